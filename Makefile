@@ -1,0 +1,54 @@
+# The targets of spicegraph. `make demo` and `make test` need nothing but Python 3.11+ and make: they set up first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format bench examples clean
+
+help:  ## Show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+
+setup: $(READY)  ## Make the virtual environment .venv with everything pinned
+
+$(READY): requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "spicegraph needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+	  --only-binary :all: --no-binary rouge-score -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+demo: $(READY)  ## Score the two example systems: tables here, JSON in demo-output/
+	@mkdir -p demo-output
+	@echo "== human: one caption of each image against its other captions"
+	@$(BIN)/spicegraph score examples/coco/human.json --references examples/coco/captions_without_first.json \
+	  --metrics all -o demo-output/human.json
+	@echo "== retrieval: the most similar caption of another image"
+	@$(BIN)/spicegraph score examples/coco/retrieval.json --references examples/coco/captions.json \
+	  --metrics all -o demo-output/retrieval.json
+	@echo "The scores of every image are in demo-output/human.json and demo-output/retrieval.json."
+
+test: lint  ## Lint, type check, and run every test
+	$(BIN)/python -m pytest -n auto
+
+lint: $(READY)  ## Style, formatting, types, and the layers of the packages
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY)  ## Format the code
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+bench: $(READY)  ## Run the benchmarks; each prints ratios
+	@for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+examples: $(READY)  ## Rebuild examples/coco from the captions in the installed pycocoevalcap wheel
+	$(BIN)/python tools/build_examples.py examples/coco
+
+clean:  ## Remove the environment, caches and demo output
+	rm -rf $(VENV) demo-output build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,21 @@
+"""The bundled caption pipeline: a spaCy pipeline that parses captions as SPICE's reference parser does.
+
+``components`` holds what spaCy sees; the network itself is plain numpy. The trained files are package data,
+in ``en_caption`` beside this package.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["pipeline_path"]
+
+
+def pipeline_path() -> Path:
+    """Return the folder of the bundled pipeline, which plain spaCy can load.
+
+    >>> import spacy
+    >>> [token.tag_ for token in spacy.load(pipeline_path())("A dog sleeps.")]
+    ['DT', 'NN', 'VBZ', '.']
+    """
+    return Path(__file__).parent.parent / "en_caption"

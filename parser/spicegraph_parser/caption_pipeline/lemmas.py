@@ -1,0 +1,126 @@
+"""Lemmas as SPICE's reference pipeline writes them: endings by rule, everything else by a table.
+
+The reference changes plural nouns and verbs by their endings, right or wrong ("graffiti" as a plural becomes
+"graffitus"), and a few closed classes ("an" -> "a", "his" -> "he"). What the rules here get wrong is in the
+table, which ``training/lemma_table.py`` reads off the silver parses. Lemmas are lower-cased, as SPICE uses
+them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["Lemmas", "kind_of", "plural_lemma", "rule_lemma", "verb_lemma"]
+
+_VOWELS: Final = "aeiou"
+_KEEPS_S: Final = re.compile(r"(?:ss|[^a]us|^.?.)$")
+_DROPS_ES: Final = re.compile(r"(?:ss|sh|ch|x|zz|[^o]us|[^aeiou]o)es$")
+# What stands before "ing" or "ed" had an "e" when it ends like "danc(e)", "bottl(e)", "curs(e)",
+# "graduat(e)", "clos(e)", "rid(e)"; but not when it ends like "bring", "rain", "open", "visit", "dress".
+_WANTED_E: Final = re.compile(
+    r"(?:[^aeiou][bcdfgkpstz]l|[cvuz]|[rnl]s|ous|[aiou]s|[^aeiou]g|[iu]at"
+    r"|(?:^|[^aeiou])[aiou][bcdgkmnprstz]|rang|[aeo]ng|[iu]r|[iuo]l)$"
+)
+_HAD_NO_E: Final = re.compile(
+    r"(?:[^hla]ng|(?<![iu])[aeiou][aeiou][^csvzg]|en|er|it|on|or|op|et|el|al|il|oul|ss|zz|ck|tt)$"
+)
+_DOUBLED: Final = re.compile(r"([bdgmnprt])\1$")
+
+
+def plural_lemma(form: str) -> str:
+    """Return the singular of a lower-cased plural noun, by its ending.
+
+    >>> [plural_lemma(word) for word in ("dogs", "buses", "ponies", "glasses", "sheep", "cacti")]
+    ['dog', 'bus', 'pony', 'glass', 'sheep', 'cactus']
+    """
+    if form.endswith("men"):
+        return form[:-3] + "man"
+    if form.endswith("i"):
+        return form[:-1] + "us"
+    if not form.endswith("s") or _KEEPS_S.search(form):
+        return form
+    if form.endswith("ies") and len(form) > 4:
+        return form[:-3] + "y"
+    if _DROPS_ES.search(form):
+        return form[:-2]
+    return form[:-1]
+
+
+def verb_lemma(form: str) -> str:
+    """Return the base of a lower-cased verb, by its ending.
+
+    >>> [verb_lemma(word) for word in ("rides", "catches", "carries", "riding", "sitting", "covered", "eat")]
+    ['ride', 'catch', 'carry', 'ride', 'sit', 'cover', 'eat']
+    """
+    for ending, base in _VERB_ENDINGS:
+        if form.endswith(ending) and any(letter in "aeiouy" for letter in form[: -len(ending)]):
+            return base(form)
+    return form
+
+
+def _third_person(form: str) -> str:
+    return form if form.endswith("ss") else plural_lemma(form)
+
+
+def _from_stem(stem: str) -> str:
+    """Return the base of a verb from what stands before "ing" or "ed"."""
+    if _DOUBLED.search(stem):
+        return stem[:-1]
+    if _HAD_NO_E.search(stem) or not _WANTED_E.search(stem):
+        return stem
+    return stem + "e"
+
+
+def _gerund(form: str) -> str:
+    return _from_stem(form[:-3])
+
+
+def _past(form: str) -> str:
+    return form[:-3] + "y" if form.endswith("ied") else _from_stem(form[:-2])
+
+
+_VERB_ENDINGS: Final[tuple[tuple[str, Callable[[str], str]], ...]] = (
+    ("ing", _gerund),
+    ("ed", _past),
+    ("s", _third_person),
+)
+
+
+def _same(form: str) -> str:
+    return form
+
+
+_RULES: Final[Mapping[str, Callable[[str], str]]] = {"NNS": plural_lemma, "V": verb_lemma}
+
+
+def kind_of(tag: str) -> str:
+    """Return what of a PTB tag decides the lemma: all verbs share theirs."""
+    return "V" if tag.startswith("V") else tag
+
+
+def rule_lemma(form: str, kind: str) -> str:
+    """Return the lemma of a lower-cased form by rule alone."""
+    return _RULES.get(kind, _same)(form)
+
+
+@dataclass(frozen=True, slots=True)
+class Lemmas:
+    """Lemmas by form and tag; ``exceptions`` maps kinds of tags to what the rules get wrong."""
+
+    exceptions: Mapping[str, Mapping[str, str]]
+
+    def lemma(self, form: str, tag: str) -> str:
+        """Return the lower-cased lemma of a form with a PTB tag.
+
+        >>> Lemmas({"V": {"ate": "eat"}}).lemma("Ate", "VBD")
+        'eat'
+        """
+        lower = form.lower()
+        kind = kind_of(tag)
+        known = self.exceptions.get(kind, {}).get(lower)
+        return rule_lemma(lower, kind) if known is None else known

@@ -1,0 +1,172 @@
+"""Captions and scene graphs in the forms of other tools: JSON values, networkx, Graphviz.
+
+The picture of a graph is drawn in :mod:`spicegraph_parser.picture`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import networkx as nx
+
+    from spicegraph_parser.extract import ParsedCaption
+    from spicegraph_parser.graph import Evidence, SceneGraph
+    from spicegraph_parser.lexicon import Concept
+
+__all__ = ["CaptionDict", "GraphDict", "caption_dict", "graph_dict", "to_dot", "to_networkx"]
+
+Span = tuple[int, int]
+
+
+class CaptionDict(TypedDict):
+    """A parsed caption as JSON values.
+
+    ``rules`` and ``spans`` go along with ``tuples``: the rule that made the tuple, and for each of its slots
+    the spans of its words in ``text`` (code points, end excluded), as far as the words stand there.
+    """
+
+    text: str
+    tuples: list[list[str]]
+    rules: list[str]
+    spans: list[list[list[Span]]]
+
+
+def caption_dict(caption: ParsedCaption) -> CaptionDict:
+    """Return a caption's own tuples, in SPICE's order and before merging, with their rules and places.
+
+    Example:
+        >>> caption_dict(next(parse_captions(["a red car"])))["tuples"]
+        [['car', 'red'], ['car']]
+    """
+    spans = [(word.start, word.end) for parse in caption.sentences for word in parse.words]
+    return {
+        "text": caption.text,
+        "tuples": [list(fact.words) for fact in caption.facts],
+        "rules": [fact.rule for fact in caption.facts],
+        "spans": [
+            [[spans[token] for token in slot if spans[token][0] >= 0] for slot in fact.tokens]
+            for fact in caption.facts
+        ],
+    }
+
+
+class ConceptDict(TypedDict):
+    """A concept: its label, its strings, and its WordNet 3.0 synsets in ascending order."""
+
+    label: str
+    strings: list[str]
+    synsets: list[int]
+
+
+class ObjectDict(ConceptDict):
+    """An object of a graph; ``captions`` are those that name it, counted from 0."""
+
+    captions: list[int]
+
+
+class AttributeDict(ObjectDict):
+    """An attribute of the object with the given index."""
+
+    object: int
+
+
+class RelationDict(AttributeDict):
+    """A relation from the subject to the object, both given by index."""
+
+    subject: int
+
+
+class GraphDict(TypedDict):
+    """A scene graph as JSON values."""
+
+    objects: list[ObjectDict]
+    attributes: list[AttributeDict]
+    relations: list[RelationDict]
+
+
+def graph_dict(graph: SceneGraph) -> GraphDict:
+    """Return a scene graph as JSON values with stable keys."""
+    return {
+        "objects": [
+            {**_concept_dict(node.concept), "captions": _captions(node.evidence)} for node in graph.objects
+        ],
+        "attributes": [
+            {**_concept_dict(a.concept), "captions": _captions(a.evidence), "object": a.object}
+            for a in graph.attributes
+        ],
+        "relations": [
+            {
+                **_concept_dict(r.concept),
+                "captions": _captions(r.evidence),
+                "object": r.object,
+                "subject": r.subject,
+            }
+            for r in graph.relations
+        ],
+    }
+
+
+def _concept_dict(concept: Concept) -> ConceptDict:
+    return {"label": concept.label, "strings": list(concept.strings), "synsets": sorted(concept.synsets)}
+
+
+def _captions(evidence: tuple[Evidence, ...]) -> list[int]:
+    return sorted({caption for caption, _ in evidence})
+
+
+def to_networkx(graph: SceneGraph) -> nx.MultiDiGraph[int]:
+    """Return a directed multigraph: a node per object (its index), an edge per relation.
+
+    Nodes carry ``label``, ``strings``, ``synsets`` and ``attributes`` (a list of labels), edges ``label``.
+    """
+    import networkx as nx  # noqa: PLC0415 (0.2 s of import that only this needs)
+
+    result: nx.MultiDiGraph[int] = nx.MultiDiGraph()
+    for index, node in enumerate(graph.objects):
+        result.add_node(index, **_concept_dict(node.concept), attributes=[])
+    for attribute in graph.attributes:
+        result.nodes[attribute.object]["attributes"].append(attribute.concept.label)
+    for relation in graph.relations:
+        result.add_edge(relation.subject, relation.object, label=relation.concept.label)
+    return result
+
+
+def to_dot(graph: SceneGraph, *, title: str = "") -> str:
+    """Return a Graphviz graph: objects as boxes, attributes as ellipses, relations as labelled arrows.
+
+    Example:
+        >>> print(to_dot(graph, title="a red car"))  # doctest: +SKIP
+    """
+    return "\n".join(_dot_lines(graph, title)) + "\n"
+
+
+def _dot_lines(graph: SceneGraph, title: str) -> Iterator[str]:
+    yield "digraph scene {"
+    yield f"  graph [rankdir=LR, labelloc=t, label={_quoted(title)}]"
+    yield '  node [fontname="Helvetica"]; edge [fontname="Helvetica"]'
+    for index, node in enumerate(graph.objects):
+        label = _quoted(node.concept.label)
+        yield f'  o{index} [shape=box, style=filled, fillcolor="#fde2e4", label={label}]'
+    for index, attribute in enumerate(graph.attributes):
+        yield f'  a{index} [style=filled, fillcolor="#e2f0d9", label={_quoted(attribute.concept.label)}]'
+        yield f"  o{attribute.object} -> a{index} [arrowhead=none]"
+    for relation in graph.relations:
+        yield f"  o{relation.subject} -> o{relation.object} [label={_quoted(relation.concept.label)}]"
+    yield "}"
+
+
+def _quoted(text: str) -> str:
+    r"""Return a Graphviz string that shows the text as it is.
+
+    A backslash starts an escape in labels (``\N`` is the node's name), so it is doubled; line ends and other
+    control characters become spaces.
+
+    Example:
+        >>> _quoted('a "b"')
+        '"a \\"b\\""'
+    """
+    visible = "".join(character if character.isprintable() else " " for character in text)
+    return '"' + visible.replace("\\", "\\\\").replace('"', '\\"') + '"'

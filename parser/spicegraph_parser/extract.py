@@ -1,0 +1,62 @@
+"""From a parsed caption to its facts: collapse, clean up, rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from spicegraph_parser.cleanup import clean_up
+from spicegraph_parser.collapse import collapse
+from spicegraph_parser.errors import LimitError
+from spicegraph_parser.graph import SceneGraph, merge
+from spicegraph_parser.lexicon import Lexicon, load_lexicon
+from spicegraph_parser.rules import Fact, apply_rules
+
+if TYPE_CHECKING:
+    from spicegraph_parser.parse import Caption, Parse
+
+__all__ = ["MAX_FACTS", "ParsedCaption", "extract"]
+
+MAX_FACTS = 100_000
+"""Most facts that a caption may have; a COCO caption has up to 26."""
+
+_SHOWN = 60  # characters of a caption in a message
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedCaption:
+    """A caption, the parses of its sentences and the facts that the rules found in it, in SPICE's order."""
+
+    text: str
+    sentences: tuple[Parse, ...]
+    facts: tuple[Fact, ...]
+
+    @property
+    def tuples(self) -> tuple[tuple[str, ...], ...]:
+        """The facts as plain tuples: (object), (object, attribute) or (subject, object, relation)."""
+        return tuple(fact.words for fact in self.facts)
+
+    def graph(self, lexicon: Lexicon | None = None, *, exact: bool = False) -> SceneGraph:
+        """Return the scene graph of this caption alone."""
+        return merge([self.facts], lexicon or load_lexicon(), exact=exact)
+
+
+def extract(caption: Caption) -> ParsedCaption:
+    """Return the facts of a caption from its basic or collapsed dependencies.
+
+    The tokens of a fact count the caption's words from 0, through all of its sentences.
+
+    Raises:
+        LimitError: the caption has more than ``MAX_FACTS`` facts. Subjects and objects that share a verb
+            multiply, so that a very long sentence can have more facts than fit into memory.
+    """
+    facts: list[Fact] = []
+    offset = 0
+    for parse in caption.sentences:
+        found = apply_rules(clean_up(collapse(parse), offset=offset))
+        facts += islice(found, MAX_FACTS + 1 - len(facts))
+        if len(facts) > MAX_FACTS:
+            raise LimitError(f"the caption {caption.text[:_SHOWN]!r}... has more than {MAX_FACTS:,} facts")
+        offset += len(parse.words)
+    return ParsedCaption(caption.text, caption.sentences, tuple(facts))

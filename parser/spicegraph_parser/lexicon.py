@@ -1,0 +1,189 @@
+"""From a word to its concept: the synonym lookup of SPICE, over WordNet 3.0.
+
+The index is built by ``tools/build_lexicon.py`` and ships with the package.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from array import array
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from spicegraph_parser.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["Concept", "Lexicon", "load_lexicon"]
+
+_FORMAT = 1
+# Suffix and its replacement; the first that gives a word of the index is the word's base.
+_SUFFIXES = (
+    ("s", ""),
+    ("ses", "s"),
+    ("xes", "x"),
+    ("zes", "z"),
+    ("ches", "ch"),
+    ("shes", "sh"),
+    ("men", "man"),
+    ("ies", "y"),
+    ("es", "e"),
+    ("es", ""),
+    ("ed", "e"),
+    ("ed", ""),
+    ("ing", "e"),
+    ("ing", ""),
+    ("er", ""),
+    ("est", ""),
+    ("er", "e"),
+    ("est", "e"),
+)
+_SHORTEST_INFLECTED = 3
+_MEMORY = 200_000  # words whose concept is kept; captions use about 30,000
+
+
+@dataclass(frozen=True, slots=True)
+class Concept:
+    """A meaning: the strings that stand for it and the WordNet synsets they have.
+
+    ``strings`` keeps the order in which they came together, ``printed`` has them in the order in which SPICE
+    1.0 prints them; ``keys`` holds strings and synsets in one set.
+    """
+
+    strings: tuple[str, ...]
+    synsets: frozenset[int]
+    keys: frozenset[str | int]
+    printed: tuple[str, ...]
+    label: str
+
+    @classmethod
+    def of(cls, strings: Iterable[str], synsets: frozenset[int]) -> Concept:
+        """Make a concept from its strings, without repeats, and its synsets."""
+        unique = tuple(dict.fromkeys(strings))
+        printed = unique if len(unique) == 1 else _hash_order(unique)
+        return cls(unique, synsets, synsets.union(unique), printed, "/".join(printed))
+
+    def shares(self, other: Concept) -> bool:
+        """Say whether the two have a string or a synset in common: SPICE's test for a match."""
+        return not self.keys.isdisjoint(other.keys)
+
+    def union(self, other: Concept) -> Concept:
+        """Return the merged concept."""
+        if other.strings[0] in self.keys and other.keys <= self.keys:
+            return self
+        return Concept.of(self.strings + other.strings, self.synsets | other.synsets)
+
+    def __str__(self) -> str:
+        """Return the label."""
+        return self.label
+
+
+def _hash_order(strings: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the strings as a Java ``HashSet`` orders them: SPICE 1.0 prints "toilet/bathroom"."""
+    buckets = 16
+    while len(strings) > buckets * 0.75:
+        buckets *= 2
+    return tuple(sorted(strings, key=lambda string: _java_hash(string) % buckets))
+
+
+def _java_hash(string: str) -> int:
+    value = 0
+    units = string.encode("utf-16-le")
+    for low, high in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + low + (high << 8)) & 0xFFFFFFFF
+    return value ^ (value >> 16)
+
+
+class _File(msgspec.Struct):
+    format: int
+    source: str
+    words: str
+    counts: bytes
+    synsets: bytes
+    bases: dict[str, list[str]]
+
+
+class Lexicon:
+    """A frozen word index. Every method is a pure function of the word; concepts are remembered."""
+
+    __slots__ = ("_bases", "_ends", "_positions", "_synsets", "concept", "exact_concept", "signature")
+
+    def __init__(self, data: bytes) -> None:
+        try:
+            table = msgspec.msgpack.decode(gzip.decompress(data), type=_File)
+        except (OSError, EOFError, msgspec.DecodeError) as error:
+            raise DataError(f"the WordNet index is damaged ({error}); reinstall spicegraph") from error
+        if table.format != _FORMAT:
+            raise DataError(f"the WordNet index has format {table.format}, this version reads {_FORMAT}")
+        self._positions: Mapping[str, int] = {word: i for i, word in enumerate(table.words.split("\n"))}
+        self._ends = array("I", accumulate(table.counts, initial=0))
+        self._synsets = array("I", table.synsets)
+        self._bases: Mapping[str, list[str]] = table.bases
+        self.signature = f"wordnet3.0-{hashlib.sha256(data).hexdigest()[:8]}"
+        self.concept = lru_cache(maxsize=_MEMORY)(self._concept)
+        self.exact_concept = lru_cache(maxsize=_MEMORY)(_exact_concept)
+
+    def __reduce__(self) -> tuple[object, tuple[()]]:
+        """Let worker processes load their own copy."""
+        return load_lexicon, ()
+
+    def synsets(self, phrase: str) -> frozenset[int]:
+        """Return the synset numbers of a word or phrase, with those of its base form (empty if unknown).
+
+        Example:
+            >>> lexicon = load_lexicon()
+            >>> lexicon.synsets("puppies") >= lexicon.synsets("puppy")
+            True
+        """
+        word = phrase.replace(" ", "_")
+        found = self._lookup(word)
+        bases = self._bases.get(word)
+        if bases is not None:
+            return found.union(*(self._lookup(base) for base in bases))
+        return found | self._lookup(self._base(word))
+
+    def _concept(self, phrase: str) -> Concept:
+        """Return the concept of a lower-cased word or phrase."""
+        return Concept.of((phrase,), self.synsets(phrase))
+
+    def _lookup(self, word: str) -> frozenset[int]:
+        position = self._positions.get(word)
+        if position is None:
+            return frozenset()
+        return frozenset(self._synsets[self._ends[position] : self._ends[position + 1]])
+
+    def _base(self, word: str) -> str:
+        if len(word) < _SHORTEST_INFLECTED or word.endswith("ss"):
+            return word
+        for suffix, ending in _SUFFIXES:
+            if word.endswith(suffix):
+                base = word[: -len(suffix)] + ending
+                if base in self._positions:
+                    return base
+        return word
+
+
+def _exact_concept(phrase: str) -> Concept:
+    """Return the concept of a phrase without its synonyms."""
+    return Concept.of((phrase,), frozenset())
+
+
+@lru_cache(maxsize=1)
+def load_lexicon() -> Lexicon:
+    """Return the bundled lexicon, loaded once per process.
+
+    Raises:
+        DataError: the index is missing or damaged.
+    """
+    try:
+        data = (files("spicegraph_parser") / "data" / "wordnet.msgpack.gz").read_bytes()
+    except FileNotFoundError as error:
+        raise DataError("the WordNet index is not installed; reinstall spicegraph") from error
+    return Lexicon(data)

@@ -1,0 +1,177 @@
+"""From text to tokens: the furthest-seeing rule wins, and plain captions take a short way."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from spicegraph_parser.ptb.abbreviations import BEFORE_NUMBER, ENDING, ENDING_CAPITALISED, TITLES
+from spicegraph_parser.ptb.alphabet import ASCII, basic_plane
+from spicegraph_parser.ptb.rules import Rule, sign_rules, word_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from spicegraph_parser.ptb.patterns import Variant
+
+__all__ = ["Token", "split_sentences", "tokenize", "tokenize_lines", "words"]
+
+
+class Token(NamedTuple):
+    """A token as PTB writes it, and the code points ``text[start:end]`` of the caption that it stands for.
+
+    The written form can differ from the caption's: brackets become ``-LRB-``, double quotes two backticks or
+    two apostrophes.
+    """
+
+    text: str
+    start: int
+    end: int
+
+
+def tokenize(text: str, *, variant: Variant = "coco") -> list[Token]:
+    """Split one text into Penn Treebank tokens; the text is seen alone, up to its end.
+
+    Case and punctuation are kept. Text with nothing to take (blank, emoji only) has no tokens.
+
+    >>> [token.text for token in tokenize("A dog's toy (red), etc.")]
+    ['A', 'dog', "'s", 'toy', '-LRB-', 'red', '-RRB-', ',', 'etc.', '.']
+    >>> tokenize("can't")
+    [Token(text='ca', start=0, end=2), Token(text="n't", start=2, end=5)]
+    """
+    if _is_plain(text):
+        return [Token(found.group(), *found.span()) for found in _PLAIN_TOKENS.finditer(text)]
+    return _scan(text, 0, len(text), variant)
+
+
+def words(text: str, *, variant: Variant = "coco") -> list[str]:
+    """Return the written forms of ``tokenize(text)``, somewhat faster."""
+    if _is_plain(text):
+        return _PLAIN_TOKENS.findall(text)
+    return [token.text for token in _scan(text, 0, len(text), variant)]
+
+
+def tokenize_lines(lines: Iterable[str], *, variant: Variant = "coco") -> list[list[str]]:
+    """Tokenize lines as Java does a file of them: tokens stay in their line, but what follows is seen.
+
+    So a caption's tokens can depend on the next one: ``letter K.`` keeps its ``K.`` unless a line like ``A
+    man`` follows. Line breaks inside a line count as spaces. Returns one list for each line, empty for a
+    line without tokens.
+
+    >>> tokenize_lines(["The letter K.", "A man"]), words("The letter K.")
+    ([['The', 'letter', 'K', '.'], ['A', 'man']], ['The', 'letter', 'K.'])
+    """
+    flat = [_LINE_BREAKS.sub(" ", line) for line in lines]
+    joined = "\n".join(flat)
+    found: list[list[str]] = []
+    start = 0
+    for line in flat:
+        stop = start + len(line)
+        if _is_plain(line):
+            found.append(_PLAIN_TOKENS.findall(line))
+        else:
+            found.append([token.text for token in _scan(joined, start, stop, variant)])
+        start = stop + 1
+    return found
+
+
+def split_sentences(tokens: Sequence[Token]) -> list[int]:
+    """Return the number of tokens of each sentence, as CoreNLP's sentence splitter does.
+
+    A sentence ends with a period or a run of ``!`` and ``?``, and takes the closing quotes and brackets after
+    it.
+
+    >>> split_sentences(tokenize('No. "Yes." She left', variant="spice"))
+    [2, 4, 2]
+    """
+    lengths: list[int] = []
+    length = 0
+    ended = False
+    for token in tokens:
+        if ended and token.text not in _CLOSERS:
+            lengths.append(length)
+            length = 0
+            ended = False
+        length += 1
+        ended = ended or _SENTENCE_END.fullmatch(token.text) is not None
+    return [*lengths, length] if length else lengths
+
+
+_SENTENCE_END: Final = re.compile(r"[.。]|[!?！？]+")
+_CLOSERS: Final = frozenset({"''", "'", '"', "-RRB-", "-RSB-", "-RCB-"})
+_LINE_BREAKS: Final = re.compile(r"[\n\r\x0b\x0c\u2028\u2029]")
+
+# The short way: words of letters between spaces or before a comma, and one period at the end. It gives
+# what the rules give: behind letters none of them sees over a space, or over a comma and a space, but
+# those of the split words and of the abbreviations, which are excluded here.
+_PLAIN_WORD: Final = r"(?!(?i:cannot|gonna|wanna|gotta|lemme|gimme)(?![A-Za-z]))[A-Za-z]++"
+_PLAIN_WORDS: Final = f"(?:{_PLAIN_WORD}(?:,? ++))*+"
+_PLAIN: Final = re.compile(rf" *+{_PLAIN_WORDS}(?:(?={_PLAIN_WORD})([A-Za-z]++) *+(\.?) *+)?")
+_PLAIN_TOKENS: Final = re.compile(r"[A-Za-z]+|[,.]")
+_GAP: Final = re.compile(rf"[^\S\x85]*+({_PLAIN_WORDS})")
+_KEEPS_PERIOD: Final = frozenset(TITLES | ENDING | ENDING_CAPITALISED | BEFORE_NUMBER)
+
+
+def _is_plain(text: str) -> bool:
+    found = _PLAIN.fullmatch(text)
+    if found is None:
+        return False
+    last, period = found.groups()
+    return not period or (len(last) > 1 and last.lower() not in _KEEPS_PERIOD)
+
+
+class _Scanner(NamedTuple):
+    """One pattern that tries all rules: for each a group for its token and one for where it stops seeing."""
+
+    match: Callable[[str, int], re.Match[str] | None]
+    table: tuple[Rule, ...]
+
+
+def _scanner(table: tuple[Rule, ...]) -> _Scanner:
+    tries = (f"(?:(?=({rule.token}){rule.ahead}())|)" for rule in table)
+    return _Scanner(re.compile("".join(tries)).match, table)
+
+
+@cache
+def _scanners(variant: Variant, *, ascii_only: bool) -> tuple[_Scanner, _Scanner]:
+    """Return the scanners of what begins with a letter or digit and of everything else."""
+    alphabet = ASCII if ascii_only else basic_plane()
+    return _scanner(word_rules(alphabet, variant)), _scanner(sign_rules(alphabet, variant))
+
+
+def _scan(text: str, start: int, stop: int, variant: Variant) -> list[Token]:
+    """Tokenize ``text[start:stop]``; the rules see what stands behind."""
+    for_words, for_signs = _scanners(variant, ascii_only=text.isascii())
+    tokens: list[Token] = []
+    position = start
+    while True:
+        gap = _GAP.match(text, position, stop)
+        if gap is not None:
+            position = gap.end()
+            if gap[1]:
+                found = _PLAIN_TOKENS.finditer(text, gap.start(1), position)
+                tokens.extend(Token(token.group(), *token.span()) for token in found)
+        if position >= stop:
+            return tokens
+        character = text[position]
+        scanner = for_words if character.isalpha() or character.isdecimal() else for_signs
+        end, written = _longest(scanner, text, position)
+        if written:
+            tokens.append(Token(written, position, end))
+        position = end
+
+
+def _longest(scanner: _Scanner, text: str, position: int) -> tuple[int, str]:
+    """Return the end and the written form of the token at ``position``: the rule that sees furthest wins."""
+    tried = scanner.match(text, position)
+    spans = tried.regs if tried is not None else ()
+    seen, winner = position, 0
+    for group in range(2, len(spans), 2):
+        if spans[group][0] > seen:
+            seen, winner = spans[group][0], group
+    if not winner:  # no rule takes it: an emoji, a control character
+        return position + 1, ""
+    end = spans[winner - 1][1]
+    write = scanner.table[winner // 2 - 1].write
+    return end, text[position:end] if write is None else write(text[position:end])

@@ -1,0 +1,268 @@
+"""The rules: from a cleaned dependency graph to facts, one function per construction, in order.
+
+Each rule is a generator over a :class:`~spicegraph_parser.cleanup.RuleGraph`. ``RULES`` holds them in the
+order in which SPICE 1.0 applies them; the order decides how facts merge later. A rule knows no other rule.
+Behaviour: SPICE (Anderson et al., ECCV 2016, section 3.1) and the scene-graph parser it builds on (Schuster
+et al., 2015).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from spicegraph_parser.cleanup import RuleGraph, Slot
+
+if TYPE_CHECKING:
+    from spicegraph_parser.parse import Edge
+
+__all__ = ["RULES", "Fact", "Rule", "apply_rules"]
+
+
+class Fact(NamedTuple):
+    """What a rule saw: one (object), two (attribute) or three words (subject, object, relation).
+
+    ``tokens`` gives, for each of ``words``, the positions in the caption of the words it came from, from 0.
+    """
+
+    words: tuple[str, ...]
+    rule: str
+    tokens: tuple[tuple[int, ...], ...]
+
+
+Slots = tuple[Slot, ...]
+Rule = Callable[[RuleGraph], Iterator[Slots]]
+
+_NO_PREPOSITION = frozenset({"nmod:poss", "nmod:agent"})
+_DIRECT_OBJECTS = frozenset({"dobj", "iobj"})
+_PLURAL_TAGS = frozenset({"NNS", "NNPS"})
+
+
+def _is_object(graph: RuleGraph, edge: Edge) -> bool:
+    """Say whether the edge leads to a noun that a predicate acts on, directly or through a preposition."""
+    label, _, dependent = edge
+    return dependent in graph.nouns and (label in _DIRECT_OBJECTS or label.startswith("nmod"))
+
+
+def _joined(graph: RuleGraph, text: str, positions: list[int]) -> Slot:
+    """Return a slot with the given text that stands at the given words."""
+    return text, tuple([graph.slots[position - 1][1][0] for position in positions])
+
+
+def _preposition(graph: RuleGraph, link: Edge) -> Slot:
+    """Return the words of the preposition in a relation such as ``nmod:in_front_of``."""
+    text = link.label.partition(":")[2].replace("_", " ")
+    return _joined(graph, text, _case_words(graph, link.dependent))
+
+
+def _case_words(graph: RuleGraph, position: int) -> list[int]:
+    """Return the positions of a noun's first preposition, with the further words of a multi-word one."""
+    cases = graph.dependents(position, "case")[:1]
+    return cases + [word for case in cases for word in graph.dependents(case, "mwe")]
+
+
+def _verb(graph: RuleGraph, position: int) -> Slot:
+    """Return the verb with its particle."""
+    text, words = graph.slot(position)
+    for particle in graph.dependents(position, "compound:prt"):
+        # The reference keeps the particle as written, and drops "be" in front of it.
+        text = f"{'' if text == 'be' else text} {graph.words[particle - 1].form}"
+        words += graph.slot(particle)[1]
+    return text, words
+
+
+def _objects(graph: RuleGraph, position: int) -> list[tuple[Slot, Slot]]:
+    """Return the nouns that a predicate acts on, each with the slot of the relation to it."""
+    links = [link for link in graph.children.get(position, ()) if _is_object(graph, link)]
+    if not links:
+        return []
+    verb = _verb(graph, position)
+    return [(graph.nouns[link.dependent], _relation(graph, verb, link)) for link in links]
+
+
+def _relation(graph: RuleGraph, verb: Slot, link: Edge) -> Slot:
+    """Return the slot of the relation: the verb and the preposition of the link."""
+    if not link.label.startswith("nmod:") or link.label in _NO_PREPOSITION:
+        return verb
+    preposition, cases = _preposition(graph, link)
+    return f"{verb[0]} {preposition}", verb[1] + cases
+
+
+def _subjects(graph: RuleGraph) -> Iterator[Edge]:
+    """Return the edges from a predicate to its active subject."""
+    return (edge for edge in graph.families.get("nsubj", ()) if edge.head)
+
+
+def _has_copula(graph: RuleGraph, position: int) -> bool:
+    return any(edge.label == "cop" for edge in graph.children[position])
+
+
+def clause(graph: RuleGraph) -> Iterator[Slots]:
+    """A verb between its subject and its object, with the preposition or particle that binds them.
+
+    a man rides a horse             -> (man, horse, ride)
+    a woman looks up at the sky     -> (woman, sky, look up at)
+    """
+    head, objects_of_head = 0, []
+    for edge in _subjects(graph):
+        if edge.head != head:
+            head = edge.head
+            objects_of_head = [] if _has_copula(graph, head) else _objects(graph, head)
+        if edge.dependent in graph.nouns:
+            for target, relation in objects_of_head:
+                yield graph.nouns[edge.dependent], target, relation
+
+
+def participle(graph: RuleGraph) -> Iterator[Slots]:
+    """A noun with a participle behind it that has an object.
+
+    a man riding a horse            -> (man, horse, ride)
+    a dog sitting on a couch        -> (dog, couch, sit on)
+    """
+    for label, head, dependent in graph.families.get("acl", ()):
+        if label != "acl:relcl" and head and graph.tag(dependent).startswith("V"):
+            for target, relation in _objects(graph, dependent):
+                yield graph.slot(head), target, relation
+
+
+def predicate(graph: RuleGraph) -> Iterator[Slots]:
+    """What a subject is or does without an object; a relation if the predicate has a preposition.
+
+    a dog is sleeping               -> (dog, sleep)
+    the man is a surfer             -> (man, surfer)
+    a cat is on a mat               -> (cat, mat, on)
+    """
+    head, is_bare, cases = 0, False, []
+    for edge in _subjects(graph):
+        if edge.head != head:
+            head = edge.head
+            acts = any(_is_object(graph, link) for link in graph.children[head])
+            is_bare = not acts or _has_copula(graph, head)
+            cases = _case_words(graph, head)
+        if not is_bare or edge.dependent not in graph.nouns:
+            continue
+        subject, value = graph.nouns[edge.dependent], graph.slot(head)
+        if cases:
+            text = " ".join([graph.slot(case)[0] for case in cases])
+            yield subject, value, _joined(graph, text, cases)
+        elif value[0] != "be":
+            yield subject, value
+
+
+def amod(graph: RuleGraph) -> Iterator[Slots]:
+    """An adjective in front of a noun.
+
+    a brown dog                     -> (dog, brown)
+    """
+    for edge in graph.families.get("amod", ()):
+        yield graph.slot(edge.head), graph.slot(edge.dependent)
+
+
+def adjective_predicate(graph: RuleGraph) -> Iterator[Slots]:
+    """An adjective with a subject of its own.
+
+    the wall is white               -> (wall, white)
+    """
+    for edge in _subjects(graph):
+        if graph.tag(edge.head).startswith("J"):
+            yield graph.slot(edge.dependent), graph.slot(edge.head)
+
+
+def prepositional(graph: RuleGraph) -> Iterator[Slots]:
+    """A noun bound to another word by a preposition.
+
+    a cat on a mat                  -> (cat, mat, on)
+    """
+    for edge in graph.families.get("nmod", ()):
+        label, head, dependent = edge
+        if head in graph.nouns and ":" in label and label not in _NO_PREPOSITION:
+            yield graph.nouns[head], graph.slot(dependent), _preposition(graph, edge)
+
+
+def possessive(graph: RuleGraph) -> Iterator[Slots]:
+    """An owner and what it has.
+
+    a man's hat                     -> (man, hat, have)
+    """
+    for label, head, dependent in graph.families.get("nmod", ()):
+        if label == "nmod:poss" and head in graph.nouns and dependent in graph.nouns:
+            yield graph.nouns[dependent], graph.nouns[head], ("have", ())
+
+
+def passive_agent(graph: RuleGraph) -> Iterator[Slots]:
+    """A passive verb between the one who acts and what it acts on.
+
+    a horse is ridden by a man      -> (man, horse, ride)
+    """
+    for edge in graph.families.get("nmod", ()):
+        if edge.label != "nmod:agent" or edge.dependent not in graph.nouns:
+            continue
+        patients = [p for p in graph.dependents(edge.head, "nsubjpass") if p in graph.nouns]
+        verb = _verb(graph, edge.head)
+        for patient in patients:
+            yield graph.nouns[edge.dependent], graph.nouns[patient], verb
+
+
+def count(graph: RuleGraph) -> Iterator[Slots]:
+    """How many: the last numeral before a plural noun, else the first word of its quantifying phrase.
+
+    two dogs                        -> (dog, two)
+    a bunch of bananas              -> (banana, a)
+    """
+    for position, noun in graph.nouns.items():
+        if graph.tag(position) not in _PLURAL_TAGS:
+            continue
+        numerals = [numeral for numeral in graph.dependents(position, "nummod") if numeral < position][-1:]
+        for numeral in numerals or graph.dependents(position, "det:qmod"):
+            yield noun, graph.slot(numeral)
+
+
+def _compounds(graph: RuleGraph) -> Iterator[tuple[int, int]]:
+    """Return the positions of both nouns of every compound, the head first."""
+    for label, head, dependent in graph.families.get("compound", ()):
+        if label == "compound" and head in graph.nouns and dependent in graph.nouns:
+            yield head, dependent
+
+
+def compound(graph: RuleGraph) -> Iterator[Slots]:
+    """A noun in front of a noun.
+
+    a tennis racket                 -> (racket, tennis)
+    """
+    for head, dependent in _compounds(graph):
+        yield graph.nouns[head], graph.nouns[dependent]
+
+
+def objects(graph: RuleGraph) -> Iterator[Slots]:
+    """Every noun that is no part of a compound.
+
+    a man and a dog                 -> (man) (dog)
+    """
+    parts = {position for pair in _compounds(graph) for position in pair}
+    for position, noun in graph.nouns.items():
+        if position not in parts:
+            yield (noun,)
+
+
+RULES: Mapping[str, Rule] = {
+    "clause": clause,
+    "participle": participle,
+    "predicate": predicate,
+    "amod": amod,
+    "adjective_predicate": adjective_predicate,
+    "prepositional": prepositional,
+    "possessive": possessive,
+    "passive_agent": passive_agent,
+    "count": count,
+    "compound": compound,
+    "objects": objects,
+}
+"""Every rule in order. To add one: its function, its line here, its cases in tests/cases."""
+
+
+def apply_rules(graph: RuleGraph, *, rules: Mapping[str, Rule] = RULES) -> Iterator[Fact]:
+    """Apply the rules in order and stamp each fact with its rule and its tokens."""
+    for name, rule in rules.items():
+        for slots in rule(graph):
+            words, tokens = zip(*slots, strict=True)
+            yield Fact(words, name, tokens)

@@ -1,0 +1,1 @@
+"""The call shapes of other packages, for code that already uses them."""

@@ -1,0 +1,66 @@
+"""What the scorers of pycocoevalcap are given, and what must hold for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from spicegraph_parser.errors import InputError
+from spicegraph_scorer.items import ItemId
+from spicegraph_scorer.ngram.ptb import TokenizedItem
+from spicegraph_scorer.readers.faults import Fault, input_error, shown
+
+__all__ = ["Captions", "ShapeError", "check_captions", "split_items"]
+
+Captions = Mapping[ItemId, Sequence[str]]
+"""Captions by image id: one candidate, or all references."""
+
+
+class ShapeError(InputError, AssertionError):
+    """``gts`` and ``res`` do not fit each other; the originals fail an ``assert`` here."""
+
+
+def check_captions(gts: Captions, res: Captions) -> None:
+    """Refuse captions that do not pair up.
+
+    Raises:
+        ShapeError: the two differ in their ids, an image has no reference, or not one candidate; the message
+            lists every id with its reason.
+    """
+    faults = list(_faults(gts, res))
+    if faults:
+        raise ShapeError(str(input_error("gts and res", faults)))
+
+
+def _faults(gts: Captions, res: Captions) -> Iterator[Fault]:
+    yield from (Fault(f"id {shown(i)}", "res", "is missing") for i in gts if i not in res)
+    yield from (Fault(f"id {shown(i)}", "gts", "is missing") for i in res if i not in gts)
+    for image_id in (i for i in gts if i in res):
+        yield from _caption_faults(image_id, "gts", gts[image_id])
+        yield from _caption_faults(image_id, "res", res[image_id])
+        if len(res[image_id]) > 1 and not isinstance(res[image_id], str):
+            yield Fault(f"id {shown(image_id)}", "res", f"holds {len(res[image_id])} captions, expected one")
+
+
+def _caption_faults(image_id: ItemId, side: str, captions: object) -> Iterator[Fault]:
+    name = f"id {shown(image_id)}"
+    if isinstance(captions, str) or not isinstance(captions, Sequence):
+        yield Fault(name, side, f"is {shown(captions)}, expected a list of strings")
+    elif not captions:
+        yield Fault(name, side, "holds no caption")
+    else:
+        for index, caption in enumerate(captions):
+            if not isinstance(caption, str):
+                yield Fault(name, f"{side}[{index}]", f"is {shown(caption)}, expected a string")
+
+
+def split_items(gts: Captions, res: Captions) -> list[TokenizedItem]:
+    """Return the words of tokenized captions as items, in the order of ``gts``.
+
+    Raises:
+        ShapeError: the captions do not pair up.
+    """
+    check_captions(gts, res)
+    return [
+        TokenizedItem(tuple(res[image_id][0].split()), tuple(tuple(text.split()) for text in references))
+        for image_id, references in gts.items()
+    ]

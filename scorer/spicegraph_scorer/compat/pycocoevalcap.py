@@ -1,0 +1,16 @@
+"""The classes of pycocoevalcap with their shapes, without Java.
+
+To change over, replace ``from pycocoevalcap.spice.spice import Spice`` by
+``from spicegraph_scorer.compat.pycocoevalcap import Spice``, and so on for the others.
+
+As there, ``compute_score(gts, res)`` takes ``{id: [reference, ...]}`` and ``{id: [candidate]}``, already
+tokenized (words with spaces between them), but for :class:`Spice`, which takes any text. Unlike there,
+nothing is printed and nothing is written beside the package; what the originals check with a bare
+``assert`` raises an error that names the id (and is an ``AssertionError`` too); and :class:`COCOEvalCap`
+attaches every score to its own image, also where the ids are not sorted.
+"""
+
+from spicegraph_scorer.compat.evaluation import COCO, COCOEvalCap
+from spicegraph_scorer.compat.scorers import Bleu, Cider, Meteor, PTBTokenizer, Rouge, Spice
+
+__all__ = ["COCO", "Bleu", "COCOEvalCap", "Cider", "Meteor", "PTBTokenizer", "Rouge", "Spice"]

@@ -1,0 +1,51 @@
+"""A result in the words of the SPICE 1.0 program: what it writes with ``-out ... -detailed -subset``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spicegraph_parser.errors import InputError
+from spicegraph_scorer.spice.counts import ALL
+from spicegraph_scorer.spice.ready import ScoredTuple, counts_dict, scored_tuples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from spicegraph_scorer.items import ItemId
+    from spicegraph_scorer.results import Json, Result
+    from spicegraph_scorer.spice.metric import SpiceStatistic
+
+__all__ = ["jar_item", "jar_output"]
+
+
+def jar_output(result: Result) -> list[dict[str, Json]]:
+    """Return the SPICE part of a result as SPICE 1.0's JSON: one object an item.
+
+    ``f``, ``pr`` and ``re`` are ``None`` (``null``) in categories without reference tuples, as the program
+    prints its NaN.
+
+    Raises:
+        InputError: SPICE was not among the metrics.
+    """
+    run = next((run for run in result.runs if run.spice), None)
+    if run is None:
+        raise InputError("the SPICE format holds SPICE results: ask for the metric spice or spice-exact")
+    return [jar_item(item.id, statistic) for item, statistic in zip(result.items, run.spice, strict=True)]
+
+
+def jar_item(image_id: ItemId, statistic: SpiceStatistic) -> dict[str, Json]:
+    """Return one item's scores and tuples, the tuples in the program's order."""
+    candidate, reference = scored_tuples(statistic.match)
+    return {
+        "image_id": image_id,
+        "scores": {
+            name: {**counts_dict(counts, total=name == ALL), "numImages": 1}
+            for name, counts in statistic.counts.items()
+        },
+        "test_tuples": _tuples(candidate),
+        "ref_tuples": _tuples(reference),
+    }
+
+
+def _tuples(scored: Iterable[ScoredTuple]) -> list[dict[str, Json]]:
+    return [{"tuple": list(strings), "truth_value": truth_value} for strings, truth_value in scored]

@@ -1,0 +1,143 @@
+"""The metrics by name, as ``--metrics`` and :func:`spicegraph_scorer.score` know them.
+
+To add a metric: a frozen value that follows the ``Metric`` protocol, a function here, a line in ``METRICS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spicegraph_parser.errors import InputError
+from spicegraph_scorer.metric import Metric
+from spicegraph_scorer.ngram.bleu import Bleu, SentenceBleu
+from spicegraph_scorer.ngram.cider import COCO_CIDER, Cider
+from spicegraph_scorer.ngram.meteor import Meteor, Meteor2005, load_data
+from spicegraph_scorer.ngram.rouge import RougeL
+from spicegraph_scorer.ngram.rouge155 import Rouge155
+from spicegraph_scorer.spice.metric import FactSource, Spice
+
+__all__ = ["GROUPS", "METRICS", "Factory", "Progress", "Resources", "make_metrics", "metric_names"]
+
+Progress = Callable[[str, int, int], None]
+"""Is told what is going on, how much of it is done, and of how much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What metrics are made from; what is costly comes as a function, called only when it is needed."""
+
+    facts: Callable[[], FactSource]
+    progress: Progress | None = None
+
+
+Factory = Callable[[Resources], Metric[Any]]
+
+
+def _spice(resources: Resources) -> Metric[Any]:
+    return Spice(resources.facts())
+
+
+def _spice_exact(resources: Resources) -> Metric[Any]:
+    return Spice(resources.facts(), exact=True)
+
+
+def _bleu(_resources: Resources) -> Metric[Any]:
+    return Bleu()
+
+
+def _bleu_sentence(_resources: Resources) -> Metric[Any]:
+    return SentenceBleu()
+
+
+def _meteor(resources: Resources) -> Metric[Any]:
+    def building(share: float) -> None:
+        if resources.progress:
+            resources.progress("building METEOR's index", round(100 * share), 100)
+
+    return Meteor(load_data(progress=building))
+
+
+def _meteor_2005(_resources: Resources) -> Metric[Any]:
+    return Meteor2005()
+
+
+def _rouge(_resources: Resources) -> Metric[Any]:
+    return RougeL()
+
+
+def _rouge_155(_resources: Resources) -> Metric[Any]:
+    return Rouge155()
+
+
+def _cider(_resources: Resources) -> Metric[Any]:
+    return COCO_CIDER
+
+
+def _cider_d(_resources: Resources) -> Metric[Any]:
+    return Cider("CIDEr-D")
+
+
+def _cider_plain(_resources: Resources) -> Metric[Any]:
+    return Cider("CIDEr", key="CIDEr-plain")
+
+
+METRICS: Mapping[str, Factory] = {
+    "spice": _spice,
+    "spice-exact": _spice_exact,
+    "bleu": _bleu,
+    "bleu-sentence": _bleu_sentence,
+    "meteor": _meteor,
+    "meteor-2005": _meteor_2005,
+    "rouge": _rouge,
+    "rouge-1.5.5": _rouge_155,
+    "cider": _cider,
+    "cider-d": _cider_d,
+    "cider-plain": _cider_plain,
+}
+"""Every metric: its name and the function that makes it.
+
+``cider`` is what the COCO toolkit prints under that name, which is CIDEr-D; ``cider-plain`` is the paper's
+CIDEr.
+"""
+
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "coco": ("bleu", "meteor", "rouge", "cider", "spice"),
+    "all": tuple(METRICS),
+}
+"""Names that stand for several metrics; ``coco`` is what the COCO toolkit prints."""
+
+
+def metric_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names without repeats, with groups spelled out.
+
+    Raises:
+        InputError: a name is unknown, or there is none.
+
+    Example:
+        >>> metric_names(["spice", "spice"])
+        ('spice',)
+    """
+    spelled: list[str] = []
+    for name in names:
+        if name not in METRICS and name not in GROUPS:
+            raise InputError(f"there is no metric {name!a}; the metrics are {_known()}")
+        spelled += GROUPS.get(name, (name,))
+    if not spelled:
+        raise InputError(f"no metric is asked for; the metrics are {_known()}")
+    return tuple(dict.fromkeys(spelled))
+
+
+def _known() -> str:
+    return ", ".join((*METRICS, *GROUPS))
+
+
+def make_metrics(names: Iterable[str], resources: Resources) -> dict[str, Metric[Any]]:
+    """Make the metrics of the given names, in their order.
+
+    Raises:
+        InputError: a name is unknown.
+        DataError: something that a metric needs is not installed.
+    """
+    return {name: METRICS[name](resources) for name in metric_names(names)}

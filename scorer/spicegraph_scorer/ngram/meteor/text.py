@@ -1,0 +1,134 @@
+"""Text to tokens as METEOR 1.5 reads English: its own normaliser, its own white space, its own letters.
+
+The normaliser runs on whatever it is given; the COCO evaluation gives it text that the PTB tokenizer has
+already lower-cased, so most captions take the short way through :func:`tokenize`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+__all__ = ["COCO_TEXT", "TextOptions", "normalize", "tokenize"]
+
+Prefixes = Mapping[str, bool]
+"""Words that may keep a final dot; true for those that keep it only before a number."""
+
+# What METEOR takes for a letter; Greek, CJK, Arabic and combining marks are not among them.
+_LETTER = "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u017e\u0400-\u0527\ua640-\ua66e\ua67e-\ua697\u1d00-\u1d7f"
+_ALNUM = _LETTER + "0-9"
+
+_Substitution = tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
+
+
+def _dots(match: re.Match[str]) -> str:
+    """Return the word that stands for a run of dots until all rules about single dots are through."""
+    return f" {'DOT' * (len(match[0]) - 1)}DOTMULTI "
+
+
+def _undo_dots(match: re.Match[str]) -> str:
+    return "." * (len(match[0]) // 3 - 1)
+
+
+# One left-to-right substitution after the other. Each consumes the neighbours that it names, so that in
+# a-b-c only every other hyphen is seen: look-around would be shorter and would differ.
+_SUBSTITUTIONS: tuple[_Substitution, ...] = (
+    (re.compile(rf"([^{_ALNUM} \t\n\v\f\r.'`,\-‘’])"), r" \1 "),
+    (re.compile(r"\.{2,}"), _dots),
+    (re.compile(r"DOTMULTI\."), "DOTDOTMULTI "),  # only where the text itself has that word
+    (re.compile(r"([^0-9]),([^0-9])"), r"\1 , \2"),
+    (re.compile(r"([0-9]),([^0-9])"), r"\1 , \2"),
+    (re.compile(r"([^0-9]),([0-9])"), r"\1 , \2"),
+    (re.compile(r"[`‘’]"), "'"),
+    (re.compile(r"[“”]|''"), ' " '),
+    (re.compile(r"–"), "-"),
+    (re.compile(r"--"), "-"),
+    (re.compile(rf"([{_ALNUM}.])-([{_ALNUM}])"), r"\1 \2"),
+    (re.compile(rf"([^{_LETTER}])'([^{_LETTER}])"), r"\1 ' \2"),
+    (re.compile(rf"([^{_ALNUM}])'([{_LETTER}])"), r"\1 ' \2"),
+    (re.compile(rf"([{_LETTER}])'([^{_LETTER}])"), r"\1 ' \2"),
+    (re.compile(rf"([{_LETTER}])'([{_LETTER}])"), r"\1 '\2"),
+    (re.compile(r"([0-9])'(s)"), r"\1 '\2"),
+)
+_DOT_WORD = re.compile(r"(?:DOT)+MULTI")
+_HAS_LETTER = re.compile(f"[{_LETTER}]")
+_PUNCTUATION = re.compile(f"[^{_ALNUM}]")
+_SPACES = re.compile(r"[ \u00a0\u2000-\u200a\u202f\u205f\u3000]+")
+_WORDS = re.compile(r"[^ \t\n\r\f]+")
+_PLAIN = re.compile(r"[a-z0-9 ]*")
+_UP_TO_SPACE = "".join(map(chr, range(0x21)))
+
+
+@dataclass(frozen=True, slots=True)
+class TextOptions:
+    """How METEOR prepares text; the default is what the COCO evaluation uses (the jar's ``-norm``).
+
+    ``normalize``: run the normaliser and lower-case. ``punctuation``: keep punctuation as tokens (false is
+    ``-noPunct``; without ``normalize`` it has no effect). ``lowercase``: lower-case text that is not
+    normalised (``-lower``).
+    """
+
+    normalize: bool = True
+    punctuation: bool = True
+    lowercase: bool = False
+
+
+COCO_TEXT = TextOptions()
+"""How the COCO evaluation has METEOR prepare text."""
+
+
+def _final_dot(word: str, following: str, prefixes: Prefixes) -> str:
+    """Return a word that ends in a dot with the dot kept, dropped or split off."""
+    stem = word[:-1]
+    if "." in stem and _HAS_LETTER.search(stem):
+        return stem.replace(".", "")
+    numeric_only = prefixes.get(stem)
+    if numeric_only is False or "a" <= following[:1] <= "z":
+        return word
+    if numeric_only and "0" <= following[:1] <= "9":
+        return word
+    return f"{stem} ."
+
+
+def normalize(text: str, *, prefixes: Prefixes, punctuation: bool = True) -> str:
+    """Return English text as METEOR 1.5's normaliser writes it: tokens with single spaces between, case kept.
+
+    ``prefixes`` are the abbreviations that keep their dot (:class:`~.data.MeteorData` holds METEOR's list).
+
+    Example:
+        >>> normalize("The U.S. dog didn't bark...", prefixes={})
+        "The US dog didn 't bark ..."
+    """
+    text = f" {text} "
+    for pattern, replacement in _SUBSTITUTIONS:
+        text = pattern.sub(replacement, text)
+    words: list[str] = _WORDS.findall(text)
+    for index, word in enumerate(words):
+        if len(word) > 1 and word[-1] == ".":
+            # The word after this one has not been rewritten yet, and only its first character matters.
+            following = words[index + 1] if index + 1 < len(words) else ""
+            words[index] = _final_dot(word, following, prefixes)
+    text = _DOT_WORD.sub(_undo_dots, " ".join(words))
+    if not punctuation:
+        text = _PUNCTUATION.sub(" ", text)
+    return _SPACES.sub(" ", text).strip(_UP_TO_SPACE)
+
+
+def tokenize(text: str, *, prefixes: Prefixes, options: TextOptions = COCO_TEXT) -> tuple[str, ...]:
+    """Return the tokens that METEOR matches.
+
+    Only space, tab, line feed, carriage return and form feed separate tokens; other Unicode spaces do not.
+
+    Example:
+        >>> tokenize("A black-and-white cat.", prefixes={})
+        ('a', 'black', 'and', 'white', 'cat', '.')
+    """
+    if _PLAIN.fullmatch(text):  # lower-case ASCII words: no rule of the normaliser applies
+        return tuple(text.split())
+    text = text.strip(_UP_TO_SPACE)  # as METEOR does with the fields of a line, before all else
+    if options.normalize:
+        text = normalize(text, prefixes=prefixes, punctuation=options.punctuation)
+    if options.normalize or options.lowercase:
+        text = text.lower()
+    return tuple(_WORDS.findall(text))

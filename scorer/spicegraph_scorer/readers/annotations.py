@@ -1,0 +1,108 @@
+"""The references of a set of images, from COCO annotations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spicegraph_parser.errors import InputError
+from spicegraph_scorer.readers.checks import caption_faults, id_faults, label
+from spicegraph_scorer.readers.faults import Fault, input_error, shown
+from spicegraph_scorer.readers.records import decode_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from spicegraph_scorer.items import ItemId
+    from spicegraph_scorer.readers.source import Limits, Source
+
+__all__ = ["Annotations", "read_annotations"]
+
+
+@dataclass(frozen=True, slots=True)
+class Annotations:
+    """What an annotations file says: each image's captions in the file's order, and the images' file names.
+
+    An image that is listed without any caption has an empty tuple.
+    """
+
+    captions: Mapping[ItemId, tuple[str, ...]]
+    file_names: Mapping[ItemId, str]
+
+    def names(self, image_id: ItemId) -> tuple[str, ...]:
+        """Return what the image is called: its id and, where it is known, its file name."""
+        file_name = self.file_names.get(image_id)
+        return (str(image_id), file_name) if file_name else (str(image_id),)
+
+
+def read_annotations(source: Source, *, limits: Limits) -> Annotations:
+    """Read COCO annotations: ``{"images": [...], "annotations": [{"image_id", "caption"}, ...]}``.
+
+    ``images`` may be missing.
+
+    Raises:
+        InputError: the file is something else, or captions are faulty; the message lists every fault.
+        LimitError: it is larger than the limits.
+    """
+    content = decode_all(source, limits=limits)
+    if not isinstance(content, dict) or not isinstance(content.get("annotations"), list):
+        raise InputError(
+            f'{source.name}: is not COCO annotations, expected an object with a list "annotations" of '
+            '{"image_id", "caption"}'
+        )
+    file_names: dict[ItemId, str] = {}
+    captions: dict[ItemId, list[str]] = {}
+    faults = list(_read_images(content.get("images", []), file_names))
+    captions.update((image_id, []) for image_id in file_names)
+    faults += _read_captions(content["annotations"], captions, file_names)
+    if not captions and not faults:
+        faults.append(Fault("", "annotations", "holds no caption"))
+    if faults:
+        raise input_error(source.name, faults)
+    return Annotations({image_id: tuple(texts) for image_id, texts in captions.items()}, file_names)
+
+
+def _read_images(images: object, file_names: dict[ItemId, str]) -> Iterator[Fault]:
+    if not isinstance(images, list):
+        yield Fault("", "images", "is not a list")
+        return
+    for index, image in enumerate(images, start=1):
+        if not isinstance(image, dict) or "id" not in image:
+            yield Fault(f"image {index}", "", 'is not an object with an "id"')
+            continue
+        image_id = image["id"]
+        reasons = list(id_faults(image_id))
+        if reasons:
+            yield from (Fault(f"image {index}", "id", reason) for reason in reasons)
+        elif image_id in file_names:
+            yield Fault(f"image {index} (id {shown(image_id)})", "id", "is the id of an earlier image")
+        else:
+            name = image.get("file_name")
+            file_names[image_id] = name if isinstance(name, str) else ""
+
+
+def _read_captions(
+    annotations: list[object], captions: dict[ItemId, list[str]], file_names: Mapping[ItemId, str]
+) -> Iterator[Fault]:
+    for index, annotation in enumerate(annotations, start=1):
+        place = f"annotation {index}"
+        if not isinstance(annotation, dict):
+            yield Fault(place, "", f"is {shown(annotation)}, expected an object")
+            continue
+        missing = [key for key in ("image_id", "caption") if key not in annotation]
+        if missing:
+            yield from (Fault(place, key, "is missing") for key in missing)
+            continue
+        image_id, caption = annotation["image_id"], annotation["caption"]
+        reasons = list(id_faults(image_id))
+        if reasons:
+            yield from (Fault(place, "image_id", reason) for reason in reasons)
+            continue
+        if file_names and image_id not in file_names:
+            yield Fault(label(place, image_id), "image_id", 'is not among the "images"')
+            continue
+        names = (str(image_id), file_names.get(image_id, ""))
+        yield from (
+            Fault(label(place, image_id), "caption", reason) for reason in caption_faults(caption, names)
+        )
+        captions.setdefault(image_id, []).append(caption)

@@ -1,0 +1,172 @@
+"""What a caption, a list of references and an image id must be: predicates under the words of the fault.
+
+To add a check of captions: a predicate, a line in ``CAPTION_FAULTS``, a row in the test's table of bad input.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from spicegraph_scorer.readers.faults import Fault, input_error, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from spicegraph_scorer.items import Item, ItemId
+
+__all__ = [
+    "CAPTION_FAULTS",
+    "MAX_CAPTION",
+    "caption_faults",
+    "check_items",
+    "id_faults",
+    "item_faults",
+    "label",
+    "reference_faults",
+]
+
+MAX_CAPTION = 100_000
+"""Longest caption that is read, in characters: what the parser accepts."""
+
+_FILE_NAME = re.compile(
+    r"[^\s]+\.(?:jpe?g|png|gif|bmp|webp|tiff?|wav|mp3|flac|mp4|avi|mkv|webm)", re.IGNORECASE
+)
+_INTEGER_DIGITS = 18
+
+Names = tuple[str, ...]
+"""What an image is called: its id, and its file name where that is known."""
+
+
+def _is_empty(caption: str, _names: Names) -> bool:
+    return not caption.strip()
+
+
+def _is_name(caption: str, names: Names) -> bool:
+    return caption.strip() in names
+
+
+def _is_file_name(caption: str, names: Names) -> bool:
+    return (
+        len(caption) < 300
+        and _FILE_NAME.fullmatch(caption.strip()) is not None
+        and not _is_name(caption, names)
+    )
+
+
+def _has_nul(caption: str, _names: Names) -> bool:
+    return "\0" in caption
+
+
+def _has_surrogate(caption: str, _names: Names) -> bool:
+    return not caption.isascii() and any("\ud800" <= character <= "\udfff" for character in caption)
+
+
+def _is_too_long(caption: str, _names: Names) -> bool:
+    return len(caption) > MAX_CAPTION
+
+
+CAPTION_FAULTS: Mapping[str, Callable[[str, Names], bool]] = {
+    "is empty": _is_empty,
+    "is the image's own id or file name, not a caption": _is_name,
+    "is a file name, not a caption": _is_file_name,
+    "holds a NUL character": _has_nul,
+    "holds half of a surrogate pair, which is no character": _has_surrogate,
+    f"is longer than {MAX_CAPTION:,} characters": _is_too_long,
+}
+"""Every fault that a caption can have, under the words that name it."""
+
+
+def caption_faults(caption: object, names: Names = ()) -> Iterator[str]:
+    """Yield what is wrong with a caption."""
+    if not isinstance(caption, str):
+        yield f"is {_kind(caption)}, expected a string"
+        return
+    yield from (reason for reason, is_wrong in CAPTION_FAULTS.items() if is_wrong(caption, names))
+
+
+def reference_faults(references: object, names: Names = ()) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with a list of references, each as (index in brackets or nothing, reason)."""
+    if not isinstance(references, list | tuple):
+        yield "", f"is {_kind(references)}, expected a list of strings"
+    elif not references:
+        yield "", "holds no reference"
+    else:
+        for index, reference in enumerate(references):
+            for reason in caption_faults(reference, names):
+                yield f"[{index}]", reason
+
+
+def id_faults(value: object) -> Iterator[str]:
+    """Yield what is wrong with an image id: an integer of at most 18 digits or a non-empty string."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        yield f"is {_kind(value)}, expected an integer or a string"
+    elif isinstance(value, int):
+        if abs(value) >= 10**_INTEGER_DIGITS:
+            yield f"has more than {_INTEGER_DIGITS} digits"
+    elif not value.strip():
+        yield "is empty"
+    else:
+        for reason, is_wrong in (
+            ("holds a NUL character", _has_nul),
+            ("holds half of a surrogate pair, which is no character", _has_surrogate),
+        ):
+            if is_wrong(value, ()):
+                yield reason
+
+
+def label(place: str, image_id: object) -> str:
+    """Name an item in a fault: its place in the file and its id.
+
+    Example:
+        >>> label("line 3", 7)
+        'line 3 (image_id 7)'
+    """
+    return f"{place} (image_id {shown(image_id)})"
+
+
+def item_faults(item: Item, place: str) -> Iterator[Fault]:
+    """Yield every fault of an item that was made in a program."""
+    name = label(place, item.id)
+    names = (str(item.id),)
+    yield from (Fault(name, "id", reason) for reason in id_faults(item.id))
+    yield from (Fault(name, "candidate", reason) for reason in caption_faults(item.candidate, names))
+    for index, reason in reference_faults(item.references, names):
+        yield Fault(name, f"references{index}", reason)
+
+
+def check_items(items: Iterable[Item]) -> tuple[Item, ...]:
+    """Return the items as a tuple if they can be scored together.
+
+    Raises:
+        InputError: there is none, two share an id, or a caption is empty, no string, or not a caption.
+    """
+    checked = tuple(items)
+    faults = [] if checked else [Fault("", "", "there are no items")]
+    first: dict[ItemId, int] = {}
+    for index, item in enumerate(checked):
+        faults += item_faults(item, f"item {index + 1}")
+        earlier = first.setdefault(item.id, index)
+        if earlier != index:
+            faults.append(
+                Fault(label(f"item {index + 1}", item.id), "id", f"is also the id of item {earlier + 1}")
+            )
+    if faults:
+        raise input_error("items", faults)
+    return checked
+
+
+_KINDS: Mapping[type, str] = {
+    type(None): "null",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    str: "a string",
+    list: "a list",
+    tuple: "a list",
+    dict: "an object",
+}
+
+
+def _kind(value: object) -> str:
+    return _KINDS.get(type(value), type(value).__name__)

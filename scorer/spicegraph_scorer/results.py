@@ -1,0 +1,124 @@
+"""What a scoring run gives: scores with their signature, and the statistics that they were made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from spicegraph_scorer.spice.counts import ALL, Counts
+from spicegraph_scorer.spice.metric import CategoryMeans, SpiceStatistic, category_means
+from spicegraph_scorer.spice.ready import counts_dict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from spicegraph_scorer.items import Item
+    from spicegraph_scorer.metric import Score
+
+__all__ = ["Json", "Result", "Run"]
+
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+
+_CATEGORIES = "_categories"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One metric's part of a result: its name and signature, one statistic an item, and the scores of those.
+
+    The statistics are the evidence: a report, an interval or the jar's output is drawn from them.
+    """
+
+    name: str
+    signature: Mapping[str, str]
+    statistics: tuple[Any, ...]
+    scores: tuple[Score, ...]
+
+    @property
+    def spice(self) -> tuple[SpiceStatistic, ...]:
+        """The statistics if this is a SPICE metric, else nothing."""
+        return tuple(statistic for statistic in self.statistics if isinstance(statistic, SpiceStatistic))
+
+    @property
+    def headline(self) -> tuple[Score, ...]:
+        """The scores without SPICE's categories, which have a table of their own."""
+        return self.scores[:1] if self.spice else self.scores
+
+    def categories(self) -> dict[str, CategoryMeans]:
+        """Return the means and sums of SPICE's categories, ``All`` first; nothing for other metrics."""
+        return category_means(self.spice)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The scores of a corpus and of its items, with what tells whether two numbers may be compared."""
+
+    items: tuple[Item, ...]
+    signature: Mapping[str, Json]
+    runs: tuple[Run, ...]
+
+    @property
+    def corpus(self) -> dict[str, Json]:
+        """Every metric's corpus value by its key (``SPICE``, ``CIDEr`` ...); ``None`` is undefined.
+
+        ``SPICE_categories`` holds, for ``All`` and every category: ``f``, ``pr``, ``re``, the means over the
+        ``items`` whose references have such tuples, in [0, 1], and ``micro``: counts summed over all items, and
+        their scores, where a colour, count or size that no reference has still counts as wrong.
+        """
+        values: dict[str, Json] = {}
+        for run in self.runs:
+            values |= {score.name: score.value for score in run.headline}
+            if run.spice:
+                values[run.headline[0].name + _CATEGORIES] = {
+                    name: _means_dict(means) for name, means in run.categories().items()
+                }
+        return values
+
+    def item_scores(self) -> list[dict[str, Json]]:
+        """Return the scores of each item, in the items' order, with the keys of :attr:`corpus`.
+
+        An item's ``SPICE_categories`` are its ``f``, ``pr``, ``re``, ``tp``, ``fp``, ``fn`` by category.
+        """
+        rows: list[dict[str, Json]] = [{} for _ in self.items]
+        for run in self.runs:
+            for score in run.headline:
+                for row, value in zip(rows, score.each, strict=True):
+                    row[score.name] = value
+            for row, statistic in zip(rows, run.spice, strict=bool(run.spice)):
+                row[run.headline[0].name + _CATEGORIES] = {
+                    name: counts_dict(counts, total=name == ALL) for name, counts in statistic.counts.items()
+                }
+        return rows
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the result as JSON values: ``signature``, ``corpus``, and ``items`` with id and scores."""
+        return {
+            "signature": self.signature,
+            "corpus": self.corpus,
+            "items": [
+                {"image_id": item.id, "scores": scores}
+                for item, scores in zip(self.items, self.item_scores(), strict=True)
+            ],
+        }
+
+
+def _means_dict(means: CategoryMeans) -> dict[str, Json]:
+    return {
+        "f": means.f,
+        "pr": means.pr,
+        "re": means.re,
+        "items": means.items,
+        "micro": _micro_dict(means.micro),
+    }
+
+
+def _micro_dict(counts: Counts) -> dict[str, Json]:
+    """Return summed counts; a share of nothing is undefined here, unlike in SPICE's per-item scores."""
+    return {
+        "tp": counts.matched,
+        "fp": counts.candidate - counts.matched,
+        "fn": counts.reference - counts.matched,
+        "pr": counts.precision if counts.candidate else None,
+        "re": counts.recall if counts.reference else None,
+        "f": counts.f1 if counts.candidate or counts.reference else None,
+    }

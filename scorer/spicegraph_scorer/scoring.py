@@ -1,0 +1,111 @@
+"""Items in, scores out: the one function that everything else calls."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
+from spicegraph_scorer.items import Corpus, Item
+from spicegraph_scorer.metrics import Progress, Resources, make_metrics
+from spicegraph_scorer.readers.checks import check_items
+from spicegraph_scorer.results import Json, Result, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from spicegraph_parser.rules import Fact
+    from spicegraph_scorer.metric import Metric
+    from spicegraph_scorer.spice.metric import FactSource
+
+__all__ = ["SharedFacts", "score"]
+
+_DIGEST_CHARACTERS = 16
+
+
+def score(
+    items: Iterable[Item],
+    metrics: Sequence[str] = ("spice",),
+    *,
+    pipeline: str | FactSource = DEFAULT_PIPELINE,
+    progress: Progress | None = None,
+) -> Result:
+    """Score candidates against their references.
+
+    Args:
+        items: at least one; ids differ.
+        metrics: names from :data:`spicegraph_scorer.metrics.METRICS`, or a group such as
+            ``coco`` or ``all``.
+        pipeline: the spaCy pipeline that SPICE parses with, by name, or whatever else gives facts. It is
+            loaded only when a metric needs it, and every caption is parsed once, however many metrics do.
+        progress: is called while something takes long: with what it is, how much is done, and of how much.
+
+    Raises:
+        InputError: an item is faulty (the message lists every fault), or a metric unknown.
+        DataError: a pipeline or the data of a metric is not installed.
+
+    Example:
+        >>> result = score([Item(1, "a brown dog", ("a dog that is brown",))])
+        >>> result.corpus["SPICE"]
+        1.0
+    """
+    corpus = Corpus(check_items(items))
+
+    @cache
+    def facts() -> FactSource:
+        return SharedFacts(load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline, progress)
+
+    chosen = make_metrics(metrics, Resources(facts, progress))
+    runs = tuple(_run(name, metric, corpus) for name, metric in chosen.items())
+    return Result(corpus.items, _signature(corpus.items, runs), runs)
+
+
+def _run(name: str, metric: Metric[Any], corpus: Corpus) -> Run:
+    statistics = metric.collect(corpus)
+    return Run(name, metric.signature(), tuple(statistics), metric.total(statistics))
+
+
+def _signature(items: Sequence[Item], runs: Sequence[Run]) -> dict[str, Json]:
+    """Return what two results must share for their numbers to be comparable."""
+    counts = [len(item.references) for item in items]
+    return {
+        "spicegraph": version("spicegraph"),
+        "items": len(items),
+        "references": {"min": min(counts), "max": max(counts), "digest": _digest(items)},
+        "metrics": {run.name: dict(run.signature) for run in runs},
+    }
+
+
+def _digest(items: Sequence[Item]) -> str:
+    """Return a hash of ids and references that does not depend on the order of the items."""
+    rows = sorted((str(item.id), item.references) for item in items)
+    return hashlib.sha256(msgspec.json.encode(rows)).hexdigest()[:_DIGEST_CHARACTERS]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFacts:
+    """Facts for several metrics of one run: no caption is parsed twice."""
+
+    source: FactSource
+    progress: Progress | None = None
+    known: dict[str, tuple[Fact, ...]] = field(default_factory=dict, repr=False)
+
+    @property
+    def signature(self) -> str:
+        """The signature of what parses."""
+        return self.source.signature
+
+    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        """Return the facts of each caption, in order, after parsing those that are new."""
+        wanted = list(texts)
+        new = [text for text in dict.fromkeys(wanted) if text not in self.known]
+        for done, (text, facts) in enumerate(zip(new, self.source.facts(new), strict=True), start=1):
+            self.known[text] = facts
+            if self.progress:
+                self.progress("parsing captions", done, len(new))
+        return (self.known[text] for text in wanted)

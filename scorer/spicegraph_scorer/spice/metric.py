@@ -1,0 +1,153 @@
+"""SPICE as a metric: items to counts by category, counts to mean F-scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from spicegraph_parser.graph import SceneGraph, merge
+from spicegraph_parser.lexicon import Lexicon, load_lexicon
+from spicegraph_scorer.metric import Score
+from spicegraph_scorer.spice.categories import CATEGORIES, Category
+from spicegraph_scorer.spice.counts import ALL, Counts, count_match
+from spicegraph_scorer.spice.match import Match, match_tuples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from spicegraph_parser.rules import Fact
+    from spicegraph_scorer.items import Corpus
+
+__all__ = ["FactSource", "Spice", "SpiceStatistic", "category_means", "score_graphs"]
+
+
+class FactSource(Protocol):
+    """What turns captions into facts: a spaCy pipeline, a store in front of one, a table of parses."""
+
+    @property
+    def signature(self) -> str:
+        """Name and version of what parses, for the signature of a score."""
+        ...
+
+    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        """Return the facts of each caption, in order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SpiceStatistic:
+    """One item's counts, in total and by category, and the match that they were counted from."""
+
+    counts: Mapping[str, Counts]
+    match: Match
+
+    def f1(self, category: str) -> float | None:
+        """Return the item's F1 in a category: ``None`` without reference tuples (but for All)."""
+        counts = self.counts[category]
+        return counts.f1 if counts.reference or category == ALL else None
+
+
+def score_graphs(
+    candidate: SceneGraph, reference: SceneGraph, *, categories: Mapping[str, Category] = CATEGORIES
+) -> SpiceStatistic:
+    """Match two scene graphs and count."""
+    match = match_tuples(candidate.tuples(), reference.tuples())
+    return SpiceStatistic(count_match(match, categories=categories), match)
+
+
+@dataclass(frozen=True, slots=True)
+class Spice:
+    """SPICE 1.0 (Anderson et al., ECCV 2016), or with ``exact`` its variant ``-noSynsets``.
+
+    The corpus value of a category is the mean of the items' F1 over the items whose references have such
+    tuples.
+    """
+
+    source: FactSource
+    exact: bool = False
+    categories: Mapping[str, Category] = field(default_factory=lambda: CATEGORIES)
+    lexicon: Lexicon = field(default_factory=load_lexicon)
+
+    @property
+    def name(self) -> str:
+        """``spice`` or ``spice-exact``."""
+        return "spice-exact" if self.exact else "spice"
+
+    def signature(self) -> dict[str, str]:
+        """Return metric, pipeline and lexicon."""
+        return {
+            "metric": self.name,
+            "pipeline": self.source.signature,
+            "lexicon": "none" if self.exact else self.lexicon.signature,
+        }
+
+    def collect(self, corpus: Corpus) -> list[SpiceStatistic]:
+        """Parse every distinct caption once, and return the counts of every item."""
+        texts = list(
+            dict.fromkeys(text for item in corpus.items for text in (item.candidate, *item.references))
+        )
+        facts = dict(zip(texts, self.source.facts(texts), strict=True))
+        graphs: dict[tuple[str, ...], SceneGraph] = {}
+        statistics = []
+        for item in corpus.items:
+            reference = graphs.get(item.references)
+            if reference is None:
+                reference = self.graph([facts[text] for text in item.references])
+                graphs = {item.references: reference}  # items of one image usually follow each other
+            statistics.append(
+                score_graphs(self.graph([facts[item.candidate]]), reference, categories=self.categories)
+            )
+        return statistics
+
+    def graph(self, captions: Iterable[Sequence[Fact]]) -> SceneGraph:
+        """Merge the facts of one image's captions as this mode merges."""
+        return merge(captions, self.lexicon, exact=self.exact)
+
+    def total(self, statistics: Sequence[SpiceStatistic]) -> tuple[Score, ...]:
+        """Return ``SPICE`` and one score a category (``SPICE_Color`` ...)."""
+        name = "SPICE-exact" if self.exact else "SPICE"
+        return tuple(
+            _score(name if category == ALL else f"{name}_{category}", [s.f1(category) for s in statistics])
+            for category in (ALL, *self.categories)
+        )
+
+
+def _score(name: str, each: list[float | None]) -> Score:
+    defined = [value for value in each if value is not None]
+    return Score(name, sum(defined) / len(defined) if defined else None, tuple(each))
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryMeans:
+    """A category over a corpus: the means as SPICE takes them, and the sums of the counts.
+
+    ``f``, ``pr``, ``re`` are means over the ``items`` whose references have such tuples (all items for
+    ``All``), ``None`` if there is none. ``micro`` sums the counts of *every* item, so that a colour, count or
+    size that no reference has still costs precision.
+    """
+
+    f: float | None
+    pr: float | None
+    re: float | None
+    items: int
+    micro: Counts
+
+
+def category_means(statistics: Sequence[SpiceStatistic]) -> dict[str, CategoryMeans]:
+    """Return the means and micro counts of every category of the statistics, ``All`` first."""
+    means = {}
+    for category in statistics[0].counts if statistics else ():
+        counts = [statistic.counts[category] for statistic in statistics]
+        defined = [c for c in counts if c.reference or category == ALL]
+        means[category] = CategoryMeans(
+            _mean([c.f1 for c in defined]),
+            _mean([c.precision for c in defined]),
+            _mean([c.recall for c in defined]),
+            len(defined),
+            sum(counts, Counts()),
+        )
+    return means
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None

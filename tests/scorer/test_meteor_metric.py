@@ -1,0 +1,203 @@
+"""METEOR as a metric: what users see of it, and its cousin of 2005."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spicegraph_parser.errors import DataError
+from spicegraph_scorer.items import Corpus, Item
+from spicegraph_scorer.ngram.meteor import (
+    Match,
+    Meteor,
+    Meteor2005,
+    MeteorData,
+    MeteorStatistic,
+    Module,
+    align_texts,
+    bundled_wordnet,
+    coco_texts,
+    load_data,
+    nltk_wordnet,
+    score_texts,
+)
+from spicegraph_scorer.ngram.meteor.original import Synset
+from spicegraph_scorer.ngram.meteor.statistics import add_counts, score
+
+if TYPE_CHECKING:
+    from spicegraph_scorer.metric import Metric
+
+CORPUS = Corpus(
+    (
+        Item(7, "A man rides a brown horse.", ("A man on a horse.", "A man rides a brown horse")),
+        Item("x", "Two dogs", ("Cats sleeping", "Three people")),
+        Item(3, "", ("Nothing to see",)),
+    )
+)
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> MeteorData:
+    return load_data(cache=tmp_path_factory.getbasetemp().parent / "meteor")
+
+
+# METEOR 1.5
+
+
+def test_meteor_is_a_metric(data: MeteorData) -> None:
+    metric: Metric[MeteorStatistic] = Meteor(data)
+    assert metric.name == "meteor"
+    statistics = metric.collect(CORPUS)
+    (result,) = metric.total(statistics)
+    assert result.name == "METEOR"
+    assert result.each == (1.0, 0.0, 0.0)
+    assert [statistic.reference for statistic in statistics] == [1, 0, 0]
+    assert result.value == score(add_counts(statistic.counts for statistic in statistics))
+
+
+def test_no_items_have_no_score(data: MeteorData) -> None:
+    assert Meteor(data).total([])[0].value is None
+
+
+def test_the_corpus_score_is_not_the_mean(data: MeteorData) -> None:
+    (result,) = Meteor(data).total(score_texts([("a dog", ["a dog"]), ("a cat sits", ["dogs"])], data=data))
+    # lengths 2.75 and 1.75, matched 1 on each side, no chunk counted: P = 1/2.75, R = 1/1.75
+    assert result.value == pytest.approx(1 / (0.15 * 2.75 + 0.85 * 1.75))
+    assert result.each == (1.0, 0.0)
+
+
+def test_the_signature_names_the_data(data: MeteorData) -> None:
+    signature = Meteor(data).signature()
+    assert signature["variant"] == "1.5"
+    assert signature["data"] == data.sources.fingerprint
+    assert signature["lexicon"].startswith("wordnet3.0-")
+
+
+def test_an_alignment_says_what_matched_and_why(data: MeteorData) -> None:
+    candidate = "two giraffe standing next to each other on a grassy field"
+    alignment = align_texts(candidate, "two giraffes standing near trees in a grassy area", data=data)
+    found = [
+        (match.module, alignment.candidate_words(match), alignment.reference_words(match))
+        for match in alignment.matches
+    ]
+    assert found == [
+        (Module.EXACT, ("two",), ("two",)),
+        (Module.STEM, ("giraffe",), ("giraffes",)),
+        (Module.EXACT, ("standing",), ("standing",)),
+        (Module.PARAPHRASE, ("next", "to"), ("near",)),
+        (Module.EXACT, ("a",), ("a",)),
+        (Module.EXACT, ("grassy",), ("grassy",)),
+        (Module.SYNONYM, ("field",), ("area",)),
+    ]
+
+
+def test_the_first_of_equal_references_is_kept(data: MeteorData) -> None:
+    (statistic,) = score_texts([("a dog", ["two cats", "the dog", "one dog"])], data=data)
+    assert statistic.reference == 1
+
+
+def test_the_candidate_alone_is_edited_as_the_coco_evaluation_does() -> None:
+    assert coco_texts(["a", "|||", "b"], [["c"]]) == ("a b", ["c"])
+    assert coco_texts(["a"], [["b", "|||", "c"], ["d"]]) == ("a", ["b", "c", "d"])
+    assert coco_texts([], [[]]) == ("", [""])
+
+
+def test_items_score_the_same_alone_and_together(data: MeteorData) -> None:
+    items = [("a man with a dog", ["a man and his dogs", "the puppy"])] * 3 + [("two cats", ["kitty"])] * 1200
+    together = score_texts(items, data=data)
+    assert together[0] == score_texts(items[:1], data=data)[0]
+    assert together[-1] == score_texts(items[-1:], data=data)[0]
+
+
+SMALL = "a the one man men person dog dogs puppy is next to beside of"
+WORDS = st.lists(st.sampled_from(SMALL.split()), max_size=9)
+
+
+@settings(max_examples=50, deadline=None)
+@given(WORDS, st.lists(WORDS, min_size=1, max_size=3))
+def test_scores_lie_between_0_and_1(
+    data: MeteorData, candidate: list[str], references: list[list[str]]
+) -> None:
+    (statistic,) = score_texts([(" ".join(candidate), list(map(" ".join, references)))], data=data)
+    assert 0 <= statistic.score <= 1
+    covered = [
+        place for match in statistic.alignment.matches for place in range(match[2], match[2] + match[3])
+    ]
+    assert len(covered) == len(set(covered)) == statistic.counts[21]
+    assert all(isinstance(match, Match) for match in statistic.alignment.matches)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.sampled_from(SMALL.split()), min_size=1, unique=True))
+def test_a_text_of_different_words_equals_itself(data: MeteorData, words: list[str]) -> None:
+    (statistic,) = score_texts([(" ".join(words), [" ".join(words)])], data=data)
+    assert statistic.score == 1.0
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_no_text_makes_the_scorer_stumble(data: MeteorData, candidate: str, reference: str) -> None:
+    (statistic,) = score_texts([(candidate, [reference])], data=data)
+    assert 0 <= statistic.score <= 1
+
+
+def test_half_a_surrogate_pair_is_a_character_like_others(data: MeteorData) -> None:
+    (statistic,) = score_texts([("a \ud83d dog", ["a \ud83d dog"])], data=data)
+    assert statistic.score == 1.0
+
+
+# METEOR of 2005
+
+FOX = "the quick brown fox jumped over the lazy dog"
+
+
+@pytest.mark.parametrize(
+    ("candidate", "expected"),
+    [
+        # The values of a published notebook on captioning metrics, which nltk printed with its own WordNet.
+        (FOX, 0.9993141289437586),
+        ("the brown quick fox jumped over lazy the dog", 0.7647462277091907),
+        ("the fast brown fox jumps over the lazy dogs", 0.9993141289437586),
+    ],
+)
+def test_the_published_values_of_2005_come_out(candidate: str, expected: float) -> None:
+    assert Meteor2005().score_tokens([(candidate.split(), [FOX.split()])]) == [
+        pytest.approx(expected, abs=1e-12)
+    ]
+
+
+def test_meteor_2005_is_a_metric() -> None:
+    metric: Metric[float] = Meteor2005(bundled_wordnet())
+    statistics = metric.collect(CORPUS)
+    (result,) = metric.total(statistics)
+    assert (metric.name, result.name) == ("meteor-2005", "METEOR_2005")
+    assert result.each == pytest.approx((1 - 0.5 / 6**3, 0.0, 0.0))
+    assert result.value == pytest.approx(sum(statistics) / 3)
+    assert metric.total([])[0].value is None
+    assert "without parts of speech" in metric.signature()["synonyms"]
+
+
+def test_another_wordnet_may_answer() -> None:
+    class Nothing:
+        def synsets(self, word: str) -> list[Synset]:
+            return []
+
+    fast = FOX.replace("quick", "fast").split()
+    with_synonyms, without = (Meteor2005(w).score_tokens([(fast, [FOX.split()])]) for w in (None, Nothing()))
+    assert without < with_synonyms
+    assert Meteor2005(Nothing()).signature()["synonyms"] == "Nothing"
+
+
+def test_a_missing_corpus_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("nltk.data.path", [str(tmp_path)])
+    with pytest.raises(DataError, match=r"python -m nltk\.downloader wordnet"):
+        nltk_wordnet()
+
+
+def test_missing_nltk_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nltk.translate.meteor_score", None)
+    with pytest.raises(DataError, match=r"pip install 'spicegraph\[meteor\]'"):
+        Meteor2005().score_tokens([(["a"], [["a"]])])

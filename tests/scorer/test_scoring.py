@@ -1,0 +1,157 @@
+"""One call from items to a result, and the result's JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+
+import spicegraph_scorer
+from spicegraph_parser.errors import InputError
+from spicegraph_parser.rules import Fact
+from spicegraph_scorer import METRICS, Item, score, score_tuples
+from spicegraph_scorer.metrics import GROUPS, metric_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from spicegraph_scorer.results import Result
+
+CATEGORIES = ["All", "Relation", "Cardinality", "Attribute", "Size", "Color", "Object"]
+
+
+class WordFacts:
+    """A parser for tests: every word is an object, ``adjective_noun`` is one with an attribute."""
+
+    signature = "words-1"
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        for text in texts:
+            self.seen.append(text)
+            yield tuple(fact for word in text.split() for fact in self._word(word))
+
+    def _word(self, word: str) -> Iterator[Fact]:
+        adjective, _, noun = word.rpartition("_")
+        if adjective:
+            yield Fact((noun, adjective), "amod", ())
+        yield Fact((noun,), "objects", ())
+
+
+ITEMS = (
+    Item(7, "red_car dog", ("blue_car dog", "car")),  # the references have a colour
+    Item("b", "green_tree", ("tree", "tree bench")),  # they have none: the green tree's colour is invented
+)
+
+
+@pytest.fixture
+def result() -> Result:
+    return score(ITEMS, ("spice", "bleu"), pipeline=WordFacts())
+
+
+def test_the_public_names_are_there() -> None:
+    assert set(spicegraph_scorer.__all__) >= {"score", "score_tuples", "Item"}
+    assert score_tuples([["dog"]], [[["dog"]]]).scores["All"]["f"] == 1.0
+
+
+def test_corpus_keys_are_the_ones_people_know(result: Result) -> None:
+    assert list(result.corpus) == ["SPICE", "SPICE_categories", "Bleu_1", "Bleu_2", "Bleu_3", "Bleu_4"]
+
+
+def test_spice_is_the_mean_of_the_items(result: Result) -> None:
+    # item 7: 2 of 3 tuples found, of 3 in the references; item b: 1 of 2, of 2
+    first, second = (row["SPICE"] for row in result.item_scores())
+    assert (first, second) == (pytest.approx(2 / 3), pytest.approx(1 / 2))
+    assert result.corpus["SPICE"] == pytest.approx((2 / 3 + 1 / 2) / 2)
+
+
+def test_micro_counts_a_colour_that_no_reference_has(result: Result) -> None:
+    categories = result.corpus["SPICE_categories"]
+    assert isinstance(categories, dict)
+    assert list(categories) == CATEGORIES
+    assert categories["Color"] == {
+        "f": 0.0,
+        "pr": 0.0,
+        "re": 0.0,
+        "items": 1,
+        "micro": {"tp": 0, "fp": 2, "fn": 1, "pr": 0.0, "re": 0.0, "f": 0.0},
+    }
+    assert categories["Size"] == {
+        "f": None,
+        "pr": None,
+        "re": None,
+        "items": 0,
+        "micro": {"tp": 0, "fp": 0, "fn": 0, "pr": None, "re": None, "f": None},
+    }
+
+
+def test_an_items_undefined_category_is_none_and_keeps_its_counts(result: Result) -> None:
+    categories = result.item_scores()[1]["SPICE_categories"]
+    assert isinstance(categories, dict)
+    assert categories["Color"] == {"f": None, "pr": None, "re": None, "tp": 0, "fp": 1, "fn": 0}
+
+
+def test_json_has_signature_corpus_and_items_with_ids(result: Result) -> None:
+    value = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert list(value) == ["signature", "corpus", "items"]
+    assert [item["image_id"] for item in value["items"]] == [7, "b"]
+    assert value["items"][0]["scores"].keys() == value["corpus"].keys()
+    assert value["signature"]["metrics"]["spice"]["pipeline"] == "words-1"
+    assert value["signature"]["references"]["min"] == 2
+
+
+def test_the_digest_tells_references_apart_and_not_their_order() -> None:
+    def digest(items: Iterable[Item]) -> object:
+        signature = score(items, ("bleu",)).signature["references"]
+        assert isinstance(signature, dict)
+        return signature["digest"]
+
+    assert digest(ITEMS) == digest(reversed(ITEMS))
+    assert digest(ITEMS) != digest(ITEMS[:1])
+    assert digest(ITEMS) == digest([Item(7, "other candidates", ITEMS[0].references), ITEMS[1]])
+
+
+def test_each_caption_is_parsed_once_for_all_metrics() -> None:
+    source = WordFacts()
+    steps: list[tuple[str, int, int]] = []
+
+    def progress(what: str, done: int, total: int) -> None:
+        steps.append((what, done, total))
+
+    score((*ITEMS, Item(3, "car", ("car",))), ("spice", "spice-exact"), pipeline=source, progress=progress)
+    assert sorted(source.seen) == sorted(
+        {"red_car dog", "blue_car dog", "car", "green_tree", "tree", "tree bench"}
+    )
+    assert steps[-1] == ("parsing captions", 6, 6)
+
+
+def test_no_pipeline_is_loaded_for_ngram_metrics() -> None:
+    assert score(ITEMS, ("bleu",), pipeline="no such pipeline").corpus["Bleu_1"] is not None
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", METRICS)
+def test_every_metric_of_the_table_scores_every_item_or_says_none(name: str) -> None:
+    items = [*ITEMS, Item(9, "!!!", ("a dog",)), Item(10, "a dog", ("...", "a dog"))]
+    result = score(items, (name,), pipeline=WordFacts())
+    assert list(result.signature["metrics"]) == [name]  # type: ignore[arg-type, call-overload]
+    assert result.corpus
+    for row in result.item_scores():
+        numbers = [value for value in row.values() if not isinstance(value, dict)]
+        assert numbers
+        assert all(value is None or (isinstance(value, float) and math.isfinite(value)) for value in numbers)
+
+
+@pytest.mark.parametrize(("names", "expected"), [(["bleu", "spice", "bleu"], ("bleu", "spice")), *(([g], m) for g, m in GROUPS.items())])
+def test_names_are_spelled_out_without_repeats(names: list[str], expected: tuple[str, ...]) -> None:
+    assert metric_names(names) == expected
+
+
+@pytest.mark.parametrize("names", [[], ["bleurt"], ["spice", "Bleu"]])
+def test_unknown_metrics_are_refused_with_the_list_of_those_there_are(names: list[str]) -> None:
+    with pytest.raises(InputError, match="the metrics are spice, spice-exact, bleu"):
+        metric_names(names)

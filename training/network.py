@@ -1,0 +1,125 @@
+"""The trainable form of the caption pipeline's network (torch); the package holds its numpy form.
+
+Word features are embedded and mixed to one vector a word; a bidirectional LSTM reads the sentence; tags are
+read off the first layer and fed to the rest; heads come from biaffine scores (Dozat and Manning 2017), labels
+from the sum and the product of both ends of an edge.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """Sizes of the network."""
+
+    word: int = 128
+    form: int = 128
+    suffix: int = 48
+    prefix: int = 24
+    case: int = 8
+    hidden: int = 192
+    layers: int = 2
+    arc: int = 128
+    label: int = 128
+    tag: int = 32
+    dropout: float = 0.15
+
+
+def drop(values: Tensor, rate: float, *, training: bool) -> Tensor:
+    """Drop the same units at every word of a sentence (Gal and Ghahramani 2016).
+
+    Values are (n, sentences, units).
+    """
+    if not training or rate == 0.0:
+        return values
+    kept = torch.empty(1, *values.shape[1:]).bernoulli_(1.0 - rate)
+    return values * kept.div_(1.0 - rate)
+
+
+class WordVectors(nn.Module):
+    """One vector a word from the rows of its features in one table each."""
+
+    def __init__(self, rows: list[int], widths: list[int], out: int) -> None:
+        super().__init__()
+        tables = [nn.Embedding(count, width) for count, width in zip(rows, widths, strict=True)]
+        for table in tables:
+            nn.init.normal_(table.weight, std=0.3)
+        self.tables = nn.ModuleList(tables)
+        self.mix = nn.Linear(sum(widths), out)
+        self.norm = nn.LayerNorm(out)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Features (words, kinds) to vectors (words, out); each distinct word is computed once."""
+        distinct, where = torch.unique(features, dim=0, return_inverse=True)
+        parts = [table(distinct[:, kind]) for kind, table in enumerate(self.tables)]
+        vectors: Tensor = self.norm(self.mix(torch.cat(parts, dim=-1)))
+        return vectors[where]
+
+
+class Network(nn.Module):
+    """Words of sentences of one length to scores of tags, heads and labels."""
+
+    def __init__(self, rows: list[int], tags: int, labels: int, shape: Shape) -> None:
+        super().__init__()
+        widths = [shape.form, shape.suffix, shape.suffix, shape.suffix, shape.prefix, shape.case]
+        both = 2 * shape.hidden
+        self.rate = shape.dropout
+        self.words = WordVectors(rows, widths, shape.word)
+        self.layers = nn.ModuleList(
+            nn.LSTM(self.layer_input(layer, shape), shape.hidden, bidirectional=True)
+            for layer in range(shape.layers)
+        )
+        self.tagger = nn.Linear(both, tags)
+        self.tag_vectors = nn.Linear(tags, shape.tag, bias=False)
+        self.arc_child = nn.Linear(both, shape.arc)
+        self.arc_head = nn.Linear(both, shape.arc)
+        self.root_arc = nn.Parameter(torch.zeros(shape.arc))
+        self.arc_scores = nn.Linear(shape.arc, shape.arc)
+        self.label_child = nn.Linear(both, shape.label)
+        self.label_head = nn.Linear(both, shape.label, bias=False)
+        self.root_label = nn.Parameter(torch.zeros(shape.label))
+        self.labeller = nn.Linear(2 * shape.label, labels)
+
+    @staticmethod
+    def layer_input(layer: int, shape: Shape) -> int:
+        """Width of a layer's input: the second one also sees the tags."""
+        return shape.word if layer == 0 else 2 * shape.hidden + (shape.tag if layer == 1 else 0)
+
+    def drop(self, values: Tensor) -> Tensor:
+        """Drop units as the network's shape says, while training."""
+        return drop(values, self.rate, training=self.training)
+
+    def encode(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Features (sentences, n, kinds) to states and tag scores, both (n, sentences, ...)."""
+        sentences, length, kinds = features.shape
+        vectors = self.words(features.transpose(0, 1).reshape(-1, kinds)).view(length, sentences, -1)
+        states, _ = self.layers[0](self.drop(vectors))
+        tags = self.tagger(states)
+        hints = self.tag_vectors(tags.softmax(dim=-1))
+        for layer, lstm in enumerate(self.layers[1:], start=1):
+            fed = self.drop(states)
+            states, _ = lstm(torch.cat([fed, hints], dim=-1) if layer == 1 else fed)
+        return self.drop(states), tags
+
+    def forward(self, features: Tensor, heads: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Return scores of tags (b, n, tags), heads (b, n, 1 + n; 0 is the root), labels (b, n, labels).
+
+        Labels are scored for the given heads (b, n), or for each word's best one.
+        """
+        states, tags = self.encode(features)
+        states = states.transpose(0, 1)
+        sentences = states.shape[0]
+        children = self.arc_scores(functional.relu(self.arc_child(states)))
+        parents = functional.relu(self.arc_head(states))
+        parents = torch.cat([self.root_arc.expand(sentences, 1, -1), parents], dim=1)
+        arcs = children @ parents.transpose(1, 2)
+        chosen = arcs.argmax(dim=-1) if heads is None else heads
+        below = self.label_child(states)
+        above = torch.cat([self.root_label.expand(sentences, 1, -1), self.label_head(states)], dim=1)
+        above = above.gather(1, chosen.unsqueeze(-1).expand(-1, -1, above.shape[-1]))
+        edges = torch.cat([functional.relu(below + above), below * above], dim=-1)
+        return tags.transpose(0, 1), arcs, self.labeller(edges)

@@ -1,0 +1,41 @@
+"""Put a trained network and a lemma table together as the pipeline folder that ships with the package."""
+
+import argparse
+from pathlib import Path
+
+import spacy
+from spacy.language import Language
+
+from spicegraph_parser.caption_pipeline import components
+
+VERSION = "1.0.0"
+
+
+def build(network: Path, lemmas: Path) -> Language:
+    """Return the pipeline with the network's folder and the table's folder loaded."""
+    config = {"nlp": {"tokenizer": {"@tokenizers": components.TOKENIZER}, "batch_size": 2048}}
+    nlp = spacy.blank("en", config=config)
+    nlp.add_pipe(components.PARSER, name="parser").from_disk(network)  # type: ignore[attr-defined]
+    nlp.add_pipe(components.LEMMATIZER, name="lemmatizer").from_disk(lemmas)  # type: ignore[attr-defined]
+    nlp.meta.update(
+        name="caption",
+        version=VERSION,
+        description="Captions parsed as SPICE 1.0 sees them: PTB tags, Universal Dependencies v1, lemmas",
+        license="Apache-2.0",
+        sources=[{"name": "COCO 2014 captions", "license": "CC BY 4.0"}],
+    )
+    return nlp
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("network", type=Path, help="folder of network.npz and vocabulary.json")
+    parser.add_argument("lemmas", type=Path, help="folder of exceptions.json")
+    parser.add_argument("out", type=Path, help="the pipeline's folder")
+    options = parser.parse_args()
+    build(options.network, options.lemmas).to_disk(options.out)
+
+
+if __name__ == "__main__":
+    main()
