@@ -25,10 +25,10 @@ demo: $(READY)  ## Score the two example systems: tables here, JSON in demo-outp
 	@mkdir -p demo-output
 	@echo "== human: one caption of each image against its other captions"
 	@$(BIN)/spicegraph score examples/coco/human.json --references examples/coco/captions_without_first.json \
-	  --metrics all -o demo-output/human.json
+	  --metrics coco -o demo-output/human.json
 	@echo "== retrieval: the most similar caption of another image"
 	@$(BIN)/spicegraph score examples/coco/retrieval.json --references examples/coco/captions.json \
-	  --metrics all -o demo-output/retrieval.json
+	  --metrics coco -o demo-output/retrieval.json
 	@echo "The scores of every image are in demo-output/human.json and demo-output/retrieval.json."
 
 test: lint  ## Lint, type check, and run every test

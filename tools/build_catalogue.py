@@ -1,7 +1,6 @@
 """Write the rule catalogue into parser/README.md from the rules' docstrings.
 
-    python tools/build_catalogue.py           write it
-    python tools/build_catalogue.py --check   fail if it is stale
+Without an option it writes; with --check it fails if the catalogue is stale.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ repository=$out/maven
 mkdir -p "$out/classes"
 
 for artifact in $corenlp $corenlp:jar:models org.slf4j:slf4j-nop:1.7.36; do
-    mvn --quiet dependency:get -Dmaven.repo.local="$repository" -Dartifact="$artifact"
+    mvn --quiet --batch-mode dependency:get -Dmaven.repo.local="$repository" -Dartifact="$artifact"
 done
 path=$(find "$repository" -name '*.jar' \( -path '*stanford-corenlp*' -o -path '*slf4j*' -o -path '*xom*' -o -path '*joda-time*' \
     -o -path '*jollyday*' -o -path '*ejml*' -o -path '*javax.json*' \) | sort | tr '\n' ':')

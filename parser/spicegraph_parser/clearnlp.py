@@ -7,6 +7,7 @@ The two schemes differ in what heads a phrase: ClearNLP lets prepositions and co
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.parse import Edge, Word
@@ -14,7 +15,7 @@ from spicegraph_parser.parse import Edge, Word
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["to_universal"]
+__all__ = ["reference_lemma", "to_universal"]
 
 _RENAMED = {
     "ROOT": "root",
@@ -35,23 +36,51 @@ _ADPOSITIONS = ("prep", "agent", "dative")
 _NOMINAL = ("N", "PRP", "CD", "DT", "W")
 
 
+# Nouns that the reference leaves in the plural, of those that captions use.
+_PLURAL_ONLY = frozenset(
+    {"clothes", "electronics", "fries", "furnishings", "goggles", "jeans", "pants", "scissors", "shorts"}
+)
+# Stems that double their last letter: "riding" is of "ride", for "rid" has "ridding".
+_DOUBLING = re.compile("^[^aeiou]*[aeiou][^aeiouwxysz]$")
+_CLOSED_CLASSES = {"an": "a", "his": "he", "her": "she", "their": "they"}
+
+
+def reference_lemma(form: str, tag: str, lemma: str) -> str:
+    """Return the lemma that the reference gives a word which a ClearNLP pipeline lemmatized.
+
+    Degrees of adjectives are words of their own, and a stem that lost its "e" gets it back.
+
+    >>> [reference_lemma(*w) for w in (("riding", "VBG", "rid"), ("older", "JJR", "old"), ("an", "DT", "an"))]
+    ['ride', 'older', 'a']
+    """
+    lower = form.lower()
+    if tag.startswith("J") or lower in _PLURAL_ONLY:
+        return lower
+    if tag.startswith("V"):
+        lost_e = _DOUBLING.search(lemma) and lower in (f"{lemma}ing", f"{lemma}ed", f"{lemma}es")
+        return f"{lemma}e" if lost_e else lemma
+    return _CLOSED_CLASSES.get(lower, lemma)
+
+
 class _Tree:
-    """A dependency tree as two parallel lists, head and label by position (from 1)."""
+    """A dependency tree that is being changed: head, label and children by position (from 1)."""
 
     def __init__(self, words: Sequence[Word], heads: Sequence[int], labels: Sequence[str]) -> None:
         self.words = words
         self.heads = [0, *heads]
         # ClearNLP's nmod is a noun in front of a noun; the name is free for prepositional phrases then.
         self.labels = ["", *("compound" if label == "nmod" else label for label in labels)]
+        self._below: dict[int, set[int]] = {}
+        for position, head in enumerate(heads, start=1):
+            self._below.setdefault(head, set()).add(position)
 
     def children(self, position: int, *labels: str) -> list[int]:
-        return [
-            child
-            for child in range(1, len(self.heads))
-            if self.heads[child] == position and (not labels or self.labels[child] in labels)
-        ]
+        below = sorted(self._below.get(position, ()))
+        return [child for child in below if self.labels[child] in labels] if labels else below
 
     def attach(self, position: int, head: int, label: str) -> None:
+        self._below[self.heads[position]].remove(position)
+        self._below.setdefault(head, set()).add(position)
         self.heads[position], self.labels[position] = head, label
 
     def promote(self, position: int, label: str) -> None:
@@ -60,7 +89,7 @@ class _Tree:
         siblings = [child for child in self.children(old) if child != position]
         self.attach(position, self.heads[old], self.labels[old])
         for child in siblings:
-            self.heads[child] = position
+            self.attach(child, position, self.labels[child])
         self.attach(old, position, label)
 
 
@@ -135,7 +164,7 @@ def _flatten_coordination(tree: _Tree) -> None:
     for position in range(1, len(tree.heads)):
         if tree.labels[position] in ("conj", "cc"):
             head, seen = tree.heads[position], {position}
-            while tree.labels[head] == "conj" and head not in seen:
+            while tree.labels[head] == "conj" and tree.heads[head] and head not in seen:
                 seen.add(head)
                 head = tree.heads[head]
-            tree.heads[position] = head
+            tree.attach(position, head, tree.labels[position])

@@ -73,16 +73,18 @@ def read_conllu(lines: Iterable[str], *, source: str = "CoNLL-U") -> Iterator[Ca
     block: list[tuple[int, str]] = []
     texts: list[str] = []
     sentences: list[_Rows] = []
-    has_documents = False
+    is_open = has_documents = False
 
     def caption() -> Caption:
-        text = max(texts, key=len) if texts else " ".join(r.form for rows in sentences for r in rows)
+        text = max(texts, key=len) if texts else " ".join(row.form for rows in sentences for row in rows)
         return Caption(text, tuple(_align(rows, text, at) for rows, at in _cursors(sentences, text)))
 
     def close_block() -> None:
+        nonlocal is_open
         if block:
             sentences.append(_rows(block, source))
             block.clear()
+            is_open = True
 
     for number, raw in enumerate(lines, start=1):
         line = raw.rstrip("\r\n")
@@ -90,10 +92,10 @@ def read_conllu(lines: Iterable[str], *, source: str = "CoNLL-U") -> Iterator[Ca
             key, _, value = line[1:].partition("=")
             if key.split()[:1] == ["newdoc"]:
                 close_block()
-                if sentences:
+                if is_open:
                     yield caption()
                     sentences, texts = [], []
-                has_documents = True
+                is_open = has_documents = True
             elif key.strip() == "text":
                 texts.append(value.strip())
         elif line.strip():
@@ -102,9 +104,9 @@ def read_conllu(lines: Iterable[str], *, source: str = "CoNLL-U") -> Iterator[Ca
             close_block()
             if sentences and not has_documents:
                 yield caption()
-                sentences, texts = [], []
+                sentences, texts, is_open = [], [], False
     close_block()
-    if sentences:
+    if is_open:
         yield caption()
 
 
@@ -185,6 +187,8 @@ def write_conllu(captions: Iterable[Caption]) -> Iterator[str]:
     """
     for caption in captions:
         yield "# newdoc"
+        if not caption.sentences:
+            yield from (f"# text = {' '.join(caption.text.split())}", "")
         for parse in caption.sentences:
             yield f"# text = {' '.join(caption.text.split())}"
             above: dict[int, list[Edge]] = {}

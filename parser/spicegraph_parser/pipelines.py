@@ -13,7 +13,7 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.caption_pipeline import pipeline_path
-from spicegraph_parser.clearnlp import to_universal
+from spicegraph_parser.clearnlp import reference_lemma, to_universal
 from spicegraph_parser.errors import DataError, LimitError
 from spicegraph_parser.extract import ParsedCaption, extract
 from spicegraph_parser.parse import Caption, Edge, Parse, Word, find_spans
@@ -161,6 +161,8 @@ class _DocumentReader:
             starts, ends = map(list, zip(*find_spans(forms, _without_surrogates(text)), strict=True))
         tags = [self._strings[key] for key in tag_keys]
         lemmas = [self._lemmas[key] or form.lower() for key, form in zip(lemma_keys, forms, strict=True)]
+        if self._clearnlp:
+            lemmas = list(map(reference_lemma, forms, tags, lemmas))
         words = tuple(map(Word._make, zip(forms, tags, lemmas, starts, ends, strict=True)))
         labels = [self._strings[key] for key in label_keys]
         bounds = [0, *[at for at, start in enumerate(sentence_starts) if at and start == 1], len(words)]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.items import Item
     from spicegraph_scorer.metric import Score
+    from spicegraph_scorer.significance import Interval
 
 __all__ = ["Json", "Result", "Run"]
 
@@ -26,6 +27,8 @@ _CATEGORIES = "_categories"
 class Run:
     """One metric's part of a result: its name and signature, one statistic an item, and the scores of those.
 
+    ``intervals`` are in the order of the scores, or none if they were not asked for.
+
     The statistics are the evidence: a report, an interval or the jar's output is drawn from them.
     """
 
@@ -33,6 +36,7 @@ class Run:
     signature: Mapping[str, str]
     statistics: tuple[Any, ...]
     scores: tuple[Score, ...]
+    intervals: tuple[Interval, ...] = ()
 
     @property
     def spice(self) -> tuple[SpiceStatistic, ...]:
@@ -62,7 +66,7 @@ class Result:
         """Every metric's corpus value by its key (``SPICE``, ``CIDEr`` ...); ``None`` is undefined.
 
         ``SPICE_categories`` holds, for ``All`` and every category: ``f``, ``pr``, ``re``, the means over the
-        ``items`` whose references have such tuples, in [0, 1], and ``micro``: counts summed over all items, and
+        ``items`` whose references have such tuples, and ``micro``: counts summed over items, and
         their scores, where a colour, count or size that no reference has still counts as wrong.
         """
         values: dict[str, Json] = {}
@@ -90,11 +94,20 @@ class Result:
                 }
         return rows
 
+    @property
+    def confidence(self) -> dict[str, Json]:
+        """The 95 % interval of every score by its name, categories as ``SPICE_Color``; empty if not asked for."""
+        return {i.name: {"low": i.low, "high": i.high} for run in self.runs for i in run.intervals}
+
     def to_dict(self) -> dict[str, Json]:
-        """Return the result as JSON values: ``signature``, ``corpus``, and ``items`` with id and scores."""
+        """Return the result as JSON values: ``signature``, ``corpus``, and ``items`` with id and scores.
+
+        With intervals there is ``confidence`` too: by name of the score, ``low`` and ``high``.
+        """
         return {
             "signature": self.signature,
             "corpus": self.corpus,
+            **({"confidence": self.confidence} if self.confidence else {}),
             "items": [
                 {"image_id": item.id, "scores": scores}
                 for item, scores in zip(self.items, self.item_scores(), strict=True)

@@ -15,15 +15,16 @@ from spicegraph_scorer.items import Corpus, Item
 from spicegraph_scorer.metrics import Progress, Resources, make_metrics
 from spicegraph_scorer.readers.checks import check_items
 from spicegraph_scorer.results import Json, Result, Run
+from spicegraph_scorer.significance import Resampling, intervals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.metric import Metric
     from spicegraph_scorer.spice.metric import FactSource
 
-__all__ = ["SharedFacts", "score"]
+__all__ = ["SharedFacts", "resources", "score", "signature_of"]
 
 _DIGEST_CHARACTERS = 16
 
@@ -34,6 +35,7 @@ def score(
     *,
     pipeline: str | FactSource = DEFAULT_PIPELINE,
     progress: Progress | None = None,
+    confidence: Resampling | None = None,
 ) -> Result:
     """Score candidates against their references.
 
@@ -44,6 +46,7 @@ def score(
         pipeline: the spaCy pipeline that SPICE parses with, by name, or whatever else gives facts. It is
             loaded only when a metric needs it, and every caption is parsed once, however many metrics do.
         progress: is called while something takes long: with what it is, how much is done, and of how much.
+        confidence: how to resample for 95 % intervals of every corpus score; ``None``: no intervals.
 
     Raises:
         InputError: an item is faulty (the message lists every fault), or a metric unknown.
@@ -56,28 +59,38 @@ def score(
     """
     corpus = Corpus(check_items(items))
 
+    chosen = make_metrics(metrics, resources(pipeline, progress))
+    runs = tuple(_run(name, metric, corpus, confidence) for name, metric in chosen.items())
+    signature = signature_of(corpus.items, {run.name: run.signature for run in runs})
+    if confidence is not None:
+        signature["confidence"] = {"draws": confidence.draws, "seed": confidence.seed, "interval": 0.95}
+    return Result(corpus.items, signature, runs)
+
+
+def resources(pipeline: str | FactSource, progress: Progress | None = None) -> Resources:
+    """Return what metrics are made from; the pipeline is loaded when the first of them asks for facts."""
+
     @cache
     def facts() -> FactSource:
         return SharedFacts(load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline, progress)
 
-    chosen = make_metrics(metrics, Resources(facts, progress))
-    runs = tuple(_run(name, metric, corpus) for name, metric in chosen.items())
-    return Result(corpus.items, _signature(corpus.items, runs), runs)
+    return Resources(facts, progress)
 
 
-def _run(name: str, metric: Metric[Any], corpus: Corpus) -> Run:
+def _run(name: str, metric: Metric[Any], corpus: Corpus, confidence: Resampling | None) -> Run:
     statistics = metric.collect(corpus)
-    return Run(name, metric.signature(), tuple(statistics), metric.total(statistics))
+    found = intervals(metric, statistics, resampling=confidence) if confidence else ()
+    return Run(name, metric.signature(), tuple(statistics), metric.total(statistics), found)
 
 
-def _signature(items: Sequence[Item], runs: Sequence[Run]) -> dict[str, Json]:
+def signature_of(items: Sequence[Item], metrics: Mapping[str, Mapping[str, str]]) -> dict[str, Json]:
     """Return what two results must share for their numbers to be comparable."""
     counts = [len(item.references) for item in items]
     return {
         "spicegraph": version("spicegraph"),
         "items": len(items),
         "references": {"min": min(counts), "max": max(counts), "digest": _digest(items)},
-        "metrics": {run.name: dict(run.signature) for run in runs},
+        "metrics": {name: dict(signature) for name, signature in metrics.items()},
     }
 
 

@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from spicegraph_parser import SceneGraph
 
 SVG = "{http://www.w3.org/2000/svg}"
-HOSTILE = ["<script>alert(1)</script>", 'a"b', "a\\N", "]]>", "&amp;", "x\x00y", "a\nb", "\ud83d\udc36", "\u202e", "--><!--"]
+HOSTILE = [
+    "<script>alert(1)</script>",
+    'a"b',
+    "a\\N",
+    "]]>",
+    "&amp;",
+    "x\x00y",
+    "a\nb",
+    "\ud83d\udc36",
+    "\u202e",
+    "--><!--",
+]
 
 
 def graph_of(*captions: list[tuple[str, ...]]) -> SceneGraph:
@@ -30,7 +41,13 @@ def graph_of(*captions: list[tuple[str, ...]]) -> SceneGraph:
 @pytest.fixture(scope="module")
 def street() -> SceneGraph:
     return graph_of(
-        [("man",), ("horse", "brown"), ("man", "horse", "ride"), ("man", "horse", "pet"), ("horse", "street", "on")],
+        [
+            ("man",),
+            ("horse", "brown"),
+            ("man", "horse", "ride"),
+            ("man", "horse", "pet"),
+            ("horse", "street", "on"),
+        ],
         [("man", "tall"), ("man", "street", "on"), ("bench",)],
     )
 
@@ -125,7 +142,9 @@ def test_long_names_are_cut() -> None:
 
 
 NAMES = st.sampled_from(["man", "dog", "car", "tree", "house", "street"])
-FACTS = st.lists(st.tuples(NAMES) | st.tuples(NAMES, NAMES) | st.tuples(NAMES, NAMES, st.sampled_from(["on", "ride"])))
+FACTS = st.lists(
+    st.tuples(NAMES) | st.tuples(NAMES, NAMES) | st.tuples(NAMES, NAMES, st.sampled_from(["on", "ride"]))
+)
 
 
 @given(FACTS)

@@ -16,7 +16,16 @@ from pycocoevalcap.rouge.rouge import Rouge as TheirRouge
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.rules import Fact
-from spicegraph_scorer.compat.pycocoevalcap import COCO, Bleu, Cider, COCOEvalCap, Meteor, PTBTokenizer, Rouge, Spice
+from spicegraph_scorer.compat.pycocoevalcap import (
+    COCO,
+    Bleu,
+    Cider,
+    COCOEvalCap,
+    Meteor,
+    PTBTokenizer,
+    Rouge,
+    Spice,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -103,7 +112,10 @@ def test_spice_scores_are_in_the_order_of_the_sorted_ids(spice: Spice) -> None:
 
 
 def test_tokenizer() -> None:
-    captions = {2: [{"caption": "A man's dog.", "id": 1}, {"caption": "Two\ndogs, (running)!"}], 1: [{"caption": "!"}]}
+    captions = {
+        2: [{"caption": "A man's dog.", "id": 1}, {"caption": "Two\ndogs, (running)!"}],
+        1: [{"caption": "!"}],
+    }
     assert PTBTokenizer().tokenize(captions) == {2: ["a man 's dog", "two dogs -lrb- running -rrb-"], 1: [""]}
 
 
@@ -132,7 +144,9 @@ def test_captions_that_do_not_pair_up(
     assert isinstance(caught.value, AssertionError)
 
 
-@pytest.mark.parametrize("make", [lambda: Bleu(5), lambda: Bleu(0), lambda: Cider(n=3), lambda: Cider(sigma=1.0)])
+@pytest.mark.parametrize(
+    "make", [lambda: Bleu(5), lambda: Bleu(0), lambda: Cider(n=3), lambda: Cider(sigma=1.0)]
+)
 def test_options_that_do_not_exist_are_refused(make: object) -> None:
     with pytest.raises(InputError):
         make()  # type: ignore[operator]
@@ -143,7 +157,9 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     """A COCO pair with ids in no order."""
     annotations = tmp_path / "annotations.json"
     results = tmp_path / "results.json"
-    captions = [{"id": n, "image_id": i, "caption": c} for i, texts in GTS.items() for n, c in enumerate(texts)]
+    captions = [
+        {"id": n, "image_id": i, "caption": c} for i, texts in GTS.items() for n, c in enumerate(texts)
+    ]
     annotations.write_text(json.dumps({"images": [{"id": i} for i in GTS], "annotations": captions}))
     results.write_text(json.dumps([{"image_id": i, "caption": RES[i][0]} for i in reversed(GTS)]))
     return annotations, results
@@ -163,7 +179,9 @@ def test_evaluation_puts_every_score_on_its_own_image(files: tuple[Path, Path]) 
         assert list(scores) == ["image_id", *keys]
         assert scores["image_id"] == image_id
         assert scores["ROUGE_L"] == pytest.approx(rouge[image_id])
-        alone = Spice(pipeline=LetterFacts()).compute_score({image_id: GTS[image_id]}, {image_id: RES[image_id]})
+        alone = Spice(pipeline=LetterFacts()).compute_score(
+            {image_id: GTS[image_id]}, {image_id: RES[image_id]}
+        )
         assert isinstance(scores["SPICE"], dict)
         assert scores["SPICE"]["All"] == alone[1][0]["All"]
 
@@ -190,7 +208,7 @@ def test_evaluation_takes_the_objects_of_pycocotools(files: tuple[Path, Path], c
 
 def test_results_of_unknown_images_are_refused(files: tuple[Path, Path]) -> None:
     files[1].write_text(json.dumps([{"image_id": 5, "caption": "a dog"}]))
-    with pytest.raises(InputError, match="image_id 5.*is not in the references"):
+    with pytest.raises(InputError, match=r"image_id 5.*is not in the references"):
         COCO(files[0]).loadRes(files[1])
 
 

@@ -62,7 +62,9 @@ def test_output_equals_the_programs(system: str, source: GoldenFacts, golden: li
     assert json.loads(json.dumps(jar_output(result))) == expected
 
 
-def test_output_without_synonyms_equals_the_programs(source: GoldenFacts, golden: list[dict[str, Any]]) -> None:
+def test_output_without_synonyms_equals_the_programs(
+    source: GoldenFacts, golden: list[dict[str, Any]]
+) -> None:
     rows = [row for row in golden if row["system"] == "near"]
     output = jar_output(score(items_of(rows), ("spice-exact",), pipeline=source))
     assert [item["scores"] for item in output] == [row["scores_no_synsets"] for row in rows]

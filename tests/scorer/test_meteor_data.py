@@ -104,6 +104,8 @@ def test_a_jar_without_its_lists_is_refused(write: Write) -> None:
         jar.writestr("function/english.words", "the")
     with pytest.raises(DataError, match=r"is damaged .*english\.prefixes"):
         _ = sources.prefixes
+    with pytest.raises(DataError, match="is damaged"):
+        _ = sources.fingerprint
 
 
 # The index

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from spicegraph_parser.errors import InputError
 from spicegraph_scorer.ngram.meteor import (
     MeteorData,
     MeteorStatistic,
@@ -113,6 +114,12 @@ def test_stems_equal_the_jars() -> None:
     pairs = [line.split("\t") for line in text.split("\n") if line]
     assert len(pairs) == 168_213
     assert [word for word, expected in pairs if stem(word) != expected] == []
+
+
+@pytest.mark.parametrize("line", ["EVAL ||| 1 2 3", "SING ||| one", "EVAL ||| "])
+def test_counts_that_are_none_are_refused(line: str, data: MeteorData) -> None:
+    with pytest.raises(InputError, match="METEOR line: "):
+        answer(line, data=data)
 
 
 @pytest.mark.parametrize(

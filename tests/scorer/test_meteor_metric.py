@@ -69,6 +69,13 @@ def test_the_corpus_score_is_not_the_mean(data: MeteorData) -> None:
     assert result.each == (1.0, 0.0)
 
 
+def test_summed_columns_give_the_corpus_score(data: MeteorData) -> None:
+    metric = Meteor(data)
+    statistics = metric.collect(CORPUS)
+    sums = metric.columns(statistics).sum(axis=0, keepdims=True)
+    assert metric.combine(sums)["METEOR"].tolist() == [metric.total(statistics)[0].value]
+
+
 def test_the_signature_names_the_data(data: MeteorData) -> None:
     signature = Meteor(data).signature()
     assert signature["variant"] == "1.5"

@@ -57,7 +57,9 @@ def tuples() -> dict[str, _Tuples]:
 def results(items: list[_Golden], tuples: dict[str, _Tuples]) -> dict[bool, list[TupleResult]]:
     return {
         exact: [
-            score_tuples(tuples[item["candidate"]], [tuples[text] for text in item["references"]], exact=exact)
+            score_tuples(
+                tuples[item["candidate"]], [tuples[text] for text in item["references"]], exact=exact
+            )
             for item in items
         ]
         for exact in (False, True)
@@ -102,14 +104,22 @@ def test_category_words(category: str, words: frozenset[str]) -> None:
     assert probed <= words
     for word in words:
         result = score_tuples([["thing", word]], [[["thing", word]]])
-        assert [name for name in ("Cardinality", "Color", "Size") if result.scores[name]["fn"] is not None and result.scores[name]["tp"]] == [category]
+        assert [
+            name
+            for name in ("Cardinality", "Color", "Size")
+            if result.scores[name]["fn"] is not None and result.scores[name]["tp"]
+        ] == [category]
 
 
 @pytest.mark.parametrize(
     ("candidate", "references", "reason"),
     [
         ([[]], [[["dog"]]], r"candidate\[0\]: a tuple is a list of one to three words"),
-        ([["dog"], ["a", "b", "c", "d"]], [[["dog"]]], r"candidate\[1\]: a tuple is a list of one to three words"),
+        (
+            [["dog"], ["a", "b", "c", "d"]],
+            [[["dog"]]],
+            r"candidate\[1\]: a tuple is a list of one to three words",
+        ),
         ([["dog"]], [[["dog"]], [["dog", ""]]], r"references\[1\]\[0\]: a word is a non-empty string"),
         ([["dog"]], [[["dog", " "]]], r"references\[0\]\[0\]: a word is a non-empty string"),
         (["dog"], [[["dog"]]], r"candidate\[0\]: a tuple is a list of one to three words, got 'dog'"),

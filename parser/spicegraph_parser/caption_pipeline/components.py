@@ -147,22 +147,22 @@ class CaptionParser:
     def _annotate(self, docs: Sequence[Doc]) -> None:
         if self._network is None:
             raise DataError(f"the component {self.name!r} has no network: load the pipeline from its folder")
-        forms = [_forms(doc) for doc in docs]
-        rows = self._network.words.rows(itertools.chain.from_iterable(forms))
-        columns = np.empty((len(rows), len(_COLUMNS)), dtype=np.uint64)
+        if not any(map(len, docs)):
+            return
+        words = self._network.words(itertools.chain.from_iterable(map(_forms, docs)))
+        columns = np.empty((len(words), len(_COLUMNS)), dtype=np.uint64)
         bounds = [0, *itertools.accumulate(map(len, docs))]
         by_length: dict[int, list[int]] = {}
         for doc, first in zip(docs, bounds, strict=False):
             for start, length in _sentences(doc):
                 by_length.setdefault(length, []).append(first + start)
-        words = np.array(rows, dtype=np.intp)
         # The products are small: threads of the linear algebra library wait for each other, ten times slower
         # on a busy machine; several cores are better used by several processes.
         with _blas().limit(limits=1, user_api="blas"):
             for length, starts in by_length.items():
                 for part in range(0, len(starts), _SENTENCES_AT_ONCE):
                     where = np.array(starts[part : part + _SENTENCES_AT_ONCE])[:, None] + np.arange(length)
-                    columns[where] = self._columns(self._network.analyse(words[where]))
+                    columns[where] = self._columns(self._network.analyse(words[where.T]))
         for doc, start, end in zip(docs, bounds, bounds[1:], strict=False):
             if end > start:
                 doc.from_array(_COLUMNS, columns[start:end])  # type: ignore[arg-type]  # its stub knows Ints2d only

@@ -27,7 +27,7 @@ Integers: TypeAlias = NDArray[np.intp]
 
 _ENDS = ("arc_child", "arc_head", "label_child", "label_head")
 _NORM_EPSILON = 1e-5  # torch's LayerNorm adds it to the variance
-_MOST_FORMS = 200_000  # word vectors kept; beyond this many distinct forms the cache starts anew
+_MOST_FORMS = 100_000  # word vectors kept (50 MB); beyond so many distinct forms the cache starts anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,11 @@ class Vocabulary:
 
 
 class WordVectors:
-    """Vectors of words, computed once for each distinct form and kept."""
+    """Vectors of words, computed once for each distinct form and kept.
+
+    A word's vector is computed alone, so it never depends on the words it came with. Threads may share one:
+    they only ever add equal vectors.
+    """
 
     def __init__(self, weights: Mapping[str, Floats], vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
@@ -76,37 +80,27 @@ class WordVectors:
         self._bias = weights["words.mix.bias"]
         self._scale = weights["words.norm"]
         self._shift = weights["words.norm.bias"]
-        self._known: dict[str, int] = {}
-        self._vectors: Floats = np.empty((1024, self._bias.size), dtype=np.float32)
+        self._known: dict[str, Floats] = {}
 
-    def rows(self, forms: Iterable[str]) -> list[int]:
-        """Return the rows of the words in ``vectors``; a row holds until the next call.
-
-        A word's vector is always computed alone, so that it never depends on the words it came with.
-        """
-        forms = list(forms)
-        if len(self._known) + len(forms) > _MOST_FORMS:
-            self._known.clear()
+    def __call__(self, forms: Iterable[str]) -> Floats:
+        """Return the vectors (words, width) of words given by their PTB forms."""
+        if len(self._known) > _MOST_FORMS:
+            self._known = {}
         known = self._known
-        return [known[form] if form in known else self._add(form) for form in forms]
+        vectors = [
+            known[form] if form in known else known.setdefault(form, self._vector(form)) for form in forms
+        ]
+        return np.concatenate(vectors).reshape(-1, self._bias.size)
 
-    def take(self, rows: Integers) -> Floats:
-        """Return the vectors at the given rows."""
-        return self._vectors[rows]
-
-    def _add(self, form: str) -> int:
-        row = len(self._known)
-        if row == len(self._vectors):
-            self._vectors = np.concatenate([self._vectors, np.empty_like(self._vectors)])
+    def _vector(self, form: str) -> Floats:
         parts = [
             table[at] for table, at in zip(self._tables, self._vocabulary.feature_rows(form), strict=True)
         ]
         mixed = np.concatenate(parts) @ self._mix + self._bias
         centred = mixed - mixed.mean()
         spread = np.sqrt((centred**2).mean() + _NORM_EPSILON)
-        self._vectors[row] = centred / spread * self._scale + self._shift
-        self._known[form] = row
-        return row
+        vector: Floats = centred / spread * self._scale + self._shift
+        return vector
 
 
 class Network:
@@ -133,13 +127,13 @@ class Network:
         self._end_bounds = np.cumsum([weights[name].shape[1] for name in _ENDS])[:-1]
         self._root_label = vocabulary.labels.index("root")
 
-    def analyse(self, rows: Integers) -> Analysis:
+    def analyse(self, words: Floats) -> Analysis:
         """Analyse sentences of one length.
 
         Args:
-            rows: (sentences, n) rows of the words in ``words``, n >= 1.
+            words: (n, sentences, width) vectors of the words, n >= 1.
         """
-        states, tags = self._encode(self.words.take(rows.T))
+        states, tags = self._encode(words)
         ends = (states @ self._ends + self._ends_bias).transpose(1, 0, 2)
         arc_child, arc_head, label_child, label_head = np.split(ends, self._end_bounds, axis=2)
         heads = best_heads(self._arc_scores(_relu(arc_child), _relu(arc_head)))

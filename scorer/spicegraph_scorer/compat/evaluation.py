@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.compat.scorers import Bleu, Cider, Meteor, PTBTokenizer, Rouge, Spice, sorted_ids
@@ -28,11 +28,11 @@ class CaptionIndex(Protocol):
     """What is needed of a COCO object: pycocotools' ``COCO`` has it, and so has :class:`COCO`."""
 
     @property
-    def imgToAnns(self) -> Mapping[ItemId, Sequence[Mapping[str, object]]]:  # noqa: N802 (pycocotools' name)
+    def imgToAnns(self) -> Mapping[Any, Sequence[Mapping[str, object]]]:  # noqa: N802 (pycocotools' name)
         """The annotations of each image, each with a ``caption``."""
         ...
 
-    def getImgIds(self) -> Sequence[ItemId]:  # noqa: N802 (pycocotools' name)
+    def getImgIds(self) -> Sequence[Any]:  # noqa: N802 (pycocotools' name)
         """Return the ids of all images."""
         ...
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.items import ItemId
 from spicegraph_scorer.ngram.ptb import TokenizedItem
 from spicegraph_scorer.readers.faults import Fault, input_error, shown
 
+if TYPE_CHECKING:
+    from spicegraph_scorer.items import ItemId
+
 __all__ = ["Captions", "ShapeError", "check_captions", "split_items"]
 
-Captions = Mapping[ItemId, Sequence[str]]
-"""Captions by image id: one candidate, or all references."""
+Captions = Mapping[Any, Sequence[str]]
+"""Captions by image id (integer or string): one candidate, or all references.
+
+The key is ``Any`` because a mapping's key type is invariant: a ``dict[int, list[str]]`` must be accepted.
+"""
 
 
 class ShapeError(InputError, AssertionError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class PTBTokenizer:
     """
 
     def tokenize(
-        self, captions_for_image: Mapping[ItemId, Sequence[Mapping[str, object]]]
+        self, captions_for_image: Mapping[Any, Sequence[Mapping[str, object]]]
     ) -> dict[ItemId, list[str]]:
         """Return ``{id: [tokenized caption, ...]}`` for ``{id: [{"caption": text}, ...]}``.
 

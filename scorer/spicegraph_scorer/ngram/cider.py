@@ -124,8 +124,10 @@ def cider_statistics(
     Warns:
         CiderWarning: the document frequencies come from a single image.
     """
+    if not items:
+        return []
     images = len(items) if frequencies is None else frequencies.images
-    if items and images <= 1:
+    if images <= 1:
         warnings.warn(
             "CIDEr is undefined: with the references of a single image every n-gram weighs 0; "
             "score more images at once, or give document frequencies",

@@ -137,6 +137,6 @@ def _cut(word: str, suffixes: Iterable[str]) -> str:
 
 @cache
 def _irregular() -> Mapping[str, str]:
-    """Read the irregular forms of WordNet 2.0 (``geese`` is ``goose``), which ROUGE-1.5.5 brings along."""
+    """Read WordNet's irregular forms (``geese`` is ``goose``), as far as ROUGE-1.5.5 has them."""
     data = files("spicegraph_scorer.ngram").joinpath("data", "irregular.txt.gz").read_bytes()
     return dict(line.split(" ") for line in gzip.decompress(data).decode().splitlines())

@@ -97,7 +97,7 @@ class Rouge155:
         return {
             "variant": "1.5.5",
             "tokenizer": "letters and digits",
-            "stemmer": "porter-1.5.5, wordnet2.0 exceptions" if self.stem else "none",
+            "stemmer": "porter-1.5.5, wordnet exceptions" if self.stem else "none",
             "references": self.combine,
             "alpha": f"{self.alpha:g}",
             "measure": self.measure,
@@ -115,7 +115,7 @@ class Rouge155:
         >>> rouge = Rouge155(kinds=("1", "SU4"))
         >>> corpus = Corpus((Item(1, "Police killed the gunman", ("The gunman kills policemen",)),))
         >>> [(score.name, round(score.value, 5)) for score in rouge.total(rouge.collect(corpus))]
-        [('ROUGE-1', 0.75), ('ROUGE-SU4', 0.44444)]
+        [('ROUGE-1', 0.75), ('ROUGE-SU4', 0.33333)]
         """
         scores: list[Score] = []
         for place, kind in enumerate(self.kinds):

@@ -29,6 +29,9 @@ __all__ = [
 ]
 
 
+_ANNOTATIONS_HINT = " (if these are COCO annotations, give them with --references)"
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """A file format of items: its name, and the keys under which its fields may stand, best first."""
@@ -145,22 +148,32 @@ def _keys(fields: Mapping[str, object]) -> str:
 def _read_lines(source: Source, limits: Limits) -> Records:
     records: list[Record] = []
     faults: list[Fault] = []
-    for number, line in enumerate(bounded_lines(source, limits), start=1):
+    lines = bounded_lines(source, limits)
+    for number, line in enumerate(lines, start=1):
         place = f"line {number}"
         if not line.strip():
             continue
         value, reason = _decode(line)
+        if reason and not records and not line.rstrip().endswith(b"}"):
+            _refuse_spread_object(source, b"".join([line, *lines]))
         if not reason and not isinstance(value, dict):
             reason = f"is {shown(value)}, expected an object"
         if isinstance(value, dict) and not reason:
             records.append(Record(place, value))
         else:
             faults.append(Fault(place, "", reason))
-            if number == 1:  # not one object a line: every further line would repeat that
-                break
     if records:
         _refuse_other_objects(source, records[0].fields)
     return Records(JSON_LINES, records, faults)
+
+
+def _refuse_spread_object(source: Source, content: bytes) -> None:
+    """Say what is wrong with a file that begins with an object of several lines."""
+    value, reason = _decode(content)
+    if isinstance(value, dict):
+        _refuse_other_objects(source, value)
+    reason = reason or "is one object that is spread over several lines, expected one object a line"
+    raise InputError(f"{source.name}: {reason}")
 
 
 def _refuse_other_objects(source: Source, fields: Mapping[str, object]) -> None:
@@ -187,7 +200,8 @@ def bounded_lines(source: Source, limits: Limits) -> Iterator[bytes]:
         number += 1
         total += len(line)
         if len(line) > limits.line:
-            raise LimitError(f"{source.name}, line {number}: is longer than {limits.line:,} bytes")
+            hint = _ANNOTATIONS_HINT if number == 1 else ""
+            raise LimitError(f"{source.name}, line {number}: is longer than {limits.line:,} bytes{hint}")
         if total > limits.content:
             raise LimitError(f"{source.name}: is larger than {limits.content:,} bytes")
         yield line

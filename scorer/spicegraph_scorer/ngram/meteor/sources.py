@@ -9,6 +9,7 @@ import hashlib
 import importlib.util
 import os
 import zipfile
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -94,20 +95,19 @@ class Sources:
                 found[fields[0]] = fields[1:] == ["#NUMERIC_ONLY#"]
         return found
 
-    def _open_jar(self) -> zipfile.ZipFile:
+    @contextmanager
+    def _open_jar(self) -> Iterator[zipfile.ZipFile]:
+        """Open the jar, and say so when it is none or lacks what is looked for in it."""
         try:
-            return zipfile.ZipFile(self.jar)
-        except zipfile.BadZipFile as error:
+            with zipfile.ZipFile(self.jar) as jar:
+                yield jar
+        except (KeyError, zipfile.BadZipFile) as error:
             msg = f"{self.jar} is damaged ({error}). {INSTALL}"
             raise DataError(msg) from error
 
     def _member(self, name: str) -> bytes:
-        try:
-            with self._open_jar() as jar:
-                return jar.read(name)
-        except (KeyError, zipfile.BadZipFile) as error:
-            msg = f"{self.jar} is damaged ({error}). {INSTALL}"
-            raise DataError(msg) from error
+        with self._open_jar() as jar:
+            return jar.read(name)
 
 
 def find_sources() -> Sources:

@@ -1,0 +1,104 @@
+// Scores captions with a spicegraph server, as a batch and as a stream.
+//
+//	./generate.sh && go run . [HOST:PORT]
+//
+// SPICEGRAPH_TOKEN holds a token where the server demands one.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+
+	pb "example.com/spicegraph/gen"
+)
+
+var items = []*pb.Item{
+	{Id: "1", Candidate: "a man rides a brown horse", References: []string{"a man riding a horse", "a brown horse"}},
+	{Id: "2", Candidate: "two dogs on a bed", References: []string{"a cat sleeping on a bed"}},
+}
+
+func main() {
+	address := "localhost:50051"
+	if len(os.Args) > 1 {
+		address = os.Args[1]
+	}
+	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer connection.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if token := os.Getenv("SPICEGRAPH_TOKEN"); token != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
+	}
+	client := pb.NewEvaluationServiceClient(connection)
+	if err := score(ctx, client); err != nil {
+		log.Fatal(err)
+	}
+	if err := stream(ctx, client); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func score(ctx context.Context, client pb.EvaluationServiceClient) error {
+	reply, err := client.Score(ctx, &pb.ScoreRequest{Items: items, Metrics: []string{"spice"}})
+	if err != nil {
+		return err
+	}
+	for _, item := range reply.GetItems() {
+		print("batch", item.GetId(), item.GetScores())
+	}
+	print("batch", "corpus", reply.GetCorpus().GetScores())
+	return nil
+}
+
+func stream(ctx context.Context, client pb.EvaluationServiceClient) error {
+	call, err := client.ScoreStream(ctx)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		payload := &pb.ScoreStreamRequest_Items{Items: &pb.ItemBatch{Items: []*pb.Item{item}}}
+		if err := call.Send(&pb.ScoreStreamRequest{Payload: payload}); err != nil {
+			return err
+		}
+	}
+	if err := call.CloseSend(); err != nil {
+		return err
+	}
+	for {
+		reply, err := call.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, item := range reply.GetItems() {
+			print("stream", item.GetId(), item.GetScores())
+		}
+		if reply.GetCorpus() != nil {
+			print("stream", "corpus", reply.GetCorpus().GetScores())
+		}
+	}
+}
+
+func print(way, id string, scores []*pb.Score) {
+	for _, score := range scores {
+		if score.Value == nil {
+			fmt.Printf("%s\t%s\t%s\tundefined\n", way, id, score.GetName())
+		} else {
+			fmt.Printf("%s\t%s\t%s\t%.17g\n", way, id, score.GetName(), score.GetValue())
+		}
+	}
+}

@@ -1,0 +1,51 @@
+// Scores two captions, as a batch and as a stream.   npm install && node score.mjs [HOST:PORT]
+// SPICEGRAPH_TOKEN holds a token where the server demands one.
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import grpc from "@grpc/grpc-js";
+import protoLoader from "@grpc/proto-loader";
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const protos = process.env.SPICEGRAPH_PROTO ?? path.join(here, "../../../proto");
+const files = ["evaluation_service", "reference_service"].map((name) => `spicegraph_api/v1/${name}.proto`);
+const definition = protoLoader.loadSync(files, { includeDirs: [protos], keepCase: true, enums: String, arrays: true });
+const { EvaluationService } = grpc.loadPackageDefinition(definition).spicegraph.v1;
+
+const client = new EvaluationService(process.argv[2] ?? "localhost:50051", grpc.credentials.createInsecure());
+const metadata = new grpc.Metadata();
+if (process.env.SPICEGRAPH_TOKEN) metadata.set("authorization", `Bearer ${process.env.SPICEGRAPH_TOKEN}`);
+
+const items = [
+  { id: "1", candidate: "a man rides a brown horse", references: ["a man riding a horse", "a brown horse"] },
+  { id: "2", candidate: "two dogs on a bed", references: ["a cat sleeping on a bed"] },
+];
+const values = (scores) => Object.fromEntries(scores.map(({ name, value }) => [name, value ?? null]));
+
+function score(request) {
+  const deadline = Date.now() + 30_000;
+  return new Promise((resolve, reject) =>
+    client.Score(request, metadata, { deadline }, (error, reply) => (error ? reject(error) : resolve(reply))),
+  );
+}
+
+async function stream(items) {
+  const call = client.ScoreStream(metadata);
+  for (const item of items) call.write({ items: { items: [item] } });
+  call.end();
+  const results = {};
+  let corpus = null;
+  for await (const reply of call) {
+    for (const item of reply.items) results[item.id] = values(item.scores);
+    corpus = reply.corpus ?? corpus;
+  }
+  return { items: results, corpus: values(corpus.scores) };
+}
+
+const reply = await score({ items, metrics: ["spice"], detail: "DETAIL_SCORES" });
+const batch = {
+  items: Object.fromEntries(reply.items.map((item) => [item.id, values(item.scores)])),
+  corpus: values(reply.corpus.scores),
+};
+const error = await score({ items: [{ id: "1", candidate: "a dog" }] }).catch((error) => error);
+console.log(JSON.stringify({ batch, stream: await stream(items), error: error.details }, null, 1));
+client.close();

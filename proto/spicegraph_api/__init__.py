@@ -1,0 +1,1 @@
+"""The contract of spicegraph's gRPC services."""

@@ -1,0 +1,144 @@
+"""Bearer tokens: made and revoked by a command, stored as hashes, checked on every call."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from spicegraph_service.limits import FullError, TokenBucket
+from spicegraph_service.status import exhausted, permission_denied, unauthenticated
+from spicegraph_service.store import Store, TokenRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from spicegraph_service.cache import StoreThread
+
+__all__ = [
+    "REFERENCES_SCOPE",
+    "SCOPES",
+    "SCORE_SCOPE",
+    "Authenticator",
+    "Caller",
+    "create_token",
+    "require_scope",
+]
+
+SCORE_SCOPE = "score"
+REFERENCES_SCOPE = "references"
+SCOPES: Mapping[str, str] = {
+    SCORE_SCOPE: "parse and score, also against stored reference sets",
+    REFERENCES_SCOPE: "create, list and delete reference sets",
+}
+"""What a token may allow."""
+
+_PREFIX = "sgt_"
+_REMEMBERED_S = 5.0  # how long after its revocation a token may still pass
+_MOST_REMEMBERED = 10_000
+_LONGEST_TOKEN = 200
+
+
+def create_token(
+    store: Store, name: str, scopes: tuple[str, ...], *, rate: float = 0.0
+) -> tuple[str, TokenRecord]:
+    """Make a token and store its hash; return the token, which is shown once and kept nowhere.
+
+    A token is 32 random bytes, so a plain SHA-256 protects it: there is nothing to guess.
+    """
+    token = _PREFIX + secrets.token_urlsafe(32)
+    record = TokenRecord(secrets.token_hex(4), name, _hash(token), scopes, rate, time.time())
+    store.add_token(record)
+    return token, record
+
+
+class Caller:
+    """Who calls: a token's name (or nobody in particular), and the rate left to them."""
+
+    __slots__ = ("bucket", "name", "scopes")
+
+    def __init__(self, name: str, scopes: frozenset[str], bucket: TokenBucket | None) -> None:
+        self.name = name
+        self.scopes = scopes
+        self.bucket = bucket
+
+    def charge(self, captions: int) -> None:
+        """Count captions against the caller's rate.
+
+        Raises:
+            CallError: RESOURCE_EXHAUSTED with the time to wait.
+        """
+        if self.bucket is None:
+            return
+        try:
+            self.bucket.take(captions)
+        except FullError as error:
+            raise exhausted("RATE_LIMIT", "the token's rate is used up", error.retry_after_s) from error
+
+
+class Authenticator:
+    """Finds out who calls. Without tokens, everybody is one anonymous caller with every scope."""
+
+    def __init__(self, thread: StoreThread, *, required: bool, rate: float, burst_s: float = 10.0) -> None:
+        self._thread = thread
+        self._required = required
+        self._rate = rate
+        self._burst_s = burst_s
+        self._anonymous = Caller("anonymous", frozenset(SCOPES), self._bucket(0.0))
+        self._known: OrderedDict[str, tuple[float, str | None, Caller]] = OrderedDict()
+
+    async def identify(self, authorization: str | None) -> Caller:
+        """Return the caller of an ``authorization`` header (``Bearer sgt_...``).
+
+        Raises:
+            CallError: UNAUTHENTICATED.
+            StoreError: the tokens cannot be read.
+        """
+        if not self._required:
+            return self._anonymous
+        scheme, _, token = (authorization or "").partition(" ")
+        token = token.strip()
+        if scheme.lower() != "bearer" or not token:
+            raise unauthenticated("the call needs a token: authorization: Bearer TOKEN")
+        if not token.startswith(_PREFIX) or len(token) > _LONGEST_TOKEN:
+            raise unauthenticated("the token is not valid")
+        return await self._find(_hash(token))
+
+    async def _find(self, token_hash: str) -> Caller:
+        now = time.monotonic()
+        known = self._known.get(token_hash)
+        if known is not None and now - known[0] < _REMEMBERED_S:
+            return known[2]
+        record = await self._thread.run(lambda: self._thread.store.find_token(token_hash))
+        if record is None:
+            self._known.pop(token_hash, None)
+            raise unauthenticated("the token is not valid")
+        # A caller keeps the bucket: it must not be full again every few seconds.
+        caller = (
+            known[2] if known else Caller(record.name, frozenset(record.scopes), self._bucket(record.rate))
+        )
+        self._known[token_hash] = (now, record.id, caller)
+        self._known.move_to_end(token_hash)
+        while len(self._known) > _MOST_REMEMBERED:
+            self._known.popitem(last=False)
+        return caller
+
+    def _bucket(self, own_rate: float) -> TokenBucket | None:
+        rate = own_rate or self._rate
+        return TokenBucket(rate, rate * self._burst_s) if rate else None
+
+
+def require_scope(caller: Caller, scope: str) -> None:
+    """Check that the caller may make a call.
+
+    Raises:
+        CallError: PERMISSION_DENIED.
+    """
+    if scope not in caller.scopes:
+        raise permission_denied(scope)
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

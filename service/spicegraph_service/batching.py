@@ -1,0 +1,230 @@
+"""Work of many requests, gathered into batches for the workers.
+
+A batch goes out as soon as a worker is free, with all that has come in until then (up to a size). Where a
+worker is free at once and captions must be parsed, it waits a few milliseconds for company: parsing thirty
+captions together costs little more than parsing five.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spicegraph_service.tasks import (
+    CaptionsWork,
+    GroupReply,
+    ItemsWork,
+    Reply,
+    Totals,
+    TotalsReply,
+    Work,
+    WorkReply,
+)
+from spicegraph_service.workers import Worker, WorkerDiedError, WorkerPool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from spicegraph_service.cache import ParseCache
+
+__all__ = ["Dispatcher", "WorkFailedError"]
+
+Group = ItemsWork | CaptionsWork
+_log = logging.getLogger(__name__)
+
+
+class WorkFailedError(Exception):
+    """A group of work could not be done; the message is for the log."""
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    """A group that waits, and where its reply goes."""
+
+    group: Group
+    texts: tuple[str, ...]
+    size: int
+    fresh: bool
+    since: float
+    reply: asyncio.Future[GroupReply]
+
+
+class Dispatcher:
+    """Gathers groups and hands them to the workers.
+
+    Args:
+        pool: the workers, started.
+        parses: what was parsed before.
+        parsing: names of the metrics that need parses.
+        batch_captions: captions of a batch, about.
+        window_s: how long a batch with captions to parse waits for company.
+        observe: is told the captions and the seconds of every batch.
+    """
+
+    def __init__(
+        self,
+        pool: WorkerPool,
+        parses: ParseCache,
+        *,
+        parsing: frozenset[str],
+        batch_captions: int,
+        window_s: float,
+        observe: Callable[[int, float], None] | None = None,
+    ) -> None:
+        self._pool = pool
+        self._parses = parses
+        self._parsing = parsing
+        self._batch_captions = batch_captions
+        self._window_s = window_s
+        self._observe = observe
+        self._entries: deque[_Entry] = deque()
+        self._filled = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._feeder = asyncio.create_task(self._feed())
+
+    async def submit(self, group: Group) -> GroupReply:
+        """Have a group done; if the caller is cancelled before a worker takes it, it is not done.
+
+        Raises:
+            WorkFailedError: it failed, or workers died of it twice.
+        """
+        texts = tuple(dict.fromkeys(self._texts(group)))
+        fresh = self._parses.missing(texts)
+        items = len(group.items) if isinstance(group, ItemsWork) else len(group.texts)
+        reply: asyncio.Future[GroupReply] = asyncio.get_running_loop().create_future()
+        self._entries.append(_Entry(group, texts, items + fresh, fresh > 0, time.monotonic(), reply))
+        self._filled.set()
+        done = await reply
+        if done.error:
+            raise WorkFailedError(done.error)
+        return done
+
+    async def totals(self, work: Totals) -> TotalsReply:
+        """Have the statistics of a request turned into scores.
+
+        Raises:
+            WorkFailedError: it failed, or workers died of it twice.
+        """
+        for last in (False, True):
+            worker = await self._pool.acquire()
+            # Shielded: a worker that is given up in the middle of a reply would have to be killed.
+            call = asyncio.ensure_future(self._pool.call(worker, work))
+            try:
+                done = await asyncio.shield(call)
+            except asyncio.CancelledError:
+                call.add_done_callback(_forget)
+                raise
+            except WorkerDiedError as error:
+                if last:
+                    raise WorkFailedError(str(error)) from error
+                continue
+            if isinstance(done, TotalsReply):
+                if done.error:
+                    raise WorkFailedError(done.error)
+                return done
+            break
+        raise WorkFailedError("a worker gave the wrong kind of reply")
+
+    async def close(self) -> None:
+        """Stop; what still waits is cancelled."""
+        self._feeder.cancel()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(self._feeder, *self._tasks, return_exceptions=True)
+        for entry in self._entries:
+            entry.reply.cancel()
+
+    def _texts(self, group: Group) -> Iterator[str]:
+        if isinstance(group, CaptionsWork):
+            yield from group.texts
+        elif not self._parsing.isdisjoint(group.metrics):
+            for item in group.items:
+                yield item.candidate
+                yield from item.references
+
+    async def _feed(self) -> None:
+        while True:
+            await self._filled.wait()
+            worker = await self._pool.acquire()
+            batch = await self._gather()
+            if not batch:
+                self._pool.release(worker)
+                continue
+            task = asyncio.create_task(self._run(worker, batch))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _gather(self) -> list[_Entry]:
+        """Take the next batch from the queue, after a short wait if only unparsed captions would be in it."""
+        if self._entries and all(entry.fresh for entry in self._entries) and not self._enough():
+            await asyncio.sleep(max(0.0, self._entries[0].since + self._window_s - time.monotonic()))
+        batch: list[_Entry] = []
+        size = 0
+        while self._entries and (not batch or size + self._entries[0].size <= self._batch_captions):
+            entry = self._entries.popleft()
+            if not entry.reply.done():  # its caller has gone
+                batch.append(entry)
+                size += entry.size
+        if not self._entries:
+            self._filled.clear()
+        return batch
+
+    def _enough(self) -> bool:
+        return sum(entry.size for entry in self._entries) >= self._batch_captions
+
+    async def _run(self, worker: Worker, batch: Sequence[_Entry]) -> None:
+        """Have a batch done; if the worker dies, once more, each group alone: one may be what killed it."""
+        try:
+            await self._do(worker, batch)
+        except WorkerDiedError as error:
+            _log.warning("a batch of %d groups is tried again: %s", len(batch), error)
+            for entry in batch:
+                await self._retry(entry)
+        except Exception as error:  # noqa: BLE001 (the callers must get an answer, whatever it was)
+            _log.exception("a batch of %d groups failed", len(batch))
+            _fail(batch, f"an unexpected {type(error).__name__}")
+
+    async def _retry(self, entry: _Entry) -> None:
+        if entry.reply.done():
+            return
+        try:
+            await self._do(await self._pool.acquire(), [entry])
+        except WorkerDiedError as error:
+            _fail([entry], str(error))
+        except Exception as error:  # noqa: BLE001 (as above)
+            _log.exception("a group failed when it was tried again")
+            _fail([entry], f"an unexpected {type(error).__name__}")
+
+    async def _do(self, worker: Worker, batch: Sequence[_Entry]) -> None:
+        try:
+            known = await self._parses.get(dict.fromkeys(text for entry in batch for text in entry.texts))
+        except BaseException:
+            self._pool.release(worker)
+            raise
+        started = time.monotonic()
+        reply: Reply = await self._pool.call(worker, Work(tuple(entry.group for entry in batch), known))
+        if not isinstance(reply, WorkReply):
+            _fail(batch, "a worker gave the wrong kind of reply")
+            return
+        if self._observe is not None:
+            self._observe(sum(entry.size for entry in batch), time.monotonic() - started)
+        self._parses.put(reply.parsed)
+        for entry, done in zip(batch, reply.groups, strict=True):
+            if not entry.reply.done():
+                entry.reply.set_result(done)
+
+
+def _fail(batch: Sequence[_Entry], reason: str) -> None:
+    for entry in batch:
+        if not entry.reply.done():
+            entry.reply.set_result(GroupReply(error=reason))
+
+
+def _forget(call: asyncio.Future[Reply]) -> None:
+    """Take note of an error that nobody waits for any more."""
+    if not call.cancelled():
+        call.exception()

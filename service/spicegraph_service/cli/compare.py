@@ -1,0 +1,68 @@
+"""``spicegraph compare``: two systems' files in, every difference with its interval and p-values out."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Annotated
+
+import typer
+
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+from spicegraph_scorer.comparing import compare_systems
+from spicegraph_scorer.metrics import GROUPS, METRICS, metric_names
+from spicegraph_scorer.readers import read_items
+from spicegraph_scorer.significance import Resampling
+from spicegraph_service.cli.formats import COMPARISON_FORMATS, ComparisonFormat
+from spicegraph_service.cli.output import check_output, whole_file
+from spicegraph_service.cli.terminal import progress_bar, say_warning, write_stdout
+
+__all__ = ["compare"]
+
+
+def compare(
+    first: Annotated[str, typer.Argument(metavar="A", help="One system's captions, as for score.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="The other system's, for the same images.")],
+    *,
+    references: Annotated[
+        str | None, typer.Option(metavar="FILE", help="COCO annotations with the reference captions.")
+    ] = None,
+    metrics: Annotated[
+        str, typer.Option(metavar="NAMES", help=f"Comma-separated: {', '.join((*METRICS, *GROUPS))}.")
+    ] = "spice",
+    form: Annotated[
+        ComparisonFormat, typer.Option("--format", help="How to write the result.")
+    ] = ComparisonFormat.TABLE,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead.")
+    ] = None,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Compare only the images of --references that have a result.")
+    ] = False,
+    draws: Annotated[int, typer.Option(min=1, help="Resamples of each test.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same p-values.")] = 12345,
+    pipeline: Annotated[
+        str, typer.Option(metavar="NAME", help="The spaCy pipeline that parses captions.")
+    ] = DEFAULT_PIPELINE,
+) -> None:
+    """Compare two systems by every score: paired bootstrap and approximate randomisation over the images."""
+    names = metric_names(name.strip() for name in metrics.split(",") if name.strip())
+    if output is not None:
+        check_output(output)
+    one = read_items(first, references=references, partial=partial)
+    other = read_items(second, references=references, partial=partial)
+    with progress_bar() as progress, warnings.catch_warnings():
+        warnings.showwarning = say_warning
+        found = compare_systems(
+            one.items,
+            other.items,
+            names,
+            pipeline=pipeline,
+            resampling=Resampling(draws, seed),
+            progress=progress,
+        )
+    text = COMPARISON_FORMATS[form](found)
+    if output is None:
+        write_stdout(text)
+        return
+    with whole_file(output) as stream:
+        stream.write(text)

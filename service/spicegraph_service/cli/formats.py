@@ -1,0 +1,106 @@
+"""Results as text, by format: a table of functions."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from spicegraph_scorer.jar import jar_output
+from spicegraph_service.cli.tables import comparison_tables, rendered, result_tables
+
+if TYPE_CHECKING:
+    from spicegraph_scorer.comparing import SystemComparison
+    from spicegraph_scorer.results import Json, Result
+
+__all__ = ["COMPARISON_FORMATS", "RESULT_FORMATS", "ComparisonFormat", "ResultFormat"]
+
+
+class ResultFormat(StrEnum):
+    """The output formats of ``score``."""
+
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+    CSV = "csv"
+    SPICE = "spice"
+
+
+def _table(result: Result) -> str:
+    return rendered(result_tables(result))
+
+
+def _json(result: Result) -> str:
+    return _pretty(result.to_dict())
+
+
+def _jsonl(result: Result) -> str:
+    """Return one item a line; the corpus scores and the signature are in the other formats."""
+    return "".join(
+        msgspec.json.encode({"image_id": item.id, "scores": scores}).decode() + "\n"
+        for item, scores in zip(result.items, result.item_scores(), strict=True)
+    )
+
+
+def _csv(result: Result) -> str:
+    """Return one item a row, categories as ``SPICE_categories_Color_f``; what is undefined stays empty."""
+    rows = [
+        {"image_id": item.id, **dict(_flat(scores))}
+        for item, scores in zip(result.items, result.item_scores(), strict=True)
+    ]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _flat(values: Mapping[str, Json], before: str = "") -> Iterator[tuple[str, Json]]:
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{before}{key}_")
+        else:
+            yield f"{before}{key}", value
+
+
+def _spice(result: Result) -> str:
+    return _pretty(jar_output(result))
+
+
+def _pretty(value: Json) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+
+
+RESULT_FORMATS: Mapping[ResultFormat, Callable[[Result], str]] = {
+    ResultFormat.TABLE: _table,
+    ResultFormat.JSON: _json,
+    ResultFormat.JSONL: _jsonl,
+    ResultFormat.CSV: _csv,
+    ResultFormat.SPICE: _spice,
+}
+
+
+class ComparisonFormat(StrEnum):
+    """The output formats of ``compare``."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def _comparison_table(found: SystemComparison) -> str:
+    return rendered(comparison_tables(found))
+
+
+def _comparison_json(found: SystemComparison) -> str:
+    return _pretty(found.to_dict())
+
+
+COMPARISON_FORMATS: Mapping[ComparisonFormat, Callable[[SystemComparison], str]] = {
+    ComparisonFormat.TABLE: _comparison_table,
+    ComparisonFormat.JSON: _comparison_json,
+}
+"""Every output format of ``compare``."""

@@ -1,0 +1,66 @@
+"""Output files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from spicegraph_parser.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["check_output", "whole_file"]
+
+
+def check_output(path: str) -> None:
+    """Say now, before the work, that an output file can't be written.
+
+    Raises:
+        InputError: its folder is missing or not writable, or the path is a folder.
+    """
+    folder = Path(path).absolute().parent
+    if not folder.is_dir():
+        raise InputError(f"{path}: there is no folder {folder}")
+    if Path(path).is_dir():
+        raise InputError(f"{path}: is a folder, expected a file to write")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"{path}: the folder {folder} is not writable")
+
+
+@contextmanager
+def whole_file(path: str) -> Iterator[IO[str]]:
+    """Open a file for writing that takes its place only when everything has been written.
+
+    Raises:
+        InputError: it can't be written.
+    """
+    target = Path(path).absolute()
+    if target.exists() and not target.is_file():  # a device or a pipe, such as /dev/stdout
+        with target.open("w", encoding="utf-8") as stream:
+            yield stream
+        return
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise InputError(f"{path}: can't be written ({error.strerror})") from error
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+            yield stream
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(target)
+    except OSError as error:
+        raise InputError(f"{path}: can't be written ({error.strerror})") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    """Return the mask for new files; it can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,180 @@
+"""``spicegraph serve``: the gRPC server."""
+
+from __future__ import annotations
+
+import asyncio
+from enum import StrEnum
+from pathlib import Path  # noqa: TC003 (typer reads the annotations when it runs)
+from typing import Annotated
+
+import typer
+
+from spicegraph_parser.errors import DataError, InputError
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+from spicegraph_service.cli.stores import StoreOption, default_store
+
+__all__ = ["LogFormat", "TokenRule", "serve"]
+
+
+class LogFormat(StrEnum):
+    """How the log is written."""
+
+    JSON = "json"
+    TEXT = "text"
+
+
+class TokenRule(StrEnum):
+    """When calls need a token."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+_TOKENS = {TokenRule.AUTO: None, TokenRule.ALWAYS: True, TokenRule.NEVER: False}
+
+
+def serve(
+    *,
+    address: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST:PORT", help="Where to listen; unix:PATH works too.", envvar="SPICEGRAPH_ADDRESS"
+        ),
+    ] = "127.0.0.1:50051",
+    workers: Annotated[
+        int,
+        typer.Option(help="Worker processes; 0: one a core but one.", min=0, envvar="SPICEGRAPH_WORKERS"),
+    ] = 0,
+    pipeline: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="The spaCy pipeline that parses captions.", envvar="SPICEGRAPH_PIPELINE"
+        ),
+    ] = DEFAULT_PIPELINE,
+    store: StoreOption = None,
+    tls_cert: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="TLS certificate chain (PEM).", envvar="SPICEGRAPH_TLS_CERT"),
+    ] = None,
+    tls_key: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Key of the certificate (PEM).", envvar="SPICEGRAPH_TLS_KEY"),
+    ] = None,
+    tls_client_ca: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Demand client certificates that this authority (PEM) signed: mutual TLS.",
+            envvar="SPICEGRAPH_TLS_CLIENT_CA",
+        ),
+    ] = None,
+    tokens: Annotated[
+        TokenRule,
+        typer.Option(
+            help="Whether calls need a token; auto: only where others than this machine can call.",
+            envvar="SPICEGRAPH_TOKENS",
+        ),
+    ] = TokenRule.AUTO,
+    allow_insecure: Annotated[
+        bool,
+        typer.Option(
+            "--allow-insecure",
+            help="Listen on a network without TLS, or without tokens and client certificates.",
+            envvar="SPICEGRAPH_ALLOW_INSECURE",
+        ),
+    ] = False,
+    rate: Annotated[
+        float,
+        typer.Option(help="Captions a second of one token; 0: no limit.", min=0, envvar="SPICEGRAPH_RATE"),
+    ] = 0.0,
+    max_items: Annotated[
+        int, typer.Option(help="Items or captions of one request.", min=1, envvar="SPICEGRAPH_MAX_ITEMS")
+    ] = 2_000,
+    max_caption: Annotated[
+        int, typer.Option(help="Characters of one caption.", min=1, envvar="SPICEGRAPH_MAX_CAPTION")
+    ] = 2_000,
+    max_message: Annotated[
+        int, typer.Option(help="MiB of one message.", min=1, max=1_024, envvar="SPICEGRAPH_MAX_MESSAGE")
+    ] = 8,
+    queue: Annotated[
+        int,
+        typer.Option(
+            help="Captions that may wait for an answer; above, calls are refused at once.",
+            min=1,
+            envvar="SPICEGRAPH_QUEUE",
+        ),
+    ] = 16_384,
+    window_ms: Annotated[
+        float,
+        typer.Option(
+            help="How long unparsed captions wait for others to be parsed with.",
+            min=0,
+            max=1_000,
+            envvar="SPICEGRAPH_WINDOW_MS",
+        ),
+    ] = 2.0,
+    memory: Annotated[
+        int, typer.Option(help="MiB of parses kept in memory.", min=1, envvar="SPICEGRAPH_MEMORY")
+    ] = 256,
+    metrics_address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT", help="Where Prometheus may ask.", envvar="SPICEGRAPH_METRICS_ADDRESS"
+        ),
+    ] = None,
+    reflection: Annotated[
+        bool, typer.Option("--reflection", help="Answer gRPC reflection.", envvar="SPICEGRAPH_REFLECTION")
+    ] = False,
+    reuse_port: Annotated[
+        bool,
+        typer.Option(
+            "--reuse-port", help="Let several servers share the port.", envvar="SPICEGRAPH_REUSE_PORT"
+        ),
+    ] = False,
+    grace: Annotated[
+        float,
+        typer.Option(
+            help="Seconds that calls have to finish after SIGTERM.", min=0, envvar="SPICEGRAPH_GRACE"
+        ),
+    ] = 30.0,
+    log_format: Annotated[LogFormat, typer.Option(envvar="SPICEGRAPH_LOG_FORMAT")] = LogFormat.JSON,
+    log_level: Annotated[str, typer.Option(metavar="LEVEL", envvar="SPICEGRAPH_LOG_LEVEL")] = "info",
+) -> None:
+    """Serve parses and scores over gRPC until SIGTERM. The log goes to standard error."""
+    try:
+        from spicegraph_service.config import ServerConfig, TlsFiles  # noqa: PLC0415
+        from spicegraph_service.limits import Limits  # noqa: PLC0415
+        from spicegraph_service.observe import set_up_logging  # noqa: PLC0415
+        from spicegraph_service.server import run  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise DataError(
+            f"the server needs an extra ({error.name}): pip install 'spicegraph[server]'"
+        ) from error
+    if (tls_cert is None) != (tls_key is None) or (tls_client_ca is not None and tls_cert is None):
+        raise InputError("TLS needs both --tls-cert and --tls-key")
+    tls = TlsFiles(tls_cert, tls_key, tls_client_ca) if tls_cert is not None and tls_key is not None else None
+    if log_level.lower() not in {"debug", "info", "warning", "error"}:
+        raise InputError(f"--log-level is debug, info, warning or error, got {log_level!a}")
+    set_up_logging(level=log_level, as_json=log_format is LogFormat.JSON)
+    config = ServerConfig(
+        address=address,
+        pipeline=pipeline,
+        workers=workers,
+        store=store or default_store(),
+        tls=tls,
+        tokens=_TOKENS[tokens],
+        allow_insecure=allow_insecure,
+        rate=rate,
+        limits=Limits(
+            max_items=max_items, max_caption_characters=max_caption, max_message_bytes=max_message << 20
+        ),
+        queue_captions=queue,
+        window_s=window_ms / 1000,
+        memory_bytes=memory << 20,
+        grace_s=grace,
+        reflection=reflection,
+        metrics_address=metrics_address,
+        reuse_port=reuse_port,
+    )
+    asyncio.run(run(config))

@@ -1,0 +1,92 @@
+"""What the commands say beside their output: errors, notes and a progress bar, all on standard error."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = [
+    "is_terminal",
+    "note",
+    "printable",
+    "progress_bar",
+    "say_error",
+    "say_warning",
+    "use_utf8",
+    "write_stdout",
+]
+
+
+def use_utf8() -> None:
+    """Write UTF-8 whatever the locale says: captions are not ASCII, and no table may end in an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def printable(text: str) -> str:
+    r"""Return text that can't steer a terminal: control characters other than line ends become escapes.
+
+    Example:
+        >>> printable("a\x1b[2J")
+        'a\\x1b[2J'
+    """
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Say whether a person reads the stream."""
+    return stream.isatty()
+
+
+def say_error(message: str) -> None:
+    """Write one error to standard error."""
+    sys.stderr.write(f"error: {printable(message)}\n")
+
+
+def say_warning(message: Warning | str, *_where: object, **_how: object) -> None:
+    """Write a warning of the library to standard error, without the place in the code that it comes from."""
+    sys.stderr.write(f"warning: {printable(str(message))}\n")
+
+
+def note(message: str) -> None:
+    """Write a note to standard error if a person reads it there."""
+    if is_terminal(sys.stderr):
+        sys.stderr.write(f"{printable(message)}\n")
+
+
+def write_stdout(text: str) -> None:
+    """Write to standard output; where its reader has gone (``| head``), leave quietly."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError as error:
+        # Python flushes standard output once more when it ends: that must not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit from error
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str, int, int], None] | None]:
+    """Give a function that shows (what, how much is done, of how much) on a terminal; elsewhere, nothing."""
+    if not is_terminal(sys.stderr):
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("reading", total=None)
+
+        def show(what: str, done: int, total: int) -> None:
+            progress.update(task, description=what, completed=done, total=total)
+
+        yield show

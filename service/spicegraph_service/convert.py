@@ -1,0 +1,143 @@
+"""From the library's values to the messages of the contract. Runs in workers; computes nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
+from spicegraph_scorer.spice.counts import ALL, Counts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from spicegraph_parser.graph import Evidence, SceneGraph, SceneTuple
+    from spicegraph_parser.lexicon import Concept
+    from spicegraph_parser.rules import Fact
+    from spicegraph_scorer.metric import Score
+    from spicegraph_scorer.spice.match import Match
+    from spicegraph_scorer.spice.metric import SpiceStatistic
+    from spicegraph_service.tasks import StoredParse
+
+__all__ = [
+    "breakdown_message",
+    "caption_message",
+    "corpus_message",
+    "match_message",
+    "score_messages",
+    "signature_message",
+]
+
+
+def caption_message(text: str, parse: StoredParse, graph: SceneGraph) -> scene_graph_pb2.ParsedCaption:
+    """Return a parsed caption with its facts and its graph."""
+    places = {id(fact): index for index, fact in enumerate(parse.facts)}
+    return scene_graph_pb2.ParsedCaption(
+        text=text,
+        facts=[_fact(fact, parse.spans) for fact in parse.facts],
+        graph=_graph(graph, places),
+        tuples=[_tuple(scene_tuple) for scene_tuple in graph.tuples()],
+    )
+
+
+def score_messages(scores: Iterable[tuple[str, float | None]]) -> list[scores_pb2.Score]:
+    """Return scores by name; an undefined one has no value."""
+    return [scores_pb2.Score(name=name, value=value) for name, value in scores]
+
+
+def signature_message(metric: str, fields: Mapping[str, str]) -> scores_pb2.MetricSignature:
+    """Return a metric's signature."""
+    return scores_pb2.MetricSignature(metric=metric, fields=fields)
+
+
+def breakdown_message(metric: str, statistic: SpiceStatistic) -> scores_pb2.CategoryBreakdown:
+    """Return precision, recall, F1 and counts of every category of an item."""
+    return scores_pb2.CategoryBreakdown(
+        metric=metric, categories=[_category(name, counts) for name, counts in statistic.counts.items()]
+    )
+
+
+def match_message(metric: str, match: Match) -> scores_pb2.TupleMatch:
+    """Return both sides of a match with the partners of every tuple."""
+    return scores_pb2.TupleMatch(
+        metric=metric,
+        candidate=_matched(match.candidate, match.candidate_partners),
+        reference=_matched(match.reference, match.reference_partners),
+    )
+
+
+def corpus_message(
+    item_count: int, scores: Iterable[Score], signatures: Iterable[scores_pb2.MetricSignature]
+) -> scores_pb2.CorpusResult:
+    """Return what came out for all items together."""
+    return scores_pb2.CorpusResult(
+        item_count=item_count,
+        scores=score_messages((score.name, score.value) for score in scores),
+        signatures=signatures,
+    )
+
+
+def _fact(fact: Fact, spans: Sequence[tuple[int, int]]) -> scene_graph_pb2.Fact:
+    slots = [
+        scene_graph_pb2.FactSlot(word=word, tokens=tokens, spans=_spans(tokens, spans))
+        for word, tokens in zip(fact.words, fact.tokens, strict=True)
+    ]
+    return scene_graph_pb2.Fact(slots=slots, rule=fact.rule)
+
+
+def _spans(tokens: Iterable[int], spans: Sequence[tuple[int, int]]) -> Iterator[scene_graph_pb2.TextSpan]:
+    for token in tokens:
+        start, end = spans[token]
+        if start >= 0:
+            yield scene_graph_pb2.TextSpan(start=start, end=end)
+
+
+def _graph(graph: SceneGraph, places: Mapping[int, int]) -> scene_graph_pb2.SceneGraph:
+    def facts(evidence: Iterable[Evidence]) -> list[int]:
+        return list(dict.fromkeys(places[id(item.fact)] for item in evidence))
+
+    return scene_graph_pb2.SceneGraph(
+        objects=[
+            scene_graph_pb2.SceneObject(concept=_concept(node.concept), facts=facts(node.evidence))
+            for node in graph.objects
+        ],
+        attributes=[
+            scene_graph_pb2.SceneAttribute(
+                object=a.object, concept=_concept(a.concept), facts=facts(a.evidence)
+            )
+            for a in graph.attributes
+        ],
+        relations=[
+            scene_graph_pb2.SceneRelation(
+                subject=r.subject, object=r.object, concept=_concept(r.concept), facts=facts(r.evidence)
+            )
+            for r in graph.relations
+        ],
+    )
+
+
+def _concept(concept: Concept) -> scene_graph_pb2.Concept:
+    return scene_graph_pb2.Concept(strings=concept.printed)
+
+
+def _tuple(scene_tuple: SceneTuple) -> scene_graph_pb2.SceneTuple:
+    return scene_graph_pb2.SceneTuple(words=scene_tuple.strings)
+
+
+def _matched(
+    tuples: Sequence[SceneTuple], partners: Sequence[Sequence[int]]
+) -> Iterator[scores_pb2.MatchedTuple]:
+    for scene_tuple, indices in zip(tuples, partners, strict=True):
+        yield scores_pb2.MatchedTuple(tuple=_tuple(scene_tuple), partners=indices)
+
+
+def _category(name: str, counts: Counts) -> scores_pb2.CategoryScore:
+    defined = bool(counts.reference) or name == ALL
+    return scores_pb2.CategoryScore(
+        category=name,
+        precision=counts.precision if defined else None,
+        recall=counts.recall if defined else None,
+        f1=counts.f1 if defined else None,
+        matched=counts.matched,
+        candidate=counts.candidate,
+        reference=counts.reference,
+    )

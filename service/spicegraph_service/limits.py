@@ -1,0 +1,137 @@
+"""How much the server takes: sizes of requests, the bound of its queue, rates of its callers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Budget", "FullError", "Limits", "TokenBucket"]
+
+_SHORTEST_RETRY = 0.05
+_LONGEST_RETRY = 30.0
+_SMOOTHING = 0.2
+_FIRST_RATE = 500.0  # captions a second, until the first batches tell
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The sizes that a request may have; the contract's ``Limits`` says what each means."""
+
+    max_items: int = 2_000
+    max_stream_items: int = 200_000
+    max_references: int = 100
+    max_caption_characters: int = 2_000
+    max_id_characters: int = 512
+    max_message_bytes: int = 8 << 20
+    max_reference_set_entries: int = 200_000
+    max_reference_set_bytes: int = 128 << 20
+
+
+class FullError(Exception):
+    """There is no room; ``retry_after_s`` is when there may be."""
+
+    def __init__(self, retry_after_s: float) -> None:
+        super().__init__(retry_after_s)
+        self.retry_after_s = retry_after_s
+
+
+class Budget:
+    """The bound of the queue: captions that were accepted and are not answered yet.
+
+    A request is accepted whole or refused whole. A request on its own is never too large, so that the
+    limits of a request alone say how large it may be.
+    """
+
+    def __init__(self, limit: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.limit = limit
+        self.used = 0
+        self._clock = clock
+        self._rate = _FIRST_RATE
+        self._since: float | None = None
+        self._done = 0
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    def take(self, captions: int) -> None:
+        """Make room for a request.
+
+        Raises:
+            FullError: there is none.
+        """
+        if self.used and self.used + captions > self.limit:
+            seconds = self.used / self._rate
+            raise FullError(min(max(seconds, _SHORTEST_RETRY), _LONGEST_RETRY))
+        self.used += captions
+        if self._since is None:
+            self._since = self._clock()
+
+    async def wait(self, captions: int) -> None:
+        """Make room for a part of a stream when there is some: a stream is slowed down, not refused."""
+        if not self._waiting and (not self.used or self.used + captions <= self.limit):
+            self.take(captions)
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((captions, turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.release(captions)
+            raise
+
+    def release(self, captions: int) -> None:
+        """Give the room back."""
+        self.used -= captions
+        self._measure(captions)
+        while self._waiting:
+            wanted, turn = self._waiting[0]
+            if turn.cancelled():
+                self._waiting.popleft()
+            elif not self.used or self.used + wanted <= self.limit:
+                self._waiting.popleft()
+                self.used += wanted
+                turn.set_result(None)
+            else:
+                return
+
+    def _measure(self, captions: int) -> None:
+        """Keep a running estimate of the captions done a second while there is work."""
+        now = self._clock()
+        self._done += captions
+        if self._since is not None and (now - self._since > 1.0 or not self.used):
+            rate = self._done / max(now - self._since, 1e-3)
+            self._rate += _SMOOTHING * (rate - self._rate)
+            self._done = 0
+            self._since = now if self.used else None
+
+
+class TokenBucket:
+    """A caller's rate: ``rate`` captions a second on average, ``burst`` at once."""
+
+    __slots__ = ("_burst", "_clock", "_level", "_rate", "_updated")
+
+    def __init__(self, rate: float, burst: float, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._clock = clock
+        self._level = burst
+        self._updated = clock()
+
+    def take(self, captions: int) -> None:
+        """Take captions. A full bucket lets any one request pass, and then stays empty for longer.
+
+        Raises:
+            FullError: the caller is too fast.
+        """
+        now = self._clock()
+        self._level = min(self._burst, self._level + (now - self._updated) * self._rate)
+        self._updated = now
+        needed = min(float(captions), self._burst)
+        if self._level < needed:
+            raise FullError((needed - self._level) / self._rate)
+        self._level -= captions

@@ -1,0 +1,177 @@
+"""Items to results: chunks of a request through the workers, within the bound of the queue."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from spicegraph_service.status import unavailable
+from spicegraph_service.tasks import CaptionsWork, GroupReply, Hello, ItemsWork, ItemWork, Totals, TotalsReply
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+
+    from spicegraph_service.batching import Dispatcher
+    from spicegraph_service.limits import Budget
+
+__all__ = ["CHUNK_ITEMS", "Scheduler", "chunked"]
+
+CHUNK_ITEMS = 64
+"""Items that go to a worker together; between them a request can be cancelled, and others get their turn."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    hello: Hello
+    dispatcher: Dispatcher
+
+
+class Scheduler:
+    """Scores and parses; not before :meth:`loaded` was called."""
+
+    def __init__(self, budget: Budget, *, chunks_at_once: int, queue_changed: Callable[[int], None]) -> None:
+        self.budget = budget
+        self._chunks_at_once = chunks_at_once
+        self._queue_changed = queue_changed
+        self._loaded: _Loaded | None = None
+
+    def loaded(self, hello: Hello, dispatcher: Dispatcher) -> None:
+        """Take note that the workers are ready."""
+        self._loaded = _Loaded(hello, dispatcher)
+
+    @property
+    def hello(self) -> Hello:
+        """What the workers can do.
+
+        Raises:
+            CallError: UNAVAILABLE until they are ready.
+        """
+        return self._ready().hello
+
+    async def score(
+        self, items: Sequence[ItemWork], metrics: tuple[str, ...], detail: int
+    ) -> tuple[list[bytes], bytes]:
+        """Score all items of a request; return a serialized result an item, and the corpus result.
+
+        Raises:
+            FullError: the queue has no room.
+            WorkFailedError: an item cannot be scored.
+        """
+        dispatcher = self._ready().dispatcher
+        async with self._room(items):
+            if len(items) <= CHUNK_ITEMS:
+                only = await dispatcher.submit(ItemsWork(metrics, detail, tuple(items), finish=True))
+                return list(only.results), only.corpus
+            chunks = list(chunked(items, CHUNK_ITEMS))
+            replies = await self._gather(
+                [ItemsWork(metrics, detail, chunk, finish=False) for chunk in chunks], dispatcher
+            )
+            totals = await dispatcher.totals(Totals(metrics, tuple(reply.statistics for reply in replies)))
+        results = [result for reply in replies for result in reply.results]
+        # Two serialized messages, one behind the other, are the merged message.
+        return [
+            a + b for a, b in zip(results, totals.each or [b""] * len(results), strict=True)
+        ], totals.corpus
+
+    async def parse(self, texts: Sequence[str], *, graphs: bool) -> list[bytes]:
+        """Parse captions; return them serialized, or without ``graphs`` nothing (the store is filled).
+
+        Raises:
+            FullError: the queue has no room.
+            WorkFailedError: a caption cannot be parsed.
+        """
+        dispatcher = self._ready().dispatcher
+        self.budget.take(len(texts))
+        try:
+            self._queue_changed(self.budget.used)
+            works = [CaptionsWork(chunk, graphs) for chunk in chunked(texts, CHUNK_ITEMS)]
+            replies = await self._gather(works, dispatcher)
+        finally:
+            self._release(len(texts))
+        return [result for reply in replies for result in reply.results]
+
+    async def store_parses(self, texts: Sequence[str]) -> None:
+        """Parse captions of an upload into the store; waits for room.
+
+        Raises:
+            WorkFailedError: a caption cannot be parsed.
+        """
+        dispatcher = self._ready().dispatcher
+        await self.budget.wait(len(texts))
+        try:
+            self._queue_changed(self.budget.used)
+            works = [CaptionsWork(chunk, graphs=False) for chunk in chunked(texts, CHUNK_ITEMS)]
+            await self._gather(works, dispatcher)
+        finally:
+            self._release(len(texts))
+
+    async def chunk(self, items: Sequence[ItemWork], metrics: tuple[str, ...], detail: int) -> GroupReply:
+        """Score a chunk of a stream; waits for room.
+
+        Raises:
+            WorkFailedError: an item cannot be scored.
+        """
+        dispatcher = self._ready().dispatcher
+        captions = count_captions(items)
+        await self.budget.wait(captions)
+        try:
+            self._queue_changed(self.budget.used)
+            return await dispatcher.submit(ItemsWork(metrics, detail, tuple(items), finish=False))
+        finally:
+            self._release(captions)
+
+    async def totals(self, metrics: tuple[str, ...], statistics: Iterable[bytes]) -> TotalsReply:
+        """Return the corpus result of a stream."""
+        return await self._ready().dispatcher.totals(Totals(metrics, tuple(statistics)))
+
+    def _ready(self) -> _Loaded:
+        if self._loaded is None:
+            raise unavailable("LOADING", "the server is not ready: its workers are loading", 1.0)
+        return self._loaded
+
+    @asynccontextmanager
+    async def _room(self, items: Sequence[ItemWork]) -> AsyncIterator[None]:
+        captions = count_captions(items)
+        self.budget.take(captions)
+        try:
+            self._queue_changed(self.budget.used)
+            yield
+        finally:
+            self._release(captions)
+
+    def _release(self, captions: int) -> None:
+        self.budget.release(captions)
+        self._queue_changed(self.budget.used)
+
+    async def _gather(
+        self, works: Sequence[ItemsWork | CaptionsWork], dispatcher: Dispatcher
+    ) -> list[GroupReply]:
+        """Have the chunks of a request done, a few at a time, so that small requests get in between."""
+        if len(works) == 1:
+            return [await dispatcher.submit(works[0])]
+        turns = asyncio.Semaphore(self._chunks_at_once)
+
+        async def one(work: ItemsWork | CaptionsWork) -> GroupReply:
+            async with turns:
+                return await dispatcher.submit(work)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(one(work)) for work in works]
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from errors
+        return [task.result() for task in tasks]
+
+
+def count_captions(items: Iterable[ItemWork]) -> int:
+    """Return the captions of items: candidates and references."""
+    return sum(1 + len(item.references) for item in items)
+
+
+def chunked(values: Sequence[T], size: int) -> Iterable[tuple[T, ...]]:
+    """Return a sequence in pieces."""
+    return (tuple(values[start : start + size]) for start in range(0, len(values), size))

@@ -1,0 +1,237 @@
+"""The server: put together, started, stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from typing import TYPE_CHECKING
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2
+from spicegraph_api.v1.evaluation_service_pb2_grpc import add_EvaluationServiceServicer_to_server
+from spicegraph_api.v1.reference_service_pb2_grpc import add_ReferenceServiceServicer_to_server
+from spicegraph_parser.errors import InputError
+from spicegraph_service.auth import Authenticator
+from spicegraph_service.batching import Dispatcher
+from spicegraph_service.cache import ParseCache, StoreThread
+from spicegraph_service.config import ServerConfig, TlsFiles, default_workers, host_and_port
+from spicegraph_service.evaluation import EvaluationServicer
+from spicegraph_service.gate import Gate
+from spicegraph_service.limits import Budget
+from spicegraph_service.observe import CallLog, Telemetry
+from spicegraph_service.references import References, ReferencesServicer
+from spicegraph_service.scheduler import Scheduler
+from spicegraph_service.store import open_store
+from spicegraph_service.workers import WorkerPool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from wsgiref.simple_server import WSGIServer
+
+__all__ = ["SERVICES", "Server", "run"]
+
+SERVICES = (
+    evaluation_service_pb2.DESCRIPTOR.services_by_name["EvaluationService"].full_name,
+    reference_service_pb2.DESCRIPTOR.services_by_name["ReferenceService"].full_name,
+)
+"""Full names of our services, as the health service knows them."""
+
+_SERVING = health_pb2.HealthCheckResponse.SERVING
+_NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+_log = logging.getLogger(__name__)
+
+
+class Server:
+    """A server. It listens from :meth:`start` on, and serves when its workers are ready."""
+
+    def __init__(self, config: ServerConfig) -> None:
+        config.check()
+        self.config = config
+        self.telemetry = Telemetry()
+        self.port = 0
+        self.metrics_port = 0
+        self._store = StoreThread(open_store(config.store))
+        count = config.workers or default_workers()
+        self.pool = WorkerPool(
+            config.pipeline,
+            count,
+            task_timeout_s=config.task_timeout_s,
+            growth_bytes=config.worker_growth_bytes,
+            changed=self._workers_changed,
+        )
+        self._scheduler = Scheduler(
+            Budget(config.queue_captions), chunks_at_once=2 * count, queue_changed=self.telemetry.queue.set
+        )
+        self._health = health.aio.HealthServicer()
+        self._dispatcher: Dispatcher | None = None
+        self._parses: ParseCache | None = None
+        self._server: grpc.aio.Server | None = None
+        self._metrics_server: WSGIServer | None = None
+        self._background: set[asyncio.Task[None]] = set()
+        self._stopping = False
+
+    async def start(self) -> None:
+        """Listen; workers load in the background.
+
+        Raises:
+            InputError: the address cannot be used.
+        """
+        await self._set_health(_NOT_SERVING)
+        self._server = self._listen()
+        await self._server.start()
+        if self.config.metrics_address is not None:
+            self._metrics_server, _ = self.telemetry.serve(*host_and_port(self.config.metrics_address))
+            self.metrics_port = self._metrics_server.server_port
+            _log.info("metrics on port %d", self.metrics_port)
+        _log.info(
+            "listening on port %d; %s",
+            self.port,
+            "tokens needed" if self.config.needs_tokens else "no tokens",
+        )
+
+    async def load(self) -> None:
+        """Start the workers; return when calls are served.
+
+        Raises:
+            DataError: the pipeline is not installed.
+        """
+        hello = await self.pool.start()
+        for name, reason in hello.missing.items():
+            _log.warning("the metric %s is not served: %s", name, reason)
+        self._parses = ParseCache(
+            self._store,
+            f"{hello.pipeline} spicegraph-{hello.version}",  # facts depend on the pipeline and on our rules
+            max_bytes=self.config.memory_bytes,
+            observe=self.telemetry.lookup,
+        )
+        self._dispatcher = Dispatcher(
+            self.pool,
+            self._parses,
+            parsing=frozenset(metric.name for metric in hello.metrics if metric.parses),
+            batch_captions=self.config.batch_captions,
+            window_s=self.config.window_s,
+            observe=self.telemetry.batch,
+        )
+        self._scheduler.loaded(hello, self._dispatcher)
+        await self._set_health(_SERVING)
+        _log.info(
+            "serving: pipeline %s, metrics %s", hello.pipeline, ", ".join(m.name for m in hello.metrics)
+        )
+
+    async def stop(self, grace_s: float | None = None) -> None:
+        """Refuse new calls, let those under way finish, and release everything."""
+        self._stopping = True
+        await self._health.enter_graceful_shutdown()
+        if self._server is not None:
+            await self._server.stop(self.config.grace_s if grace_s is None else grace_s)
+        if self._dispatcher is not None:
+            await self._dispatcher.close()
+        if self._parses is not None:
+            await self._parses.flush()
+        await self.pool.close()
+        if self._metrics_server is not None:
+            await asyncio.to_thread(self._metrics_server.shutdown)
+            self._metrics_server.server_close()
+        await self._store.close()
+
+    async def hurry(self) -> None:
+        """End the calls that :meth:`stop` still waits for."""
+        if self._server is not None:
+            await self._server.stop(0)
+
+    def _listen(self) -> grpc.aio.Server:
+        config = self.config
+        authenticator = Authenticator(self._store, required=config.needs_tokens, rate=config.rate)
+        server = grpc.aio.server(
+            interceptors=[Gate(authenticator, CallLog(self.telemetry))],
+            options=[
+                ("grpc.max_receive_message_length", config.limits.max_message_bytes),
+                ("grpc.max_send_message_length", -1),
+                ("grpc.so_reuseport", int(config.reuse_port)),
+            ],
+            maximum_concurrent_rpcs=config.max_calls,
+        )
+        references = References(self._store, max_bytes=config.memory_bytes)
+        add_EvaluationServiceServicer_to_server(
+            EvaluationServicer(self._scheduler, references, config.limits), server
+        )
+        add_ReferenceServiceServicer_to_server(
+            ReferencesServicer(self._scheduler, references, self._store, config.limits), server
+        )
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+        if config.reflection:
+            reflection.enable_server_reflection(
+                (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), server
+            )
+        try:
+            if config.tls is None:
+                self.port = server.add_insecure_port(config.address)
+            else:
+                self.port = server.add_secure_port(config.address, _credentials(config.tls))
+        except RuntimeError as error:
+            raise InputError(f"cannot listen on {config.address}: {error}") from error
+        return server
+
+    def _workers_changed(self, alive: int) -> None:
+        """Serve while there is a worker: called when one gets ready or ends."""
+        self.telemetry.workers.set(alive)
+        self.telemetry.worker_deaths.set(self.pool.deaths)
+        if self._dispatcher is None or self._stopping:
+            return
+        task = asyncio.create_task(self._set_health(_SERVING if alive else _NOT_SERVING))
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def _set_health(self, status: int) -> None:
+        for service in ("", *SERVICES):
+            await self._health.set(service, status)
+
+
+def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:
+    try:
+        pair = (tls.key.read_bytes(), tls.certificate.read_bytes())
+        client_ca = tls.client_ca.read_bytes() if tls.client_ca else None
+    except OSError as error:
+        raise InputError(f"cannot read the TLS file {error.filename}: {error.strerror}") from error
+    return grpc.ssl_server_credentials([pair], client_ca, client_ca is not None)
+
+
+async def run(config: ServerConfig, *, started: Callable[[Server], None] | None = None) -> None:
+    """Serve until SIGTERM or SIGINT; a second signal does not wait for calls under way.
+
+    Raises:
+        InputError: an option is wrong.
+        DataError: the pipeline is not installed.
+        StoreError: the store cannot be opened.
+    """
+    server = Server(config)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await server.start()
+    if started is not None:
+        started(server)
+    loading = asyncio.create_task(server.load())
+    stopped = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait((loading, stopped), return_when=asyncio.FIRST_COMPLETED)
+        if loading.done():
+            await loading
+            await stopped
+    finally:
+        stop.clear()
+        loading.cancel()
+        _log.info("stopping")
+        ending = asyncio.create_task(server.stop())
+        hurry = asyncio.create_task(stop.wait())
+        await asyncio.wait((ending, hurry), return_when=asyncio.FIRST_COMPLETED)
+        if not ending.done():
+            await server.hurry()
+        hurry.cancel()
+        await ending

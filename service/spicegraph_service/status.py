@@ -1,0 +1,182 @@
+"""What goes wrong in a call, as gRPC statuses with ``google.rpc`` details.
+
+Every error carries an ``ErrorInfo`` with a stable reason; wrong fields come as one ``BadRequest``, a full
+queue with ``RetryInfo``. Errors that nobody foresaw become INTERNAL with an id that stands in the log, and
+nothing else.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from typing import TYPE_CHECKING, NamedTuple
+
+import grpc
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.duration_pb2 import Duration
+from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, ResourceInfo, RetryInfo
+from google.rpc.status_pb2 import Status
+from grpc_status import rpc_status
+
+from spicegraph_parser.errors import DataError, InputError, LimitError
+from spicegraph_service.limits import FullError
+from spicegraph_service.store import StoreError, StoreFullError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from google.protobuf.message import Message
+
+__all__ = [
+    "CallError",
+    "Violation",
+    "exhausted",
+    "invalid",
+    "not_found",
+    "permission_denied",
+    "to_call_error",
+    "to_status",
+    "unauthenticated",
+    "unavailable",
+]
+
+DOMAIN = "spicegraph"
+MOST_VIOLATIONS = 50  # details travel in trailers, which have a size limit of their own
+_LONGEST_TEXT = 300
+_log = logging.getLogger(__name__)
+
+
+class Violation(NamedTuple):
+    """A wrong field of a request: its path (``items[17].references``) and the reason."""
+
+    field: str
+    reason: str
+
+
+class CallError(Exception):
+    """An error that the client is told about."""
+
+    def __init__(self, code: grpc.StatusCode, reason: str, message: str, *details: Message) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+
+
+def invalid(violations: Sequence[Violation], *, reason: str = "INVALID_FIELDS") -> CallError:
+    """Return the error for wrong fields: the first fifty are named, and all are counted."""
+    shown = [Violation(v.field, _shortened(v.reason)) for v in violations[:MOST_VIOLATIONS]]
+    details = BadRequest(
+        field_violations=[BadRequest.FieldViolation(field=v.field, description=v.reason) for v in shown]
+    )
+    first = f"{shown[0].field}: {shown[0].reason}"
+    rest = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
+    return CallError(grpc.StatusCode.INVALID_ARGUMENT, reason, first + rest, details)
+
+
+def not_found(kind: str, name: str) -> CallError:
+    """Return the error for a resource that does not exist."""
+    shown = _shortened(name)
+    info = ResourceInfo(resource_type=kind, resource_name=shown)
+    return CallError(grpc.StatusCode.NOT_FOUND, "NOT_FOUND", f"there is no {kind} {shown!r}", info)
+
+
+def unauthenticated(message: str) -> CallError:
+    """Return the error for a caller without a valid token."""
+    return CallError(grpc.StatusCode.UNAUTHENTICATED, "INVALID_TOKEN", message)
+
+
+def permission_denied(scope: str) -> CallError:
+    """Return the error for a token that lacks a scope."""
+    return CallError(
+        grpc.StatusCode.PERMISSION_DENIED,
+        "MISSING_SCOPE",
+        f"the token has not the scope {scope!r} that this call needs",
+    )
+
+
+def exhausted(reason: str, message: str, retry_after_s: float) -> CallError:
+    """Return the error for a full queue or a spent rate."""
+    return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, reason, message, _retry(retry_after_s))
+
+
+def unavailable(reason: str, message: str, retry_after_s: float) -> CallError:
+    """Return the error for what should work again soon."""
+    return CallError(grpc.StatusCode.UNAVAILABLE, reason, message, _retry(retry_after_s))
+
+
+def to_call_error(error: Exception) -> CallError:
+    """Return what a client is told of an exception; the unforeseen is logged under the id that it is told."""
+    for kind, translate in _TRANSLATIONS.items():
+        if isinstance(error, kind):
+            return translate(error)
+    incident = secrets.token_hex(6)
+    _log.error("incident %s", incident, exc_info=error)
+    message = f"internal error; the server's log has it as {incident}"
+    return CallError(grpc.StatusCode.INTERNAL, "INTERNAL", message)
+
+
+def _itself(error: Exception) -> CallError:
+    if not isinstance(error, CallError):  # pragma: no cover (the table's key)
+        raise TypeError(error)
+    return error
+
+
+def _full(error: Exception) -> CallError:
+    seconds = error.retry_after_s if isinstance(error, FullError) else 1.0
+    return exhausted("QUEUE_FULL", "the server's queue is full", seconds)
+
+
+def _store_full(_error: Exception) -> CallError:
+    message = "the server's store: no room left"
+    return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "STORE_FULL", message)
+
+
+def _store_gone(error: Exception) -> CallError:
+    _log.error("the store fails: %s", error)
+    return unavailable("STORE_UNAVAILABLE", "the server's store cannot be reached", 1.0)
+
+
+def _as(code: grpc.StatusCode, reason: str) -> Callable[[Exception], CallError]:
+    """Return a translation for errors whose text is meant for users."""
+
+    def translate(error: Exception) -> CallError:
+        return CallError(code, reason, str(error))
+
+    return translate
+
+
+# The first kind that fits counts.
+_TRANSLATIONS: Mapping[type[Exception], Callable[[Exception], CallError]] = {
+    CallError: _itself,
+    FullError: _full,
+    StoreFullError: _store_full,
+    StoreError: _store_gone,
+    InputError: _as(grpc.StatusCode.INVALID_ARGUMENT, "INVALID_INPUT"),
+    LimitError: _as(grpc.StatusCode.RESOURCE_EXHAUSTED, "LIMIT_EXCEEDED"),
+    DataError: _as(grpc.StatusCode.FAILED_PRECONDITION, "MISSING_DATA"),
+}
+
+
+def to_status(error: CallError, *, request_id: str) -> grpc.Status:
+    """Return the status with its details, as gRPC sends it."""
+    info = ErrorInfo(reason=error.reason, domain=DOMAIN, metadata={"request_id": request_id})
+    details = []
+    for message in (info, *error.details):
+        packed = AnyMessage()
+        packed.Pack(message)
+        details.append(packed)
+    number: int = error.code.value[0]
+    status: grpc.Status = rpc_status.to_status(Status(code=number, message=error.message, details=details))
+    return status
+
+
+def _retry(seconds: float) -> RetryInfo:
+    delay = Duration()
+    delay.FromMilliseconds(round(1000 * seconds))
+    return RetryInfo(retry_delay=delay)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + "…"

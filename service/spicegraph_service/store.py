@@ -1,0 +1,123 @@
+"""What outlives a server: parses, reference sets and tokens. One protocol, several places to keep them."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from spicegraph_parser.errors import SpicegraphError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["ReferenceSet", "Store", "StoreError", "StoreFullError", "TokenRecord", "open_store", "parse_key"]
+
+
+class StoreError(SpicegraphError):
+    """The store cannot be reached, or is damaged; the message says which."""
+
+
+class StoreFullError(StoreError):
+    """There is no room left."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceSet:
+    """A stored reference set without its entries; ``create_time`` is in seconds since 1970."""
+
+    id: str
+    display_name: str
+    entry_count: int
+    caption_count: int
+    create_time: float
+
+
+class TokenRecord(msgspec.Struct, frozen=True):
+    """What is kept of a bearer token: never the token itself.
+
+    ``hash`` is the SHA-256 of the token in hexadecimal, ``rate`` the captions a second that it allows (0: the
+    server's own limit), ``create_time`` seconds since 1970.
+    """
+
+    id: str
+    name: str
+    hash: str
+    scopes: tuple[str, ...]
+    rate: float
+    create_time: float
+
+
+class Store(Protocol):
+    """A place for parses, reference sets and tokens. Every method may raise :class:`StoreError`."""
+
+    def get_parses(self, signature: str, texts: Sequence[str]) -> dict[str, bytes]:
+        """Return the stored parses of the texts, made by the pipeline with this signature."""
+        ...
+
+    def put_parses(self, signature: str, parses: Mapping[str, bytes]) -> None:
+        """Store parses by text; the oldest may go to make room."""
+        ...
+
+    def create_set(self, new: ReferenceSet, entries: Mapping[str, bytes]) -> ReferenceSet:
+        """Store a set whole, durably, or not at all; return the stored one if its id exists already."""
+        ...
+
+    def get_set(self, set_id: str) -> ReferenceSet | None:
+        """Return a set."""
+        ...
+
+    def list_sets(self, after: str, count: int) -> list[ReferenceSet]:
+        """Return up to ``count`` sets whose ids sort after the given one."""
+        ...
+
+    def delete_set(self, set_id: str) -> bool:
+        """Delete a set; return whether there was one."""
+        ...
+
+    def get_entries(self, set_id: str, entry_ids: Sequence[str]) -> dict[str, bytes]:
+        """Return the entries of a set that exist."""
+        ...
+
+    def add_token(self, record: TokenRecord) -> None:
+        """Store a token."""
+        ...
+
+    def find_token(self, token_hash: str) -> TokenRecord | None:
+        """Return the token with this hash."""
+        ...
+
+    def list_tokens(self) -> list[TokenRecord]:
+        """Return all tokens, oldest first."""
+        ...
+
+    def revoke_token(self, token_id: str) -> bool:
+        """Delete a token; return whether there was one."""
+        ...
+
+    def close(self) -> None:
+        """Release what the store holds."""
+        ...
+
+
+def parse_key(signature: str, text: str) -> bytes:
+    """Return the address of a parse: it depends on the pipeline and the text, and on nothing else."""
+    return hashlib.blake2b(f"{signature}\0{text}".encode(), digest_size=20).digest()
+
+
+def open_store(place: str) -> Store:
+    """Open a store: a file path (SQLite), ``memory`` (nothing outlives the server) or ``redis://...``.
+
+    Raises:
+        StoreError: it cannot be opened.
+        DataError: the Redis client is not installed.
+    """
+    if place.startswith(("redis://", "rediss://", "unix://")):
+        from spicegraph_service.store_redis import RedisStore  # noqa: PLC0415
+
+        return RedisStore(place)
+    from spicegraph_service.store_sqlite import SqliteStore  # noqa: PLC0415
+
+    return SqliteStore(":memory:" if place == "memory" else place)

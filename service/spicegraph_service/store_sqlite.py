@@ -1,0 +1,173 @@
+"""The embedded store: one SQLite file in write-ahead mode, which several processes may open."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from spicegraph_service.store import ReferenceSet, StoreError, StoreFullError, TokenRecord, parse_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = ["SqliteStore"]
+
+Key = TypeVar("Key", str, bytes)
+_SCHEMA_VERSION = 1
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS parses (number INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, value BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS reference_sets (
+    id TEXT PRIMARY KEY, display_name TEXT NOT NULL, entry_count INTEGER NOT NULL,
+    caption_count INTEGER NOT NULL, create_time REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS reference_entries (
+    set_id TEXT NOT NULL REFERENCES reference_sets (id) ON DELETE CASCADE,
+    entry_id TEXT NOT NULL, captions BLOB NOT NULL, PRIMARY KEY (set_id, entry_id)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS tokens (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL UNIQUE, scopes TEXT NOT NULL,
+    rate REAL NOT NULL, create_time REAL NOT NULL
+) WITHOUT ROWID;
+"""
+_VARIABLES = 500  # in one statement; every SQLite allows 999
+_MAX_PARSES = 5_000_000  # about 2 GB; the oldest go
+_SETS = "SELECT id, display_name, entry_count, caption_count, create_time FROM reference_sets"
+_TOKENS = "SELECT id, name, hash, scopes, rate, create_time FROM tokens"
+
+
+class SqliteStore:
+    """A store in one file. Not for use by several threads at a time."""
+
+    def __init__(self, path: str, *, max_parses: int = _MAX_PARSES) -> None:
+        self._path = path
+        self._max_parses = max_parses
+        with self._errors():
+            if path != ":memory:":
+                Path(path).parent.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(path, timeout=5, isolation_level=None, check_same_thread=False)
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA foreign_keys = ON")
+            found = self._connection.execute("PRAGMA user_version").fetchone()[0]
+            if found not in (0, _SCHEMA_VERSION):
+                raise StoreError(f"{path}: written by another version of spicegraph (schema {found})")
+            self._connection.executescript(_SCHEMA)
+            self._connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+
+    def get_parses(self, signature: str, texts: Sequence[str]) -> dict[str, bytes]:
+        """See :class:`~spicegraph_service.store.Store`."""
+        by_key = {parse_key(signature, text): text for text in texts}
+        keys = list(by_key)
+        rows = self._select_in("SELECT key, value FROM parses WHERE key IN", (), keys)
+        return {by_key[key]: value for key, value in rows}
+
+    def put_parses(self, signature: str, parses: Mapping[str, bytes]) -> None:
+        """See :class:`~spicegraph_service.store.Store`. A power cut may lose the last ones."""
+        rows = [(parse_key(signature, text), value) for text, value in parses.items()]
+        with self._transaction(durable=False) as connection:
+            connection.executemany("INSERT OR IGNORE INTO parses (key, value) VALUES (?, ?)", rows)
+            connection.execute(
+                "DELETE FROM parses WHERE number <= (SELECT max(number) FROM parses) - ?", (self._max_parses,)
+            )
+
+    def create_set(self, new: ReferenceSet, entries: Mapping[str, bytes]) -> ReferenceSet:
+        """See :class:`~spicegraph_service.store.Store`."""
+        with self._transaction(durable=True) as connection:
+            row = (new.id, new.display_name, new.entry_count, new.caption_count, new.create_time)
+            added = connection.execute(
+                "INSERT OR IGNORE INTO reference_sets VALUES (?, ?, ?, ?, ?)", row
+            ).rowcount
+            if added:
+                rows = ((new.id, entry_id, captions) for entry_id, captions in entries.items())
+                connection.executemany("INSERT INTO reference_entries VALUES (?, ?, ?)", rows)
+        return self.get_set(new.id) or new
+
+    def get_set(self, set_id: str) -> ReferenceSet | None:
+        """See :class:`~spicegraph_service.store.Store`."""
+        with self._errors():
+            row = self._connection.execute(f"{_SETS} WHERE id = ?", (set_id,)).fetchone()
+        return ReferenceSet(*row) if row else None
+
+    def list_sets(self, after: str, count: int) -> list[ReferenceSet]:
+        """See :class:`~spicegraph_service.store.Store`."""
+        with self._errors():
+            rows = self._connection.execute(
+                f"{_SETS} WHERE id > ? ORDER BY id LIMIT ?", (after, count)
+            ).fetchall()
+        return [ReferenceSet(*row) for row in rows]
+
+    def delete_set(self, set_id: str) -> bool:
+        """See :class:`~spicegraph_service.store.Store`."""
+        with self._transaction(durable=True) as connection:
+            return connection.execute("DELETE FROM reference_sets WHERE id = ?", (set_id,)).rowcount > 0
+
+    def get_entries(self, set_id: str, entry_ids: Sequence[str]) -> dict[str, bytes]:
+        """See :class:`~spicegraph_service.store.Store`."""
+        query = "SELECT entry_id, captions FROM reference_entries WHERE set_id = ? AND entry_id IN"
+        return dict(self._select_in(query, (set_id,), list(entry_ids)))
+
+    def add_token(self, record: TokenRecord) -> None:
+        """See :class:`~spicegraph_service.store.Store`."""
+        row = (record.id, record.name, record.hash, " ".join(record.scopes), record.rate, record.create_time)
+        with self._transaction(durable=True) as connection:
+            connection.execute("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def find_token(self, token_hash: str) -> TokenRecord | None:
+        """See :class:`~spicegraph_service.store.Store`."""
+        with self._errors():
+            row = self._connection.execute(f"{_TOKENS} WHERE hash = ?", (token_hash,)).fetchone()
+        return _token(row) if row else None
+
+    def list_tokens(self) -> list[TokenRecord]:
+        """See :class:`~spicegraph_service.store.Store`."""
+        with self._errors():
+            rows = self._connection.execute(f"{_TOKENS} ORDER BY create_time, id").fetchall()
+        return [_token(row) for row in rows]
+
+    def revoke_token(self, token_id: str) -> bool:
+        """See :class:`~spicegraph_service.store.Store`."""
+        with self._transaction(durable=True) as connection:
+            return connection.execute("DELETE FROM tokens WHERE id = ?", (token_id,)).rowcount > 0
+
+    def close(self) -> None:
+        """See :class:`~spicegraph_service.store.Store`."""
+        self._connection.close()
+
+    def _select_in(self, query: str, values: tuple[str, ...], keys: list[Key]) -> Iterator[tuple[Key, bytes]]:
+        with self._errors():
+            for start in range(0, len(keys), _VARIABLES):
+                part: list[Key] = keys[start : start + _VARIABLES]
+                marks = ",".join("?" * len(part))
+                parameters: list[str | bytes] = [*values, *part]
+                yield from self._connection.execute(f"{query} ({marks})", parameters).fetchall()
+
+    @contextmanager
+    def _transaction(self, *, durable: bool) -> Iterator[sqlite3.Connection]:
+        """All or nothing. A durable one survives a power cut, another the end of the process."""
+        with self._errors():
+            self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:  # a full disk has ended it already
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL:
+                raise StoreFullError(f"{self._path}: no room left on the disk") from error
+            raise StoreError(f"{self._path}: {error}") from error
+        except OSError as error:
+            raise StoreError(f"{self._path}: {error.strerror or error}") from error
+
+
+def _token(row: tuple[str, str, str, str, float, float]) -> TokenRecord:
+    token_id, name, token_hash, scopes, rate, create_time = row
+    return TokenRecord(token_id, name, token_hash, tuple(scopes.split()), rate, create_time)

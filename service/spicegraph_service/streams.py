@@ -1,0 +1,96 @@
+"""One ScoreStream: a bounded pipe from the client's items through the workers to its results."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from spicegraph_api.v1 import evaluation_service_pb2 as pb
+from spicegraph_api.v1 import scores_pb2
+from spicegraph_service.scheduler import CHUNK_ITEMS, Scheduler, chunked
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Coroutine, Sequence
+
+    from spicegraph_service.tasks import ItemWork
+
+__all__ = ["ItemStream"]
+
+_CHUNKS = 4  # of one stream that are under way or wait for its reader
+
+
+class ItemStream:
+    """Takes items, gives responses.
+
+    No more than a few chunks are between the two: a client that does not read its results is not read from
+    either. Of each chunk its statistics stay, for the corpus result.
+    """
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._metrics: tuple[str, ...] = ()
+        self._detail = 0
+        self._room = asyncio.Semaphore(_CHUNKS)
+        self._ready: asyncio.Queue[pb.ScoreStreamResponse | None] = asyncio.Queue()
+        self._tasks = asyncio.TaskGroup()
+        self._ids: list[str] = []
+        self._statistics: list[bytes] = []
+
+    def start(self, metrics: tuple[str, ...], detail: int) -> None:
+        """Set what is computed."""
+        self._metrics = metrics
+        self._detail = detail
+
+    async def put(self, items: Sequence[ItemWork]) -> None:
+        """Take items; waits until there is room."""
+        for chunk in chunked(items, CHUNK_ITEMS):
+            await self._room.acquire()
+            self._ids += [item.id for item in chunk]
+            self._statistics.append(b"")
+            self._tasks.create_task(self._score(chunk, len(self._statistics) - 1))
+
+    async def _score(self, items: Sequence[ItemWork], number: int) -> None:
+        reply = await self._scheduler.chunk(items, self._metrics, self._detail)
+        self._statistics[number] = reply.statistics
+        results = map(scores_pb2.ItemResult.FromString, reply.results)
+        self._ready.put_nowait(pb.ScoreStreamResponse(items=results))
+
+    @asynccontextmanager
+    async def reading(self, reader: Coroutine[None, None, None]) -> AsyncIterator[None]:
+        """Run the reader of the client's messages beside the responses; its errors end the stream."""
+        try:
+            async with asyncio.TaskGroup() as both:
+                pump = both.create_task(self._pump(reader))
+                try:
+                    yield
+                finally:
+                    pump.cancel()
+        except BaseExceptionGroup as errors:
+            raise _first(errors) from errors
+
+    async def _pump(self, reader: Coroutine[None, None, None]) -> None:
+        async with self._tasks:
+            await reader
+        self._ready.put_nowait(None)
+
+    async def responses(self) -> AsyncIterator[pb.ScoreStreamResponse]:
+        """Return results as they are ready, then those that depend on all items, then the corpus result."""
+        while (response := await self._ready.get()) is not None:
+            yield response
+            self._room.release()
+        totals = await self._scheduler.totals(self._metrics, self._statistics)
+        late = map(scores_pb2.ItemResult.FromString, totals.each)
+        for pairs in chunked(list(zip(self._ids, late, strict=bool(totals.each))), CHUNK_ITEMS):
+            for item_id, result in pairs:
+                result.id = item_id
+            yield pb.ScoreStreamResponse(items=[result for _, result in pairs])
+        yield pb.ScoreStreamResponse(corpus=scores_pb2.CorpusResult.FromString(totals.corpus))
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the first error inside of nested groups."""
+    error: BaseException = errors
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

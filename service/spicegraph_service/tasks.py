@@ -1,0 +1,197 @@
+"""What the server and its worker processes say to each other, and how it stands on the pipe.
+
+A frame is a length (4 bytes, big-endian) and that many bytes of MessagePack. Both ends are of one release:
+the format is nobody else's business.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
+
+import msgspec
+
+from spicegraph_parser.rules import Fact  # noqa: TC001 (msgspec reads the annotation)
+
+if TYPE_CHECKING:
+    from spicegraph_parser.extract import ParsedCaption
+
+__all__ = [
+    "CaptionsWork",
+    "GroupReply",
+    "Hello",
+    "ItemWork",
+    "ItemsWork",
+    "MetricHello",
+    "Reply",
+    "StoredParse",
+    "Task",
+    "Totals",
+    "TotalsReply",
+    "Work",
+    "WorkReply",
+    "decode_parse",
+    "decode_reply",
+    "decode_task",
+    "encode",
+    "frame",
+    "read_frame",
+    "stored_parse",
+]
+
+_LENGTH = struct.Struct(">I")
+_DECODED_PARSES = 20_000  # parses that a worker keeps decoded: the references of some 4,000 images
+
+
+class StoredParse(NamedTuple):
+    """A parse as the store keeps it: the caption's facts, and for each of its words the place in the text."""
+
+    facts: tuple[Fact, ...]
+    spans: tuple[tuple[int, int], ...]
+
+
+def stored_parse(caption: ParsedCaption) -> StoredParse:
+    """Return what the store keeps of a parsed caption."""
+    spans = tuple((word.start, word.end) for parse in caption.sentences for word in parse.words)
+    return StoredParse(caption.facts, spans)
+
+
+class ItemWork(NamedTuple):
+    """An item to score."""
+
+    id: str
+    candidate: str
+    references: tuple[str, ...]
+
+
+class ItemsWork(msgspec.Struct, frozen=True, tag="items"):
+    """Items of one request that are scored together.
+
+    With ``finish`` they are all of the request, and the reply is final. Without it the reply lacks the
+    scores that depend on the whole request, and holds the statistics, for :class:`Totals` to finish.
+    """
+
+    metrics: tuple[str, ...]
+    detail: int
+    items: tuple[ItemWork, ...]
+    finish: bool
+
+
+class CaptionsWork(msgspec.Struct, frozen=True, tag="captions"):
+    """Captions to parse; ``graphs`` asks for the parses themselves, otherwise only the store is filled."""
+
+    texts: tuple[str, ...]
+    graphs: bool
+
+
+class Work(msgspec.Struct, frozen=True, tag="work"):
+    """Groups of several requests, with the stored parses that they can use; the worker parses the rest."""
+
+    groups: tuple[ItemsWork | CaptionsWork, ...]
+    parses: dict[str, bytes]
+
+
+class Totals(msgspec.Struct, frozen=True, tag="totals"):
+    """Statistics of a whole request, in chunks, to be made into scores of ``metrics``."""
+
+    metrics: tuple[str, ...]
+    statistics: tuple[bytes, ...]
+
+
+class GroupReply(msgspec.Struct, frozen=True):
+    """What came out for a group: serialized messages, in the group's order; or ``error``, what went wrong."""
+
+    results: tuple[bytes, ...] = ()
+    corpus: bytes = b""
+    statistics: bytes = b""
+    error: str = ""
+
+
+class WorkReply(msgspec.Struct, frozen=True, tag="work"):
+    """One reply per group, and the parses that are new."""
+
+    groups: tuple[GroupReply, ...]
+    parsed: dict[str, bytes]
+
+
+class TotalsReply(msgspec.Struct, frozen=True, tag="totals"):
+    """The serialized corpus result, and an item each: the scores that depend on the corpus, serialized.
+
+    ``each`` is empty if there are no such scores.
+    """
+
+    corpus: bytes = b""
+    each: tuple[bytes, ...] = ()
+    error: str = ""
+
+
+class MetricHello(msgspec.Struct, frozen=True):
+    """A metric that the worker computes; ``parses`` says whether it needs captions parsed."""
+
+    name: str
+    signature: dict[str, str]
+    corpus_dependent: bool
+    parses: bool
+
+
+class Hello(msgspec.Struct, frozen=True, tag="hello"):
+    """A worker's first frame: it is ready, or ``error`` says why it never will be.
+
+    ``missing`` says why some metrics are not to be had.
+    """
+
+    version: str = ""
+    pipeline: str = ""
+    metrics: tuple[MetricHello, ...] = ()
+    missing: dict[str, str] = {}
+    error: str = ""
+
+
+Task: TypeAlias = Work | Totals
+Reply: TypeAlias = Hello | WorkReply | TotalsReply
+
+_encoder = msgspec.msgpack.Encoder()
+_tasks: msgspec.msgpack.Decoder[Task] = msgspec.msgpack.Decoder(Task)
+_replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
+_parses = msgspec.msgpack.Decoder(StoredParse)
+
+
+def encode(value: Task | Reply | StoredParse) -> bytes:
+    """Return the bytes of a message."""
+    return _encoder.encode(value)
+
+
+def decode_task(data: bytes) -> Task:
+    """Return the task that the server sent."""
+    return _tasks.decode(data)
+
+
+def decode_reply(data: bytes) -> Reply:
+    """Return the reply that a worker sent."""
+    return _replies.decode(data)
+
+
+@lru_cache(maxsize=_DECODED_PARSES)
+def decode_parse(data: bytes) -> StoredParse:
+    """Return a stored parse.
+
+    Raises:
+        msgspec.DecodeError: the bytes are not a parse (a store that somebody else wrote to).
+    """
+    return _parses.decode(data)
+
+
+def frame(data: bytes) -> bytes:
+    """Return the bytes with their length before them."""
+    return _LENGTH.pack(len(data)) + data
+
+
+def read_frame(stream: IO[bytes]) -> bytes | None:
+    """Return the next frame of a blocking stream, ``None`` at its end."""
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    (length,) = _LENGTH.unpack(head)
+    data = stream.read(length)
+    return data if len(data) == length else None

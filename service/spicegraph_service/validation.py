@@ -1,0 +1,177 @@
+"""Requests, checked as a whole: every wrong field is named by its path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spicegraph_service.status import Violation, invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from spicegraph_api.v1 import reference_service_pb2, scores_pb2
+    from spicegraph_service.limits import Limits
+
+__all__ = [
+    "check_captions",
+    "check_display_name",
+    "check_entries",
+    "check_items",
+    "check_metrics",
+    "check_page_size",
+]
+
+_NUL = "\0"
+_MAX_DISPLAY_NAME = 200
+_MAX_PAGE = 1_000
+_DEFAULT_PAGE = 100
+
+
+def check_items(
+    items: Sequence[scores_pb2.Item], limits: Limits, *, reference_set: bool, seen: set[str], first: int = 0
+) -> None:
+    """Check items; ``seen`` holds the ids before them and takes theirs, ``first`` is the index of the first.
+
+    Raises:
+        CallError: INVALID_ARGUMENT, naming every wrong field.
+    """
+    found = list(_count("items", len(items), limits.max_items))
+    for index, item in enumerate(items if not found else (), start=first):
+        path = f"items[{index}]"
+        found += _id(f"{path}.id", item.id, limits)
+        if item.id in seen:
+            found.append(Violation(f"{path}.id", f"{item.id!a} is the id of another item"))
+        seen.add(item.id)
+        found += _caption(f"{path}.candidate", item.candidate, limits)
+        if reference_set:
+            found += _set_item(path, item, limits)
+        else:
+            if item.HasField("reference_id"):
+                found.append(Violation(f"{path}.reference_id", "needs a reference set"))
+            found += _references(path, item.references, limits)
+    _raise(found)
+
+
+def check_captions(captions: Sequence[str], limits: Limits) -> None:
+    """Check captions to parse.
+
+    Raises:
+        CallError: INVALID_ARGUMENT, naming every wrong field.
+    """
+    found = list(_count("captions", len(captions), limits.max_items))
+    for index, caption in enumerate(captions if not found else ()):
+        found += _caption(f"captions[{index}]", caption, limits)
+    _raise(found)
+
+
+def check_entries(
+    entries: Sequence[reference_service_pb2.ReferenceEntry],
+    limits: Limits,
+    *,
+    seen: Iterable[str],
+    first: int,
+) -> None:
+    """Check entries of a reference set; ``seen`` holds the ids before them.
+
+    Raises:
+        CallError: INVALID_ARGUMENT, naming every wrong field.
+    """
+    found: list[Violation] = []
+    if not entries:
+        found.append(Violation("entries", "is empty"))
+    elif first + len(entries) > limits.max_reference_set_entries:
+        found.append(Violation("entries", f"a set has at most {limits.max_reference_set_entries} entries"))
+    known = set(seen) if not found else set()
+    for index, entry in enumerate(entries if not found else (), start=first):
+        path = f"entries[{index}]"
+        found += _id(f"{path}.id", entry.id, limits)
+        if entry.id in known:
+            found.append(Violation(f"{path}.id", f"{entry.id!a} is the id of another entry"))
+        known.add(entry.id)
+        found += _references(path, entry.references, limits)
+    _raise(found)
+
+
+def check_metrics(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """Return the metrics of a request, each once; none means ``spice``.
+
+    Raises:
+        CallError: INVALID_ARGUMENT, naming every unknown metric.
+    """
+    _raise(
+        [
+            Violation(
+                f"metrics[{index}]", f"there is no metric {name[:50]!a} here; there are {', '.join(known)}"
+            )
+            for index, name in enumerate(names)
+            if name not in known
+        ]
+    )
+    return tuple(dict.fromkeys(names)) or ("spice",)
+
+
+def check_display_name(name: str) -> None:
+    """Check the name of a reference set.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: it is too long, or holds a NUL.
+    """
+    if len(name) > _MAX_DISPLAY_NAME or _NUL in name:
+        _raise([Violation("settings.display_name", f"at most {_MAX_DISPLAY_NAME} characters, and no NUL")])
+
+
+def check_page_size(size: int) -> int:
+    """Return the size of a page.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: it is out of range.
+    """
+    if not 0 <= size <= _MAX_PAGE:
+        _raise([Violation("page_size", f"is {size}; 1 to {_MAX_PAGE}, or 0 for {_DEFAULT_PAGE}")])
+    return size or _DEFAULT_PAGE
+
+
+def _raise(found: Sequence[Violation]) -> None:
+    if found:
+        raise invalid(found)
+
+
+def _count(field: str, count: int, limit: int) -> Iterator[Violation]:
+    if not count:
+        yield Violation(field, "is empty")
+    elif count > limit:
+        yield Violation(field, f"has {count} entries, the limit is {limit}")
+
+
+def _id(path: str, value: str, limits: Limits) -> Iterator[Violation]:
+    if not value:
+        yield Violation(path, "is empty")
+    elif len(value) > limits.max_id_characters:
+        yield Violation(path, f"has {len(value)} characters, the limit is {limits.max_id_characters}")
+    elif _NUL in value:
+        yield Violation(path, "holds a NUL character")
+
+
+def _caption(path: str, text: str, limits: Limits) -> Iterator[Violation]:
+    if len(text) > limits.max_caption_characters:
+        yield Violation(path, f"has {len(text)} characters, the limit is {limits.max_caption_characters}")
+    if _NUL in text:
+        yield Violation(path, "holds a NUL character")
+
+
+def _references(path: str, references: Sequence[str], limits: Limits) -> Iterator[Violation]:
+    yield from _count(f"{path}.references", len(references), limits.max_references)
+    if len(references) > limits.max_references:
+        return
+    for index, text in enumerate(references):
+        field = f"{path}.references[{index}]"
+        yield from _caption(field, text, limits)
+        if not text.strip():
+            yield Violation(field, "is empty")
+
+
+def _set_item(path: str, item: scores_pb2.Item, limits: Limits) -> Iterator[Violation]:
+    if item.references:
+        yield Violation(f"{path}.references", "the request names a reference set: items carry none")
+    if item.HasField("reference_id"):
+        yield from _id(f"{path}.reference_id", item.reference_id, limits)

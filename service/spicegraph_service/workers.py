@@ -1,0 +1,273 @@
+"""The worker processes: started, handed one task at a time, replaced when they die."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spicegraph_parser.errors import DataError
+from spicegraph_service.tasks import Hello, Reply, Task, decode_reply, encode, frame
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Worker", "WorkerDiedError", "WorkerPool"]
+
+_STREAM_LIMIT = 1 << 20
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 10.0
+_HEADER = 4
+_LOOK_EVERY = 64  # tasks between two looks at a worker's memory
+_log = logging.getLogger(__name__)
+
+
+class WorkerDiedError(Exception):
+    """A worker ended, or was ended for taking too long, before it replied."""
+
+
+class Worker:
+    """One worker process, which does one task at a time."""
+
+    def __init__(self, process: asyncio.subprocess.Process, hello: Hello) -> None:
+        self.process = process
+        self.hello = hello
+        self.retired = False
+        self._tasks = 0
+        self._first_bytes = 0
+
+    @classmethod
+    async def start(cls, pipeline: str, *, timeout_s: float) -> Worker:
+        """Start a process and wait until it has loaded the pipeline.
+
+        Raises:
+            DataError: it says that it cannot (a pipeline that is not installed).
+            WorkerDiedError: it ended, or did not get ready in time.
+        """
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", "spicegraph_service.worker", pipeline),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            limit=_STREAM_LIMIT,
+            # One core a worker: threads of the linear algebra would only fight the other workers.
+            env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+        )
+        worker = cls(process, Hello())
+        try:
+            async with asyncio.timeout(timeout_s):
+                hello = decode_reply(await worker._read())
+        except (TimeoutError, WorkerDiedError, asyncio.CancelledError) as error:
+            worker.kill()
+            if isinstance(error, asyncio.CancelledError):
+                raise
+            raise WorkerDiedError("a worker did not get ready") from error
+        if not isinstance(hello, Hello):
+            worker.kill()
+            raise WorkerDiedError("a worker's first words were wrong")
+        if hello.error:
+            await process.wait()
+            raise DataError(hello.error)
+        worker.hello = hello
+        return worker
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self.process.returncode is None
+
+    async def call(self, data: bytes, *, timeout_s: float) -> bytes:
+        """Send a task and return the reply.
+
+        Raises:
+            WorkerDiedError: the process ended, or took longer than the timeout and was ended.
+        """
+        stdin = self.process.stdin
+        if stdin is None or not self.alive:
+            raise WorkerDiedError("the worker has ended")
+        try:
+            async with asyncio.timeout(timeout_s):
+                stdin.write(frame(data))
+                await stdin.drain()
+                return await self._read()
+        except TimeoutError as error:
+            self.kill()
+            raise WorkerDiedError(f"a task took more than {timeout_s:g} s") from error
+        except OSError as error:
+            self.kill()
+            raise WorkerDiedError("the worker's pipe broke") from error
+        except asyncio.CancelledError:
+            self.kill()  # its reply would be taken for the next task's
+            raise
+
+    async def _read(self) -> bytes:
+        stdout = self.process.stdout
+        if stdout is None:  # pragma: no cover (start() asks for a pipe)
+            raise WorkerDiedError("the worker has no output")
+        try:
+            head = await stdout.readexactly(_HEADER)
+            return await stdout.readexactly(int.from_bytes(head, "big"))
+        except asyncio.IncompleteReadError as error:
+            raise WorkerDiedError("the worker ended in the middle of a task") from error
+
+    def has_grown(self, most_bytes: int) -> bool:
+        """Say whether the process has grown by more than this since its first task; looked at now and then."""
+        self._tasks += 1
+        if self._tasks % _LOOK_EVERY != 1:
+            return False
+        now = _resident_bytes(self.process.pid)
+        self._first_bytes = self._first_bytes or now
+        return now - self._first_bytes > most_bytes
+
+    def retire(self) -> None:
+        """Let the process end by itself; it has no task."""
+        self.retired = True
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+
+    def kill(self) -> None:
+        """End the process at once."""
+        with suppress(ProcessLookupError):
+            self.process.kill()
+
+    async def close(self) -> None:
+        """Let the process end by itself (its input ends), and make sure that it does."""
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        try:
+            async with asyncio.timeout(2):
+                await self.process.wait()
+        except TimeoutError:
+            self.kill()
+            await self.process.wait()
+
+
+def _resident_bytes(pid: int) -> int:
+    """Return a process's memory; 0 where the system does not tell (it has no /proc), or the process has ended."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+class WorkerPool:
+    """Keeps ``count`` workers alive."""
+
+    def __init__(
+        self,
+        pipeline: str,
+        count: int,
+        *,
+        task_timeout_s: float = 120.0,
+        start_timeout_s: float = 120.0,
+        growth_bytes: int = 1 << 30,
+        changed: Callable[[int], None] | None = None,
+    ) -> None:
+        self._pipeline = pipeline
+        self._count = count
+        self._task_timeout_s = task_timeout_s
+        self._start_timeout_s = start_timeout_s
+        self._growth_bytes = growth_bytes
+        self._changed = changed
+        self._idle: asyncio.Queue[Worker] = asyncio.Queue()
+        self._alive: set[Worker] = set()
+        self._supervisors: list[asyncio.Task[None]] = []
+        self._hello: asyncio.Future[Hello] | None = None
+        self._deaths = 0
+
+    @property
+    def alive(self) -> int:
+        """Number of workers that are ready or busy."""
+        return len(self._alive)
+
+    @property
+    def deaths(self) -> int:
+        """Number of workers that ended unasked since the start."""
+        return self._deaths
+
+    async def start(self) -> Hello:
+        """Start the workers; return when the first is ready.
+
+        Raises:
+            DataError: the pipeline is not installed.
+        """
+        self._hello = asyncio.get_running_loop().create_future()
+        self._supervisors = [asyncio.create_task(self._keep_alive()) for _ in range(self._count)]
+        return await asyncio.shield(self._hello)
+
+    async def _keep_alive(self) -> None:
+        """Start a worker, and another whenever it ends; ever longer pauses where it cannot start."""
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                worker = await Worker.start(self._pipeline, timeout_s=self._start_timeout_s)
+            except (DataError, WorkerDiedError, OSError) as error:
+                if self._hello is not None and not self._hello.done() and isinstance(error, DataError):
+                    self._hello.set_exception(error)
+                    return
+                _log.error("a worker cannot be started (next try in %.1f s): %s", pause, error)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+                continue
+            pause = _FIRST_PAUSE
+            self._enter(worker)
+            try:
+                code = await worker.process.wait()
+            except asyncio.CancelledError:
+                await worker.close()
+                raise
+            self._alive.discard(worker)
+            if worker.retired:
+                _log.info("worker %d has grown large and was retired", worker.process.pid)
+            else:
+                self._deaths += 1
+                _log.error("worker %d ended with code %d; starting another", worker.process.pid, code)
+            self._tell()
+
+    def _enter(self, worker: Worker) -> None:
+        self._alive.add(worker)
+        self._idle.put_nowait(worker)
+        if self._hello is not None and not self._hello.done():
+            self._hello.set_result(worker.hello)
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._changed is not None:
+            self._changed(len(self._alive))
+
+    async def acquire(self) -> Worker:
+        """Wait for a worker that has nothing to do."""
+        while True:
+            worker = await self._idle.get()
+            if worker.alive:
+                return worker
+
+    def release(self, worker: Worker) -> None:
+        """Give a worker back. One that has grown large is replaced: spaCy remembers every word it has seen."""
+        if worker.has_grown(self._growth_bytes):
+            worker.retire()
+        elif worker.alive:
+            self._idle.put_nowait(worker)
+
+    async def call(self, worker: Worker, task: Task) -> Reply:
+        """Let an acquired worker do a task, and give it back.
+
+        Raises:
+            WorkerDiedError: it died of it.
+        """
+        reply = await worker.call(encode(task), timeout_s=self._task_timeout_s)
+        self.release(worker)
+        return decode_reply(reply)
+
+    async def close(self) -> None:
+        """End all workers."""
+        for supervisor in self._supervisors:
+            supervisor.cancel()
+        await asyncio.gather(*self._supervisors, return_exceptions=True)
+        if self._hello is not None and not self._hello.done():
+            self._hello.cancel()

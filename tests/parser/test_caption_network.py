@@ -1,0 +1,152 @@
+"""The numpy network computes what its description says, written out here word by word in float64."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from spicegraph_parser.caption_pipeline.features import KINDS, features
+from spicegraph_parser.caption_pipeline.network import Network, Vocabulary
+from spicegraph_parser.caption_pipeline.trees import projective_heads
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_HIDDEN, _WORD, _ARC, _LABEL, _HINT = 5, 6, 4, 3, 2
+_VOCABULARY = Vocabulary.from_lists(
+    {
+        "tags": ["DT", "NN", "VBZ"],
+        "labels": ["det", "nsubj", "root", "dobj"],
+        "form": ["a", "dog", "runs"],
+        **{
+            kind: sorted({features(w)[at] for w in ("a", "dog", "runs")})
+            for at, kind in enumerate(KINDS)
+            if at
+        },
+    }
+)
+
+
+def _weights() -> dict[str, NDArray[np.float32]]:
+    random = np.random.default_rng(3)
+    tags, labels, both = len(_VOCABULARY.tags), len(_VOCABULARY.labels), 2 * _HIDDEN
+    shapes: dict[str, tuple[int, ...]] = {
+        **{f"words.tables.{at}": (1 + len(rows), 3) for at, rows in enumerate(_VOCABULARY.rows)},
+        "words.mix": (3 * len(KINDS), _WORD),
+        "words.mix.bias": (_WORD,),
+        "words.norm": (_WORD,),
+        "words.norm.bias": (_WORD,),
+        "tagger": (both, tags),
+        "tagger.bias": (tags,),
+        "tag_vectors": (tags, _HINT),
+        "arc_child": (both, _ARC),
+        "arc_child.bias": (_ARC,),
+        "arc_head": (both, _ARC),
+        "arc_head.bias": (_ARC,),
+        "arc_scores": (_ARC, _ARC),
+        "arc_scores.bias": (_ARC,),
+        "root_arc": (_ARC,),
+        "label_child": (both, _LABEL),
+        "label_child.bias": (_LABEL,),
+        "label_head": (both, _LABEL),
+        "label_head.bias": (_LABEL,),
+        "root_label": (_LABEL,),
+        "labeller": (2 * _LABEL, labels),
+        "labeller.bias": (labels,),
+    }
+    for layer, width in enumerate((_WORD, both + _HINT)):
+        shapes |= {
+            f"lstm.{layer}.input": (width, 8 * _HIDDEN),
+            f"lstm.{layer}.state": (2, _HIDDEN, 4 * _HIDDEN),
+            f"lstm.{layer}.bias": (8 * _HIDDEN,),
+        }
+    return {name: random.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+class _Plain:
+    """The same network for one sentence."""
+
+    def __init__(self, weights: dict[str, NDArray[np.float32]]) -> None:
+        self.w = {name: values.astype(np.float64) for name, values in weights.items()}
+
+    def linear(self, x: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+        return x @ self.w[name] + self.w[f"{name}.bias"]
+
+    def word(self, form: str) -> NDArray[np.float64]:
+        rows = _VOCABULARY.feature_rows(form)
+        parts = [self.w[f"words.tables.{kind}"][row] for kind, row in enumerate(rows)]
+        mixed = self.linear(np.concatenate(parts), "words.mix")
+        normal: NDArray[np.float64] = (mixed - mixed.mean()) / np.sqrt(mixed.var() + 1e-5)
+        return normal * self.w["words.norm"] + self.w["words.norm.bias"]
+
+    def lstm(self, inputs: list[NDArray[np.float64]], layer: int) -> list[NDArray[np.float64]]:
+        directions = []
+        for side in (0, 1):
+            gates = slice(side * 4 * _HIDDEN, (side + 1) * 4 * _HIDDEN)
+            state, cell = np.zeros(_HIDDEN), np.zeros(_HIDDEN)
+            states = []
+            for x in inputs if side == 0 else inputs[::-1]:
+                total = x @ self.w[f"lstm.{layer}.input"][:, gates] + self.w[f"lstm.{layer}.bias"][gates]
+                i, f, g, o = np.split(total + state @ self.w[f"lstm.{layer}.state"][side], 4)
+                cell = _sigmoid(f) * cell + _sigmoid(i) * np.tanh(g)
+                state = _sigmoid(o) * np.tanh(cell)
+                states.append(state)
+            directions.append(states if side == 0 else states[::-1])
+        return [np.concatenate(pair) for pair in zip(*directions, strict=True)]
+
+    def analyse(self, forms: list[str]) -> tuple[list[int], list[int], list[int]]:
+        first = self.lstm([self.word(form) for form in forms], 0)
+        tags = [self.linear(state, "tagger") for state in first]
+        odds = [np.exp(scores) / np.exp(scores).sum() for scores in tags]
+        seen = [np.concatenate([s, p @ self.w["tag_vectors"]]) for s, p in zip(first, odds, strict=True)]
+        states = np.array(self.lstm(seen, 1))
+        children = self.linear(np.maximum(self.linear(states, "arc_child"), 0), "arc_scores")
+        parents = np.vstack([self.w["root_arc"], np.maximum(self.linear(states, "arc_head"), 0)])
+        scores = children @ parents.T
+        scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
+        heads = projective_heads(scores[None].astype(np.float32))[0].tolist()
+        below = self.linear(states, "label_child")
+        above = np.vstack([self.w["root_label"], self.linear(states, "label_head")])[heads]
+        labels = self.linear(np.hstack([np.maximum(below + above, 0), below * above]), "labeller")
+        root = _VOCABULARY.labels.index("root")
+        labels[:, root] = [np.inf if head == 0 else -np.inf for head in heads]
+        return [int(t.argmax()) for t in tags], heads, labels.argmax(axis=1).tolist()
+
+
+def _sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    return 1 / (1 + np.exp(-x))
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        [["dog"]],
+        [["a", "dog"], ["The", "CAT"]],
+        [["a", "dog", "runs", "a", "dog"], ["x-1", "dog", "dog", "runs", "Runs"], ["a", "a", "a", "a", "a"]],
+    ],
+)
+def test_the_network_is_what_it_says(sentences: list[list[str]]) -> None:
+    weights = _weights()
+    network = Network(weights, _VOCABULARY)
+    vectors = network.words(form for forms in sentences for form in forms)
+    words = np.arange(len(vectors)).reshape(len(sentences), -1)
+    analysis = network.analyse(vectors[words.T])
+    for at, forms in enumerate(sentences):
+        tags, heads, labels = _Plain(weights).analyse(forms)
+        assert analysis.tags[at].tolist() == tags
+        assert analysis.heads[at].tolist() == heads
+        assert analysis.labels[at].tolist() == labels
+
+
+def test_features_of_a_word() -> None:
+    assert features("T-Shirt2") == ("t-shirt2", "irt2", "rt2", "t2", "t-s", "mixed+digit+hyphen")
+    assert [features(word)[-1] for word in ("dog", "Dog", "DOG", "dOG", "A", "3")] == [
+        *("lower", "title", "upper", "mixed", "title", "lower+digit")
+    ]
+
+
+def test_vocabulary_round_trip() -> None:
+    assert Vocabulary.from_lists(_VOCABULARY.to_lists()) == _VOCABULARY
+    assert _VOCABULARY.feature_rows("zzz")[0] == 0

@@ -1,0 +1,94 @@
+"""The training recipe's choice of captions and reading of parses (``training/`` is scripts, no package)."""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+_TRAINING = Path(__file__).parents[2] / "training"
+
+_PARSES = """\
+# newdoc
+# text = A dog.
+1\tA\ta\t_\tDT\t_\t2\tdet\t_\t_
+2\tdog\tdog\t_\tNN\t_\t0\troot\t_\tSpaceAfter=No
+3\t.\t.\t_\t.\t_\t2\tpunct\t_\t_
+
+# newdoc
+# text = Sit! Cats
+1\tSit\tsit\t_\tVB\t_\t0\troot\t_\tSpaceAfter=No
+2\t!\t!\t_\t.\t_\t1\tpunct\t_\t_
+
+# text = Sit! Cats
+1\tCats\tcat\t_\tNNS\t_\t0\troot\t_\t_
+
+# newdoc
+# text = no head
+1\tno\tno\t_\tDT\t_\t_\t_\t_\t_
+2\thead\thead\t_\tNN\t_\t0\troot\t_\t_
+
+# newdoc
+# text = being written
+1\tbeing\tbe\t_\tVBG\t_\t2\tau"""
+
+
+@pytest.fixture
+def training(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
+    monkeypatch.syspath_prepend(str(_TRAINING))
+    names = ("captions", "silver", "lemma_table")
+    modules = {name: importlib.import_module(name) for name in names}
+    for name in names:
+        monkeypatch.delitem(sys.modules, name)
+    return modules
+
+
+def test_whole_captions_are_read(training: dict[str, ModuleType], tmp_path: Path) -> None:
+    """Captions with a word that has no head, and the one that is just being written, are left out."""
+    path = tmp_path / "parsed.conllu"
+    path.write_text(_PARSES, encoding="utf-8")
+    captions = list(training["silver"].read(path))
+    assert [caption.text for caption in captions] == ["A dog.", "Sit! Cats"]
+    assert [sentence.heads for sentence in captions[1].sentences] == [(0, 1), (0,)]
+    assert captions[0].sentences[0].labels == ("det", "root", "punct")
+
+
+def test_evaluation_captions_are_never_chosen(training: dict[str, ModuleType], tmp_path: Path) -> None:
+    path = tmp_path / "golden.jsonl.gz"
+    lines = [{"text": "A dog runs."}, {"candidate": "two cats", "references": ["Cats  sleep", "A bird!"]}]
+    with gzip.open(path, "wt", encoding="utf-8") as out:
+        out.writelines(json.dumps(line) + "\n" for line in lines)
+    captions = training["captions"]
+    evaluation = {captions.plain(text) for text in captions.json_captions(path)}
+    offered = ["a dog runs", "Two cats.", "cats sleep !", "a bird", "A fish.", "A fish.", "a horse"]
+    assert sorted(captions.choose(offered, evaluation=evaluation, parsed={"a horse"}, seed=1)) == ["A fish."]
+
+
+def test_held_out_texts_are_not_trained_on(training: dict[str, ModuleType]) -> None:
+    silver = training["silver"]
+    captions = [silver.Caption(text, ()) for text in ("A dog.", "a dog", "A cat", "A cat.", "One", "Two")]
+    kept, held = silver.hold_out(captions, 3, seed=5)
+    plain = training["captions"].plain
+    assert len(held) == 3
+    assert not {plain(caption.text) for caption in kept} & {plain(caption.text) for caption in held}
+
+
+def test_lemma_table_holds_what_rules_get_wrong(training: dict[str, ModuleType]) -> None:
+    silver = training["silver"]
+    sentence = silver.Sentence(
+        words=("Feet", "dogs", "ate"),
+        lemmas=("foot", "dog", "eat"),
+        tags=("NNS", "NNS", "VBD"),
+        heads=(),
+        labels=(),
+    )
+    table = training["lemma_table"].exceptions([silver.Caption("", (sentence,))])
+    assert table == {"NNS": {"feet": "foot"}, "V": {"ate": "eat"}}

@@ -1,0 +1,184 @@
+"""CIDEr's variants, its document frequencies, and what it says when they mean nothing."""
+
+import doctest
+import gzip
+import json
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import spicegraph_scorer.ngram.cider
+import spicegraph_scorer.ngram.frequencies
+from spicegraph_parser.errors import DataError
+from spicegraph_scorer.items import Corpus, Item
+from spicegraph_scorer.ngram.cider import COCO_CIDER, Cider, CiderWarning, cider_statistics
+from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
+from spicegraph_scorer.ngram.ptb import TokenizedItem
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "ngram" / "ngram_scores.json.gz"
+WORDS = st.lists(st.sampled_from("abcd"), max_size=6).map(tuple)
+ITEMS = st.lists(
+    st.builds(TokenizedItem, WORDS, st.lists(WORDS, min_size=1, max_size=3).map(tuple)),
+    min_size=2,
+    max_size=5,
+)
+
+
+def golden_items():
+    with gzip.open(GOLDEN, "rt", encoding="utf-8") as stream:
+        rows = json.load(stream)["near"]["items"]
+    return [
+        TokenizedItem(
+            tuple(row["tokens"]["candidate"].split(" ")),
+            tuple(tuple(text.split(" ")) for text in row["tokens"]["references"]),
+        )
+        for row in rows
+    ]
+
+
+def each(items, **options):
+    return [statistic.score for statistic in cider_statistics(items, **options)]
+
+
+def plain_cider(items):
+    """CIDEr by its definition: equations 15 to 17 of the COCO paper, times ten."""
+    grams = [lambda t, n=n: Counter(t[i : i + n] for i in range(len(t) - n + 1)) for n in range(1, 5)]
+    scores = []
+    for item in items:
+        score = 0.0
+        for count in grams:
+            images = [set().union(*(count(r) for r in other.references)) for other in items]
+
+            def weigh(tokens, count=count, images=images):
+                return {
+                    g: c * math.log(len(items) / max(1, sum(g in image for image in images)))
+                    for g, c in count(tokens).items()
+                }
+
+            ours = weigh(item.candidate)
+            for reference in item.references:
+                theirs = weigh(reference)
+                norm = math.sqrt(sum(v * v for v in ours.values()) * sum(v * v for v in theirs.values()))
+                if norm:
+                    score += sum(v * theirs.get(g, 0) for g, v in ours.items()) / norm
+        scores.append(10 * score / 4 / len(item.references))
+    return scores
+
+
+@given(ITEMS)
+def test_plain_cider_is_the_paper_s(items):
+    assert each(items, variant="CIDEr") == pytest.approx(plain_cider(items), abs=1e-9)
+
+
+@given(ITEMS, st.sampled_from(["CIDEr", "CIDEr-D"]))
+def test_scores_lie_between_0_and_10(items, variant):
+    assert all(-1e-9 <= score <= 10 + 1e-9 for score in each(items, variant=variant))
+
+
+def test_the_variants_have_their_names():
+    """Two names, and the toolkit's key for its variant."""
+    corpus = Corpus((Item(1, "a dog dog", ("a dog runs far",)), Item(2, "cats", ("cats",))))
+    names = {}
+    for cider in (Cider("CIDEr-D"), Cider("CIDEr"), COCO_CIDER):
+        (score,) = cider.total(cider.collect(corpus))
+        names[cider.name, score.name, cider.signature()["variant"]] = score.value
+    assert list(names) == [
+        ("cider-d", "CIDEr-D", "CIDEr-D"),
+        ("cider", "CIDEr", "CIDEr"),
+        ("cider", "CIDEr", "CIDEr-D"),
+    ]
+    d, plain, coco = names.values()
+    assert d == coco < plain
+
+
+def test_a_difference_in_length_costs_only_cider_d():
+    """Ten words more: exp(-100 / 72) of the cosine that clipping leaves."""
+    reference = tuple("abcd")
+    items = [TokenizedItem(reference * 3 + ("a", "b"), (reference,)), TokenizedItem(("x",), (("x", "y"),))]
+    clipped = each(items)[0] / math.exp(-(10**2) / 72)
+    assert 0 < clipped < each(items, variant="CIDEr")[0]
+
+
+@pytest.mark.parametrize("variant", ["CIDEr", "CIDEr-D"])
+def test_one_image_has_no_score_and_says_so(variant):
+    items = [TokenizedItem(("a",), (("a",),))]
+    with pytest.warns(CiderWarning, match="single image"):
+        statistics = cider_statistics(items, variant=variant)
+    (score,) = Cider(variant).total(statistics)
+    assert (score.value, score.each) == (None, (None,))
+
+
+def test_frozen_frequencies_give_the_corpus_s_scores():
+    """Frequencies of the same references, in a file or not, change nothing, for one caption or for all."""
+    items = golden_items()
+    frozen = DocumentFrequencies.from_references([item.references for item in items])
+    wanted = each(items)
+    assert each(items, frequencies=frozen) == wanted
+    assert [each([item], frequencies=frozen)[0] for item in items[:20]] == pytest.approx(
+        wanted[:20], abs=1e-12
+    )
+
+
+def test_frequencies_survive_a_file(tmp_path):
+    frozen = DocumentFrequencies.from_references([item.references for item in golden_items()])
+    frozen.write(tmp_path / "frequencies.npz")
+    read = DocumentFrequencies.read(tmp_path / "frequencies.npz")
+    assert (read.images, read.vocabulary, read.digest) == (frozen.images, frozen.vocabulary, frozen.digest)
+    assert dict(read.ngrams()) == dict(frozen.ngrams())
+
+
+def test_the_digest_follows_the_contents():
+    one = DocumentFrequencies.from_references([[("a", "b")], [("b", "c")]])
+    same = DocumentFrequencies.from_references([[("b", "c")], [("a", "b")]])
+    other = DocumentFrequencies.from_references([[("a", "b")], [("b", "b")]])
+    assert one.digest == same.digest != other.digest
+    assert one.digest in Cider(frequencies=one).signature()["document frequencies"]
+
+
+@given(st.lists(st.lists(WORDS, max_size=3), max_size=4))
+def test_frequencies_count_images(references):
+    frequencies = DocumentFrequencies.from_references(references)
+    wanted = Counter(
+        gram
+        for image in references
+        for gram in {
+            " ".join(t[i : i + n]) for t in image for n in range(1, 5) for i in range(len(t) - n + 1)
+        }
+    )
+    assert dict(frequencies.ngrams()) == wanted
+    assert frequencies.images == len(references)
+
+
+def test_unknown_ngrams_weigh_as_if_in_no_image():
+    """A word that no image has weighs as much as one that a single image has."""
+    frozen = DocumentFrequencies.from_references([[("a", "b")], [("a", "c")], [("a", "d")]])
+    known, unknown = (TokenizedItem(("a", word), (("a", word),)) for word in ("b", "z"))
+    assert each([known], frequencies=frozen) == pytest.approx(each([unknown], frequencies=frozen))
+
+
+@pytest.mark.parametrize("content", [b"", b"not an archive", b"PK\x05\x06" + bytes(18)])
+def test_a_damaged_file_is_named(tmp_path, content):
+    path = tmp_path / "frequencies.npz"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"frequencies\.npz"):
+        DocumentFrequencies.read(path)
+
+
+def test_a_missing_or_foreign_file_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"none\.npz"):
+        DocumentFrequencies.read(tmp_path / "none.npz")
+    np.savez(tmp_path / "foreign.npz", header=np.array([99, 1, 0]), words=np.zeros(0, np.uint8))
+    with pytest.raises(DataError, match=r"foreign\.npz"):
+        DocumentFrequencies.read(tmp_path / "foreign.npz")
+
+
+@pytest.mark.parametrize("module", [spicegraph_scorer.ngram.cider, spicegraph_scorer.ngram.frequencies])
+def test_examples_in_the_documentation(module):
+    results = doctest.testmod(module)
+    assert results.attempted
+    assert not results.failed

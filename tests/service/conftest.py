@@ -1,0 +1,137 @@
+"""Servers for tests: the real command in a process of its own, on a real socket."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from spicegraph_service.client import Client
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@dataclass
+class RunningServer:
+    """A server process, and how to reach it."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+    options: tuple[str, ...]
+
+    def lines(self) -> list[dict[str, object]]:
+        """The log so far."""
+        return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
+
+    def _port(self, what: str) -> int:
+        for line in self.lines():
+            message = str(line["message"])
+            if message.startswith(f"{what} on port "):
+                return int(message.removeprefix(f"{what} on port ").partition(";")[0])
+        raise LookupError(f"no port for {what} yet")
+
+    @property
+    def port(self) -> int:
+        return self._port("listening")
+
+    @property
+    def metrics_url(self) -> str:
+        return f"http://127.0.0.1:{self._port('metrics')}/metrics"
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def health(self, service: str = "") -> int:
+        with grpc.insecure_channel(self.address) as channel:
+            stub = health_pb2_grpc.HealthStub(channel)
+            return stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=5).status
+
+    def wait_serving(self, timeout_s: float = 60.0) -> None:
+        end = time.monotonic() + timeout_s
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                raise AssertionError(
+                    f"the server ended with {self.process.returncode}: {self.log.read_text()}"
+                )
+            if any(str(line["message"]).startswith("serving") for line in self.lines()):
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"the server does not serve: {self.log.read_text()}")
+
+    def workers(self) -> list[int]:
+        """Process ids of the worker processes."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return [pid for pid in map(int, children) if b"worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+    def memory_mb(self) -> float:
+        """Resident memory of the server and its workers."""
+        total = 0.0
+        for pid in (self.process.pid, *self.workers()):
+            for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+                if line.startswith("VmRSS"):
+                    total += int(line.split()[1]) / 1024
+        return total
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        return self.process.wait(timeout=60)
+
+
+@pytest.fixture(scope="session")
+def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., RunningServer]]:
+    """Start `spicegraph serve` with options; every server is ended with the session."""
+    running: list[RunningServer] = []
+
+    def start(*options: str, wait: bool = True, env: dict[str, str] | None = None) -> RunningServer:
+        folder = tmp_path_factory.mktemp("server")
+        given = {option.partition("=")[0] for option in options}
+        defaults = {
+            "--address": "127.0.0.1:0",
+            "--workers": "1",
+            "--store": str(folder / "server.db"),
+            "--grace": "10",
+        }
+        arguments = [f"{name}={value}" for name, value in defaults.items() if name not in given]
+        log = folder / "log"
+        with log.open("wb") as stream:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "spicegraph_service", "serve", *arguments, *options],
+                stderr=stream,
+                stdout=stream,
+                env=os.environ | (env or {}),
+            )
+        server = RunningServer(process, log, options)
+        running.append(server)
+        if wait:
+            server.wait_serving()
+        return server
+
+    yield start
+    for server in running:
+        if server.process.poll() is None:
+            server.stop(signal.SIGKILL)
+
+
+@pytest.fixture(scope="session")
+def server(start_server: Callable[..., RunningServer]) -> RunningServer:
+    """One server that most tests share."""
+    return start_server("--reflection", "--metrics-address=127.0.0.1:0", "--max-items=300")
+
+
+@pytest.fixture
+def client(server: RunningServer) -> Iterator[Client]:
+    with Client(server.address) as opened:
+        yield opened

@@ -1,0 +1,77 @@
+"""Parsing in one process or several, with and without a store: the same facts."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from spicegraph_parser import load_pipeline
+from spicegraph_parser.errors import DataError
+from spicegraph_service.engines import local
+from spicegraph_service.engines.local import local_facts
+from spicegraph_service.store import StoreError
+
+CAPTIONS = [
+    f"A {color} {animal} sits on {count} mats."
+    for color in ("brown", "red")
+    for animal in ("dog", "cat")
+    for count in ("two", "three")
+] * 3 + ["", "  ", "A dog. A cat."]
+
+pytestmark = pytest.mark.model
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return list(load_pipeline().facts(CAPTIONS))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_facts_do_not_depend_on_processes_or_the_store(workers, expected, tmp_path, monkeypatch):
+    monkeypatch.setattr(local, "_TASK", 5)
+    monkeypatch.setattr(local, "_LOOK_UP", 7)
+    cache = str(tmp_path / "parses.db")
+    with local_facts("en_caption", workers=workers) as source:
+        assert list(source.facts(CAPTIONS)) == expected
+    for _ in range(2):
+        with local_facts("en_caption", workers=workers, cache=cache) as source:
+            assert list(source.facts(CAPTIONS)) == expected
+
+
+def test_a_warm_store_parses_nothing(expected, tmp_path, monkeypatch):
+    cache = str(tmp_path / "parses.db")
+    with local_facts("en_caption", cache=cache) as source:
+        list(source.facts(CAPTIONS))
+
+    def parses(_self, texts):
+        raise AssertionError(list(texts))
+
+    monkeypatch.setattr(local._Here, "parses", parses)
+    with local_facts("en_caption", cache=cache) as source:
+        assert list(source.facts(CAPTIONS)) == expected
+
+
+def test_nothing_is_loaded_before_it_is_needed():
+    with local_facts("no_such_pipeline") as source:
+        assert source
+    with local_facts("no_such_pipeline") as source, pytest.raises(DataError, match="no_such_pipeline"):
+        list(source.facts(["a dog"]))
+
+
+def test_a_killed_process_is_one_clear_error():
+    def kill_and_parse():
+        with local_facts("en_caption", workers=2) as source:
+            list(source.facts(["a dog"]))
+            for pid in source.source().executor._processes:
+                os.kill(pid, signal.SIGKILL)
+            list(source.facts(CAPTIONS))
+
+    with pytest.raises(DataError, match="ended unexpectedly"):
+        kill_and_parse()
+
+
+def test_a_place_that_can_t_be_a_store_is_one_clear_error(tmp_path):
+    with pytest.raises(StoreError), local_facts("en_caption", cache=str(tmp_path)):
+        pass

@@ -1,0 +1,135 @@
+"""Clients in other languages, made from the .proto files alone, against a real server.
+
+Each needs its language on the machine. Without it the test is skipped, but in CI it fails.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spicegraph_scorer import score
+from spicegraph_scorer.items import Item
+
+if TYPE_CHECKING:
+    from conftest import RunningServer
+
+    from spicegraph_scorer.results import Result
+
+pytestmark = [pytest.mark.model, pytest.mark.timeout(900)]
+
+ROOT = Path(__file__).parents[2]
+CLIENTS = ROOT / "examples" / "clients"
+GRPCURL = "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.4"
+ITEMS = [
+    Item("1", "a man rides a brown horse", ("a man riding a horse", "a brown horse")),
+    Item("2", "two dogs on a bed", ("a cat sleeping on a bed",)),
+]
+
+
+def tool(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        if os.environ.get("CI"):
+            pytest.fail(f"{name} is not installed, and CI must test this client")
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+def run(command: list[str], *, cwd: Path, env: dict[str, str] | None = None) -> str:
+    ended = subprocess.run(
+        command,
+        cwd=cwd,
+        env=os.environ | (env or {}),
+        capture_output=True,
+        text=True,
+        timeout=800,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+@pytest.fixture(scope="module")
+def truth() -> Result:
+    return score(ITEMS)
+
+
+def item_values(truth: Result) -> dict[str, dict[str, float | None]]:
+    return {
+        str(one.id): {s.name: s.each[n] for run in truth.runs for s in run.scores}
+        for n, one in enumerate(ITEMS)
+    }
+
+
+def corpus_values(truth: Result) -> dict[str, float | None]:
+    return {s.name: s.value for run in truth.runs for s in run.scores}
+
+
+def test_node_scores_as_the_library(server: RunningServer, truth: Result, tmp_path: Path) -> None:
+    node, npm = tool("node"), tool("npm")
+    project = shutil.copytree(
+        CLIENTS / "node", tmp_path / "node", ignore=shutil.ignore_patterns("node_modules")
+    )
+    run([npm, "install", "--silent", "--no-audit", "--no-fund"], cwd=project)
+    found = json.loads(
+        run([node, "score.mjs", server.address], cwd=project, env={"SPICEGRAPH_PROTO": str(ROOT / "proto")})
+    )
+    expected = {"items": item_values(truth), "corpus": corpus_values(truth)}
+    assert found["batch"] == expected
+    assert found["stream"] == expected
+    assert found["error"] == "items[0].references: is empty"
+
+
+def test_go_scores_as_the_library(server: RunningServer, truth: Result, tmp_path: Path) -> None:
+    go = tool("go")
+    project = shutil.copytree(CLIENTS / "go", tmp_path / "go", ignore=shutil.ignore_patterns("gen", "bin"))
+    run(
+        ["bash", "generate.sh"],
+        cwd=project,
+        env={"PYTHON": sys.executable, "SPICEGRAPH_PROTO": str(ROOT / "proto")},
+    )
+    rows = [line.split("\t") for line in run([go, "run", ".", server.address], cwd=project).splitlines()]
+    found = {
+        (way, name, key): None if value == "undefined" else float(value) for way, name, key, value in rows
+    }
+    rows_by_id = item_values(truth) | {"corpus": corpus_values(truth)}
+    assert found == {
+        (way, name, key): value
+        for way in ("batch", "stream")
+        for name, values in rows_by_id.items()
+        for key, value in values.items()
+    }
+
+
+def test_grpcurl_needs_nothing_but_reflection(server: RunningServer, truth: Result, tmp_path: Path) -> None:
+    go = tool("go")
+
+    def grpcurl(*arguments: str) -> str:
+        return run([go, "run", GRPCURL, "-plaintext", *arguments], cwd=tmp_path)
+
+    listed = grpcurl(server.address, "list").split()
+    assert {"spicegraph.v1.EvaluationService", "spicegraph.v1.ReferenceService"} <= set(listed)
+    request = {"items": [{"id": i.id, "candidate": i.candidate, "references": i.references} for i in ITEMS]}
+    reply = json.loads(
+        grpcurl("-d", json.dumps(request), server.address, "spicegraph.v1.EvaluationService/Score")
+    )
+    found = {i["id"]: {s["name"]: s.get("value") for s in i["scores"]} for i in reply["items"]}
+    assert found == item_values(truth)
+    health = json.loads(grpcurl(server.address, "grpc.health.v1.Health/Check"))
+    assert health == {"status": "SERVING"}
+
+
+def test_the_python_example_runs(server: RunningServer, tmp_path: Path) -> None:
+    lines = run([sys.executable, str(CLIENTS / "python" / "train_reward.py"), server.address], cwd=tmp_path)
+    rows = [line.split("\t") for line in lines.splitlines()]
+    assert len(rows) == 6
+    assert all(0 <= float(value) <= 1 for _, value, _ in rows)
+    assert {image for image, *_ in rows} == {"image-1", "image-2"}

@@ -1,0 +1,215 @@
+"""Queues, rates, memory and addresses: the bounds of the server, without a server."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spicegraph_parser.errors import InputError
+from spicegraph_service.cache import Lru
+from spicegraph_service.config import ServerConfig, TlsFiles, host_and_port, is_local
+from spicegraph_service.limits import Budget, FullError, TokenBucket
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_full_budget_refuses_at_once_and_says_when() -> None:
+    clock = Clock()
+    budget = Budget(100, clock=clock)
+    budget.take(60)
+    with pytest.raises(FullError) as caught:
+        budget.take(41)
+    assert 0.05 <= caught.value.retry_after_s <= 30
+    budget.take(40)
+    budget.release(60)
+    budget.take(41)
+    assert budget.used == 81
+
+
+def test_an_empty_budget_takes_any_request() -> None:
+    budget = Budget(10)
+    budget.take(1000)
+    with pytest.raises(FullError):
+        budget.take(1)
+
+
+def test_the_time_to_wait_follows_the_speed() -> None:
+    clock = Clock()
+    budget = Budget(1000, clock=clock)
+    for _ in range(30):
+        budget.take(1000)
+        clock.now += 10
+        budget.release(1000)  # 100 captions a second
+    budget.take(1000)
+    with pytest.raises(FullError) as caught:
+        budget.take(1)
+    assert caught.value.retry_after_s == pytest.approx(10, rel=0.2)
+
+
+def test_streams_wait_in_turn_and_leave_when_cancelled() -> None:
+    async def play() -> list[str]:
+        budget, order = Budget(10), []
+
+        async def wait(name: str, captions: int) -> None:
+            await budget.wait(captions)
+            order.append(name)
+
+        budget.take(10)
+        tasks = [asyncio.create_task(wait(name, 5)) for name in ("a", "b", "c")]
+        await asyncio.sleep(0)
+        tasks[1].cancel()
+        await asyncio.sleep(0)
+        assert order == []
+        budget.release(10)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert budget.used == 10
+        return order
+
+    assert asyncio.run(play()) == ["a", "c"]
+
+
+@given(st.lists(st.tuples(st.integers(1, 50), st.booleans())))
+def test_a_budget_never_holds_more_than_its_limit_but_one_request(steps: list[tuple[int, bool]]) -> None:
+    budget = Budget(60)
+    held: list[int] = []
+    for captions, give_back in steps:
+        if give_back and held:
+            budget.release(held.pop())
+        else:
+            try:
+                budget.take(captions)
+            except FullError:
+                continue
+            held.append(captions)
+        assert budget.used == sum(held)
+        assert budget.used <= 60 or len(held) == 1
+
+
+def test_a_bucket_refills() -> None:
+    clock = Clock()
+    bucket = TokenBucket(10, 100, clock=clock)
+    bucket.take(100)
+    with pytest.raises(FullError) as caught:
+        bucket.take(50)
+    assert caught.value.retry_after_s == pytest.approx(5)
+    clock.now += 5
+    bucket.take(50)
+    clock.now += 1000
+    bucket.take(500)  # larger than the burst: passes when the bucket is full, and is paid back
+    clock.now += 30
+    with pytest.raises(FullError):
+        bucket.take(1)
+
+
+def test_the_memory_keeps_what_was_used_last() -> None:
+    memory: Lru[str] = Lru(3 * 300)
+    for name in "abc":
+        memory.put(name, b"x" * 100)
+    assert memory.get("a") == b"x" * 100
+    memory.put("d", b"x" * 100)
+    assert [name for name in "abcd" if name in memory] == ["a", "c", "d"]
+    memory.put("a", b"y" * 10_000)
+    assert len(memory) == 0  # nothing larger than all of it stays
+
+
+@pytest.mark.parametrize(
+    ("address", "local"),
+    [
+        ("127.0.0.1:1", True),
+        ("127.1.2.3:1", True),
+        ("[::1]:1", True),
+        ("localhost:1", True),
+        ("unix:/run/x", True),
+        ("0.0.0.0:1", False),
+        ("[::]:1", False),
+        ("10.0.0.1:1", False),
+        ("example.org:1", False),
+    ],
+)
+def test_local_addresses(address: str, local: bool) -> None:
+    assert is_local(address) is local
+    assert ServerConfig(address=address).needs_tokens is not local
+
+
+@pytest.mark.parametrize("address", ["", "x", ":1", "host:", "host:x", "host:70000", "host:-1"])
+def test_wrong_addresses(address: str) -> None:
+    with pytest.raises(InputError, match="HOST:PORT"):
+        host_and_port(address)
+
+
+TLS = TlsFiles(Path("c"), Path("k"))
+MUTUAL = TlsFiles(Path("c"), Path("k"), Path("ca"))
+
+
+@pytest.mark.parametrize(
+    ("config", "refused"),
+    [
+        (ServerConfig(address="0.0.0.0:1"), "without TLS"),
+        (ServerConfig(address="0.0.0.0:1", tokens=True), "without TLS"),
+        (ServerConfig(address="0.0.0.0:1", tls=TLS), None),
+        (ServerConfig(address="0.0.0.0:1", tls=TLS, tokens=False), "open to everybody"),
+        (ServerConfig(address="0.0.0.0:1", tls=MUTUAL, tokens=False), None),
+        (ServerConfig(address="0.0.0.0:1", tokens=False, allow_insecure=True), None),
+        (ServerConfig(address="127.0.0.1:1"), None),
+    ],
+)
+def test_nothing_is_open_by_accident(config: ServerConfig, refused: str | None) -> None:
+    if refused is None:
+        config.check()
+    else:
+        with pytest.raises(InputError, match=refused):
+            config.check()
+
+
+def test_a_worker_that_has_grown_is_replaced() -> None:
+    """Between two tasks, so that no call fails of it."""
+    from spicegraph_service.tasks import CaptionsWork, Work
+    from spicegraph_service.workers import WorkerPool
+
+    async def play() -> tuple[set[int], int]:
+        pool = WorkerPool("", 1, growth_bytes=2 << 20)
+        await pool.start()
+        seen = set()
+        for number in range(200):
+            worker = await pool.acquire()
+            seen.add(worker.process.pid)
+            texts = tuple(f"a dog{number}x{n} on a cat{number}y{n}" for n in range(20))
+            await pool.call(worker, Work((CaptionsWork(texts, graphs=False),), {}))
+        await pool.close()
+        return seen, pool.deaths
+
+    pids, deaths = asyncio.run(play())
+    assert len(pids) > 1
+    assert deaths == 0
+
+
+def test_a_revoked_token_is_refused_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    from spicegraph_service import auth
+    from spicegraph_service.cache import StoreThread
+    from spicegraph_service.status import CallError
+    from spicegraph_service.store import open_store
+
+    monkeypatch.setattr(auth, "_REMEMBERED_S", 0.0)
+
+    async def play() -> None:
+        store = open_store("memory")
+        thread = StoreThread(store)
+        authenticator = auth.Authenticator(thread, required=True, rate=0)
+        token, record = auth.create_token(store, "someone", ("score",))
+        assert (await authenticator.identify(f"Bearer {token}")).name == "someone"
+        store.revoke_token(record.id)
+        with pytest.raises(CallError, match="not valid"):
+            await authenticator.identify(f"Bearer {token}")
+        await thread.close()
+
+    asyncio.run(play())

@@ -1,0 +1,262 @@
+"""Scores that come over gRPC are the library's, bit for bit, whichever way they are asked for."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spicegraph_api.v1 import scores_pb2
+from spicegraph_parser import load_pipeline
+from spicegraph_scorer import score
+from spicegraph_scorer.items import Item
+from spicegraph_scorer.metrics import METRICS
+from spicegraph_service.client import AsyncClient, Client, item
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from conftest import RunningServer
+
+    from spicegraph_scorer.results import Result
+    from spicegraph_scorer.spice.match import Match
+
+pytestmark = pytest.mark.model
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "spice" / "spice_scores.jsonl.gz"
+COUNT = 150  # more than two chunks
+
+
+@pytest.fixture(scope="module")
+def items() -> list[Item]:
+    with gzip.open(GOLDEN, "rt") as lines:
+        rows = [json.loads(line) for line, _ in zip(lines, range(COUNT), strict=False)]
+    return [Item(f"{n}", row["candidate"], tuple(row["references"])) for n, row in enumerate(rows)]
+
+
+@pytest.fixture(scope="module")
+def names(server: RunningServer) -> list[str]:
+    with Client(server.address) as client:
+        return [metric.name for metric in client.server_info().metrics]
+
+
+@pytest.fixture(scope="module")
+def truth(items: list[Item], names: list[str]) -> Result:
+    return score(items, names)
+
+
+def sent(items: Iterable[Item], *, references: bool = True) -> list[scores_pb2.Item]:
+    return [item(one.id, one.candidate, one.references if references else ()) for one in items]
+
+
+def values(scores: Iterable[scores_pb2.Score]) -> dict[str, float | None]:
+    return {one.name: one.value if one.HasField("value") else None for one in scores}
+
+
+def corpus_truth(result: Result) -> dict[str, float | None]:
+    return {one.name: one.value for run in result.runs for one in run.scores}
+
+
+def item_truth(result: Result, index: int) -> dict[str, float | None]:
+    return {one.name: one.each[index] for run in result.runs for one in run.scores}
+
+
+def test_the_server_serves_every_metric_of_the_library(names: list[str], client: Client) -> None:
+    assert names == list(METRICS)
+    info = client.server_info()
+    assert info.pipeline == load_pipeline().signature
+    assert info.limits.max_items == 300
+
+
+def test_a_batch_scores_as_in_the_library(
+    client: Client, items: list[Item], names: list[str], truth: Result
+) -> None:
+    reply = client.score(sent(items), metrics=names, detail=scores_pb2.DETAIL_TUPLES)
+    assert [result.id for result in reply.items] == [one.id for one in items]
+    assert [values(result.scores) for result in reply.items] == [
+        item_truth(truth, index) for index in range(len(items))
+    ]
+    assert reply.corpus.item_count == len(items)
+    assert values(reply.corpus.scores) == corpus_truth(truth)
+    assert {s.metric: dict(s.fields) for s in reply.corpus.signatures} == {
+        run.name: dict(run.signature) for run in truth.runs
+    }
+
+
+def test_a_small_batch_scores_as_in_the_library(client: Client, items: list[Item], names: list[str]) -> None:
+    few = items[:20]
+    truth = score(few, names)
+    reply = client.score(sent(few), metrics=names)
+    assert [values(result.scores) for result in reply.items] == [item_truth(truth, n) for n in range(20)]
+    assert values(reply.corpus.scores) == corpus_truth(truth)
+
+
+def test_evidence_is_the_library_s(client: Client, items: list[Item], truth: Result) -> None:
+    reply = client.score(sent(items), metrics=["spice"], detail=scores_pb2.DETAIL_TUPLES)
+    run = next(run for run in truth.runs if run.name == "spice")
+    for result, statistic in zip(reply.items, run.statistics, strict=True):
+        (breakdown,) = result.breakdowns
+        counts = {c.category: (c.matched, c.candidate, c.reference) for c in breakdown.categories}
+        assert counts == {n: (c.matched, c.candidate, c.reference) for n, c in statistic.counts.items()}
+        for category in breakdown.categories:
+            f1 = category.f1 if category.HasField("f1") else None
+            assert f1 == statistic.f1(category.category)
+        (match,) = result.matches
+        assert sides(match) == truth_sides(statistic.match)
+
+
+def sides(match: scores_pb2.TupleMatch) -> list[list[tuple[tuple[str, ...], tuple[int, ...]]]]:
+    return [
+        [(tuple(t.tuple.words), tuple(t.partners)) for t in side]
+        for side in (match.candidate, match.reference)
+    ]
+
+
+def truth_sides(match: Match) -> list[list[tuple[tuple[str, ...], tuple[int, ...]]]]:
+    pairs = ((match.candidate, match.candidate_partners), (match.reference, match.reference_partners))
+    return [[(t.strings, tuple(p)) for t, p in zip(side, ps, strict=True)] for side, ps in pairs]
+
+
+def test_less_detail_brings_less(client: Client, items: list[Item]) -> None:
+    plain = client.score(sent(items[:3]))
+    assert not any(result.breakdowns or result.matches for result in plain.items)
+    categories = client.score(sent(items[:3]), detail=scores_pb2.DETAIL_CATEGORIES)
+    assert all(result.breakdowns and not result.matches for result in categories.items)
+
+
+def test_a_reference_set_scores_as_inline_references(
+    client: Client, items: list[Item], names: list[str], truth: Result
+) -> None:
+    created = client.create_reference_set(
+        {str(one.id): one.references for one in items}, display_name="golden"
+    )
+    reply = client.score(sent(items, references=False), metrics=names, reference_set=created.id)
+    assert [values(result.scores) for result in reply.items] == [
+        item_truth(truth, index) for index in range(len(items))
+    ]
+    assert values(reply.corpus.scores) == corpus_truth(truth)
+
+
+def test_several_candidates_may_share_an_entry(client: Client, items: list[Item]) -> None:
+    created = client.create_reference_set({"image": items[0].references})
+    samples = [item(f"sample-{n}", one.candidate, reference_id="image") for n, one in enumerate(items[:5])]
+    reply = client.score(samples, reference_set=created.id)
+    expected = score([Item(n, one.candidate, items[0].references) for n, one in enumerate(items[:5])])
+    assert [values(result.scores) for result in reply.items] == [item_truth(expected, n) for n in range(5)]
+
+
+def streamed(
+    client: Client, items: list[Item], names: list[str], **options: str
+) -> tuple[dict[str, dict[str, float | None]], scores_pb2.CorpusResult]:
+    found: dict[str, dict[str, float | None]] = {}
+    corpus = None
+    for response in client.stream(sent(items, references=not options), metrics=names, **options):
+        assert corpus is None
+        for result in response.items:
+            found.setdefault(result.id, {}).update(values(result.scores))
+        if response.HasField("corpus"):
+            corpus = response.corpus
+    assert corpus is not None
+    return found, corpus
+
+
+def test_a_stream_scores_as_a_batch(
+    client: Client, items: list[Item], names: list[str], truth: Result
+) -> None:
+    found, corpus = streamed(client, items, names)
+    assert found == {str(one.id): item_truth(truth, index) for index, one in enumerate(items)}
+    assert values(corpus.scores) == corpus_truth(truth)
+    assert corpus.item_count == len(items)
+
+
+def test_the_order_of_a_stream_does_not_change_items(
+    client: Client, items: list[Item], truth: Result
+) -> None:
+    names = ["spice", "bleu", "meteor"]
+    shuffled = items.copy()
+    random.Random(5).shuffle(shuffled)
+    found, corpus = streamed(client, shuffled, names)
+    for index, one in enumerate(items):
+        expected = item_truth(truth, index)
+        assert found[str(one.id)] == {name: expected[name] for name in found[str(one.id)]}
+    assert values(corpus.scores) == corpus_truth(score(shuffled, names))
+
+
+def test_a_stream_answers_before_it_ends(server: RunningServer, items: list[Item]) -> None:
+    """A client may wait for the result of one item before it sends the next."""
+    import asyncio
+
+    async def converse() -> list[str]:
+        answered: asyncio.Queue[str] = asyncio.Queue()
+
+        async def one_by_one():
+            for one in sent(items[:3]):
+                yield one
+                assert await asyncio.wait_for(answered.get(), 30) == one.id
+
+        seen = []
+        async with AsyncClient(server.address) as client:
+            async for response in client.stream(one_by_one()):
+                for result in response.items:
+                    seen.append(result.id)
+                    answered.put_nowait(result.id)
+        return seen
+
+    assert asyncio.run(converse()) == ["0", "1", "2"]
+
+
+def test_the_asynchronous_client_has_the_same_calls(server: RunningServer, items: list[Item]) -> None:
+    import asyncio
+
+    async def talk() -> tuple[int, str, list[str]]:
+        async with AsyncClient(server.address) as client:
+            await client.server_info()
+            parsed = await client.parse(["a brown dog"])
+            created = await client.create_reference_set({"x": items[0].references}, display_name="async")
+            got = await client.get_reference_set(created.id)
+            assert got == created
+            reply = await client.score([item("x", "a dog")], reference_set=created.id)
+            ids = [one.id async for one in client.list_reference_sets()]
+            await client.delete_reference_set(created.id)
+            return len(reply.items), parsed[0].text, ids
+
+    count, text, ids = asyncio.run(talk())
+    assert count == 1
+    assert text == "a brown dog"
+    assert ids == sorted(ids)
+
+
+def test_parses_are_the_library_s(client: Client, items: list[Item]) -> None:
+    texts = [*(one.candidate for one in items[:80]), "", "two dogs ; a   cat\non a mat", "čistý 🐶 dog"]
+    parsed = client.parse(texts)
+    for text, ours, theirs in zip(texts, parsed, load_pipeline().captions(texts), strict=True):
+        assert ours.text == text
+        facts = [
+            (tuple(s.word for s in f.slots), f.rule, tuple(tuple(s.tokens) for s in f.slots))
+            for f in ours.facts
+        ]
+        assert facts == [(fact.words, fact.rule, fact.tokens) for fact in theirs.facts]
+        assert [tuple(t.words) for t in ours.tuples] == [t.strings for t in theirs.graph().tuples()]
+        words = [word for parse in theirs.sentences for word in parse.words]
+        for fact in ours.facts:
+            for slot in fact.slots:
+                places = [(words[token].start, words[token].end) for token in slot.tokens]
+                assert [(s.start, s.end) for s in slot.spans] == [place for place in places if place[0] >= 0]
+        for attribute in ours.graph.attributes:
+            assert attribute.object < len(ours.graph.objects)
+            assert all(len(ours.facts[index].slots) == 2 for index in attribute.facts)
+
+
+def test_an_empty_candidate_scores_zero(client: Client) -> None:
+    reply = client.score([item("1", "", ["a dog"])])
+    assert values(reply.items[0].scores)["SPICE"] == 0.0
+
+
+def test_undefined_is_absent(client: Client) -> None:
+    scores = values(client.score([item("1", "a dog", ["a dog"])]).items[0].scores)
+    assert scores["SPICE"] == 1.0
+    assert scores["SPICE_Color"] is None

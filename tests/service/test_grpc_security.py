@@ -1,0 +1,183 @@
+"""TLS, mutual TLS, tokens, scopes and rates, against real servers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import grpc
+import pytest
+import trustme
+
+from spicegraph_service.cli import main
+from spicegraph_service.client import Client, TlsOptions, item
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import RunningServer
+
+pytestmark = pytest.mark.model
+CODES = grpc.StatusCode
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture(scope="module")
+def secured(
+    start_server: Callable[..., RunningServer],
+    authority: trustme.CA,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[RunningServer, Path]:
+    """A server with mutual TLS and tokens, and its store."""
+    folder = tmp_path_factory.mktemp("tls")
+    store = folder / "server.db"
+    pair = authority.issue_cert("localhost", "127.0.0.1")
+    pair.cert_chain_pems[0].write_to_path(folder / "cert.pem")
+    pair.private_key_pem.write_to_path(folder / "key.pem")
+    authority.cert_pem.write_to_path(folder / "ca.pem")
+    server = start_server(
+        f"--store={store}",
+        "--tokens=always",
+        f"--tls-cert={folder / 'cert.pem'}",
+        f"--tls-key={folder / 'key.pem'}",
+        f"--tls-client-ca={folder / 'ca.pem'}",
+    )
+    return server, store
+
+
+def tls(authority: trustme.CA, *, own: bool = True) -> TlsOptions:
+    pair = authority.issue_cert("client.example")
+    if not own:
+        return TlsOptions(authority.cert_pem.bytes())
+    return TlsOptions(
+        authority.cert_pem.bytes(), pair.cert_chain_pems[0].bytes(), pair.private_key_pem.bytes()
+    )
+
+
+def make_token(store: Path, capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    assert main(["token", "create", "a trainer", f"--store={store}", *options]) == 0
+    return capsys.readouterr().out.strip()
+
+
+def call(server: RunningServer, options: TlsOptions | None, token: str | None) -> str:
+    """The pipeline's name, or the status that comes instead."""
+    with Client(f"localhost:{server.port}", token=token, tls=options, timeout_s=5) as client:
+        try:
+            return client.server_info().pipeline
+        except grpc.RpcError as error:
+            return str(error.code().name)
+
+
+def test_a_token_opens_and_its_revocation_closes(
+    secured: tuple[RunningServer, Path], authority: trustme.CA, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server, store = secured
+    token = make_token(store, capsys)
+    assert token.startswith("sgt_")
+    assert token.encode() not in store.read_bytes()
+    assert call(server, tls(authority), token).startswith("en_")
+    assert call(server, tls(authority), None) == "UNAUTHENTICATED"
+    assert call(server, tls(authority), "sgt_wrong") == "UNAUTHENTICATED"
+    assert call(server, tls(authority), "x" * 1000) == "UNAUTHENTICATED"
+    assert main(["token", "list", f"--store={store}"]) == 0
+    token_id, name, *_ = capsys.readouterr().out.strip().split("\t")
+    assert name == "a trainer"
+    other = make_token(store, capsys)
+    assert main(["token", "revoke", token_id, f"--store={store}"]) == 0
+    fresh_server_sees_it = subprocess.run(
+        [sys.executable, "-m", "spicegraph_service", "token", "list", f"--store={store}"],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert token_id not in fresh_server_sees_it.stdout
+    assert call(server, tls(authority), other).startswith("en_")
+
+
+def test_mutual_tls_needs_a_certificate(secured: tuple[RunningServer, Path], authority: trustme.CA) -> None:
+    server, _ = secured
+    assert call(server, tls(authority, own=False), None) == "UNAVAILABLE"
+    assert call(server, tls(trustme.CA()), None) == "UNAVAILABLE"
+    assert call(server, None, None) == "UNAVAILABLE"
+
+
+def test_scopes_bound_what_a_token_may_do(
+    secured: tuple[RunningServer, Path], authority: trustme.CA, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server, store = secured
+    score_only = make_token(store, capsys, "--scope=score")
+    sets_only = make_token(store, capsys, "--scope=references")
+    address, options = f"localhost:{server.port}", tls(authority)
+    with Client(address, token=score_only, tls=options) as client:
+        assert client.parse(["a dog"])[0].text == "a dog"
+        with pytest.raises(grpc.RpcError) as caught:
+            client.create_reference_set({"1": ["a dog"]})
+        assert caught.value.code() is CODES.PERMISSION_DENIED
+        with pytest.raises(grpc.RpcError) as caught:
+            list(client.list_reference_sets())
+        assert caught.value.code() is CODES.PERMISSION_DENIED
+    with Client(address, token=sets_only, tls=options) as client:
+        client.create_reference_set({"1": ["a dog"]})
+        with pytest.raises(grpc.RpcError) as caught:
+            client.score([item("1", "a dog", ["a dog"])])
+        assert caught.value.code() is CODES.PERMISSION_DENIED
+        with pytest.raises(grpc.RpcError) as caught:
+            list(client.stream([item("1", "a dog", ["a dog"])]))
+        assert caught.value.code() is CODES.PERMISSION_DENIED
+
+
+def test_a_token_s_rate_is_its_own(
+    secured: tuple[RunningServer, Path], authority: trustme.CA, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server, store = secured
+    slow, fast = make_token(store, capsys, "--rate=2"), make_token(store, capsys)
+    captions = ["a dog"] * 20  # what a rate of 2 saves up in ten seconds
+    with Client(f"localhost:{server.port}", token=slow, tls=tls(authority)) as client:
+        client.parse(captions)
+        with pytest.raises(grpc.RpcError) as caught:
+            client.parse(captions)
+        assert caught.value.code() is CODES.RESOURCE_EXHAUSTED
+        assert "rate" in caught.value.details()
+    with Client(f"localhost:{server.port}", token=fast, tls=tls(authority)) as client:
+        for _ in range(5):
+            client.parse(captions)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["serve", "--address=0.0.0.0:0", "--store=memory"], "without TLS"),
+        (["serve", "--address=nowhere", "--store=memory"], "HOST:PORT"),
+        (["serve", "--tls-cert=c.pem", "--store=memory"], "both --tls-cert and --tls-key"),
+        (
+            ["serve", "--tls-cert=c.pem", "--tls-key=k.pem", "--store=memory", "--address=127.0.0.1:0"],
+            "TLS file",
+        ),
+        (["serve", "--log-level=loud"], "--log-level"),
+        (
+            ["serve", "--pipeline=no_such_pipeline", "--store=memory", "--address=127.0.0.1:0"],
+            "not installed",
+        ),
+        (["token", "create", "x", "--store=memory"], "a store that lasts"),
+        (["token", "create", " "], "a token's name"),
+        (["token", "create", "x", "--scope=all"], "there is no scope 'all'"),
+    ],
+)
+def test_wrong_options_end_with_one_message(arguments: list[str], message: str, tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "spicegraph_service", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert message in ended.stderr
+    assert "Traceback" not in ended.stderr
