@@ -71,9 +71,7 @@ def their_scores(items: list[Item], times: dict[str, float]) -> list[float]:
     tokenizer = PTBTokenizer()
     references = {item.id: [{"caption": text} for text in item.references] for item in items}
     candidates = {item.id: [{"caption": item.candidate}] for item in items}
-    gts, res = timed(
-        "tokenizer", times, lambda: (tokenizer.tokenize(references), tokenizer.tokenize(candidates))
-    )
+    gts, res = timed("tokenizer", times, lambda: (tokenizer.tokenize(references), tokenizer.tokenize(candidates)))
     bleu = timed("BLEU", times, lambda: TheirBleu(4).compute_score(gts, res, verbose=0)[0])
     rouge = timed("ROUGE-L", times, lambda: TheirRouge().compute_score(gts, res)[0])
     cider = timed("CIDEr-D", times, lambda: TheirCider().compute_score(gts, res)[0])

@@ -68,12 +68,9 @@ def parses(captions: Sequence[Caption], golden: Sequence[dict[str, Any]]) -> dic
             here = edges(len(parse.words), [(edge.label, edge.head, edge.dependent) for edge in parse.edges])
             there = edges(len(parse.words), sentence["basic"])
             hits["words"] += len(here)
-            hits["tag"] += sum(
-                word.tag == tag for word, tag in zip(parse.words, sentence["tags"], strict=True)
-            )
+            hits["tag"] += sum(word.tag == tag for word, tag in zip(parse.words, sentence["tags"], strict=True))
             hits["lemma"] += sum(
-                word.lemma == lemma.lower()
-                for word, lemma in zip(parse.words, sentence["lemmas"], strict=True)
+                word.lemma == lemma.lower() for word, lemma in zip(parse.words, sentence["lemmas"], strict=True)
             )
             hits["uas"] += sum(a[1] == b[1] for a, b in zip(here, there, strict=True))
             hits["las"] += sum(a == b for a, b in zip(here, there, strict=True))
@@ -95,9 +92,7 @@ def tuple_f1(found: Sequence[Sequence[Sequence[str]]], golden: Sequence[dict[str
 
 def spice(pipeline: CaptionPipeline, golden: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the correlation of per-item SPICE with the reference's, and the systems' mean differences."""
-    items = tuple(
-        Item(f"{g['system']}-{g['image_id']}", g["candidate"], tuple(g["references"])) for g in golden
-    )
+    items = tuple(Item(f"{g['system']}-{g['image_id']}", g["candidate"], tuple(g["references"])) for g in golden)
     statistics = Spice(pipeline).collect(Corpus(items))
     mine = np.array([statistic.counts["All"].f1 for statistic in statistics])
     theirs = np.array([g["scores"]["All"]["f"] for g in golden])
@@ -106,9 +101,7 @@ def spice(pipeline: CaptionPipeline, golden: Sequence[dict[str, Any]]) -> dict[s
         "items": len(items),
         "pearson": round(float(np.corrcoef(mine, theirs)[0, 1]), 4),
         "same": round(float((np.abs(mine - theirs) < 1e-9).mean()), 4),
-        "mean difference": {
-            s: round(float((mine - theirs)[systems == s].mean()), 5) for s in np.unique(systems)
-        },
+        "mean difference": {s: round(float((mine - theirs)[systems == s].mean()), 5) for s in np.unique(systems)},
         "mean": {s: round(float(theirs[systems == s].mean()), 5) for s in np.unique(systems)},
     }
 

@@ -70,8 +70,7 @@ class Network(nn.Module):
         self.rate = shape.dropout
         self.words = WordVectors(rows, widths, shape.word)
         self.layers = nn.ModuleList(
-            nn.LSTM(self.layer_input(layer, shape), shape.hidden, bidirectional=True)
-            for layer in range(shape.layers)
+            nn.LSTM(self.layer_input(layer, shape), shape.hidden, bidirectional=True) for layer in range(shape.layers)
         )
         self.tagger = nn.Linear(both, tags)
         self.tag_vectors = nn.Linear(tags, shape.tag, bias=False)

@@ -23,7 +23,7 @@ javac -cp "$path" -d "$out/classes" "$here/SilverParser.java"
 if [ $# -eq 0 ]; then
     jar=$("$python" -c 'import pathlib, pycocoevalcap as p; print(pathlib.Path(p.__path__[0]) / "spice" / "spice-1.0.jar")')
     "$python" "$here/captions.py" "$jar" "$out" --evaluation "$here"/../tests/golden/spice/*.jsonl.gz
-    set -- "$out/edited.txt" "$out/lower.txt"
+    set -- "$out/edited.txt" "$out/lower.txt" "$out/bare.txt"
 fi
 
 # One of each file in turn, so that what is there when parsing stops is a fair mixture.

@@ -119,13 +119,16 @@ def vocabulary(
     return Vocabulary.from_lists(lists)
 
 
+def read_vocabulary(folder: Path) -> Vocabulary:
+    """Read the vocabulary of a network that was trained before."""
+    return Vocabulary.from_lists(json.loads((folder / "vocabulary.json").read_text(encoding="utf-8")))
+
+
 def encode(training: Sequence[silver.Sentence], known: Vocabulary) -> dict[int, Encoded]:
     """Turn sentences into numbers, by length; a sentence with a tag or label unknown is left out."""
     tags = {name: number for number, name in enumerate(known.tags)}
     labels = {name: number for number, name in enumerate(known.labels)}
-    rows = {
-        word: known.feature_rows(word) for word in {word for sentence in training for word in sentence.words}
-    }
+    rows = {word: known.feature_rows(word) for word in {word for sentence in training for word in sentence.words}}
     by_length: dict[int, list[silver.Sentence]] = {}
     for sentence in training:
         if tags.keys() >= set(sentence.tags) and labels.keys() >= set(sentence.labels):
@@ -159,9 +162,7 @@ def loss_of(network: Network, batch: Encoded, hidden: Tensor) -> Tensor:
     shown[..., 0].masked_fill_(torch.rand(batch.heads.shape) < hidden[shown[..., 0]], 0)
     scores = network(shown, batch.heads)
     wanted = (batch.tags, batch.heads, batch.labels)
-    losses = [
-        functional.cross_entropy(s.flatten(0, 1), w.flatten()) for s, w in zip(scores, wanted, strict=True)
-    ]
+    losses = [functional.cross_entropy(s.flatten(0, 1), w.flatten()) for s, w in zip(scores, wanted, strict=True)]
     return torch.stack(losses).sum()
 
 
@@ -195,24 +196,23 @@ def train(arguments: argparse.Namespace) -> None:
     torch.use_deterministic_algorithms(mode=True)
     random = np.random.default_rng(schedule.seed)
     total = arguments.words or schedule.words
+    highest = arguments.rate or schedule.rate
     training, held = read(arguments.silver, arguments.evaluation, data, schedule.seed)
     training = training[: arguments.sentences]
     counters = counts(training)
-    known = vocabulary(training, counters, data.least)
+    known = read_vocabulary(arguments.start) if arguments.start else vocabulary(training, counters, data.least)
     development = [encode(sentences(part), known) for part in held]
     network = Network([1 + len(rows) for rows in known.rows], len(known.tags), len(known.labels), shape)
-    rare = torch.tensor(
-        [0.0] + [schedule.unknown / (schedule.unknown + counters[0][form]) for form in known.rows[0]]
-    )
-    optimizer = torch.optim.Adam(
-        network.parameters(), lr=schedule.rate, betas=(0.9, schedule.decay), fused=True
-    )
+    rare = torch.tensor([0.0] + [schedule.unknown / (schedule.unknown + counters[0][form]) for form in known.rows[0]])
+    if arguments.start:
+        export.restore(network, arguments.start)
+    optimizer = torch.optim.Adam(network.parameters(), lr=schedule.rate, betas=(0.9, schedule.decay), fused=True)
     encoded = encode(training, known)
     LOG.info("%s parameters, %s sentences", sum(p.numel() for p in network.parameters()), len(training))
     began, seen, step, lately = time.monotonic(), 0, 0, []
     while seen < total:
         for batch in batches(encoded, schedule.batch, random):
-            rate = schedule.rate * min(1.0, (step + 1) / schedule.warm_up) * max(0.0, 1.0 - seen / total)
+            rate = highest * min(1.0, (step + 1) / schedule.warm_up) * max(0.0, 1.0 - seen / total)
             for group in optimizer.param_groups:
                 group["lr"] = rate
             optimizer.zero_grad()
@@ -252,11 +252,11 @@ def main() -> None:
         "--evaluation", type=Path, nargs="*", default=[], help="evaluation files (jsonl.gz) never trained on"
     )
     parser.add_argument("--out", type=Path, required=True, help="folder of network.npz and vocabulary.json")
+    parser.add_argument("--start", type=Path, help="go on from the network in this folder")
+    parser.add_argument("--rate", type=float, help="learning rate, instead of the configuration's")
     parser.add_argument("--words", type=int, help="words to see in all, instead of the configuration's")
     parser.add_argument("--sentences", type=int, help="train on so many sentences only")
-    parser.add_argument(
-        "--growing", action="store_true", help="read the silver files again before every pass"
-    )
+    parser.add_argument("--growing", action="store_true", help="read the silver files again before every pass")
     train(parser.parse_args())
 
 

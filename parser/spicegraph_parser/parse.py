@@ -126,15 +126,11 @@ def _rows(block: list[tuple[int, str]], source: str) -> _Rows:
         where = f"{source}, line {number}"
         cells = line.split("\t")
         if len(cells) != _COLUMNS:
-            raise InputError(
-                f"{where}: a CoNLL-U line has 10 tab-separated columns, this one has {len(cells)}"
-            )
+            raise InputError(f"{where}: a CoNLL-U line has 10 tab-separated columns, this one has {len(cells)}")
         if cells[0] != str(expected):
             raise InputError(f"{where}: column ID is {cells[0]!r}, expected {expected} (plain words only)")
         form, lemma = cells[1], cells[2] if cells[2] != "_" else cells[1]
-        rows.append(
-            _Row(form, lemma.lower(), cells[4], tuple(_cell_edges(cells, expected, len(block), where)))
-        )
+        rows.append(_Row(form, lemma.lower(), cells[4], tuple(_cell_edges(cells, expected, len(block), where))))
     return rows
 
 
@@ -187,10 +183,10 @@ def write_conllu(captions: Iterable[Caption]) -> Iterator[str]:
     """
     for caption in captions:
         yield "# newdoc"
+        yield f"# text = {' '.join(caption.text.split())}"
         if not caption.sentences:
-            yield from (f"# text = {' '.join(caption.text.split())}", "")
+            yield ""
         for parse in caption.sentences:
-            yield f"# text = {' '.join(caption.text.split())}"
             above: dict[int, list[Edge]] = {}
             for edge in parse.edges:
                 above.setdefault(edge.dependent, []).append(edge)

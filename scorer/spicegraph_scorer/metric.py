@@ -6,11 +6,13 @@ so that no caption is parsed or tokenized twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from spicegraph_scorer.items import Corpus
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from spicegraph_scorer.items import Corpus
 
 __all__ = ["Metric", "Score"]
 

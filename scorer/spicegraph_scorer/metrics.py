@@ -6,8 +6,8 @@ To add a metric: a frozen value that follows the ``Metric`` protocol, a function
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.metric import Metric
@@ -18,6 +18,9 @@ from spicegraph_scorer.ngram.rouge import RougeL
 from spicegraph_scorer.ngram.rouge155 import Rouge155
 from spicegraph_scorer.spice.metric import FactSource, Spice
 
+if TYPE_CHECKING:
+    from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
+
 __all__ = ["GROUPS", "METRICS", "Factory", "Progress", "Resources", "make_metrics", "metric_names"]
 
 Progress = Callable[[str, int, int], None]
@@ -26,10 +29,14 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What metrics are made from; what is costly comes as a function, called only when it is needed."""
+    """What metrics are made from; what is costly comes as a function, called only when it is needed.
+
+    ``frequencies`` are CIDEr's; ``None``: those of the corpus that is scored.
+    """
 
     facts: Callable[[], FactSource]
     progress: Progress | None = None
+    frequencies: DocumentFrequencies | None = None
 
 
 Factory = Callable[[Resources], Metric[Any]]
@@ -71,16 +78,16 @@ def _rouge_155(_resources: Resources) -> Metric[Any]:
     return Rouge155()
 
 
-def _cider(_resources: Resources) -> Metric[Any]:
-    return COCO_CIDER
+def _cider(resources: Resources) -> Metric[Any]:
+    return replace(COCO_CIDER, frequencies=resources.frequencies)
 
 
-def _cider_d(_resources: Resources) -> Metric[Any]:
-    return Cider("CIDEr-D")
+def _cider_d(resources: Resources) -> Metric[Any]:
+    return Cider("CIDEr-D", frequencies=resources.frequencies)
 
 
-def _cider_plain(_resources: Resources) -> Metric[Any]:
-    return Cider("CIDEr", key="CIDEr-plain")
+def _cider_plain(resources: Resources) -> Metric[Any]:
+    return Cider("CIDEr", frequencies=resources.frequencies, key="CIDEr-plain")
 
 
 METRICS: Mapping[str, Factory] = {

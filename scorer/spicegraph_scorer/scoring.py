@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.metric import Metric
+    from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
     from spicegraph_scorer.spice.metric import FactSource
 
 __all__ = ["SharedFacts", "resources", "score", "signature_of"]
@@ -36,6 +37,7 @@ def score(
     pipeline: str | FactSource = DEFAULT_PIPELINE,
     progress: Progress | None = None,
     confidence: Resampling | None = None,
+    frequencies: DocumentFrequencies | None = None,
 ) -> Result:
     """Score candidates against their references.
 
@@ -47,6 +49,7 @@ def score(
             loaded only when a metric needs it, and every caption is parsed once, however many metrics do.
         progress: is called while something takes long: with what it is, how much is done, and of how much.
         confidence: how to resample for 95 % intervals of every corpus score; ``None``: no intervals.
+        frequencies: CIDEr's document frequencies; ``None``: those of the items' own references.
 
     Raises:
         InputError: an item is faulty (the message lists every fault), or a metric unknown.
@@ -59,7 +62,7 @@ def score(
     """
     corpus = Corpus(check_items(items))
 
-    chosen = make_metrics(metrics, resources(pipeline, progress))
+    chosen = make_metrics(metrics, resources(pipeline, progress, frequencies))
     runs = tuple(_run(name, metric, corpus, confidence) for name, metric in chosen.items())
     signature = signature_of(corpus.items, {run.name: run.signature for run in runs})
     if confidence is not None:
@@ -67,14 +70,18 @@ def score(
     return Result(corpus.items, signature, runs)
 
 
-def resources(pipeline: str | FactSource, progress: Progress | None = None) -> Resources:
+def resources(
+    pipeline: str | FactSource,
+    progress: Progress | None = None,
+    frequencies: DocumentFrequencies | None = None,
+) -> Resources:
     """Return what metrics are made from; the pipeline is loaded when the first of them asks for facts."""
 
     @cache
     def facts() -> FactSource:
         return SharedFacts(load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline, progress)
 
-    return Resources(facts, progress)
+    return Resources(facts, progress, frequencies)
 
 
 def _run(name: str, metric: Metric[Any], corpus: Corpus, confidence: Resampling | None) -> Run:

@@ -185,9 +185,7 @@ def _check(statistics: Sequence[Any], level: float) -> None:
         raise InputError(f"level: a share between 0 and 1 is needed, got {level}")
 
 
-def _comparison(
-    name: str, scores: tuple[float, float], boot: Vector, swapped: Vector, *, level: float
-) -> Comparison:
+def _comparison(name: str, scores: tuple[float, float], boot: Vector, swapped: Vector, *, level: float) -> Comparison:
     first, second = scores
     difference = second - first
     low, high = _bounds(boot, level)

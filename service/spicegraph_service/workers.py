@@ -115,7 +115,7 @@ class Worker:
             raise WorkerDiedError("the worker ended in the middle of a task") from error
 
     def has_grown(self, most_bytes: int) -> bool:
-        """Say whether the process has grown by more than this since its first task; looked at now and then."""
+        """Say whether the process has grown by more than this since its first task; looks now and then."""
         self._tasks += 1
         if self._tasks % _LOOK_EVERY != 1:
             return False
@@ -147,7 +147,7 @@ class Worker:
 
 
 def _resident_bytes(pid: int) -> int:
-    """Return a process's memory; 0 where the system does not tell (it has no /proc), or the process has ended."""
+    """Return a process's memory; 0 where the system has no /proc, or the process has ended."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
     except OSError:
@@ -248,7 +248,7 @@ class WorkerPool:
                 return worker
 
     def release(self, worker: Worker) -> None:
-        """Give a worker back. One that has grown large is replaced: spaCy remembers every word it has seen."""
+        """Give a worker back. One that has grown large is replaced: spaCy remembers every word it saw."""
         if worker.has_grown(self._growth_bytes):
             worker.retire()
         elif worker.alive:

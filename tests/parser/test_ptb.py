@@ -167,8 +167,7 @@ def test_any_text_has_tokens_in_order(text, variant):
     assert words(text, variant=variant) == [token.text for token in tokens]
     ends = [0, *(token.end for token in tokens)]
     assert all(
-        end <= token.start < token.end <= len(text) and token.text
-        for end, token in zip(ends, tokens, strict=False)
+        end <= token.start < token.end <= len(text) and token.text for end, token in zip(ends, tokens, strict=False)
     )
     assert sum(split_sentences(tokens)) == len(tokens)
 

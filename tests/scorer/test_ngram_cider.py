@@ -119,9 +119,7 @@ def test_frozen_frequencies_give_the_corpus_s_scores():
     frozen = DocumentFrequencies.from_references([item.references for item in items])
     wanted = each(items)
     assert each(items, frequencies=frozen) == wanted
-    assert [each([item], frequencies=frozen)[0] for item in items[:20]] == pytest.approx(
-        wanted[:20], abs=1e-12
-    )
+    assert [each([item], frequencies=frozen)[0] for item in items[:20]] == pytest.approx(wanted[:20], abs=1e-12)
 
 
 def test_frequencies_survive_a_file(tmp_path):
@@ -146,9 +144,7 @@ def test_frequencies_count_images(references):
     wanted = Counter(
         gram
         for image in references
-        for gram in {
-            " ".join(t[i : i + n]) for t in image for n in range(1, 5) for i in range(len(t) - n + 1)
-        }
+        for gram in {" ".join(t[i : i + n]) for t in image for n in range(1, 5) for i in range(len(t) - n + 1)}
     )
     assert dict(frequencies.ngrams()) == wanted
     assert frequencies.images == len(references)

@@ -51,9 +51,7 @@ def split(text):
 
 def tokenized(rows):
     return [
-        TokenizedItem(
-            split(row["tokens"]["candidate"]), tuple(split(text) for text in row["tokens"]["references"])
-        )
+        TokenizedItem(split(row["tokens"]["candidate"]), tuple(split(text) for text in row["tokens"]["references"]))
         for row in rows
     ]
 
@@ -124,9 +122,7 @@ def test_scores_from_captions(metric):
 
 @METRICS
 def test_no_items_have_no_score(metric):
-    assert [(score.value, score.each) for score in scores(metric, [])] == [(None, ())] * len(
-        scores(metric, [])
-    )
+    assert [(score.value, score.each) for score in scores(metric, [])] == [(None, ())] * len(scores(metric, []))
 
 
 @METRICS

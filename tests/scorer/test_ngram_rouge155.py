@@ -39,9 +39,7 @@ def test_goldens(run):
     wanted = golden["runs"][run]
     assert len(golden["items"]) == len(wanted["each"]) == 63
     for item, printed in zip(golden["items"], wanted["each"], strict=True):
-        got = measured(
-            PRINTED, item["candidate"], item["references"], stem=wanted["stem"], combine=wanted["combine"]
-        )
+        got = measured(PRINTED, item["candidate"], item["references"], stem=wanted["stem"], combine=wanted["combine"])
         for name, values in printed.items():
             assert got[name.removeprefix("ROUGE-")] == pytest.approx(values, abs=1.1e-5), (item, name)
 

@@ -171,6 +171,7 @@ def test_nothing_is_open_by_accident(config: ServerConfig, refused: str | None) 
             config.check()
 
 
+@pytest.mark.model
 def test_a_worker_that_has_grown_is_replaced() -> None:
     """Between two tasks, so that no call fails of it."""
     from spicegraph_service.tasks import CaptionsWork, Work

@@ -179,9 +179,7 @@ class CaptionParser:
         names = self._network.vocabulary
         add = self.vocab.strings.add
         self._tag_ids = np.array([add(tag) for tag in names.tags], dtype=np.uint64)
-        self._label_ids = np.array(
-            [add(_SPACY_LABELS.get(name, name)) for name in names.labels], dtype=np.uint64
-        )
+        self._label_ids = np.array([add(_SPACY_LABELS.get(name, name)) for name in names.labels], dtype=np.uint64)
         self._files = files
         return self
 

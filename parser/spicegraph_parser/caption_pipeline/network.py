@@ -87,15 +87,11 @@ class WordVectors:
         if len(self._known) > _MOST_FORMS:
             self._known = {}
         known = self._known
-        vectors = [
-            known[form] if form in known else known.setdefault(form, self._vector(form)) for form in forms
-        ]
+        vectors = [known[form] if form in known else known.setdefault(form, self._vector(form)) for form in forms]
         return np.concatenate(vectors).reshape(-1, self._bias.size)
 
     def _vector(self, form: str) -> Floats:
-        parts = [
-            table[at] for table, at in zip(self._tables, self._vocabulary.feature_rows(form), strict=True)
-        ]
+        parts = [table[at] for table, at in zip(self._tables, self._vocabulary.feature_rows(form), strict=True)]
         mixed = np.concatenate(parts) @ self._mix + self._bias
         centred = mixed - mixed.mean()
         spread = np.sqrt((centred**2).mean() + _NORM_EPSILON)
@@ -119,10 +115,7 @@ class Network:
         self._layers = [_Lstm(weights, layer) for layer in range(layers)]
         self._ends = np.concatenate([weights[name] for name in _ENDS], axis=1)
         self._ends_bias = np.concatenate(
-            [
-                weights.get(f"{name}.bias", np.zeros(weights[name].shape[1], dtype=np.float32))
-                for name in _ENDS
-            ]
+            [weights.get(f"{name}.bias", np.zeros(weights[name].shape[1], dtype=np.float32)) for name in _ENDS]
         )
         self._end_bounds = np.cumsum([weights[name].shape[1] for name in _ENDS])[:-1]
         self._root_label = vocabulary.labels.index("root")

@@ -14,7 +14,7 @@ from spicegraph_parser.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["NETWORK_FILES", "network_from"]
+__all__ = ["NETWORK_FILES", "network_from", "read_weights"]
 
 _WEIGHTS: Final = "network.npz"
 _VOCABULARY: Final = "vocabulary.json"
@@ -30,14 +30,12 @@ def network_from(files: Mapping[str, bytes]) -> Network:
     """
     try:
         lists = json.loads(files[_VOCABULARY])
-        return Network(_weights(files[_WEIGHTS]), Vocabulary.from_lists(lists))
+        return Network(read_weights(files[_WEIGHTS]), Vocabulary.from_lists(lists))
     except (ValueError, KeyError, OSError, EOFError) as error:
-        raise DataError(
-            f"the caption pipeline's network is damaged ({error}); install the package again"
-        ) from error
+        raise DataError(f"the caption pipeline's network is damaged ({error}); install the package again") from error
 
 
-def _weights(data: bytes) -> dict[str, Floats]:
+def read_weights(data: bytes) -> dict[str, Floats]:
     """Read weights: half floats, or 8-bit integers with one scale a row (``<name>.scale``)."""
     with np.load(io.BytesIO(data), allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in stored.files}

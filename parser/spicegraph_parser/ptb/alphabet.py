@@ -67,9 +67,7 @@ def basic_plane() -> Alphabet:
     categories = [unicodedata.category(chr(code)) for code in range(0x10000)]
 
     def of(*starts: str, but: str = "") -> str:
-        return _ranges(
-            category.startswith(starts) and chr(code) not in but for code, category in enumerate(categories)
-        )
+        return _ranges(category.startswith(starts) and chr(code) not in but for code, category in enumerate(categories))
 
     return Alphabet(
         capital=of("Lu"),

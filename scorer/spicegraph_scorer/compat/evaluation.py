@@ -130,9 +130,7 @@ class COCOEvalCap:
         self._set("SPICE", spice, sorted_ids(gts), categories)
         self.evalImgs = list(self.imgToEval.values())
 
-    def _set(
-        self, key: str, value: float, ids: Iterable[ItemId], scores: Iterable[float | SpiceScores]
-    ) -> None:
+    def _set(self, key: str, value: float, ids: Iterable[ItemId], scores: Iterable[float | SpiceScores]) -> None:
         """Keep a scorer's result; ``ids`` are in the order of its list of scores."""
         self.eval[key] = value
         for image_id, score in zip(ids, scores, strict=True):

@@ -36,9 +36,7 @@ class PTBTokenizer:
     616,767 COCO captions) a caption's last token depends on the caption after it.
     """
 
-    def tokenize(
-        self, captions_for_image: Mapping[Any, Sequence[Mapping[str, object]]]
-    ) -> dict[ItemId, list[str]]:
+    def tokenize(self, captions_for_image: Mapping[Any, Sequence[Mapping[str, object]]]) -> dict[ItemId, list[str]]:
         """Return ``{id: [tokenized caption, ...]}`` for ``{id: [{"caption": text}, ...]}``.
 
         Tokens are lower-cased, have spaces between them, and the toolkit's list of punctuation is left out.
@@ -53,9 +51,7 @@ class PTBTokenizer:
             for caption in captions
         ]
         tokenized = map(" ".join, tokenize_texts(texts, together=True))
-        return {
-            image_id: [next(tokenized) for _ in captions] for image_id, captions in captions_for_image.items()
-        }
+        return {image_id: [next(tokenized) for _ in captions] for image_id, captions in captions_for_image.items()}
 
 
 class Bleu:
@@ -66,9 +62,7 @@ class Bleu:
             raise InputError(f"Bleu takes an n from 1 to {bleu.ORDERS}, got {n}")
         self._n = n
 
-    def compute_score(
-        self, gts: Captions, res: Captions, verbose: int = 1
-    ) -> tuple[list[float], list[list[float]]]:
+    def compute_score(self, gts: Captions, res: Captions, verbose: int = 1) -> tuple[list[float], list[list[float]]]:
         """Return the n corpus scores, and n lists of scores by image in the order of ``gts``.
 
         ``verbose`` makes the original print counts; nothing is printed here.
@@ -97,9 +91,7 @@ class Meteor:
         """
         check_captions(gts, res)
         data = meteor.load_data()
-        texts = [
-            meteor.coco_texts([res[image_id][0]], [[text] for text in gts[image_id]]) for image_id in gts
-        ]
+        texts = [meteor.coco_texts([res[image_id][0]], [[text] for text in gts[image_id]]) for image_id in gts]
         (score,) = meteor.Meteor(data).total(meteor.score_texts(texts, data=data))
         return _corpus(score), _each(score)
 

@@ -72,11 +72,7 @@ class Cider:
     def signature(self) -> Mapping[str, str]:
         """Return what must be equal for two values to be comparable."""
         frequencies = self.frequencies
-        source = (
-            f"{frequencies.digest} ({frequencies.images} images)"
-            if frequencies
-            else "the corpus's references"
-        )
+        source = f"{frequencies.digest} ({frequencies.images} images)" if frequencies else "the corpus's references"
         return {
             "variant": self.variant,
             "tokenizer": TOKENIZER,

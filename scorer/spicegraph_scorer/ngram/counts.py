@@ -80,9 +80,7 @@ def count_corpus(items: Sequence[TokenizedItem], *, orders: int = 4) -> CorpusCo
     return CorpusCounts(vocabulary, counts, np.fromiter(map(len, captions), np.int64, len(captions)), owner)
 
 
-def count_ngrams(
-    captions: Sequence[Tokens], *, orders: int
-) -> tuple[tuple[str, ...], tuple[NgramCounts, ...]]:
+def count_ngrams(captions: Sequence[Tokens], *, orders: int) -> tuple[tuple[str, ...], tuple[NgramCounts, ...]]:
     """Return the sorted vocabulary and, for each order, the counts of the captions' n-grams.
 
     An n-gram of order n gets its number from that of its first n-1 words and its last word, so that every

@@ -146,8 +146,7 @@ class DocumentFrequencies:
                 file_format, images, size = arrays["header"].tolist()
                 vocabulary = tuple(arrays["words"].tobytes().decode().split("\n")) if size else ()
                 orders = tuple(
-                    _Order(arrays[f"codes{order}"], arrays[f"images{order}"])
-                    for order in range(1, ORDERS + 1)
+                    _Order(arrays[f"codes{order}"], arrays[f"images{order}"]) for order in range(1, ORDERS + 1)
                 )
         except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
             raise DataError(f"{path}: cannot be read as document frequencies ({error})") from error

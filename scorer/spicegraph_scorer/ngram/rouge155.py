@@ -80,11 +80,7 @@ class Rouge155:
     def __post_init__(self) -> None:
         unknown = [kind for kind in self.kinds if kind not in KINDS]
         if unknown or not 0 <= self.alpha <= 1:
-            reason = (
-                f"no ROUGE-{unknown[0]}; there are {', '.join(KINDS)}"
-                if unknown
-                else "alpha is not in [0, 1]"
-            )
+            reason = f"no ROUGE-{unknown[0]}; there are {', '.join(KINDS)}" if unknown else "alpha is not in [0, 1]"
             raise ValueError(f"ROUGE-1.5.5: {reason}")
 
     @property
@@ -128,9 +124,7 @@ class Rouge155:
 
     def _statistic(self, item: Item, stems: _Stems | None) -> Rouge155Statistic:
         candidate, *references = (rouge_words(text, stems) for text in (item.candidate, *item.references))
-        return Rouge155Statistic(
-            tuple(self._measures(KINDS[kind], candidate, references) for kind in self.kinds)
-        )
+        return Rouge155Statistic(tuple(self._measures(KINDS[kind], candidate, references) for kind in self.kinds))
 
     def _measures(self, kind: Kind, candidate: Words, references: Sequence[Words]) -> Measures:
         overlaps = [kind.overlap(candidate, reference) for reference in references]
@@ -177,9 +171,7 @@ def _balanced(recall: float, precision: float, alpha: float) -> float:
     return recall * precision / weighted if weighted else 0.0
 
 
-def _counted(
-    units: Callable[[Words], Iterator[tuple[str, ...]]], candidate: Words, reference: Words
-) -> Overlap:
+def _counted(units: Callable[[Words], Iterator[tuple[str, ...]]], candidate: Words, reference: Words) -> Overlap:
     """Overlap of counted units: each counts as often as it is in both texts."""
     ours, theirs = Counter(units(candidate)), Counter(units(reference))
     return Overlap((ours & theirs).total(), ours.total(), theirs.total())

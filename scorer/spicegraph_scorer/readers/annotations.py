@@ -102,7 +102,5 @@ def _read_captions(
             yield Fault(label(place, image_id), "image_id", 'is not among the "images"')
             continue
         names = (str(image_id), file_names.get(image_id, ""))
-        yield from (
-            Fault(label(place, image_id), "caption", reason) for reason in caption_faults(caption, names)
-        )
+        yield from (Fault(label(place, image_id), "caption", reason) for reason in caption_faults(caption, names))
         captions.setdefault(image_id, []).append(caption)

@@ -29,9 +29,7 @@ __all__ = [
 MAX_CAPTION = 100_000
 """Longest caption that is read, in characters: what the parser accepts."""
 
-_FILE_NAME = re.compile(
-    r"[^\s]+\.(?:jpe?g|png|gif|bmp|webp|tiff?|wav|mp3|flac|mp4|avi|mkv|webm)", re.IGNORECASE
-)
+_FILE_NAME = re.compile(r"[^\s]+\.(?:jpe?g|png|gif|bmp|webp|tiff?|wav|mp3|flac|mp4|avi|mkv|webm)", re.IGNORECASE)
 _INTEGER_DIGITS = 18
 
 Names = tuple[str, ...]
@@ -47,11 +45,7 @@ def _is_name(caption: str, names: Names) -> bool:
 
 
 def _is_file_name(caption: str, names: Names) -> bool:
-    return (
-        len(caption) < 300
-        and _FILE_NAME.fullmatch(caption.strip()) is not None
-        and not _is_name(caption, names)
-    )
+    return len(caption) < 300 and _FILE_NAME.fullmatch(caption.strip()) is not None and not _is_name(caption, names)
 
 
 def _has_nul(caption: str, _names: Names) -> bool:
@@ -148,9 +142,7 @@ def check_items(items: Iterable[Item]) -> tuple[Item, ...]:
         faults += item_faults(item, f"item {index + 1}")
         earlier = first.setdefault(item.id, index)
         if earlier != index:
-            faults.append(
-                Fault(label(f"item {index + 1}", item.id), "id", f"is also the id of item {earlier + 1}")
-            )
+            faults.append(Fault(label(f"item {index + 1}", item.id), "id", f"is also the id of item {earlier + 1}"))
     if faults:
         raise input_error("items", faults)
     return checked

@@ -15,7 +15,7 @@ from spicegraph_scorer.readers.source import DEFAULT_LIMITS, Limits, open_source
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Dataset", "read_items"]
+__all__ = ["Dataset", "read_items", "read_references"]
 
 _PARTIAL_HINT = "To score only the images that have a result, say so: --partial."
 
@@ -71,8 +71,7 @@ def read_items(
     hint = ""
     if missing and not partial:
         faults += [
-            Fault(f"image_id {shown(image_id)}", "", f"is in {references}, but has no result")
-            for image_id in missing
+            Fault(f"image_id {shown(image_id)}", "", f"is in {references}, but has no result") for image_id in missing
         ]
         hint = _PARTIAL_HINT
     if not found.records and not faults:
@@ -81,6 +80,17 @@ def read_items(
         raise input_error(name, faults, hint=hint)
     form = f"{found.format.name} (zip)" if zipped else found.format.name
     return Dataset(tuple(items), name, form, len(missing))
+
+
+def read_references(path: str, *, limits: Limits = DEFAULT_LIMITS) -> Mapping[ItemId, tuple[str, ...]]:
+    """Read COCO annotations: each image's captions, in the file's order.
+
+    Raises:
+        InputError: the file is something else, or captions are faulty; the message lists every fault.
+        LimitError: it is larger than the limits.
+    """
+    with open_source(path, limits=limits) as source:
+        return read_annotations(source, limits=limits).captions
 
 
 class _Collected:
@@ -145,9 +155,7 @@ class _Collected:
             if key not in fields:
                 yield Fault(name, key or "references", _no_references(self._format))
                 return
-            faults = [
-                Fault(name, f"{key}{index}", reason) for index, reason in reference_faults(fields[key], names)
-            ]
+            faults = [Fault(name, f"{key}{index}", reason) for index, reason in reference_faults(fields[key], names)]
             yield from faults
             value = fields[key]
             if not faults and isinstance(value, list):

@@ -44,9 +44,7 @@ class Format:
 
 SPICE_INPUT = Format("SPICE input", ("image_id",), ("test",), ("refs",))
 COCO_RESULTS = Format("COCO results", ("image_id",), ("caption",), ())
-JSON_LINES = Format(
-    "JSON Lines", ("image_id", "id"), ("candidate", "caption", "test"), ("references", "refs")
-)
+JSON_LINES = Format("JSON Lines", ("image_id", "id"), ("candidate", "caption", "test"), ("references", "refs"))
 FORMATS = (SPICE_INPUT, COCO_RESULTS, JSON_LINES)
 
 
@@ -77,9 +75,7 @@ def read_records(source: Source, *, limits: Limits) -> Records:
         return _read_lines(source, limits)
     content = decode_all(source, limits=limits)
     if not isinstance(content, list):
-        raise InputError(
-            f"{source.name}: holds {shown(content)}, expected a list of objects or one object a line"
-        )
+        raise InputError(f"{source.name}: holds {shown(content)}, expected a list of objects or one object a line")
     return _read_list(source, content)
 
 

@@ -49,14 +49,21 @@ class Category:
     ``words`` limits a category of attributes or relations to those whose whole label is in a word list.
     The label of a merged attribute ("gray/grey") is in no list: SPICE 1.0 loses such tuples from their
     category.
+
+    ``keys`` limits a category of the user's own to tuples whose object, attribute or relation has one of these
+    strings or synsets; merged labels are not lost there.
     """
 
     length: int
     words: frozenset[str] | None = None
+    keys: frozenset[str | int] | None = None
 
     def select(self, tuples: Sequence[SceneTuple], indices: Iterable[int]) -> list[int]:
         """Return which of the given indices, all of tuples of this category's length, belong to it."""
-        words = self.words
+        words, keys = self.words, self.keys
+        if keys is not None:
+            slot = min(self.length - 1, 1)
+            return [i for i in indices if not keys.isdisjoint(tuples[i].concepts[slot].keys)]
         return [i for i in indices if words is None or tuples[i].concepts[1].label in words]
 
 

@@ -30,9 +30,7 @@ class Counts:
 
     def __add__(self, other: Counts) -> Counts:
         """Return the sum, for micro averages."""
-        return Counts(
-            self.matched + other.matched, self.candidate + other.candidate, self.reference + other.reference
-        )
+        return Counts(self.matched + other.matched, self.candidate + other.candidate, self.reference + other.reference)
 
     @property
     def precision(self) -> float:

@@ -37,16 +37,12 @@ class Match:
     @property
     def invented(self) -> tuple[SceneTuple, ...]:
         """Candidate tuples that no reference has."""
-        return tuple(
-            t for t, partners in zip(self.candidate, self.candidate_partners, strict=True) if not partners
-        )
+        return tuple(t for t, partners in zip(self.candidate, self.candidate_partners, strict=True) if not partners)
 
     @property
     def missed(self) -> tuple[SceneTuple, ...]:
         """Reference tuples that the candidate does not have."""
-        return tuple(
-            t for t, partners in zip(self.reference, self.reference_partners, strict=True) if not partners
-        )
+        return tuple(t for t, partners in zip(self.reference, self.reference_partners, strict=True) if not partners)
 
 
 def match_tuples(candidate: Sequence[SceneTuple], reference: Sequence[SceneTuple]) -> Match:

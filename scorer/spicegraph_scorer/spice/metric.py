@@ -83,9 +83,7 @@ class Spice:
 
     def collect(self, corpus: Corpus) -> list[SpiceStatistic]:
         """Parse every distinct caption once, and return the counts of every item."""
-        texts = list(
-            dict.fromkeys(text for item in corpus.items for text in (item.candidate, *item.references))
-        )
+        texts = list(dict.fromkeys(text for item in corpus.items for text in (item.candidate, *item.references)))
         facts = dict(zip(texts, self.source.facts(texts), strict=True))
         graphs: dict[tuple[str, ...], SceneGraph] = {}
         statistics = []
@@ -94,9 +92,7 @@ class Spice:
             if reference is None:
                 reference = self.graph([facts[text] for text in item.references])
                 graphs = {item.references: reference}  # items of one image usually follow each other
-            statistics.append(
-                score_graphs(self.graph([facts[item.candidate]]), reference, categories=self.categories)
-            )
+            statistics.append(score_graphs(self.graph([facts[item.candidate]]), reference, categories=self.categories))
         return statistics
 
     def graph(self, captions: Iterable[Sequence[Fact]]) -> SceneGraph:

@@ -114,8 +114,7 @@ def scored_tuples(match: Match) -> tuple[tuple[ScoredTuple, ...], tuple[ScoredTu
     """
     firsts = {partners[0] for partners in match.candidate_partners if partners}
     candidate = [
-        ScoredTuple(t.strings, bool(p))
-        for t, p in zip(match.candidate, match.candidate_partners, strict=True)
+        ScoredTuple(t.strings, bool(p)) for t, p in zip(match.candidate, match.candidate_partners, strict=True)
     ]
     reference = [ScoredTuple(t.strings, index in firsts) for index, t in enumerate(match.reference)]
     return tuple(sorted(candidate, key=_unmatched)), tuple(sorted(reference, key=_unmatched))

@@ -10,6 +10,7 @@ import typer
 
 from spicegraph_parser.errors import SpicegraphError
 from spicegraph_service.cli.compare import compare
+from spicegraph_service.cli.idf import idf
 from spicegraph_service.cli.parse import parse
 from spicegraph_service.cli.score import score
 from spicegraph_service.cli.serve import serve
@@ -34,6 +35,7 @@ app = typer.Typer(
 app.command()(parse)
 app.command()(score)
 app.command()(compare)
+app.command()(idf)
 app.command()(serve)
 app.add_typer(token, name="token")
 
@@ -49,9 +51,7 @@ def options(
     *,
     show_version: Annotated[
         bool,
-        typer.Option(
-            "--version", help="Print the version and leave.", callback=_print_version, is_eager=True
-        ),
+        typer.Option("--version", help="Print the version and leave.", callback=_print_version, is_eager=True),
     ] = False,
 ) -> None:
     """Scene graphs from image captions, SPICE and the COCO caption metrics, without Java."""

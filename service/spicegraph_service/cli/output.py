@@ -13,7 +13,7 @@ from spicegraph_parser.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["check_output", "whole_file"]
+__all__ = ["check_output", "whole_file", "whole_path"]
 
 
 def check_output(path: str) -> None:
@@ -43,14 +43,26 @@ def whole_file(path: str) -> Iterator[IO[str]]:
         with target.open("w", encoding="utf-8") as stream:
             yield stream
         return
+    with whole_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as stream:
+        yield stream
+
+
+@contextmanager
+def whole_path(path: str) -> Iterator[Path]:
+    """Give a path to write to; what stands there at the end takes the place of ``path``.
+
+    Raises:
+        InputError: it can't be written.
+    """
+    target = Path(path).absolute()
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
         raise InputError(f"{path}: can't be written ({error.strerror})") from error
+    os.close(handle)
     temporary = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-            yield stream
+        yield temporary
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(target)
     except OSError as error:

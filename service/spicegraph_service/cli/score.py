@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import PurePath
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.metrics import GROUPS, METRICS, metric_names
+from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
 from spicegraph_scorer.readers import Dataset, read_items
 from spicegraph_scorer.scoring import score as score_items
 from spicegraph_scorer.significance import Resampling
@@ -65,6 +66,14 @@ def score(
     seed: Annotated[
         int, typer.Option(min=0, help="Of the intervals' resamples: the same seed, the same intervals.")
     ] = 12345,
+    frequencies: Annotated[
+        str | None,
+        typer.Option(
+            "--idf",
+            metavar="FILE",
+            help="CIDEr's document frequencies, made by spicegraph idf; default: those of the references.",
+        ),
+    ] = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes that parse captions.")] = 1,
     cache: Annotated[
         str,
@@ -83,6 +92,7 @@ def score(
     names = metric_names(name.strip() for name in metrics.split(",") if name.strip())
     if output is not None:
         check_output(output)
+    frozen = DocumentFrequencies.read(Path(frequencies)) if frequencies is not None else None
     dataset = read_items(source, references=references, partial=partial)
     note(_description(dataset))
     with progress_bar() as progress, warnings.catch_warnings():
@@ -95,9 +105,10 @@ def score(
                 pipeline=facts,
                 progress=progress,
                 confidence=Resampling(seed=seed) if confidence else None,
+                frequencies=frozen,
             )
     if output is not None:
-        chosen = form or _BY_ENDING.get(PurePath(output).suffix.lower(), ResultFormat.TABLE)
+        chosen = form or _BY_ENDING.get(Path(output).suffix.lower(), ResultFormat.TABLE)
         text = RESULT_FORMATS[chosen](result)
         with whole_file(output) as stream:
             stream.write(text)

@@ -38,9 +38,7 @@ def serve(
     *,
     address: Annotated[
         str,
-        typer.Option(
-            metavar="HOST:PORT", help="Where to listen; unix:PATH works too.", envvar="SPICEGRAPH_ADDRESS"
-        ),
+        typer.Option(metavar="HOST:PORT", help="Where to listen; unix:PATH works too.", envvar="SPICEGRAPH_ADDRESS"),
     ] = "127.0.0.1:50051",
     workers: Annotated[
         int,
@@ -48,9 +46,7 @@ def serve(
     ] = 0,
     pipeline: Annotated[
         str,
-        typer.Option(
-            metavar="NAME", help="The spaCy pipeline that parses captions.", envvar="SPICEGRAPH_PIPELINE"
-        ),
+        typer.Option(metavar="NAME", help="The spaCy pipeline that parses captions.", envvar="SPICEGRAPH_PIPELINE"),
     ] = DEFAULT_PIPELINE,
     store: StoreOption = None,
     tls_cert: Annotated[
@@ -114,29 +110,21 @@ def serve(
             envvar="SPICEGRAPH_WINDOW_MS",
         ),
     ] = 2.0,
-    memory: Annotated[
-        int, typer.Option(help="MiB of parses kept in memory.", min=1, envvar="SPICEGRAPH_MEMORY")
-    ] = 256,
+    memory: Annotated[int, typer.Option(help="MiB of parses kept in memory.", min=1, envvar="SPICEGRAPH_MEMORY")] = 256,
     metrics_address: Annotated[
         str | None,
-        typer.Option(
-            metavar="HOST:PORT", help="Where Prometheus may ask.", envvar="SPICEGRAPH_METRICS_ADDRESS"
-        ),
+        typer.Option(metavar="HOST:PORT", help="Where Prometheus may ask.", envvar="SPICEGRAPH_METRICS_ADDRESS"),
     ] = None,
     reflection: Annotated[
         bool, typer.Option("--reflection", help="Answer gRPC reflection.", envvar="SPICEGRAPH_REFLECTION")
     ] = False,
     reuse_port: Annotated[
         bool,
-        typer.Option(
-            "--reuse-port", help="Let several servers share the port.", envvar="SPICEGRAPH_REUSE_PORT"
-        ),
+        typer.Option("--reuse-port", help="Let several servers share the port.", envvar="SPICEGRAPH_REUSE_PORT"),
     ] = False,
     grace: Annotated[
         float,
-        typer.Option(
-            help="Seconds that calls have to finish after SIGTERM.", min=0, envvar="SPICEGRAPH_GRACE"
-        ),
+        typer.Option(help="Seconds that calls have to finish after SIGTERM.", min=0, envvar="SPICEGRAPH_GRACE"),
     ] = 30.0,
     log_format: Annotated[LogFormat, typer.Option(envvar="SPICEGRAPH_LOG_FORMAT")] = LogFormat.JSON,
     log_level: Annotated[str, typer.Option(metavar="LEVEL", envvar="SPICEGRAPH_LOG_LEVEL")] = "info",
@@ -148,9 +136,7 @@ def serve(
         from spicegraph_service.observe import set_up_logging  # noqa: PLC0415
         from spicegraph_service.server import run  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise DataError(
-            f"the server needs an extra ({error.name}): pip install 'spicegraph[server]'"
-        ) from error
+        raise DataError(f"the server needs an extra ({error.name}): pip install 'spicegraph[server]'") from error
     if (tls_cert is None) != (tls_key is None) or (tls_client_ca is not None and tls_cert is None):
         raise InputError("TLS needs both --tls-cert and --tls-key")
     tls = TlsFiles(tls_cert, tls_key, tls_client_ca) if tls_cert is not None and tls_key is not None else None
@@ -166,9 +152,7 @@ def serve(
         tokens=_TOKENS[tokens],
         allow_insecure=allow_insecure,
         rate=rate,
-        limits=Limits(
-            max_items=max_items, max_caption_characters=max_caption, max_message_bytes=max_message << 20
-        ),
+        limits=Limits(max_items=max_items, max_caption_characters=max_caption, max_message_bytes=max_message << 20),
         queue_captions=queue,
         window_s=window_ms / 1000,
         memory_bytes=memory << 20,

@@ -163,9 +163,7 @@ def caption_table(captions: Iterable[ParsedCaption]) -> Table:
         text = Text(printable(" ".join(caption.text.split())))
         for index, fact in enumerate(caption.facts):
             words = Text(printable(f"({', '.join(fact.words)})"))
-            table.add_row(
-                text if index == 0 else "", words, fact.rule, end_section=index + 1 == len(caption.facts)
-            )
+            table.add_row(text if index == 0 else "", words, fact.rule, end_section=index + 1 == len(caption.facts))
         if not caption.facts:
             table.add_row(text, UNDEFINED, "", end_section=True)
     return table

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["token"]
 
-token = typer.Typer(
-    help="Make, list and revoke the tokens that calls of a server carry.", no_args_is_help=True
-)
+token = typer.Typer(help="Make, list and revoke the tokens that calls of a server carry.", no_args_is_help=True)
 _LONGEST_NAME = 100
 
 

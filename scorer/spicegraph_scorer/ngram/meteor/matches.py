@@ -118,7 +118,5 @@ class Probe:
             return _NO_PARAPHRASES
         listed = sorted((links[hit] & _AHEAD, hit) for hit in hits)
         ahead = [spot for place, hit in listed if place for spot in self._spots[hit]]
-        back = [
-            (*spot, links[hit] >> BACK) for hit in hits if links[hit] >> BACK for spot in self._spots[hit]
-        ]
+        back = [(*spot, links[hit] >> BACK) for hit in hits if links[hit] >> BACK for spot in self._spots[hit]]
         return ahead, back

@@ -93,9 +93,7 @@ def bundled_wordnet() -> BundledWordNet:
     for word, numbers in find_sources().synsets.items():
         for number in dict.fromkeys(numbers):
             members.setdefault(number, []).append(_Lemma(word))
-    return BundledWordNet(
-        load_lexicon(), {number: _Synset(tuple(words)) for number, words in members.items()}
-    )
+    return BundledWordNet(load_lexicon(), {number: _Synset(tuple(words)) for number, words in members.items()})
 
 
 def nltk_wordnet() -> WordNet:

@@ -149,9 +149,7 @@ def score_texts(
     ]
 
 
-def align_texts(
-    candidate: str, reference: str, *, data: MeteorData, options: TextOptions = COCO_TEXT
-) -> Alignment:
+def align_texts(candidate: str, reference: str, *, data: MeteorData, options: TextOptions = COCO_TEXT) -> Alignment:
     """Return the alignment of a candidate with one reference.
 
     Example:

@@ -92,9 +92,7 @@ def add_counts(items: Iterable[Counts]) -> Counts:
 
     A perfect item adds no chunks: the program does so, and the corpus score of perfect items is 1 only thus.
     """
-    kept = [
-        (*counts[:_CHUNKS], 0, *counts[_CHUNKS + 1 :]) if _is_perfect(counts) else counts for counts in items
-    ]
+    kept = [(*counts[:_CHUNKS], 0, *counts[_CHUNKS + 1 :]) if _is_perfect(counts) else counts for counts in items]
     return tuple(map(sum, zip(*kept, strict=True))) if kept else NO_COUNTS
 
 

@@ -43,9 +43,7 @@ def english_stemmer() -> Callable[[str], str]:
     except ImportError as error:
         raise DataError(INSTALL) from error
     if not installed.startswith("2."):
-        msg = (
-            f"snowballstemmer {installed} has other stems than METEOR: pip install 'snowballstemmer>=2.2,<3'"
-        )
+        msg = f"snowballstemmer {installed} has other stems than METEOR: pip install 'snowballstemmer>=2.2,<3'"
         raise DataError(msg)
     stem: Callable[[str], str] = EnglishStemmer().stemWord
     return stem

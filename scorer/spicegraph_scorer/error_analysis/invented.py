@@ -1,0 +1,189 @@
+"""Why a candidate tuple has no partner: one rule per explanation, tried in the order of ``INVENTED``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spicegraph_scorer.error_analysis.findings import Explanation, Kind, Side
+from spicegraph_scorer.error_analysis.view import word
+from spicegraph_scorer.error_analysis.words import NUMBERS, are_opposite
+from spicegraph_scorer.spice.categories import COLORS, NUMERALS, SIZES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from spicegraph_parser.graph import SceneTuple
+    from spicegraph_scorer.error_analysis.findings import Rule
+    from spicegraph_scorer.error_analysis.near import Vocabulary
+    from spicegraph_scorer.error_analysis.view import MatchView
+
+__all__ = ["INVENTED"]
+
+
+def _near_object(view: MatchView, mine: SceneTuple, vocabulary: Vocabulary) -> Explanation | None:
+    """Explain "skateboarding" where the references have a missed "skateboard"."""
+    for index, theirs in view.references(1):
+        if index in view.missed:
+            near = vocabulary.near(mine.concepts[0], theirs.concepts[0])
+            if near:
+                return Explanation((word(theirs, 0), word(mine, 0)), index, near)
+    return None
+
+
+def _object(_view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explanation:
+    """Explain an object that no reference has."""
+    return Explanation((word(mine, 0),))
+
+
+def _follows_from_object(view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explanation | None:
+    """Explain a tuple that can't match, since one of its objects is in no reference."""
+    ends = [slot for slot in (0, 2) if slot < len(mine.concepts)]
+    unknown = [slot for slot in ends if not view.is_known(mine.concepts[slot])]
+    return Explanation((word(mine, unknown[0]), word(mine, 1))) if unknown else None
+
+
+def _rivals(view: MatchView, mine: SceneTuple, words: frozenset[str]) -> Iterator[tuple[int, str, str]]:
+    """Yield the missed attributes of the same object from the same word list: index, their word, my word."""
+    own = mine.concepts[1].label
+    if own in words:
+        for index, theirs in view.references(2):
+            if index in view.missed and theirs.concepts[0].shares(mine.concepts[0]):
+                rival = word(theirs, 1)
+                if rival in words:
+                    yield index, rival, own
+
+
+def _color(view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explanation | None:
+    """Explain a blue car where the references have a red one."""
+    for index, rival, own in _rivals(view, mine, COLORS):
+        return Explanation((rival, own), index)
+    return None
+
+
+def _count(fits: Callable[[int], bool]) -> Rule:
+    """Make the rule for counts whose difference fits; of several rival counts, the nearest is meant."""
+
+    def rule(view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explanation | None:
+        rivals = sorted(
+            (abs(NUMBERS[rival] - NUMBERS[own]), order, index, rival, own)
+            for order, (index, rival, own) in enumerate(_rivals(view, mine, NUMERALS))
+        )
+        for difference, _, index, rival, own in rivals[:1]:
+            if fits(difference):
+                return Explanation((rival, own), index)
+        return None
+
+    return rule
+
+
+def _is_one(difference: int) -> bool:
+    return difference == 1
+
+
+def _is_more(difference: int) -> bool:
+    return difference > 1
+
+
+def _size(view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explanation | None:
+    """Explain a small dog where the references have a big one."""
+    for index, rival, own in _rivals(view, mine, SIZES):
+        if are_opposite(rival, own):
+            return Explanation((rival, own), index)
+    return None
+
+
+def _misplaced(view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explanation | None:
+    """Explain a brown dog beside a white horse where the horse is brown."""
+    for index, theirs in view.references(2):
+        same = theirs.concepts[1].shares(mine.concepts[1])
+        if same and not theirs.concepts[0].shares(mine.concepts[0]):
+            return Explanation((word(mine, 1), word(theirs, 0), word(mine, 0)), index)
+    return None
+
+
+def _near_attribute(view: MatchView, mine: SceneTuple, vocabulary: Vocabulary) -> Explanation | None:
+    """Explain "snow" of a hill where the references have a missed "snowy"."""
+    for index, theirs in view.references(2):
+        if index in view.missed and theirs.concepts[0].shares(mine.concepts[0]):
+            near = vocabulary.near(mine.concepts[1], theirs.concepts[1])
+            if near:
+                return Explanation((word(theirs, 1), word(mine, 1)), index, near)
+    return None
+
+
+def _attribute_of(words: frozenset[str] | None) -> Rule:
+    """Make the rule for attributes of a word list that nothing in the references explains."""
+
+    def rule(_view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explanation | None:
+        fits = words is None or mine.concepts[1].label in words
+        return Explanation((word(mine, 1), word(mine, 0))) if fits else None
+
+    return rule
+
+
+def _swapped(view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explanation | None:
+    """Explain a horse that rides a man."""
+    subject, relation, target = mine.concepts
+    for index, theirs in view.references(3):
+        first, name, second = theirs.concepts
+        if name.shares(relation) and first.shares(target) and second.shares(subject):
+            return Explanation((word(theirs, 0), word(theirs, 1), word(theirs, 2)), index)
+    return None
+
+
+def _relation_confused(view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explanation | None:
+    """Explain a cat under a mat where it is on it: both objects are right, in their places."""
+    for index, theirs in view.references(3):
+        ends = (0, 2)
+        if all(theirs.concepts[slot].shares(mine.concepts[slot]) for slot in ends):
+            return Explanation((word(theirs, 1), word(mine, 1)), index)
+    return None
+
+
+def _relation_moved(view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explanation | None:
+    """Explain a man who rides a horse where he rides a bike, and the horse is there too."""
+    for index, theirs in view.references(3):
+        shared = [a.shares(b) for a, b in zip(mine.concepts, theirs.concepts, strict=True)]
+        if shared[1] and (shared[0] or shared[2]):
+            slot = 2 if shared[0] else 0
+            return Explanation((word(theirs, 1), word(theirs, slot), word(mine, slot)), index)
+    return None
+
+
+def _relation(_view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explanation:
+    """Explain a relation between known objects that the references do not connect so."""
+    return Explanation((word(mine, 0), word(mine, 1), word(mine, 2)))
+
+
+_SAID_FOR = ("References say", "Candidate says")
+_ATTRIBUTE_OF = ("Attribute", "Of")
+_MISPLACED = ("Attribute", "Belongs to", "Given to")
+_RELATION = ("Subject", "Relation", "Object")
+_MOVED = ("Relation", "References have it with", "Candidate has it with")
+
+_IN = Side.INVENTED
+INVENTED: Mapping[str, Kind] = {
+    "object_near_miss": Kind(_IN, 1, "Object almost right: no synonym known", _SAID_FOR, _near_object),
+    "object_invented": Kind(_IN, 1, "Object invented", ("Object",), _object),
+    "attribute_of_invented_object": Kind(
+        _IN, 2, "Attribute of an invented object", ("Object", "Attribute"), _follows_from_object, primary=False
+    ),
+    "color_confused": Kind(_IN, 2, "Color confused", _SAID_FOR, _color),
+    "count_off_by_one": Kind(_IN, 2, "Count off by one", _SAID_FOR, _count(_is_one)),
+    "count_off_by_more": Kind(_IN, 2, "Count off by more than one", _SAID_FOR, _count(_is_more)),
+    "size_opposite": Kind(_IN, 2, "Size opposite", _SAID_FOR, _size),
+    "attribute_misplaced": Kind(_IN, 2, "Attribute on the wrong object", _MISPLACED, _misplaced),
+    "attribute_near_miss": Kind(_IN, 2, "Attribute almost right: no synonym known", _SAID_FOR, _near_attribute),
+    "color_invented": Kind(_IN, 2, "Color invented", _ATTRIBUTE_OF, _attribute_of(COLORS)),
+    "count_invented": Kind(_IN, 2, "Count invented", _ATTRIBUTE_OF, _attribute_of(NUMERALS)),
+    "size_invented": Kind(_IN, 2, "Size invented", _ATTRIBUTE_OF, _attribute_of(SIZES)),
+    "attribute_invented": Kind(_IN, 2, "Other attribute invented", _ATTRIBUTE_OF, _attribute_of(None)),
+    "relation_of_invented_object": Kind(
+        _IN, 3, "Relation of an invented object", ("Object", "Relation"), _follows_from_object, primary=False
+    ),
+    "relation_swapped": Kind(_IN, 3, "Subject and object swapped", _RELATION, _swapped),
+    "relation_confused": Kind(_IN, 3, "Relation wrong, both objects right", _SAID_FOR, _relation_confused),
+    "relation_moved": Kind(_IN, 3, "Relation with another object", _MOVED, _relation_moved),
+    "relation_invented": Kind(_IN, 3, "Relation invented", _RELATION, _relation),
+}
+"""Every explanation of a candidate tuple without a partner; the last one of each length always applies."""

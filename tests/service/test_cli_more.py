@@ -1,0 +1,95 @@
+"""``compare``, ``idf`` and the options of ``score`` that lean on them, as their users call them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from spicegraph_service.cli import main
+
+ITEMS = [
+    {"id": number, "candidate": f"a {color} dog", "references": [f"a {color} dog runs", "a dog on grass"]}
+    for number, color in enumerate(["brown", "black", "white", "red"])
+]
+
+
+@pytest.fixture
+def files(tmp_path):
+    first, second, annotations = (tmp_path / name for name in ("a.jsonl", "b.jsonl", "captions.json"))
+    first.write_text("".join(json.dumps(item) + "\n" for item in ITEMS))
+    second.write_text("".join(json.dumps({**item, "candidate": "a cat"}) + "\n" for item in ITEMS))
+    annotations.write_text(
+        json.dumps({"annotations": [{"image_id": i["id"], "caption": text} for i in ITEMS for text in i["references"]]})
+    )
+    return first, second, annotations
+
+
+def test_compare_shows_a_table_and_writes_json(files, tmp_path, capsys):
+    first, second, _ = files
+    assert main(["compare", str(first), str(second), "--metrics", "bleu", "--draws", "50"]) == 0
+    shown = capsys.readouterr().out
+    assert "Bleu_1" in shown
+    assert "p randomization" in shown
+    output = tmp_path / "out.json"
+    arguments = ["compare", str(first), str(second), "--metrics", "bleu", "--format", "json", "-o", str(output)]
+    assert main(arguments) == 0
+    scores = json.loads(output.read_text())["scores"]["Bleu_1"]
+    assert scores["first"] > scores["second"]
+    assert scores["difference"] == pytest.approx(scores["second"] - scores["first"])
+
+
+def test_compare_refuses_systems_of_different_images(files, tmp_path, capsys):
+    first, _, _ = files
+    other = tmp_path / "c.jsonl"
+    other.write_text(json.dumps(ITEMS[0]) + "\n")
+    assert main(["compare", str(first), str(other), "--metrics", "bleu"]) == 2
+    assert "item 1 is only in the first" in capsys.readouterr().err
+
+
+def test_a_single_caption_has_a_cider_score_with_frozen_frequencies(files, tmp_path, capsys):
+    _, _, annotations = files
+    frozen, single = tmp_path / "idf.npz", tmp_path / "single.jsonl"
+    single.write_text(json.dumps(ITEMS[0]) + "\n")
+    assert main(["idf", str(annotations), "-o", str(frozen)]) == 0
+    assert "4 images" in capsys.readouterr().out
+
+    def score(*options):
+        assert main(["score", str(single), "--metrics", "cider", "--format", "json", *options]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    alone, weighted = score(), score("--idf", str(frozen))
+    assert alone["corpus"]["CIDEr"] is None
+    assert weighted["corpus"]["CIDEr"] > 0
+    assert "4 images" in weighted["signature"]["metrics"]["cider"]["document frequencies"]
+
+
+def test_the_frequencies_of_the_references_themselves_change_nothing(files, tmp_path, capsys):
+    first, _, annotations = files
+    frozen = tmp_path / "idf.npz"
+    assert main(["idf", str(annotations), "-o", str(frozen)]) == 0
+    capsys.readouterr()
+    results = []
+    for options in ([], ["--idf", str(frozen)]):
+        assert main(["score", str(first), "--metrics", "cider", "--format", "json", *options]) == 0
+        results.append(json.loads(capsys.readouterr().out)["corpus"]["CIDEr"])
+    assert results[0] == pytest.approx(results[1], abs=1e-12)
+
+
+def test_bad_frequencies_are_one_clear_error(files, tmp_path, capsys):
+    first, _, _ = files
+    wrong = tmp_path / "wrong.npz"
+    wrong.write_text("no")
+    for path in (wrong, tmp_path / "missing.npz"):
+        assert main(["score", str(first), "--metrics", "cider", "--idf", str(path)]) == 2
+        assert "document frequencies" in capsys.readouterr().err
+
+
+@pytest.mark.model
+def test_workers_and_cache_give_the_same_scores(files, tmp_path, capsys):
+    first, _, _ = files
+    outputs = []
+    for options in ([], ["--workers", "2"], ["--cache", str(tmp_path / "p.db")], ["--cache", str(tmp_path / "p.db")]):
+        assert main(["score", str(first), "--format", "json", *options]) == 0
+        outputs.append(json.loads(capsys.readouterr().out))
+    assert all(output == outputs[0] for output in outputs)
