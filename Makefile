@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench examples clean
+.PHONY: help setup demo test lint format proto serve train bench examples clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -43,6 +43,15 @@ lint: $(READY)  ## Style, formatting, types, and the layers of the packages
 format: $(READY)  ## Format the code
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+
+proto: $(READY)  ## Generate the Python of the gRPC contract anew; git shows whether it was stale
+	tools/proto.sh
+
+serve: $(READY)  ## Start the gRPC server on this machine's loopback
+	$(BIN)/spicegraph serve
+
+train:  ## Train the caption pipeline anew (hours; see training/README.md)
+	bash training/train.sh training/work
 
 bench: $(READY)  ## Run the benchmarks; each prints ratios
 	@for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

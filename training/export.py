@@ -94,9 +94,14 @@ def compact(weights: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.gen
     return out
 
 
-def write(network: Network, vocabulary: Vocabulary, folder: Path) -> None:
+def write_arrays(weights: dict[str, NDArray[np.float32]], vocabulary: Vocabulary, folder: Path) -> None:
     """Write ``network.npz`` and ``vocabulary.json``."""
     folder.mkdir(parents=True, exist_ok=True)
-    np.savez(folder / "network.npz", allow_pickle=False, **compact(arrays(network)))
+    np.savez(folder / "network.npz", allow_pickle=False, **compact(weights))
     text = json.dumps(vocabulary.to_lists(), ensure_ascii=False, separators=(",", ":"))
     (folder / "vocabulary.json").write_text(text + "\n", encoding="utf-8")
+
+
+def write(network: Network, vocabulary: Vocabulary, folder: Path) -> None:
+    """Write a trained network."""
+    write_arrays(arrays(network), vocabulary, folder)

@@ -86,17 +86,18 @@ def clean_up(parse: Parse, *, offset: int = 0) -> RuleGraph:
         offset: number of words of the caption in front of this sentence.
     """
     words = parse.words
-    edges = sorted(_resolve_pronouns(_promote_quantified(parse.edges, words), words), key=_BY_POSITION)
+    tags = [word.tag for word in words]
+    edges = _promote_quantified(parse.edges, words)
+    if not _PRONOUN_TAGS.isdisjoint(tags):
+        edges = _resolve_pronouns(edges, words)
     children: dict[int, list[Edge]] = {}
     families: dict[str, list[Edge]] = {}
-    for edge in edges:
+    for edge in sorted(edges, key=_BY_POSITION):
         label, head, _ = edge
         children.setdefault(head, []).append(edge)
         families.setdefault(label.partition(":")[0] if ":" in label else label, []).append(edge)
     slots = [(word.lemma, (position,)) for position, word in enumerate(words, start=offset)]
-    nouns = {
-        position: slots[position - 1] for position, word in enumerate(words, 1) if word.tag in _NOUN_TAGS
-    }
+    nouns = {position: slots[position - 1] for position, tag in enumerate(tags, start=1) if tag in _NOUN_TAGS}
     return RuleGraph(words, children, families, slots, nouns)
 
 
@@ -170,8 +171,6 @@ def _quantifier_start(words: Sequence[Word], leftmost: int, head: int, governed:
 def _resolve_pronouns(edges: Sequence[Edge], words: Sequence[Word]) -> Sequence[Edge]:
     """``a man on his bike``: all edges of "his" move to "man"."""
     pronouns = [position for position, word in enumerate(words[1:], 2) if word.tag in _PRONOUN_TAGS]
-    if not pronouns:
-        return edges
     below: dict[int, list[int]] = {}
     for _, head, dependent in edges:
         below.setdefault(head, []).append(dependent)
@@ -187,10 +186,7 @@ def _resolve_pronouns(edges: Sequence[Edge], words: Sequence[Word]) -> Sequence[
             below.setdefault(antecedent, []).extend(below.pop(pronoun, []))
             # The antecedent stays the first of its kind; the first of the other kind may be another noun now.
             antecedents = {singular: antecedent}
-    return [
-        Edge(label, moved.get(head, head), moved.get(dependent, dependent))
-        for label, head, dependent in edges
-    ]
+    return [Edge(label, moved.get(head, head), moved.get(dependent, dependent)) for label, head, dependent in edges]
 
 
 def _antecedent(

@@ -109,10 +109,8 @@ def to_universal(words: Sequence[Word], heads: Sequence[int], labels: Sequence[s
         if words[position - 1].lemma == "be" and tree.labels[position] not in ("aux", "auxpass"):
             _lower_copula(tree, position)
     _flatten_coordination(tree)
-    return tuple(
-        Edge(_RENAMED.get(label, label), head, position)
-        for position, (head, label) in enumerate(zip(tree.heads[1:], tree.labels[1:], strict=True), start=1)
-    )
+    renamed = [_RENAMED.get(label, label) for label in tree.labels[1:]]
+    return tuple(map(Edge._make, zip(renamed, tree.heads[1:], range(1, len(words) + 1), strict=True)))
 
 
 def _lower_preposition(tree: _Tree, position: int) -> None:

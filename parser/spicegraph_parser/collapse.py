@@ -15,7 +15,7 @@ from spicegraph_parser.parse import Edge, Parse
 from spicegraph_parser.prepositions import join_prepositions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from spicegraph_parser.parse import Word
 
@@ -23,7 +23,7 @@ __all__ = ["collapse"]
 
 _SUBJECTS = frozenset({"nsubj", "nsubjpass", "csubj", "csubjpass"})
 # Relations that are named after the preposition or marker of their dependent.
-_MARKED = frozenset({"nmod", "acl", "advcl"})
+_MARKED = ("nmod", "acl", "advcl")
 _BASIC_SUBTYPES = frozenset({"nmod:poss", "nmod:tmod", "nmod:npmod"})
 _PREDICATE_TAGS = ("V", "J")
 
@@ -38,15 +38,30 @@ def collapse(parse: Parse) -> Parse:
         ``a cat and a dog sleep``: nsubj(sleep, cat), conj(cat, dog) -> also nsubj(sleep, dog)
         ``a cat is on top of a car``: root(top), nmod(top, car) -> root(car), case(car, on)
     """
-    labels = {edge.label for edge in parse.edges}
-    if any(":" in label and _is_collapsed(label) for label in labels):
-        return parse
+    words = parse.words
     edges: Sequence[Edge] = parse.edges
-    if "case" in labels:
-        edges = _name_prepositions(join_prepositions(edges, parse.words), parse.words)
-    if "conj" in labels:
-        edges = _spread_conjunctions(_split_prepositional_conjuncts(edges, parse.words), parse.words)
-    return parse if edges is parse.edges else Parse(parse.words, tuple(edges))
+    found = _by_label(edges)
+    if any(":" in label and _is_collapsed(label) for label in found):
+        return parse
+    if "case" in found:
+        joined = join_prepositions(edges, words, cases=[edges[index] for index in found["case"]])
+        if joined is not edges:
+            edges, found = joined, _by_label(joined)
+        edges = _name_prepositions(edges, words, found)
+    if "conj" in found:
+        edges = _spread_conjunctions(_split_prepositional_conjuncts(edges, words), words)
+    return parse if edges is parse.edges else Parse(words, tuple(edges))
+
+
+def _by_label(edges: Sequence[Edge]) -> dict[str, list[int]]:
+    """Return the indices of the edges of every label."""
+    found: dict[str, list[int]] = {}
+    for index, (label, _, _) in enumerate(edges):
+        if label in found:
+            found[label].append(index)
+        else:
+            found[label] = [index]
+    return found
 
 
 def _is_collapsed(label: str) -> bool:
@@ -57,25 +72,21 @@ def _name(words: Sequence[Word], position: int) -> str:
     return words[position - 1].form.lower()
 
 
-def _name_prepositions(edges: Sequence[Edge], words: Sequence[Word]) -> list[Edge]:
+def _name_prepositions(edges: Sequence[Edge], words: Sequence[Word], found: Mapping[str, Sequence[int]]) -> list[Edge]:
     """Put the preposition into the relation, the last one of several (``from inside a box``)."""
     cases: dict[int, int] = {}
-    passives: set[int] = set()
-    marked: list[int] = []
-    for index, (label, head, dependent) in enumerate(edges):
-        if label == "case":
-            cases[head] = max(dependent, cases.get(head, 0))
-        elif label in _MARKED:
-            marked.append(index)
-        elif label == "auxpass":
-            passives.add(head)
+    for index in found.get("case", ()):
+        _, head, dependent = edges[index]
+        cases[head] = max(dependent, cases.get(head, 0))
+    passives = {edges[index].head for index in found.get("auxpass", ())}
     named = list(edges)
-    for index in marked:
-        label, head, dependent = edges[index]
-        if dependent in cases:
-            preposition = _name(words, cases[dependent])
-            is_agent = preposition == "by" and label == "nmod" and head in passives
-            named[index] = Edge(f"{label}:{'agent' if is_agent else preposition}", head, dependent)
+    for relation in _MARKED:
+        for index in found.get(relation, ()):
+            _, head, dependent = edges[index]
+            if dependent in cases:
+                preposition = _name(words, cases[dependent])
+                is_agent = preposition == "by" and relation == "nmod" and head in passives
+                named[index] = Edge(f"{relation}:{'agent' if is_agent else preposition}", head, dependent)
     return named
 
 

@@ -87,9 +87,7 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
     import spicegraph_parser.caption_pipeline.components  # noqa: F401, PLC0415 (spaCy learns its parts)
 
     nlp = None
-    for candidate in (
-        (pipeline_path(),) if name == DEFAULT_PIPELINE else (name, *_ALSO_PACKAGED_AS.get(name, ()))
-    ):
+    for candidate in (pipeline_path(),) if name == DEFAULT_PIPELINE else (name, *_ALSO_PACKAGED_AS.get(name, ())):
         try:
             nlp = spacy.load(candidate, exclude=list(_UNUSED))
             break
@@ -103,9 +101,7 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
     return CaptionPipeline(nlp, _CLEARNLP_LABEL in labels)
 
 
-def parse_captions(
-    texts: Iterable[str], pipeline: CaptionPipeline | str = DEFAULT_PIPELINE
-) -> Iterator[ParsedCaption]:
+def parse_captions(texts: Iterable[str], pipeline: CaptionPipeline | str = DEFAULT_PIPELINE) -> Iterator[ParsedCaption]:
     """Parse captions to tuples and graphs.
 
     Example:
@@ -155,16 +151,19 @@ class _DocumentReader:
             return Caption(text, ())
         columns: list[list[int]] = doc.to_array(_ATTRIBUTES).astype("int64").T.tolist()
         form_keys, tag_keys, lemma_keys, label_keys, heads, sentence_starts, starts = columns
-        forms = [self._strings[key] for key in form_keys]
+        string = self._strings.__getitem__
+        forms, tags, labels = (list(map(string, keys)) for keys in (form_keys, tag_keys, label_keys))
+        lemmas = list(map(self._lemmas.__getitem__, lemma_keys))
         ends = list(map(add, starts, map(len, forms)))
         if text != normal or ends[-1] != len(text):
             starts, ends = map(list, zip(*find_spans(forms, _without_surrogates(text)), strict=True))
-        tags = [self._strings[key] for key in tag_keys]
-        lemmas = [self._lemmas[key] or form.lower() for key, form in zip(lemma_keys, forms, strict=True)]
+        if "" in lemmas:  # a word that the pipeline did not lemmatize
+            lemmas = [lemma or form.lower() for lemma, form in zip(lemmas, forms, strict=True)]
         if self._clearnlp:
             lemmas = list(map(reference_lemma, forms, tags, lemmas))
         words = tuple(map(Word._make, zip(forms, tags, lemmas, starts, ends, strict=True)))
-        labels = [self._strings[key] for key in label_keys]
+        if 1 not in sentence_starts[1:]:
+            return Caption(text, (self._sentence(words, heads, labels),))
         bounds = [0, *[at for at, start in enumerate(sentence_starts) if at and start == 1], len(words)]
         return Caption(
             text,

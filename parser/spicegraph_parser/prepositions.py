@@ -84,8 +84,10 @@ _OBLIQUE = frozenset({"advmod", "amod", "conj", "dep", "dobj", "nmod", "nsubj", 
 _CLAUSAL = frozenset({"acl", "advcl"})
 
 
-def join_prepositions(edges: Sequence[Edge], words: Sequence[Word]) -> Sequence[Edge]:
+def join_prepositions(edges: Sequence[Edge], words: Sequence[Word], *, cases: Iterable[Edge]) -> Sequence[Edge]:
     """Return basic dependencies in which the phrases of a multi-word preposition have its name.
+
+    ``cases`` are those of the edges that lead to a preposition. The edges come back as they are without any.
 
     Example:
         ``a cat on top of a car``: nmod(cat, top), nmod(top, car) -> nmod:on_top_of(cat, car)
@@ -93,8 +95,8 @@ def join_prepositions(edges: Sequence[Edge], words: Sequence[Word]) -> Sequence[
     """
     around: list[tuple[int, tuple[str, ...]]] = []
     pairs: list[tuple[int, tuple[str, ...]]] = []
-    for label, _, last in edges:
-        if label != "case" or last < 2 or words[last - 2].form.lower() not in _BEFORE_LAST:
+    for _, _, last in cases:
+        if last < 2 or words[last - 2].form.lower() not in _BEFORE_LAST:
             continue
         names = tuple([word.form.lower() for word in words[max(last - 3, 0) : last]])
         if names in _AROUND_NOUN:
@@ -154,9 +156,7 @@ class _Arcs:
         return next((arc for arc in self._above.get(preposition, ()) if arc.label == "case"), None)
 
     def find(self, label: str, head: int, dependent: int) -> _Arc | None:
-        return next(
-            (arc for arc in self._above.get(dependent, ()) if arc.head == head and arc.label == label), None
-        )
+        return next((arc for arc in self._above.get(dependent, ()) if arc.head == head and arc.label == label), None)
 
     def has_child(self, head: int, label: str) -> bool:
         return any(arc.label == label for arc in self._below.get(head, ()))

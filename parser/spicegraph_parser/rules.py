@@ -209,12 +209,17 @@ def count(graph: RuleGraph) -> Iterator[Slots]:
     two dogs                        -> (dog, two)
     a bunch of bananas              -> (banana, a)
     """
-    for position, noun in graph.nouns.items():
-        if graph.tag(position) not in _PLURAL_TAGS:
-            continue
-        numerals = [numeral for numeral in graph.dependents(position, "nummod") if numeral < position][-1:]
-        for numeral in numerals or graph.dependents(position, "det:qmod"):
-            yield noun, graph.slot(numeral)
+    quantifiers: dict[int, list[int]] = {}
+    for label, head, first in graph.families.get("det", ()):
+        if label == "det:qmod":
+            quantifiers.setdefault(head, []).append(first)
+    for label, head, numeral in graph.families.get("nummod", ()):
+        if label == "nummod" and numeral < head:
+            quantifiers[head] = [numeral]
+    for position in sorted(quantifiers):
+        if position in graph.nouns and graph.tag(position) in _PLURAL_TAGS:
+            for quantifier in quantifiers[position]:
+                yield graph.nouns[position], graph.slot(quantifier)
 
 
 def _compounds(graph: RuleGraph) -> Iterator[tuple[int, int]]:

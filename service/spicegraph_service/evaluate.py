@@ -19,8 +19,9 @@ from spicegraph_scorer.items import Corpus, Item
 from spicegraph_scorer.metrics import METRICS, Resources
 from spicegraph_scorer.ngram.cider import Cider
 from spicegraph_scorer.spice.match import Match
-from spicegraph_scorer.spice.metric import SpiceStatistic
+from spicegraph_scorer.spice.metric import Spice, SpiceStatistic
 from spicegraph_service import convert
+from spicegraph_service.reference_tuples import ReferenceTuples
 from spicegraph_service.tasks import (
     CaptionsWork,
     GroupReply,
@@ -72,7 +73,10 @@ class _FactTable:
     parses: Mapping[str, StoredParse] = field(default_factory=dict)
 
     def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        return (self.parses[text].facts for text in texts)
+        return map(self.of, texts)
+
+    def of(self, text: str) -> tuple[Fact, ...]:
+        return self.parses[text].facts
 
 
 class Evaluator:
@@ -81,6 +85,7 @@ class Evaluator:
     def __init__(self, pipeline: CaptionSource) -> None:
         self._pipeline = pipeline
         self._table = _FactTable(pipeline.signature)
+        self._references = ReferenceTuples(self._table.of)
         self._lexicon = load_lexicon()
         self._metrics: dict[str, Metric[Any]] = {}
         self._parsing: set[str] = set()
@@ -173,8 +178,7 @@ class Evaluator:
         corpus = Corpus(tuple(Item(item.id, item.candidate, item.references) for item in work.items))
         later = set() if work.finish else self._corpus_dependent
         statistics: dict[str, Sequence[Any]] = {
-            name: corpus.items if name in later else self._metrics[name].collect(corpus)
-            for name in work.metrics
+            name: corpus.items if name in later else self._collect(name, corpus) for name in work.metrics
         }
         now = [name for name in self._listed(work.metrics) if name not in later]
         totals = {name: self._metrics[name].total(statistics[name]) for name in now}
@@ -189,6 +193,12 @@ class Evaluator:
         if work.finish:
             return GroupReply(serialized, self._corpus(len(work.items), totals))
         return GroupReply(serialized, statistics=_pack(statistics))
+
+    def _collect(self, name: str, corpus: Corpus) -> Sequence[Any]:
+        metric = self._metrics[name]
+        if isinstance(metric, Spice):
+            return self._references.collect(metric, corpus.items)
+        return metric.collect(corpus)
 
     def _totals(self, work: Totals) -> TotalsReply:
         try:
@@ -261,17 +271,11 @@ def _add_evidence(
 
 def _pack(statistics: Mapping[str, Sequence[Any]]) -> bytes:
     """Return statistics without the evidence, which the item's result has already."""
-    return pickle.dumps(
-        {name: [_without_match(value) for value in values] for name, values in statistics.items()}
-    )
+    return pickle.dumps({name: [_without_match(value) for value in values] for name, values in statistics.items()})
 
 
 def _without_match(statistic: Any) -> Any:
-    return (
-        dataclasses.replace(statistic, match=_NO_MATCH)
-        if isinstance(statistic, SpiceStatistic)
-        else statistic
-    )
+    return dataclasses.replace(statistic, match=_NO_MATCH) if isinstance(statistic, SpiceStatistic) else statistic
 
 
 def _unpack(data: bytes) -> dict[str, list[Any]]:

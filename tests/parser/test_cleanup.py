@@ -46,9 +46,7 @@ def test_phrase_becomes_one_quantifier() -> None:
 
 def test_index_is_in_word_order() -> None:
     """Families and children are ordered by head, then dependent, whatever the order of the edges."""
-    words = tuple(
-        Word(form, tag, form) for form, tag in [("cat", "NN"), ("on", "IN"), ("mat", "NN"), ("sun", "NN")]
-    )
+    words = tuple(Word(form, tag, form) for form, tag in [("cat", "NN"), ("on", "IN"), ("mat", "NN"), ("sun", "NN")])
     edges = (Edge("nmod:in", 3, 4), Edge("case", 3, 2), Edge("nmod:on", 1, 3), Edge("root", 0, 1))
     graph = clean_up(Parse(words, edges), offset=3)
     assert graph.families["nmod"] == [Edge("nmod:on", 1, 3), Edge("nmod:in", 3, 4)]

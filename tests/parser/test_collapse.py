@@ -46,12 +46,8 @@ def test_collapsed_parse_comes_back_unchanged() -> None:
     assert collapse(parse) is parse
 
 
-_WORDS = st.sampled_from(
-    ["on", "top", "of", "in", "front", "next", "to", "out", "by", "and", "as", "cat", "dog"]
-)
-_LABELS = st.sampled_from(
-    ["nmod", "case", "conj", "cc", "nsubj", "auxpass", "advmod", "acl", "mwe", "root", "dep"]
-)
+_WORDS = st.sampled_from(["on", "top", "of", "in", "front", "next", "to", "out", "by", "and", "as", "cat", "dog"])
+_LABELS = st.sampled_from(["nmod", "case", "conj", "cc", "nsubj", "auxpass", "advmod", "acl", "mwe", "root", "dep"])
 
 
 @given(st.data())

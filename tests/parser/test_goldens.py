@@ -84,9 +84,7 @@ def test_collapsed_edges_are_the_references(goldens: list[_Golden]) -> None:
     ("layer", "allowed", "target"),
     [("collapsed", _WITH_LOTS, 0.999), ("basic", _WITH_LOTS | _TWO_PREPOSITIONS, 0.995)],
 )
-def test_tuple_sets_are_the_references(
-    goldens: list[_Golden], layer: str, allowed: set[str], target: float
-) -> None:
+def test_tuple_sets_are_the_references(goldens: list[_Golden], layer: str, allowed: set[str], target: float) -> None:
     """Layer C: the tuple set of every caption but the named ones is identical."""
     different = {
         golden["text"]

@@ -17,9 +17,7 @@ _LABELS = st.sampled_from(["nsubj", "nmod", "nmod:on", "acl:relcl", "conj:and", 
 def _parses(draw: st.DrawFn) -> tuple[list[str], list[str], list[Edge]]:
     """Draw forms, tags and any edges (none, one or several into each word) in the order of their dependents."""
     forms = draw(st.lists(_FORMS, min_size=1, max_size=6))
-    tags = draw(
-        st.lists(st.sampled_from(["NN", "VBZ", "PRP$", "."]), min_size=len(forms), max_size=len(forms))
-    )
+    tags = draw(st.lists(st.sampled_from(["NN", "VBZ", "PRP$", "."]), min_size=len(forms), max_size=len(forms)))
     heads = st.lists(st.tuples(_LABELS, st.integers(0, len(forms))), max_size=3)
     edges = [Edge(label, head, at) for at in range(1, len(forms) + 1) for label, head in draw(heads)]
     return forms, tags, edges

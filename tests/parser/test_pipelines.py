@@ -197,9 +197,7 @@ def test_too_many_facts_are_refused() -> None:
     size = 400
     words = [Word("dog", "NN", "dog")] * size + [Word("see", "VB", "see")] + [Word("cat", "NN", "cat")] * size
     verb = size + 1
-    edges = [
-        Edge("nsubj" if at < verb else "dobj", verb, at) for at in range(1, len(words) + 1) if at != verb
-    ]
+    edges = [Edge("nsubj" if at < verb else "dobj", verb, at) for at in range(1, len(words) + 1) if at != verb]
     caption = Caption("dogs see cats", (Parse(tuple(words), (Edge("root", 0, verb), *edges)),))
     with pytest.raises(LimitError, match=f"'dogs see cats'... has more than {MAX_FACTS:,} facts"):
         extract(caption)

@@ -162,17 +162,13 @@ _SOURCE = _Table(
 
 
 def _corpus(*items: tuple[str, Sequence[str]]) -> Corpus:
-    return Corpus(
-        tuple(Item(i, candidate, tuple(references)) for i, (candidate, references) in enumerate(items))
-    )
+    return Corpus(tuple(Item(i, candidate, tuple(references)) for i, (candidate, references) in enumerate(items)))
 
 
 def test_scores_are_means_over_the_items_that_have_the_category() -> None:
     """SPICE's means: an item whose references have no colour is left out of the colour score."""
     metric = Spice(_SOURCE)
-    corpus = _corpus(
-        ("a red dog", ["a red dog"]), ("a red dog", ["a dog", "two dogs"]), ("a couch", ["a sofa"])
-    )
+    corpus = _corpus(("a red dog", ["a red dog"]), ("a red dog", ["a dog", "two dogs"]), ("a couch", ["a sofa"]))
     scores = {score.name: score for score in metric.total(metric.collect(corpus))}
     assert list(scores) == ["SPICE", *(f"SPICE_{name}" for name in CATEGORIES)]
     assert scores["SPICE"].each == (1.0, 0.5, 1.0)

@@ -57,9 +57,7 @@ def tuples() -> dict[str, _Tuples]:
 def results(items: list[_Golden], tuples: dict[str, _Tuples]) -> dict[bool, list[TupleResult]]:
     return {
         exact: [
-            score_tuples(
-                tuples[item["candidate"]], [tuples[text] for text in item["references"]], exact=exact
-            )
+            score_tuples(tuples[item["candidate"]], [tuples[text] for text in item["references"]], exact=exact)
             for item in items
         ]
         for exact in (False, True)
@@ -93,9 +91,7 @@ def test_every_tuple_and_truth_value_is_the_references(
         assert result.reference == _scored(item["ref_tuples"])
 
 
-@pytest.mark.parametrize(
-    ("category", "words"), [("Cardinality", NUMERALS), ("Color", COLORS), ("Size", SIZES)]
-)
+@pytest.mark.parametrize(("category", "words"), [("Cardinality", NUMERALS), ("Color", COLORS), ("Size", SIZES)])
 def test_category_words(category: str, words: frozenset[str]) -> None:
     """Every word that the reference was seen to put in a category is in it, and its tuple is counted there."""
     rows = (_FOLDER / "category_words.tsv").read_text(encoding="utf-8").splitlines()

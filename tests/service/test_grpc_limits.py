@@ -214,3 +214,19 @@ def test_a_revoked_token_is_refused_soon(monkeypatch: pytest.MonkeyPatch) -> Non
         await thread.close()
 
     asyncio.run(play())
+
+
+@pytest.mark.parametrize("arguments", [["serve"], ["token", "create", "x"]])
+def test_without_the_extra_the_commands_say_how_to_get_it(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import sys
+
+    from spicegraph_service.cli import main
+
+    for name in [name for name in sys.modules if name == "grpc" or name.startswith(("grpc.", "spicegraph_service."))]:
+        if not name.startswith("spicegraph_service.cli"):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    assert main(arguments) == 2
+    assert "pip install 'spicegraph[server]'" in capsys.readouterr().err

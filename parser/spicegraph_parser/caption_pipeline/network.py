@@ -114,9 +114,7 @@ class Network:
         layers = sum(name.startswith("lstm.") and name.endswith(".input") for name in weights)
         self._layers = [_Lstm(weights, layer) for layer in range(layers)]
         self._ends = np.concatenate([weights[name] for name in _ENDS], axis=1)
-        self._ends_bias = np.concatenate(
-            [weights.get(f"{name}.bias", np.zeros(weights[name].shape[1], dtype=np.float32)) for name in _ENDS]
-        )
+        self._ends_bias = np.concatenate([weights[f"{name}.bias"] for name in _ENDS])
         self._end_bounds = np.cumsum([weights[name].shape[1] for name in _ENDS])[:-1]
         self._root_label = vocabulary.labels.index("root")
 

@@ -3,7 +3,6 @@
 from spicegraph_scorer.error_analysis.explain import KINDS, explain
 from spicegraph_scorer.error_analysis.findings import Finding, Kind, Side
 from spicegraph_scorer.error_analysis.hallucination import Hallucination, hallucinations
-from spicegraph_scorer.error_analysis.near import Near
 from spicegraph_scorer.error_analysis.tally import ErrorGroup, ErrorKind, ErrorReport, analyse_errors
 
 __all__ = [
@@ -14,7 +13,6 @@ __all__ = [
     "Finding",
     "Hallucination",
     "Kind",
-    "Near",
     "Side",
     "analyse_errors",
     "explain",

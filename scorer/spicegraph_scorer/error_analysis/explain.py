@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from spicegraph_scorer.error_analysis.findings import Finding, Kind, Side
 from spicegraph_scorer.error_analysis.invented import INVENTED
 from spicegraph_scorer.error_analysis.missed import MISSED
-from spicegraph_scorer.error_analysis.near import Vocabulary
 from spicegraph_scorer.error_analysis.view import MatchView, agreement
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ KINDS: Mapping[str, Kind] = {**INVENTED, **MISSED}
 """Every kind of error by its key."""
 
 
-def explain(match: Match, vocabulary: Vocabulary | None = None) -> tuple[Finding, ...]:
+def explain(match: Match) -> tuple[Finding, ...]:
     """Explain every tuple without a partner, the candidate's first.
 
     Each of them gets exactly one finding, so that findings add up to the counts behind the score: those of
@@ -30,7 +29,6 @@ def explain(match: Match, vocabulary: Vocabulary | None = None) -> tuple[Finding
 
     Args:
         match: from ``SpiceStatistic.match``.
-        vocabulary: the words of the corpus, for near misses; without it only stems make words near.
 
     Example:
         >>> from spicegraph_scorer import score_tuples
@@ -39,7 +37,6 @@ def explain(match: Match, vocabulary: Vocabulary | None = None) -> tuple[Finding
         [('color_confused', ('red', 'blue')), ('color_missed', ('red', 'car'))]
     """
     view = MatchView(match)
-    known = vocabulary or Vocabulary()
     sides: tuple[tuple[Side, Sequence[SceneTuple], Sequence[tuple[int, ...]]], ...] = (
         (Side.INVENTED, match.candidate, match.candidate_partners),
         (Side.MISSED, match.reference, match.reference_partners),
@@ -49,18 +46,16 @@ def explain(match: Match, vocabulary: Vocabulary | None = None) -> tuple[Finding
         for side, tuples, partners in sides
         for index, found in enumerate(partners)
         if not found
-        for finding in _first(view, side, index, tuples[index], known)
+        for finding in _first(view, side, index, tuples[index])
     )
 
 
-def _first(
-    view: MatchView, side: Side, index: int, scene_tuple: SceneTuple, vocabulary: Vocabulary
-) -> Iterator[Finding]:
+def _first(view: MatchView, side: Side, index: int, scene_tuple: SceneTuple) -> Iterator[Finding]:
     """Yield the finding of the first rule that explains the tuple."""
     length = len(scene_tuple.concepts)
     for name, kind in KINDS.items():
         if kind.side is side and kind.length == length:
-            found = kind.rule(view, scene_tuple, vocabulary)
+            found = kind.rule(view, scene_tuple)
             if found is not None:
                 words, counterpart, near = found
                 yield Finding(name, words, index, counterpart, agreement(scene_tuple), near)

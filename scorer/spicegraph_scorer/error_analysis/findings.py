@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from spicegraph_parser.graph import SceneTuple
-from spicegraph_scorer.error_analysis.near import Near, Vocabulary
 from spicegraph_scorer.error_analysis.view import MatchView
 
 __all__ = ["Explanation", "Finding", "Kind", "Rule", "Side"]
@@ -24,15 +23,15 @@ class Side(StrEnum):
 class Explanation(NamedTuple):
     """What a rule says of a tuple: the words under which it is counted, and its counterpart, if any.
 
-    ``counterpart`` is an index into the other side's tuples.
+    ``counterpart`` is an index into the other side's tuples; ``near`` is the stem that a near miss shares with it.
     """
 
     words: tuple[str, ...]
     counterpart: int | None = None
-    near: Near | None = None
+    near: str | None = None
 
 
-Rule = Callable[[MatchView, SceneTuple, Vocabulary], Explanation | None]
+Rule = Callable[[MatchView, SceneTuple], Explanation | None]
 """Explains a tuple without a partner, or says that it can't."""
 
 
@@ -64,4 +63,4 @@ class Finding:
     tuple: int
     counterpart: int | None
     agreeing: int
-    near: Near | None = None
+    near: str | None = None

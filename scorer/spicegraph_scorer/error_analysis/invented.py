@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spicegraph_scorer.error_analysis.findings import Explanation, Kind, Side
+from spicegraph_scorer.error_analysis.near import near_concepts
 from spicegraph_scorer.error_analysis.view import word
 from spicegraph_scorer.error_analysis.words import NUMBERS, are_opposite
 from spicegraph_scorer.spice.categories import COLORS, NUMERALS, SIZES
@@ -14,28 +15,27 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.graph import SceneTuple
     from spicegraph_scorer.error_analysis.findings import Rule
-    from spicegraph_scorer.error_analysis.near import Vocabulary
     from spicegraph_scorer.error_analysis.view import MatchView
 
 __all__ = ["INVENTED"]
 
 
-def _near_object(view: MatchView, mine: SceneTuple, vocabulary: Vocabulary) -> Explanation | None:
-    """Explain "skateboarding" where the references have a missed "skateboard"."""
+def _near_object(view: MatchView, mine: SceneTuple) -> Explanation | None:
+    """Explain "operator" where the references have a missed "operation"."""
     for index, theirs in view.references(1):
         if index in view.missed:
-            near = vocabulary.near(mine.concepts[0], theirs.concepts[0])
+            near = near_concepts(mine.concepts[0], theirs.concepts[0])
             if near:
                 return Explanation((word(theirs, 0), word(mine, 0)), index, near)
     return None
 
 
-def _object(_view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explanation:
+def _object(_view: MatchView, mine: SceneTuple) -> Explanation:
     """Explain an object that no reference has."""
     return Explanation((word(mine, 0),))
 
 
-def _follows_from_object(view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explanation | None:
+def _follows_from_object(view: MatchView, mine: SceneTuple) -> Explanation | None:
     """Explain a tuple that can't match, since one of its objects is in no reference."""
     ends = [slot for slot in (0, 2) if slot < len(mine.concepts)]
     unknown = [slot for slot in ends if not view.is_known(mine.concepts[slot])]
@@ -53,7 +53,7 @@ def _rivals(view: MatchView, mine: SceneTuple, words: frozenset[str]) -> Iterato
                     yield index, rival, own
 
 
-def _color(view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explanation | None:
+def _color(view: MatchView, mine: SceneTuple) -> Explanation | None:
     """Explain a blue car where the references have a red one."""
     for index, rival, own in _rivals(view, mine, COLORS):
         return Explanation((rival, own), index)
@@ -63,7 +63,7 @@ def _color(view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explan
 def _count(fits: Callable[[int], bool]) -> Rule:
     """Make the rule for counts whose difference fits; of several rival counts, the nearest is meant."""
 
-    def rule(view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explanation | None:
+    def rule(view: MatchView, mine: SceneTuple) -> Explanation | None:
         rivals = sorted(
             (abs(NUMBERS[rival] - NUMBERS[own]), order, index, rival, own)
             for order, (index, rival, own) in enumerate(_rivals(view, mine, NUMERALS))
@@ -84,7 +84,7 @@ def _is_more(difference: int) -> bool:
     return difference > 1
 
 
-def _size(view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explanation | None:
+def _size(view: MatchView, mine: SceneTuple) -> Explanation | None:
     """Explain a small dog where the references have a big one."""
     for index, rival, own in _rivals(view, mine, SIZES):
         if are_opposite(rival, own):
@@ -92,7 +92,7 @@ def _size(view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explana
     return None
 
 
-def _misplaced(view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explanation | None:
+def _misplaced(view: MatchView, mine: SceneTuple) -> Explanation | None:
     """Explain a brown dog beside a white horse where the horse is brown."""
     for index, theirs in view.references(2):
         same = theirs.concepts[1].shares(mine.concepts[1])
@@ -101,11 +101,11 @@ def _misplaced(view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Ex
     return None
 
 
-def _near_attribute(view: MatchView, mine: SceneTuple, vocabulary: Vocabulary) -> Explanation | None:
-    """Explain "snow" of a hill where the references have a missed "snowy"."""
+def _near_attribute(view: MatchView, mine: SceneTuple) -> Explanation | None:
+    """Explain a "color" umbrella where the references have a missed "colorful"."""
     for index, theirs in view.references(2):
         if index in view.missed and theirs.concepts[0].shares(mine.concepts[0]):
-            near = vocabulary.near(mine.concepts[1], theirs.concepts[1])
+            near = near_concepts(mine.concepts[1], theirs.concepts[1])
             if near:
                 return Explanation((word(theirs, 1), word(mine, 1)), index, near)
     return None
@@ -114,14 +114,14 @@ def _near_attribute(view: MatchView, mine: SceneTuple, vocabulary: Vocabulary) -
 def _attribute_of(words: frozenset[str] | None) -> Rule:
     """Make the rule for attributes of a word list that nothing in the references explains."""
 
-    def rule(_view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explanation | None:
+    def rule(_view: MatchView, mine: SceneTuple) -> Explanation | None:
         fits = words is None or mine.concepts[1].label in words
         return Explanation((word(mine, 1), word(mine, 0))) if fits else None
 
     return rule
 
 
-def _swapped(view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explanation | None:
+def _swapped(view: MatchView, mine: SceneTuple) -> Explanation | None:
     """Explain a horse that rides a man."""
     subject, relation, target = mine.concepts
     for index, theirs in view.references(3):
@@ -131,7 +131,7 @@ def _swapped(view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Expl
     return None
 
 
-def _relation_confused(view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explanation | None:
+def _relation_confused(view: MatchView, mine: SceneTuple) -> Explanation | None:
     """Explain a cat under a mat where it is on it: both objects are right, in their places."""
     for index, theirs in view.references(3):
         ends = (0, 2)
@@ -140,7 +140,7 @@ def _relation_confused(view: MatchView, mine: SceneTuple, _vocabulary: Vocabular
     return None
 
 
-def _relation_moved(view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explanation | None:
+def _relation_moved(view: MatchView, mine: SceneTuple) -> Explanation | None:
     """Explain a man who rides a horse where he rides a bike, and the horse is there too."""
     for index, theirs in view.references(3):
         shared = [a.shares(b) for a, b in zip(mine.concepts, theirs.concepts, strict=True)]
@@ -150,7 +150,7 @@ def _relation_moved(view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) 
     return None
 
 
-def _relation(_view: MatchView, mine: SceneTuple, _vocabulary: Vocabulary) -> Explanation:
+def _relation(_view: MatchView, mine: SceneTuple) -> Explanation:
     """Explain a relation between known objects that the references do not connect so."""
     return Explanation((word(mine, 0), word(mine, 1), word(mine, 2)))
 
@@ -163,7 +163,7 @@ _MOVED = ("Relation", "References have it with", "Candidate has it with")
 
 _IN = Side.INVENTED
 INVENTED: Mapping[str, Kind] = {
-    "object_near_miss": Kind(_IN, 1, "Object almost right: no synonym known", _SAID_FOR, _near_object),
+    "object_near_miss": Kind(_IN, 1, "Object almost right: same stem", _SAID_FOR, _near_object),
     "object_invented": Kind(_IN, 1, "Object invented", ("Object",), _object),
     "attribute_of_invented_object": Kind(
         _IN, 2, "Attribute of an invented object", ("Object", "Attribute"), _follows_from_object, primary=False
@@ -173,7 +173,7 @@ INVENTED: Mapping[str, Kind] = {
     "count_off_by_more": Kind(_IN, 2, "Count off by more than one", _SAID_FOR, _count(_is_more)),
     "size_opposite": Kind(_IN, 2, "Size opposite", _SAID_FOR, _size),
     "attribute_misplaced": Kind(_IN, 2, "Attribute on the wrong object", _MISPLACED, _misplaced),
-    "attribute_near_miss": Kind(_IN, 2, "Attribute almost right: no synonym known", _SAID_FOR, _near_attribute),
+    "attribute_near_miss": Kind(_IN, 2, "Attribute almost right: same stem", _SAID_FOR, _near_attribute),
     "color_invented": Kind(_IN, 2, "Color invented", _ATTRIBUTE_OF, _attribute_of(COLORS)),
     "count_invented": Kind(_IN, 2, "Count invented", _ATTRIBUTE_OF, _attribute_of(NUMERALS)),
     "size_invented": Kind(_IN, 2, "Size invented", _ATTRIBUTE_OF, _attribute_of(SIZES)),

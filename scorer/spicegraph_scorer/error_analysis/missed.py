@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.graph import SceneTuple
     from spicegraph_scorer.error_analysis.findings import Rule
-    from spicegraph_scorer.error_analysis.near import Vocabulary
     from spicegraph_scorer.error_analysis.view import MatchView
 
 __all__ = ["MISSED"]
@@ -22,12 +21,12 @@ _WITH_PREPOSITION_ALONE = frozenset({"prepositional", "predicate"})
 _OWNER = frozenset({"possessive"})
 
 
-def _object(_view: MatchView, theirs: SceneTuple, _vocabulary: Vocabulary) -> Explanation:
+def _object(_view: MatchView, theirs: SceneTuple) -> Explanation:
     """Name an object of the references that the candidate lacks."""
     return Explanation((word(theirs, 0),))
 
 
-def _follows_from_object(view: MatchView, theirs: SceneTuple, _vocabulary: Vocabulary) -> Explanation | None:
+def _follows_from_object(view: MatchView, theirs: SceneTuple) -> Explanation | None:
     """Name a tuple that could not be matched, since the candidate does not name one of its objects."""
     ends = [slot for slot in (0, 2) if slot < len(theirs.concepts)]
     missing = [slot for slot in ends if not view.is_named(theirs.concepts[slot])]
@@ -37,7 +36,7 @@ def _follows_from_object(view: MatchView, theirs: SceneTuple, _vocabulary: Vocab
 def _attribute_of(words: frozenset[str] | None) -> Rule:
     """Make the rule for attributes of a word list, of objects that the candidate names."""
 
-    def rule(_view: MatchView, theirs: SceneTuple, _vocabulary: Vocabulary) -> Explanation | None:
+    def rule(_view: MatchView, theirs: SceneTuple) -> Explanation | None:
         name = word(theirs, 1)
         return Explanation((name, word(theirs, 0))) if words is None or name in words else None
 
@@ -47,7 +46,7 @@ def _attribute_of(words: frozenset[str] | None) -> Rule:
 def _relation_by(*, preposition: bool) -> Rule:
     """Make the rule for relations that are a preposition alone, or those that have a verb."""
 
-    def rule(_view: MatchView, theirs: SceneTuple, _vocabulary: Vocabulary) -> Explanation | None:
+    def rule(_view: MatchView, theirs: SceneTuple) -> Explanation | None:
         rules = {evidence.fact.rule for evidence in theirs.evidence}
         alone = bool(rules) and rules <= _WITH_PREPOSITION_ALONE
         return Explanation((word(theirs, 1),)) if alone is preposition else None
@@ -55,7 +54,7 @@ def _relation_by(*, preposition: bool) -> Rule:
     return rule
 
 
-def _owner(_view: MatchView, theirs: SceneTuple, _vocabulary: Vocabulary) -> Explanation | None:
+def _owner(_view: MatchView, theirs: SceneTuple) -> Explanation | None:
     """Name an owner and what it has, which no verb of the caption says."""
     rules = {evidence.fact.rule for evidence in theirs.evidence}
     return Explanation((word(theirs, 0), word(theirs, 2))) if rules and rules <= _OWNER else None

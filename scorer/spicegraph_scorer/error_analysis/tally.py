@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from spicegraph_scorer.error_analysis.explain import KINDS, explain
 from spicegraph_scorer.error_analysis.findings import Side
-from spicegraph_scorer.error_analysis.near import Vocabulary
 from spicegraph_scorer.error_analysis.view import word
 
 if TYPE_CHECKING:
@@ -88,8 +87,7 @@ def analyse_errors(statistics: Sequence[SpiceStatistic]) -> ErrorReport:
         ErrorGroup(words=('dog',), count=1, weight=2, of=1, items=(0,))
     """
     matches = [statistic.match for statistic in statistics]
-    vocabulary = Vocabulary(matches)
-    findings = tuple(explain(match, vocabulary) for match in matches)
+    findings = tuple(map(explain, matches))
     found: defaultdict[str, defaultdict[tuple[str, ...], list[tuple[int, Finding]]]]
     found = defaultdict(lambda: defaultdict(list))
     for item, row in enumerate(findings):

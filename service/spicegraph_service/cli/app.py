@@ -12,6 +12,7 @@ from spicegraph_parser.errors import SpicegraphError
 from spicegraph_service.cli.compare import compare
 from spicegraph_service.cli.idf import idf
 from spicegraph_service.cli.parse import parse
+from spicegraph_service.cli.report import report
 from spicegraph_service.cli.score import score
 from spicegraph_service.cli.serve import serve
 from spicegraph_service.cli.terminal import say_error, use_utf8
@@ -35,6 +36,7 @@ app = typer.Typer(
 app.command()(parse)
 app.command()(score)
 app.command()(compare)
+app.command()(report)
 app.command()(idf)
 app.command()(serve)
 app.add_typer(token, name="token")

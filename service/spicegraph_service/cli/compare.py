@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import PurePath
 from typing import Annotated
 
 import typer
@@ -14,9 +15,14 @@ from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.significance import Resampling
 from spicegraph_service.cli.formats import COMPARISON_FORMATS, ComparisonFormat
 from spicegraph_service.cli.output import check_output, whole_file
+from spicegraph_service.cli.report import write_report
 from spicegraph_service.cli.terminal import progress_bar, say_warning, write_stdout
+from spicegraph_service.report import ReportFormat, ReportOptions
+from spicegraph_service.report.data import SystemInput
 
 __all__ = ["compare"]
+
+_PAGES = frozenset({".html", ".htm"})
 
 
 def compare(
@@ -33,7 +39,13 @@ def compare(
         ComparisonFormat, typer.Option("--format", help="How to write the result.")
     ] = ComparisonFormat.TABLE,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead.")
+        str | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write to this file instead; .html gives a report with the errors and images that differ.",
+        ),
     ] = None,
     partial: Annotated[
         bool, typer.Option("--partial", help="Compare only the images of --references that have a result.")
@@ -50,6 +62,18 @@ def compare(
         check_output(output)
     one = read_items(first, references=references, partial=partial)
     other = read_items(second, references=references, partial=partial)
+    page = output is not None and PurePath(output).suffix.lower() in _PAGES
+    if page and form is ComparisonFormat.TABLE:
+        systems = [
+            SystemInput(name, dataset.items) for name, dataset in zip(_names(first, second), (one, other), strict=True)
+        ]
+        options = ReportOptions(
+            metrics=names,
+            title=f"{systems[1].name} against {systems[0].name}",
+            resampling=Resampling(draws, seed),
+        )
+        write_report(systems, options, form=ReportFormat.HTML, output=output, pipeline=pipeline)
+        return
     with progress_bar() as progress, warnings.catch_warnings():
         warnings.showwarning = say_warning
         found = compare_systems(
@@ -66,3 +90,9 @@ def compare(
         return
     with whole_file(output) as stream:
         stream.write(text)
+
+
+def _names(first: str, second: str) -> tuple[str, str]:
+    """Return the files' names without folder and ending, or the whole paths where those are equal."""
+    stems = PurePath(first).stem, PurePath(second).stem
+    return stems if stems[0] != stems[1] else (first, second)

@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from spicegraph_parser.errors import DataError, InputError
+from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_service.cli.stores import StoreOption, default_store
+from spicegraph_service.cli.stores import StoreOption, default_store, server_extra
 
 __all__ = ["LogFormat", "TokenRule", "serve"]
 
@@ -130,13 +130,11 @@ def serve(
     log_level: Annotated[str, typer.Option(metavar="LEVEL", envvar="SPICEGRAPH_LOG_LEVEL")] = "info",
 ) -> None:
     """Serve parses and scores over gRPC until SIGTERM. The log goes to standard error."""
-    try:
+    with server_extra():
         from spicegraph_service.config import ServerConfig, TlsFiles  # noqa: PLC0415
         from spicegraph_service.limits import Limits  # noqa: PLC0415
         from spicegraph_service.observe import set_up_logging  # noqa: PLC0415
         from spicegraph_service.server import run  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise DataError(f"the server needs an extra ({error.name}): pip install 'spicegraph[server]'") from error
     if (tls_cert is None) != (tls_key is None) or (tls_client_ca is not None and tls_cert is None):
         raise InputError("TLS needs both --tls-cert and --tls-key")
     tls = TlsFiles(tls_cert, tls_key, tls_client_ca) if tls_cert is not None and tls_key is not None else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spicegraph_parser.errors import DataError, InputError
-from spicegraph_service.cli.stores import StoreOption, default_store
+from spicegraph_service.cli.stores import StoreOption, default_store, server_extra
 from spicegraph_service.cli.terminal import printable, write_stdout
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ def create(
     store: StoreOption = None,
 ) -> None:
     """Make a token and print it. It is shown this once: the store keeps only its hash."""
-    from spicegraph_service.auth import SCOPES, create_token  # noqa: PLC0415
+    with server_extra():
+        from spicegraph_service.auth import SCOPES, create_token  # noqa: PLC0415
 
     scopes = tuple(dict.fromkeys(scope or SCOPES))
     for wanted in scopes:

@@ -1,0 +1,24 @@
+"""The examples in the docstrings are true."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "spicegraph_parser.clearnlp",
+        "spicegraph_parser.graph",
+        "spicegraph_parser.lexicon",
+        "spicegraph_scorer.spice.ready",
+    ],
+)
+def test_examples(name: str) -> None:
+    """A module named here has examples, and each gives what it shows."""
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.attempted
+    assert not result.failed

@@ -1,0 +1,186 @@
+"""Every error has one explanation, known errors come out as such, and counts add up to the scores."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spicegraph_scorer import score_tuples
+from spicegraph_scorer.error_analysis import KINDS, Side, analyse_errors, explain, hallucinations
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spicegraph_scorer.spice.metric import SpiceStatistic
+
+Tuples = list[tuple[str, ...]]
+
+
+def statistic(candidate: Sequence[Sequence[str]], *references: Sequence[Sequence[str]]) -> SpiceStatistic:
+    return score_tuples(candidate, references).statistic
+
+
+def kinds(candidate: Sequence[Sequence[str]], *references: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    return [(f.kind, *f.words) for f in explain(statistic(candidate, *references).match)]
+
+
+CASES: dict[str, tuple[Tuples, Tuples, set[tuple[str, ...]]]] = {
+    "object invented": ([("zebra",)], [("sky",)], {("object_invented", "zebra"), ("object_missed", "sky")}),
+    "object of the same stem": (
+        [("operator",)],
+        [("operation",)],
+        {("object_near_miss", "operation", "operator"), ("object_missed", "operation")},
+    ),
+    "colour": (
+        [("car",), ("car", "blue")],
+        [("car",), ("car", "red")],
+        {("color_confused", "red", "blue"), ("color_missed", "red", "car")},
+    ),
+    "colour that is free": ([("car",), ("car", "blue")], [("car",)], {("color_invented", "blue", "car")}),
+    "count off by one": (
+        [("dog",), ("dog", "three")],
+        [("dog",), ("dog", "two")],
+        {("count_off_by_one", "two", "three"), ("count_missed", "two", "dog")},
+    ),
+    "count off by more": (
+        [("dog",), ("dog", "seven")],
+        [("dog",), ("dog", "two")],
+        {("count_off_by_more", "two", "seven"), ("count_missed", "two", "dog")},
+    ),
+    "size": (
+        [("dog",), ("dog", "tiny")],
+        [("dog",), ("dog", "big")],
+        {("size_opposite", "big", "tiny"), ("size_missed", "big", "dog")},
+    ),
+    "attribute elsewhere": (
+        [("dog",), ("horse",), ("dog", "furry")],
+        [("dog",), ("horse",), ("horse", "furry")],
+        {("attribute_misplaced", "furry", "horse", "dog"), ("attribute_missed", "furry", "horse")},
+    ),
+    "attribute that follows": (
+        [("zebra",), ("zebra", "red")],
+        [("sky",)],
+        {
+            ("object_invented", "zebra"),
+            ("attribute_of_invented_object", "zebra", "red"),
+            ("object_missed", "sky"),
+        },
+    ),
+    "relation wrong": (
+        [("cat",), ("mat",), ("cat", "mat", "under")],
+        [("cat",), ("mat",), ("cat", "mat", "on")],
+        {("relation_confused", "on", "under"), ("verb_missed", "on")},
+    ),
+    "swapped": (
+        [("horse",), ("man",), ("horse", "man", "ride")],
+        [("horse",), ("man",), ("man", "horse", "ride")],
+        {("relation_swapped", "man", "ride", "horse"), ("verb_missed", "ride")},
+    ),
+    "relation moved": (
+        [("man",), ("horse",), ("bike",), ("man", "horse", "ride")],
+        [("man",), ("horse",), ("bike",), ("man", "bike", "ride")],
+        {("relation_moved", "ride", "bike", "horse"), ("verb_missed", "ride")},
+    ),
+    "relation invented": (
+        [("man",), ("tree",), ("man", "tree", "paint")],
+        [("man",), ("tree",)],
+        {("relation_invented", "man", "paint", "tree")},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_each_kind_is_found(case: str) -> None:
+    candidate, reference, expected = CASES[case]
+    assert set(kinds(candidate, reference)) == expected
+    assert len(kinds(candidate, reference)) == len(expected)
+
+
+def test_a_colour_that_one_reference_gives_is_no_confusion() -> None:
+    assert kinds([("car",), ("car", "blue")], [("car",), ("car", "red")], [("car", "blue")]) == [
+        ("color_missed", "red", "car")
+    ]
+
+
+def test_the_nearest_count_is_the_one_that_was_meant() -> None:
+    found = kinds([("dog",), ("dog", "four")], [("dog",), ("dog", "nine")], [("dog", "three")])
+    assert found[0] == ("count_off_by_one", "three", "four")
+
+
+def test_of_several_rivals_most_references_decide() -> None:
+    found = kinds([("car",), ("car", "blue")], [("car", "white")], [("car", "red")], [("car", "red")], [("car",)])
+    assert found[0] == ("color_confused", "red", "blue")
+
+
+def test_37_reds_turned_to_blue_are_37_confusions_and_nothing_else() -> None:
+    reference = [("car",), ("car", "red"), ("road",)]
+    wrong = [("car",), ("car", "blue"), ("road",)]
+    statistics = [statistic(wrong if n < 37 else reference, reference) for n in range(100)]
+    report = analyse_errors(statistics)
+    (group,) = report.kind("color_confused").groups
+    assert (group.words, group.count, group.items) == (("red", "blue"), 37, tuple(range(37)))
+    others = {kind.name: kind.count for kind in report.kinds if kind.count}
+    assert others == {"color_confused": 37, "color_missed": 37}
+
+
+def test_missed_objects_come_by_the_references_that_agree() -> None:
+    references = ([("dog",), ("cat",)], [("dog",)], [("dog",)])
+    report = analyse_errors([statistic([("zebra",)], *references), statistic([("dog",)], *references)])
+    dog, cat = sorted(report.kind("object_missed").groups, key=lambda group: group.words, reverse=True)
+    assert report.kind("object_missed").groups[0] is dog
+    assert (dog.words, dog.count, dog.weight, dog.of, dog.rate) == (("dog",), 1, 3, 2, 0.5)
+    assert (cat.words, cat.count, cat.weight, cat.rate) == (("cat",), 2, 2, 1.0)
+
+
+def test_merged_objects_count_under_the_name_that_most_captions_use() -> None:
+    references = ([("couch",)], [("sofa",)], [("sofa",)])
+    assert kinds([], *references) == [("object_missed", "sofa")]
+
+
+def test_a_near_miss_says_its_stem() -> None:
+    finding = explain(statistic([("operator",)], [("operation",)]).match)[0]
+    assert (finding.kind, finding.near, finding.counterpart) == ("object_near_miss", "oper", 0)
+
+
+WORDS = st.sampled_from(
+    ["dog", "cat", "couch", "sofa", "car", "red", "blue", "gray", "grey", "two", "three", "big", "tiny", "on"]
+)
+TUPLES = st.lists(st.one_of(st.tuples(WORDS), st.tuples(WORDS, WORDS), st.tuples(WORDS, WORDS, WORDS)), max_size=8)
+ITEMS = st.tuples(TUPLES, st.lists(TUPLES, min_size=1, max_size=3))
+
+
+@given(st.lists(ITEMS, min_size=1, max_size=4))
+def test_findings_add_up_to_the_counts_behind_the_score(items: list[tuple[Tuples, list[Tuples]]]) -> None:
+    statistics = [statistic(candidate, *references) for candidate, references in items]
+    report = analyse_errors(statistics)
+    wrong = Counter[Side]()
+    for kind in report.kinds:
+        assert kind.count == sum(group.count for group in kind.groups)
+        wrong[KINDS[kind.name].side] += kind.count
+    counts = [s.counts["All"] for s in statistics]
+    assert wrong[Side.INVENTED] == sum(c.candidate - c.matched for c in counts)
+    assert wrong[Side.MISSED] == sum(len(s.match.missed) for s in statistics)
+    for s, row in zip(statistics, report.findings, strict=True):
+        explained = Counter((KINDS[f.kind].side, f.tuple) for f in row)
+        assert set(explained.values()) <= {1}
+        assert len(explained) == len(s.match.invented) + len(s.match.missed)
+
+
+@given(st.lists(ITEMS, min_size=1, max_size=4))
+def test_hallucinations_are_the_false_positives_of_the_scores(items: list[tuple[Tuples, list[Tuples]]]) -> None:
+    statistics = [statistic(candidate, *references) for candidate, references in items]
+    for row in hallucinations(statistics):
+        counts = [s.counts[row.category] for s in statistics]
+        assert row.invented == sum(c.candidate - c.matched for c in counts)
+        assert row.said == sum(c.candidate for c in counts)
+        assert row.captions <= row.of == len(items)
+
+
+def test_without_captions_nothing_is_hallucinated() -> None:
+    assert hallucinations([]) == ()
+    row = hallucinations([statistic([], [("dog",)])])[0]
+    assert (row.per_instance, row.per_sentence) == (None, 0.0)

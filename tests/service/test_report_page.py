@@ -1,0 +1,331 @@
+"""The report in Debian's Chromium, driven over the DevTools pipe: what a reader clicks, types and sees."""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from spicegraph_parser.rules import Fact
+from spicegraph_scorer.items import Item
+from spicegraph_scorer.readers import read_items
+from spicegraph_scorer.significance import Resampling
+from spicegraph_service.report import ReportOptions, build_report
+from spicegraph_service.report.data import SystemInput
+from spicegraph_service.report.render import to_html
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+pytestmark = pytest.mark.timeout(120)
+
+NASTY = "<script>window.hacked=1</script> \"quotes\" & 'more' <img src=x onerror=hacked=1> شارع قديم 🐶"
+WAIT = 10.0
+
+
+class Browser:
+    """A headless Chromium with one page, spoken to over its DevTools pipe."""
+
+    def __init__(self, folder: Path, *, width: int = 1200, height: int = 900) -> None:
+        program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+        if program is None:
+            pytest.fail("the report's tests need Chromium: apt-get install chromium")
+        ours_in, theirs_out = os.pipe()
+        theirs_in, ours_out = os.pipe()
+        # Chromium reads from 3 and writes to 4; high numbers keep the two from colliding.
+        low, high = (fcntl.fcntl(fd, fcntl.F_DUPFD, 20) for fd in (theirs_in, theirs_out))
+        flags = [
+            "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+            "--remote-debugging-pipe", f"--user-data-dir={folder}", f"--window-size={width},{height}", "about:blank",
+        ]  # fmt: skip
+        self._process = subprocess.Popen(
+            ["bash", "-c", f'exec "$@" 3<&{low} 4>&{high} {low}<&- {high}>&-', "bash", program, *flags],
+            pass_fds=(low, high),
+            stderr=subprocess.DEVNULL,
+        )
+        for descriptor in (theirs_in, theirs_out, low, high):
+            os.close(descriptor)
+        self._reader, self._writer = os.fdopen(ours_in, "rb"), os.fdopen(ours_out, "wb")
+        self._numbers = itertools.count(1)
+        self._session: str | None = None
+        self.errors: list[str] = []
+        targets = self.call("Target.getTargets")["targetInfos"]
+        page = next(target["targetId"] for target in targets if target["type"] == "page")
+        self._session = self.call("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log"):
+            self.call(f"{domain}.enable")
+
+    def call(self, method: str, **parameters: Any) -> Any:
+        number = next(self._numbers)
+        message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
+        if self._session:
+            message["sessionId"] = self._session
+        self._writer.write(json.dumps(message).encode() + b"\0")
+        self._writer.flush()
+        while True:
+            answer = self._read()
+            if answer.get("id") == number:
+                if "error" in answer:
+                    raise AssertionError(f"{method}: {answer['error']}")
+                return answer["result"]
+            self._note(answer)
+
+    def _read(self) -> Any:
+        text = bytearray()
+        while (byte := self._reader.read(1)) != b"\0":
+            if not byte:
+                raise AssertionError("Chromium has ended")
+            text += byte
+        return json.loads(text)
+
+    def _note(self, event: dict[str, Any]) -> None:
+        """Keep what the console would show as an error."""
+        method, about = event.get("method"), event.get("params", {})
+        if method == "Runtime.exceptionThrown":
+            self.errors.append(str(about["exceptionDetails"]))
+        if method == "Log.entryAdded" and about["entry"]["level"] == "error":
+            self.errors.append(about["entry"]["text"])
+        if method == "Runtime.consoleAPICalled" and about["type"] == "error":
+            self.errors.append(str(about["args"]))
+
+    def js(self, code: str) -> Any:
+        answer = self.call("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def until(self, code: str) -> None:
+        end = time.monotonic() + WAIT
+        while not self.js(code):
+            assert time.monotonic() < end, f"never true: {code}"
+            time.sleep(0.02)
+
+    def open(self, path: Path, fragment: str = "") -> None:
+        self.call("Page.navigate", url="about:blank")
+        self.call("Page.navigate", url=path.as_uri() + fragment)
+        self.until("document.documentElement?.dataset.ready === 'true'")
+
+    def click(self, selector: str) -> None:
+        self.js(f"document.querySelector({selector!r}).scrollIntoView({{block: 'center'}})")
+        x, y = self.js(
+            f"(r => [r.x + r.width / 2, r.y + r.height / 2])(document.querySelector({selector!r}).getBoundingClientRect())"
+        )
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def key(self, name: str, *, code: int = 0, text: str = "") -> None:
+        for kind in ("keyDown", "keyUp"):
+            self.call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=name,
+                text=text if kind == "keyDown" else "",
+                windowsVirtualKeyCode=code,
+            )
+
+    def type(self, text: str) -> None:
+        self.call("Input.insertText", text=text)
+
+    def picture(self, path: Path, *, dark: bool = False, width: int | None = None, height: int = 900) -> None:
+        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        self.call("Emulation.setEmulatedMedia", features=scheme)
+        if width:
+            self.call(
+                "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=True
+            )
+        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
+
+    def close(self) -> None:
+        self._session = None
+        self._writer.write(json.dumps({"id": 0, "method": "Browser.close"}).encode() + b"\0")
+        self._writer.close()
+        self._process.wait(WAIT)
+        self._reader.close()
+
+
+class WordFacts:
+    """A parser for tests: every word is an object, ``adjective_noun`` is one with an attribute."""
+
+    signature = "words-1"
+
+    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        for text in texts:
+            yield tuple(fact for word in text.split() for fact in self._word(word))
+
+    def _word(self, word: str) -> Iterator[Fact]:
+        adjective, _, noun = word.rpartition("_")
+        if adjective and noun:
+            yield Fact((noun, adjective), "amod", ())
+        yield Fact((noun or word,), "objects", ())
+
+
+def systems() -> list[SystemInput]:
+    references = ("red_car dog", "red_car bench")
+    items = [Item(n, "blue_car dog" if n % 3 == 0 else "red_car dog", references) for n in range(120)]
+    items.append(Item("nasty", NASTY, ("dog", f"cat {NASTY}")))
+    other = [Item(item.id, "red_car bench dog", item.references) for item in items]
+    return [SystemInput("one", tuple(items)), SystemInput("<i>two</i>", tuple(other))]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    report = build_report(systems(), ReportOptions(resampling=Resampling(50)), pipeline=WordFacts())
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(to_html(report), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    browser = Browser(tmp_path_factory.mktemp("chromium"))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def browser(chromium: Browser, page: Path) -> Iterator[Browser]:
+    chromium.errors.clear()
+    chromium.open(page)
+    yield chromium
+    assert chromium.errors == []
+
+
+STATUS = "document.getElementById('status').textContent"
+IDS = "[...document.querySelectorAll('#list .id')].map(e => e.textContent)"
+SCORES = "[...document.querySelectorAll('#list .score')].map(e => Number(e.textContent))"
+
+
+def choose(browser: Browser, control: str, value: str) -> None:
+    browser.js(
+        f"(e => {{ e.value = {value!r}; e.dispatchEvent(new Event('change', {{bubbles: true}})); }})"
+        f"(document.getElementById({control!r}))"
+    )
+
+
+def test_the_list_comes_worst_first_and_sorts_the_other_way(browser: Browser) -> None:
+    worst = browser.js(SCORES)
+    assert worst == sorted(worst)
+    choose(browser, "order", "best")
+    best = browser.js(SCORES)
+    assert best == sorted(best, reverse=True)
+    assert best[0] > worst[0]
+
+
+def test_a_search_filters_by_typing(browser: Browser) -> None:
+    browser.click("#query")
+    browser.type("blue_")
+    browser.until(f"{STATUS} === '40 of 121 images'")
+    assert "q=blue_" in browser.js("location.hash")
+
+
+def test_a_kind_of_error_filters(browser: Browser) -> None:
+    kind = "[...document.querySelectorAll('#kind option')].find(o => o.textContent === 'Color confused').value"
+    choose(browser, "kind", browser.js(kind))
+    assert browser.js(STATUS) == "40 of 121 images: color confused"
+
+
+def test_an_error_group_leads_to_its_images(browser: Browser) -> None:
+    browser.js(
+        "[...document.querySelectorAll('details.kind')].find(d => d.textContent.includes('Color confused')).open = true"
+    )
+    browser.click("a[href^='#kind=color_confused&group=0']")
+    browser.until(f"{STATUS} === '40 of 121 images: color confused (red / blue)'")
+
+
+def test_an_image_opens_by_click_and_marks_its_states(browser: Browser) -> None:
+    browser.click("#list a")
+    browser.until("!document.getElementById('detail').hidden")
+    assert browser.js("document.activeElement.textContent").startswith("Image ")
+    assert browser.js("document.querySelectorAll('#detail .graph rect').length") > 0
+
+
+def test_the_drill_down_says_why(browser: Browser, page: Path) -> None:
+    browser.open(page, "#image=3")
+    text = browser.js("document.getElementById('detail').textContent")
+    assert "color confused; references have (car, red)" in text
+    assert "2 of 2 references" in text
+
+
+def test_it_works_by_keyboard(browser: Browser) -> None:
+    browser.js("document.querySelector('#list a').focus()")
+    first = browser.js("document.activeElement.querySelector('.id').textContent")
+    browser.key("Enter", code=13, text="\r")
+    browser.until(f"document.querySelector('#detail h3')?.textContent === 'Image {first}'")
+    following = browser.js(IDS)[1]
+    browser.key("ArrowRight", code=39)
+    browser.until(f"document.querySelector('#detail h3').textContent === 'Image {following}'")
+    browser.key("Escape", code=27)
+    browser.until("document.getElementById('detail').hidden")
+    assert browser.js("document.activeElement.querySelector('.id').textContent") == following
+
+
+def test_the_system_can_be_changed_in_an_image_and_the_graph_views_too(browser: Browser, page: Path) -> None:
+    browser.open(page, "#image=3")
+    both = browser.js("document.querySelectorAll('#detail .graph text').length")
+    browser.js("[...document.querySelectorAll('#detail button')].find(b => b.textContent === 'Caption').click()")
+    assert browser.js("document.querySelectorAll('#detail .graph text').length") < both
+    browser.js("[...document.querySelectorAll('#detail button')].find(b => b.textContent === '<i>two</i>').click()")
+    browser.until("document.querySelector('#detail .said').textContent === 'red_car bench dog'")
+    assert "system=1" in browser.js("location.hash")
+
+
+def test_a_permalink_opens_its_image(browser: Browser, page: Path) -> None:
+    browser.open(page, "#image=42&system=1")
+    assert browser.js("document.querySelector('#detail h3').textContent") == "Image 42"
+    assert browser.js("document.getElementById('system').value") == "1"
+    browser.open(page, "#image=4711")
+    assert browser.js(STATUS) == "There is no image 4711 in this report."
+
+
+def test_captions_are_text_and_nothing_else(browser: Browser, page: Path) -> None:
+    browser.open(page, "#image=nasty")
+    assert browser.js("document.querySelector('#detail .said').textContent") == NASTY
+    assert browser.js("window.hacked === undefined && !document.querySelector('#detail img')")
+    assert "<i>two</i>" in browser.js("document.querySelector('#scores').parentElement.textContent")
+    assert "شارع" in browser.js("document.body.innerText")
+
+
+def test_a_phone_needs_no_sideways_scrolling(browser: Browser, page: Path) -> None:
+    browser.call("Emulation.setDeviceMetricsOverride", width=380, height=700, deviceScaleFactor=1, mobile=True)
+    try:
+        browser.open(page, "#image=nasty")
+        assert browser.js("document.documentElement.scrollWidth") <= 380
+    finally:
+        browser.call("Emulation.clearDeviceMetricsOverride")
+
+
+def test_controls_and_pictures_have_names(browser: Browser, page: Path) -> None:
+    browser.open(page, "#image=3")
+    nodes = browser.call("Accessibility.getFullAXTree")["nodes"]
+    named = {"button", "link", "combobox", "searchbox", "image", "table"}
+    unnamed = [
+        node["role"]["value"]
+        for node in nodes
+        if not node.get("ignored") and node["role"]["value"] in named - {"table"} and not node["name"]["value"]
+    ]
+    assert unnamed == []
+
+
+@pytest.mark.model
+def test_5000_images_stay_small_and_open_fast(chromium: Browser, tmp_path: Path) -> None:
+    """The example captions 25 times over: pages below 30 MB that are ready in less than 3 seconds."""
+    folder = Path(__file__).parents[2] / "examples" / "coco"
+    sample = read_items(str(folder / "retrieval.json"), references=str(folder / "captions.json")).items
+    many = tuple(Item(f"{copy}-{item.id}", item.candidate, item.references) for copy in range(25) for item in sample)
+    options = ReportOptions(resampling=Resampling(20), human=False)
+    path = tmp_path / "many.html"
+    path.write_text(to_html(build_report([SystemInput("retrieval", many)], options)), encoding="utf-8")
+    assert len(many) == 5000
+    assert path.stat().st_size < 30e6
+    start = time.monotonic()
+    chromium.open(path, f"#image=24-{sample[0].id}")
+    assert time.monotonic() - start < 3
+    assert chromium.js("document.querySelector('#detail h3').textContent") == f"Image 24-{sample[0].id}"
