@@ -105,9 +105,7 @@ def report(name: str, runs: list[Run]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=int, default=5000)
     parser.add_argument("--pairs", type=int, default=3)
     options = parser.parse_args()
@@ -129,9 +127,7 @@ def main() -> None:
         sys.exit("the two scores differ")
     for kind in ("wall", "cpu"):
         ratios = [getattr(b, kind) / getattr(a, kind) for a, b in zip(ours, theirs, strict=True)]
-        print(
-            f"{kind}: {statistics.median(ratios):.1f} times as fast ({min(ratios):.1f} to {max(ratios):.1f})"
-        )
+        print(f"{kind}: {statistics.median(ratios):.1f} times as fast ({min(ratios):.1f} to {max(ratios):.1f})")
 
 
 if __name__ == "__main__":

@@ -58,9 +58,7 @@ def main() -> None:
 
 def read_annotations(jar: zipfile.ZipFile, split: str) -> list[Annotation]:
     content = json.loads(jar.read(ANNOTATIONS.format(split)))
-    found = [
-        Annotation(a["id"], a["image_id"], " ".join(a["caption"].split())) for a in content["annotations"]
-    ]
+    found = [Annotation(a["id"], a["image_id"], " ".join(a["caption"].split())) for a in content["annotations"]]
     return sorted(found)
 
 
@@ -116,9 +114,7 @@ def annotations_file(captions: dict[int, list[Annotation]]) -> dict[str, object]
         "licenses": [{"id": 1, "name": "CC BY 4.0", "url": "https://creativecommons.org/licenses/by/4.0/"}],
         "images": [{"id": i, "file_name": f"COCO_val2014_{i:012d}.jpg"} for i in captions],
         "annotations": [
-            {"id": a.id, "image_id": a.image_id, "caption": a.caption}
-            for found in captions.values()
-            for a in found
+            {"id": a.id, "image_id": a.image_id, "caption": a.caption} for found in captions.values() for a in found
         ],
     }
 

@@ -2,12 +2,16 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 import export
 from data import read_vocabulary
 from spicegraph_parser.caption_pipeline.storage import read_weights
+
+if TYPE_CHECKING:
+    from spicegraph_parser.caption_pipeline.network import Floats
 
 
 def main() -> None:
@@ -20,7 +24,9 @@ def main() -> None:
     if any(vocabulary != vocabularies[0] for vocabulary in vocabularies):
         parser.error("the networks have different vocabularies: only networks of one run can be averaged")
     weights = [read_weights((folder / "network.npz").read_bytes()) for folder in options.networks]
-    mean = {name: np.mean([own[name] for own in weights], axis=0, dtype=np.float32) for name in weights[0]}
+    mean: dict[str, Floats] = {
+        name: np.asarray(np.mean([own[name] for own in weights], axis=0), dtype=np.float32) for name in weights[0]
+    }
     export.write_arrays(mean, vocabularies[0], options.out)
 
 

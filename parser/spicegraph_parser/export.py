@@ -47,8 +47,7 @@ def caption_dict(caption: ParsedCaption) -> CaptionDict:
         "tuples": [list(fact.words) for fact in caption.facts],
         "rules": [fact.rule for fact in caption.facts],
         "spans": [
-            [[spans[token] for token in slot if spans[token][0] >= 0] for slot in fact.tokens]
-            for fact in caption.facts
+            [[spans[token] for token in slot if spans[token][0] >= 0] for slot in fact.tokens] for fact in caption.facts
         ],
     }
 
@@ -90,9 +89,7 @@ class GraphDict(TypedDict):
 def graph_dict(graph: SceneGraph) -> GraphDict:
     """Return a scene graph as JSON values with stable keys."""
     return {
-        "objects": [
-            {**_concept_dict(node.concept), "captions": _captions(node.evidence)} for node in graph.objects
-        ],
+        "objects": [{**_concept_dict(node.concept), "captions": _captions(node.evidence)} for node in graph.objects],
         "attributes": [
             {**_concept_dict(a.concept), "captions": _captions(a.evidence), "object": a.object}
             for a in graph.attributes

@@ -168,9 +168,7 @@ def _ordered(column: Sequence[int], arrows: Sequence[Arrow]) -> list[list[int]]:
     return columns
 
 
-def _placed(
-    cards: Sequence[Card], columns: Sequence[Sequence[int]], arrows: Sequence[Arrow]
-) -> tuple[Card, ...]:
+def _placed(cards: Sequence[Card], columns: Sequence[Sequence[int]], arrows: Sequence[Arrow]) -> tuple[Card, ...]:
     """Give every card its corner: columns from left to right, each in the middle of the height."""
     heights = [sum(cards[index].height + _BETWEEN for index in members) - _BETWEEN for members in columns]
     placed = list(cards)

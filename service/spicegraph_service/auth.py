@@ -41,9 +41,7 @@ _MOST_REMEMBERED = 10_000
 _LONGEST_TOKEN = 200
 
 
-def create_token(
-    store: Store, name: str, scopes: tuple[str, ...], *, rate: float = 0.0
-) -> tuple[str, TokenRecord]:
+def create_token(store: Store, name: str, scopes: tuple[str, ...], *, rate: float = 0.0) -> tuple[str, TokenRecord]:
     """Make a token and store its hash; return the token, which is shown once and kept nowhere.
 
     A token is 32 random bytes, so a plain SHA-256 protects it: there is nothing to guess.
@@ -116,9 +114,7 @@ class Authenticator:
             self._known.pop(token_hash, None)
             raise unauthenticated("the token is not valid")
         # A caller keeps the bucket: it must not be full again every few seconds.
-        caller = (
-            known[2] if known else Caller(record.name, frozenset(record.scopes), self._bucket(record.rate))
-        )
+        caller = known[2] if known else Caller(record.name, frozenset(record.scopes), self._bucket(record.rate))
         self._known[token_hash] = (now, record.id, caller)
         self._known.move_to_end(token_hash)
         while len(self._known) > _MOST_REMEMBERED:

@@ -73,13 +73,9 @@ class ServerConfig:
         if self.allow_insecure or is_local(self.address):
             return
         if self.tls is None:
-            raise InputError(
-                f"{self.address} is open to the network without TLS: give a certificate, or allow it"
-            )
+            raise InputError(f"{self.address} is open to the network without TLS: give a certificate, or allow it")
         if not self.needs_tokens and self.tls.client_ca is None:
-            raise InputError(
-                f"{self.address} is open to everybody: demand tokens or client certificates, or allow it"
-            )
+            raise InputError(f"{self.address} is open to everybody: demand tokens or client certificates, or allow it")
 
 
 def default_workers() -> int:

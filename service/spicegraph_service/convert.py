@@ -101,9 +101,7 @@ def _graph(graph: SceneGraph, places: Mapping[int, int]) -> scene_graph_pb2.Scen
             for node in graph.objects
         ],
         attributes=[
-            scene_graph_pb2.SceneAttribute(
-                object=a.object, concept=_concept(a.concept), facts=facts(a.evidence)
-            )
+            scene_graph_pb2.SceneAttribute(object=a.object, concept=_concept(a.concept), facts=facts(a.evidence))
             for a in graph.attributes
         ],
         relations=[
@@ -123,9 +121,7 @@ def _tuple(scene_tuple: SceneTuple) -> scene_graph_pb2.SceneTuple:
     return scene_graph_pb2.SceneTuple(words=scene_tuple.strings)
 
 
-def _matched(
-    tuples: Sequence[SceneTuple], partners: Sequence[Sequence[int]]
-) -> Iterator[scores_pb2.MatchedTuple]:
+def _matched(tuples: Sequence[SceneTuple], partners: Sequence[Sequence[int]]) -> Iterator[scores_pb2.MatchedTuple]:
     for scene_tuple, indices in zip(tuples, partners, strict=True):
         yield scores_pb2.MatchedTuple(tuple=_tuple(scene_tuple), partners=indices)
 

@@ -31,9 +31,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         self._references = references
         self._limits = limits
 
-    async def ParseCaptions(
-        self, request: pb.ParseCaptionsRequest, context: Context
-    ) -> pb.ParseCaptionsResponse:
+    async def ParseCaptions(self, request: pb.ParseCaptionsRequest, context: Context) -> pb.ParseCaptionsResponse:
         """Parse captions."""
         del context
         hello = self._scheduler.hello
@@ -104,9 +102,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         if not seen:
             raise invalid([Violation("items", "is empty")])
 
-    async def GetServerInfo(
-        self, request: pb.GetServerInfoRequest, context: Context
-    ) -> pb.GetServerInfoResponse:
+    async def GetServerInfo(self, request: pb.GetServerInfoRequest, context: Context) -> pb.GetServerInfoResponse:
         """Say what runs here."""
         del request, context
         hello = self._scheduler.hello
@@ -137,9 +133,7 @@ class EvaluationServicer(EvaluationServiceServicer):
     def _metrics(self, names: Sequence[str]) -> tuple[str, ...]:
         return validation.check_metrics(names, [metric.name for metric in self._scheduler.hello.metrics])
 
-    async def _items(
-        self, items: Sequence[scores_pb2.Item], set_id: str | None, *, first: int
-    ) -> list[ItemWork]:
+    async def _items(self, items: Sequence[scores_pb2.Item], set_id: str | None, *, first: int) -> list[ItemWork]:
         if set_id is not None:
             return await self._references.resolve(set_id, items, first=first)
         return [ItemWork(item.id, item.candidate, tuple(item.references)) for item in items]

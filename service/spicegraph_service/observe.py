@@ -161,7 +161,5 @@ class _TextFormatter(logging.Formatter):
 def set_up_logging(*, level: str, as_json: bool) -> None:
     """Send the log to standard error."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        JsonFormatter() if as_json else _TextFormatter("%(asctime)s %(levelname)s %(message)s")
-    )
+    handler.setFormatter(JsonFormatter() if as_json else _TextFormatter("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

@@ -66,9 +66,7 @@ class References:
         while len(self._sets) > _MOST_SETS_REMEMBERED:
             self._sets.popitem(last=False)
 
-    async def resolve(
-        self, set_id: str, items: Sequence[scores_pb2.Item], *, first: int = 0
-    ) -> list[ItemWork]:
+    async def resolve(self, set_id: str, items: Sequence[scores_pb2.Item], *, first: int = 0) -> list[ItemWork]:
         """Return the items with the references of a set, which :meth:`check` knows.
 
         Raises:
@@ -112,9 +110,7 @@ class References:
 class ReferencesServicer(ReferenceServiceServicer):
     """The ``ReferenceService`` of the contract."""
 
-    def __init__(
-        self, scheduler: Scheduler, references: References, thread: StoreThread, limits: Limits
-    ) -> None:
+    def __init__(self, scheduler: Scheduler, references: References, thread: StoreThread, limits: Limits) -> None:
         self._scheduler = scheduler
         self._references = references
         self._thread = thread
@@ -186,9 +182,7 @@ class ReferencesServicer(ReferenceServiceServicer):
         # Shielded: a client that goes away at the last moment must not leave half a call behind.
         return await asyncio.shield(asyncio.ensure_future(self._thread.run(store)))
 
-    async def GetReferenceSet(
-        self, request: pb.GetReferenceSetRequest, context: Context
-    ) -> pb.GetReferenceSetResponse:
+    async def GetReferenceSet(self, request: pb.GetReferenceSetRequest, context: Context) -> pb.GetReferenceSetResponse:
         """Return what is known of a set."""
         del context
         found = await self._thread.run(lambda: self._thread.store.get_set(request.id))

@@ -73,9 +73,7 @@ class Scheduler:
             totals = await dispatcher.totals(Totals(metrics, tuple(reply.statistics for reply in replies)))
         results = [result for reply in replies for result in reply.results]
         # Two serialized messages, one behind the other, are the merged message.
-        return [
-            a + b for a, b in zip(results, totals.each or [b""] * len(results), strict=True)
-        ], totals.corpus
+        return [a + b for a, b in zip(results, totals.each or [b""] * len(results), strict=True)], totals.corpus
 
     async def parse(self, texts: Sequence[str], *, graphs: bool) -> list[bytes]:
         """Parse captions; return them serialized, or without ``graphs`` nothing (the store is filled).
@@ -147,9 +145,7 @@ class Scheduler:
         self.budget.release(captions)
         self._queue_changed(self.budget.used)
 
-    async def _gather(
-        self, works: Sequence[ItemsWork | CaptionsWork], dispatcher: Dispatcher
-    ) -> list[GroupReply]:
+    async def _gather(self, works: Sequence[ItemsWork | CaptionsWork], dispatcher: Dispatcher) -> list[GroupReply]:
         """Have the chunks of a request done, a few at a time, so that small requests get in between."""
         if len(works) == 1:
             return [await dispatcher.submit(works[0])]

@@ -119,9 +119,7 @@ class Server:
         )
         self._scheduler.loaded(hello, self._dispatcher)
         await self._set_health(_SERVING)
-        _log.info(
-            "serving: pipeline %s, metrics %s", hello.pipeline, ", ".join(m.name for m in hello.metrics)
-        )
+        _log.info("serving: pipeline %s, metrics %s", hello.pipeline, ", ".join(m.name for m in hello.metrics))
 
     async def stop(self, grace_s: float | None = None) -> None:
         """Refuse new calls, let those under way finish, and release everything."""
@@ -157,17 +155,13 @@ class Server:
             maximum_concurrent_rpcs=config.max_calls,
         )
         references = References(self._store, max_bytes=config.memory_bytes)
-        add_EvaluationServiceServicer_to_server(
-            EvaluationServicer(self._scheduler, references, config.limits), server
-        )
+        add_EvaluationServiceServicer_to_server(EvaluationServicer(self._scheduler, references, config.limits), server)
         add_ReferenceServiceServicer_to_server(
             ReferencesServicer(self._scheduler, references, self._store, config.limits), server
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         if config.reflection:
-            reflection.enable_server_reflection(
-                (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), server
-            )
+            reflection.enable_server_reflection((*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
         try:
             if config.tls is None:
                 self.port = server.add_insecure_port(config.address)

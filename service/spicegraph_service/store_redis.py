@@ -28,9 +28,7 @@ _SETS = _PREFIX + "sets"  # hash: id -> set
 _SET_IDS = _PREFIX + "set-ids"  # sorted set, all with score 0: ids in order
 _ENTRIES = _PREFIX + "entries:"  # hash a set: entry id -> captions
 _TOKENS = _PREFIX + "tokens"  # hash: hash -> token
-_PARSE_LIFE_S = (
-    30 * 24 * 3600
-)  # parses expire, so that a "volatile" eviction policy takes them and nothing else
+_PARSE_LIFE_S = 30 * 24 * 3600  # parses expire, so that a "volatile" eviction policy takes them and nothing else
 _UPLOAD_LIFE_S = 3600  # what a server leaves that is killed in the middle of an upload
 _TIMEOUT_S = 2.0
 _Field: TypeAlias = bytes | bytearray | memoryview | str | int | float
@@ -42,9 +40,7 @@ class RedisStore:
 
     def __init__(self, url: str) -> None:
         try:
-            self._client = redis.Redis.from_url(
-                url, socket_timeout=_TIMEOUT_S, socket_connect_timeout=_TIMEOUT_S
-            )
+            self._client = redis.Redis.from_url(url, socket_timeout=_TIMEOUT_S, socket_connect_timeout=_TIMEOUT_S)
         except ValueError as error:
             raise StoreError(f"the Redis URL is wrong: {error}") from error
         with _errors():
@@ -53,9 +49,7 @@ class RedisStore:
     def get_parses(self, signature: str, texts: Sequence[str]) -> dict[str, bytes]:
         """See :class:`~spicegraph_service.store.Store`."""
         with _errors():
-            found = cast(
-                "list[bytes | None]", self._client.mget([_PARSE + parse_key(signature, t) for t in texts])
-            )
+            found = cast("list[bytes | None]", self._client.mget([_PARSE + parse_key(signature, t) for t in texts]))
         return {text: value for text, value in zip(texts, found, strict=True) if value is not None}
 
     def put_parses(self, signature: str, parses: Mapping[str, bytes]) -> None:

@@ -75,9 +75,7 @@ class SqliteStore:
         """See :class:`~spicegraph_service.store.Store`."""
         with self._transaction(durable=True) as connection:
             row = (new.id, new.display_name, new.entry_count, new.caption_count, new.create_time)
-            added = connection.execute(
-                "INSERT OR IGNORE INTO reference_sets VALUES (?, ?, ?, ?, ?)", row
-            ).rowcount
+            added = connection.execute("INSERT OR IGNORE INTO reference_sets VALUES (?, ?, ?, ?, ?)", row).rowcount
             if added:
                 rows = ((new.id, entry_id, captions) for entry_id, captions in entries.items())
                 connection.executemany("INSERT INTO reference_entries VALUES (?, ?, ?)", rows)
@@ -92,9 +90,7 @@ class SqliteStore:
     def list_sets(self, after: str, count: int) -> list[ReferenceSet]:
         """See :class:`~spicegraph_service.store.Store`."""
         with self._errors():
-            rows = self._connection.execute(
-                f"{_SETS} WHERE id > ? ORDER BY id LIMIT ?", (after, count)
-            ).fetchall()
+            rows = self._connection.execute(f"{_SETS} WHERE id > ? ORDER BY id LIMIT ?", (after, count)).fetchall()
         return [ReferenceSet(*row) for row in rows]
 
     def delete_set(self, set_id: str) -> bool:

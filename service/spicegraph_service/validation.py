@@ -100,9 +100,7 @@ def check_metrics(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]
     """
     _raise(
         [
-            Violation(
-                f"metrics[{index}]", f"there is no metric {name[:50]!a} here; there are {', '.join(known)}"
-            )
+            Violation(f"metrics[{index}]", f"there is no metric {name[:50]!a} here; there are {', '.join(known)}")
             for index, name in enumerate(names)
             if name not in known
         ]

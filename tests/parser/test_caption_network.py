@@ -20,11 +20,7 @@ _VOCABULARY = Vocabulary.from_lists(
         "tags": ["DT", "NN", "VBZ"],
         "labels": ["det", "nsubj", "root", "dobj"],
         "form": ["a", "dog", "runs"],
-        **{
-            kind: sorted({features(w)[at] for w in ("a", "dog", "runs")})
-            for at, kind in enumerate(KINDS)
-            if at
-        },
+        **{kind: sorted({features(w)[at] for w in ("a", "dog", "runs")}) for at, kind in enumerate(KINDS) if at},
     }
 )
 

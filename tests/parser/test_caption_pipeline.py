@@ -170,9 +170,7 @@ def test_a_parser_without_network_says_so() -> None:
         nlp("a dog")
 
 
-@pytest.mark.parametrize(
-    ("name", "data"), [("network.npz", b""), ("network.npz", b"PK"), ("vocabulary.json", b"{")]
-)
+@pytest.mark.parametrize(("name", "data"), [("network.npz", b""), ("network.npz", b"PK"), ("vocabulary.json", b"{")])
 def test_a_damaged_network_says_so(tmp_path: Path, name: str, data: bytes) -> None:
     for file in (pipeline_path() / "parser").iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
@@ -189,14 +187,11 @@ def test_it_is_small() -> None:
 # -- agreement with the reference
 
 
-def _f1(
-    found: Sequence[Sequence[Sequence[str]]], golden: Sequence[_Golden], length: int | None = None
-) -> float:
+def _f1(found: Sequence[Sequence[Sequence[str]]], golden: Sequence[_Golden], length: int | None = None) -> float:
     both = mine = theirs = 0
     for tuples, gold in zip(found, golden, strict=True):
         bags = [
-            Counter(tuple(words) for words in side if length in (None, len(words)))
-            for side in (tuples, gold["tuples"])
+            Counter(tuple(words) for words in side if length in (None, len(words))) for side in (tuples, gold["tuples"])
         ]
         both += (bags[0] & bags[1]).total()
         mine += bags[0].total()
@@ -224,13 +219,9 @@ def test_tokens_and_lemmas_agree_with_the_reference(nlp: Language) -> None:
         assert [token.text for token in tokens] == [w for s in gold["sentences"] for w in s["words"]]
         assert [[t.start, t.end] for t in tokens] == [o for s in gold["sentences"] for o in s["offsets"]]
         assert [len(sentence) for sentence in doc.sents] == [len(s["words"]) for s in gold["sentences"]]
-        wanted = [
-            (tag, lemma) for s in gold["sentences"] for tag, lemma in zip(s["tags"], s["lemmas"], strict=True)
-        ]
+        wanted = [(tag, lemma) for s in gold["sentences"] for tag, lemma in zip(s["tags"], s["lemmas"], strict=True)]
         # Where the tag is the reference's, so must be the lemma.
         lemmas.update(
-            token.lemma_ == lemma.lower()
-            for token, (tag, lemma) in zip(doc, wanted, strict=True)
-            if token.tag_ == tag
+            token.lemma_ == lemma.lower() for token, (tag, lemma) in zip(doc, wanted, strict=True) if token.tag_ == tag
         )
     assert lemmas[True] / lemmas.total() >= 0.999

@@ -142,9 +142,7 @@ def test_long_names_are_cut() -> None:
 
 
 NAMES = st.sampled_from(["man", "dog", "car", "tree", "house", "street"])
-FACTS = st.lists(
-    st.tuples(NAMES) | st.tuples(NAMES, NAMES) | st.tuples(NAMES, NAMES, st.sampled_from(["on", "ride"]))
-)
+FACTS = st.lists(st.tuples(NAMES) | st.tuples(NAMES, NAMES) | st.tuples(NAMES, NAMES, st.sampled_from(["on", "ride"])))
 
 
 @given(FACTS)

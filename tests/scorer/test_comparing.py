@@ -27,9 +27,7 @@ BAD = [Item(number, "cat grass" if number % 3 else "cat", REFERENCES) for number
 
 
 def test_the_scores_are_those_of_score_and_a_clear_difference_is_significant():
-    found = compare_systems(
-        BAD, GOOD[::-1], ("spice", "bleu"), pipeline=Words(), resampling=Resampling(draws=200)
-    )
+    found = compare_systems(BAD, GOOD[::-1], ("spice", "bleu"), pipeline=Words(), resampling=Resampling(draws=200))
     first, second = (score(items, ("spice", "bleu"), pipeline=Words()).corpus for items in (BAD, GOOD))
     scores = found.to_dict()["scores"]
     assert scores["SPICE"]["first"] == pytest.approx(first["SPICE"], abs=1e-12)

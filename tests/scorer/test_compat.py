@@ -144,9 +144,7 @@ def test_captions_that_do_not_pair_up(
     assert isinstance(caught.value, AssertionError)
 
 
-@pytest.mark.parametrize(
-    "make", [lambda: Bleu(5), lambda: Bleu(0), lambda: Cider(n=3), lambda: Cider(sigma=1.0)]
-)
+@pytest.mark.parametrize("make", [lambda: Bleu(5), lambda: Bleu(0), lambda: Cider(n=3), lambda: Cider(sigma=1.0)])
 def test_options_that_do_not_exist_are_refused(make: object) -> None:
     with pytest.raises(InputError):
         make()  # type: ignore[operator]
@@ -157,9 +155,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     """A COCO pair with ids in no order."""
     annotations = tmp_path / "annotations.json"
     results = tmp_path / "results.json"
-    captions = [
-        {"id": n, "image_id": i, "caption": c} for i, texts in GTS.items() for n, c in enumerate(texts)
-    ]
+    captions = [{"id": n, "image_id": i, "caption": c} for i, texts in GTS.items() for n, c in enumerate(texts)]
     annotations.write_text(json.dumps({"images": [{"id": i} for i in GTS], "annotations": captions}))
     results.write_text(json.dumps([{"image_id": i, "caption": RES[i][0]} for i in reversed(GTS)]))
     return annotations, results
@@ -179,9 +175,7 @@ def test_evaluation_puts_every_score_on_its_own_image(files: tuple[Path, Path]) 
         assert list(scores) == ["image_id", *keys]
         assert scores["image_id"] == image_id
         assert scores["ROUGE_L"] == pytest.approx(rouge[image_id])
-        alone = Spice(pipeline=LetterFacts()).compute_score(
-            {image_id: GTS[image_id]}, {image_id: RES[image_id]}
-        )
+        alone = Spice(pipeline=LetterFacts()).compute_score({image_id: GTS[image_id]}, {image_id: RES[image_id]})
         assert isinstance(scores["SPICE"], dict)
         assert scores["SPICE"]["All"] == alone[1][0]["All"]
 

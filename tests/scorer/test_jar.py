@@ -56,15 +56,11 @@ def test_output_equals_the_programs(system: str, source: GoldenFacts, golden: li
     rows = [row for row in golden if row["system"] == system]
     assert len(rows) == 400
     result = score(items_of(rows), pipeline=source)
-    expected = [
-        {key: row[key] for key in ("image_id", "scores", "test_tuples", "ref_tuples")} for row in rows
-    ]
+    expected = [{key: row[key] for key in ("image_id", "scores", "test_tuples", "ref_tuples")} for row in rows]
     assert json.loads(json.dumps(jar_output(result))) == expected
 
 
-def test_output_without_synonyms_equals_the_programs(
-    source: GoldenFacts, golden: list[dict[str, Any]]
-) -> None:
+def test_output_without_synonyms_equals_the_programs(source: GoldenFacts, golden: list[dict[str, Any]]) -> None:
     rows = [row for row in golden if row["system"] == "near"]
     output = jar_output(score(items_of(rows), ("spice-exact",), pipeline=source))
     assert [item["scores"] for item in output] == [row["scores_no_synsets"] for row in rows]

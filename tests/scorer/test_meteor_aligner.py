@@ -125,9 +125,7 @@ def test_search_finds_what_the_literal_search_finds(puzzle: tuple[list[list[Poss
 
 @pytest.mark.parametrize("module", [Module.EXACT, Module.STEM])
 @pytest.mark.parametrize(("reference", "candidate"), [(8, 8), (9, 6), (5, 12)])
-def test_search_forgets_what_the_literal_search_forgets(
-    reference: int, candidate: int, module: Module
-) -> None:
+def test_search_forgets_what_the_literal_search_forgets(reference: int, candidate: int, module: Module) -> None:
     # one word over and over: far more than 40 partial alignments
     rows = [[(start, 1, other, 1, module) for other in range(candidate)] for start in range(reference)]
     assert align(rows, candidate) == literal_align(rows, candidate)

@@ -162,18 +162,12 @@ def test_long_words_and_empty_texts_hold_no_phrases(write: Write, tmp_path: Path
     assert PhraseFinder(data).find([(), ()], []).occurrences == [[], []]
 
 
-@given(
-    st.lists(
-        st.tuples(st.text("ab ", min_size=1, max_size=5), st.text("ab ", min_size=1, max_size=5)), min_size=1
-    )
-)
+@given(st.lists(st.tuples(st.text("ab ", min_size=1, max_size=5), st.text("ab ", min_size=1, max_size=5)), min_size=1))
 def test_the_index_is_the_table(pairs: list[tuple[str, str]]) -> None:
     grouped = sorted(set(pairs))
     with pytest.MonkeyPatch.context() as patch:
         text = "".join(f"1\n{source}\n{target}\n" for source, target in grouped).encode()
-        patch.setattr(
-            "spicegraph_scorer.ngram.meteor.index._unpacked", lambda path, progress: [text[:7], text[7:]]
-        )
+        patch.setattr("spicegraph_scorer.ngram.meteor.index._unpacked", lambda path, progress: [text[:7], text[7:]])
         table = build_index(Path("unread"))
     assert len(table.phrases) == len({phrase for pair in grouped for phrase in pair})
     assert len(table.sources) == len({source for source, _ in grouped})

@@ -64,17 +64,13 @@ def test_statistics_and_scores_equal_the_jars(name: str, data: MeteorData) -> No
 
 def test_corpus_scores_equal_the_jars(data: MeteorData) -> None:
     items = lines("stdio_norm")
-    counts = {
-        item["id"]: s.counts for item, s in zip(items, statistics(items, data, TextOptions()), strict=True)
-    }
+    counts = {item["id"]: s.counts for item, s in zip(items, statistics(items, data, TextOptions()), strict=True)}
     for item in items:
         assert score(add_counts([counts[item["id"]]])) == close(item["eval_total"])
     groups = json.loads(gzip.decompress((GOLDEN / "corpus_groups.json.gz").read_bytes()))
     assert len(groups) == 37
     for group in groups:
-        assert score(add_counts(counts[i] for i in group["ids"])) == close(group["corpus_score"]), group[
-            "name"
-        ]
+        assert score(add_counts(counts[i] for i in group["ids"])) == close(group["corpus_score"]), group["name"]
 
 
 @pytest.mark.parametrize("name", ["alignments_single_norm", "alignments_5ref_norm"])
@@ -92,9 +88,7 @@ def test_coco_evaluations_equal_the_jars(data: MeteorData) -> None:
     systems = json.loads(gzip.decompress((GOLDEN / "coco_items.json.gz").read_bytes()))
     assert set(systems) == {"near", "far", "human"}
     for system in systems.values():
-        texts = [
-            coco_texts(i["candidate"].split(), [r.split() for r in i["references"]]) for i in system["items"]
-        ]
+        texts = [coco_texts(i["candidate"].split(), [r.split() for r in i["references"]]) for i in system["items"]]
         found = score_texts(texts, data=data)
         assert [s.line for s in found] == [item["stats"] for item in system["items"]]
         assert [s.score for s in found] == [close(item["score"]) for item in system["items"]]
@@ -122,9 +116,7 @@ def test_counts_that_are_none_are_refused(line: str, data: MeteorData) -> None:
         answer(line, data=data)
 
 
-@pytest.mark.parametrize(
-    "case", json.loads((GOLDEN / "protocol.json").read_text()), ids=lambda case: case["line"]
-)
+@pytest.mark.parametrize("case", json.loads((GOLDEN / "protocol.json").read_text()), ids=lambda case: case["line"])
 def test_protocol_answers_as_the_jar(case: dict[str, Any], data: MeteorData) -> None:
     found = answer(case["line"], data=data)
     if " " in case["out"][0]:  # an error or statistics

@@ -125,14 +125,10 @@ WORDS = st.lists(st.sampled_from(SMALL.split()), max_size=9)
 
 @settings(max_examples=50, deadline=None)
 @given(WORDS, st.lists(WORDS, min_size=1, max_size=3))
-def test_scores_lie_between_0_and_1(
-    data: MeteorData, candidate: list[str], references: list[list[str]]
-) -> None:
+def test_scores_lie_between_0_and_1(data: MeteorData, candidate: list[str], references: list[list[str]]) -> None:
     (statistic,) = score_texts([(" ".join(candidate), list(map(" ".join, references)))], data=data)
     assert 0 <= statistic.score <= 1
-    covered = [
-        place for match in statistic.alignment.matches for place in range(match[2], match[2] + match[3])
-    ]
+    covered = [place for match in statistic.alignment.matches for place in range(match[2], match[2] + match[3])]
     assert len(covered) == len(set(covered)) == statistic.counts[21]
     assert all(isinstance(match, Match) for match in statistic.alignment.matches)
 
@@ -171,9 +167,7 @@ FOX = "the quick brown fox jumped over the lazy dog"
     ],
 )
 def test_the_published_values_of_2005_come_out(candidate: str, expected: float) -> None:
-    assert Meteor2005().score_tokens([(candidate.split(), [FOX.split()])]) == [
-        pytest.approx(expected, abs=1e-12)
-    ]
+    assert Meteor2005().score_tokens([(candidate.split(), [FOX.split()])]) == [pytest.approx(expected, abs=1e-12)]
 
 
 def test_meteor_2005_is_a_metric() -> None:

@@ -388,9 +388,7 @@ def test_a_zip_that_lies_about_its_size_is_refused(tmp_path: Path) -> None:
     zipped(path, **{"in.json": content})
     data = bytearray(path.read_bytes())
     directory = data.index(b"PK\x01\x02")
-    data[directory + 24 : directory + 28] = struct.pack(
-        "<I", 5
-    )  # the uncompressed size in the table of contents
+    data[directory + 24 : directory + 28] = struct.pack("<I", 5)  # the uncompressed size in the table of contents
     path.write_bytes(data)
     with pytest.raises(InputError, match=r"damaged or unreadable zip|is not JSON"):
         read_items(str(path))
@@ -427,9 +425,7 @@ def test_a_file_over_the_limit_is_refused(write: Callable[[str, object], str]) -
 
 
 @given(st.binary(max_size=200))
-def test_no_bytes_raise_anything_but_our_errors(
-    tmp_path_factory: pytest.TempPathFactory, content: bytes
-) -> None:
+def test_no_bytes_raise_anything_but_our_errors(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.mktemp("any") / "in"
     path.write_bytes(content)
     with pytest.raises(SpicegraphError):  # 200 random bytes are never a sound file
@@ -438,21 +434,13 @@ def test_no_bytes_raise_anything_but_our_errors(
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["image_id", "test", "refs"]), inner)
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["image_id", "test", "refs"]), inner),
     max_leaves=8,
 )
 
 
-@given(
-    st.lists(
-        st.dictionaries(st.sampled_from(["image_id", "test", "refs", "caption"]), JSON_VALUES), max_size=3
-    )
-)
-def test_any_json_gives_sound_items_or_our_error(
-    tmp_path_factory: pytest.TempPathFactory, value: object
-) -> None:
+@given(st.lists(st.dictionaries(st.sampled_from(["image_id", "test", "refs", "caption"]), JSON_VALUES), max_size=3))
+def test_any_json_gives_sound_items_or_our_error(tmp_path_factory: pytest.TempPathFactory, value: object) -> None:
     path = tmp_path_factory.mktemp("any") / "in.json"
     path.write_text(json.dumps(value), encoding="utf-8", errors="surrogatepass")
     try:

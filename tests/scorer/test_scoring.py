@@ -123,9 +123,7 @@ def test_each_caption_is_parsed_once_for_all_metrics() -> None:
         steps.append((what, done, total))
 
     score((*ITEMS, Item(3, "car", ("car",))), ("spice", "spice-exact"), pipeline=source, progress=progress)
-    assert sorted(source.seen) == sorted(
-        {"red_car dog", "blue_car dog", "car", "green_tree", "tree", "tree bench"}
-    )
+    assert sorted(source.seen) == sorted({"red_car dog", "blue_car dog", "car", "green_tree", "tree", "tree bench"})
     assert steps[-1] == ("parsing captions", 6, 6)
 
 

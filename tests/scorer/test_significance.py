@@ -70,9 +70,7 @@ def test_undefined_items_do_not_count_and_a_wholly_undefined_score_stays_undefin
     (nothing,) = intervals(Mean(), [None, None])
     assert (nothing.low, nothing.high) == (None, None)
     (undefined,) = compare(Mean(), [None, None], [1.0, 2.0])
-    assert (undefined.first, undefined.difference, undefined.p_bootstrap, undefined.p_randomization) == (
-        None,
-    ) * 4
+    assert (undefined.first, undefined.difference, undefined.p_bootstrap, undefined.p_randomization) == (None,) * 4
 
 
 def test_equal_systems_differ_by_chance_and_a_clear_winner_does_not():

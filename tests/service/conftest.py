@@ -62,9 +62,7 @@ class RunningServer:
         end = time.monotonic() + timeout_s
         while time.monotonic() < end:
             if self.process.poll() is not None:
-                raise AssertionError(
-                    f"the server ended with {self.process.returncode}: {self.log.read_text()}"
-                )
+                raise AssertionError(f"the server ended with {self.process.returncode}: {self.log.read_text()}")
             if any(str(line["message"]).startswith("serving") for line in self.lines()):
                 return
             time.sleep(0.05)

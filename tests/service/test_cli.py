@@ -74,9 +74,7 @@ def test_version_and_help(run: Callable[..., tuple[int, str, str]]) -> None:
         ("parse", "--colour"),
     ],
 )
-def test_a_wrong_command_ends_with_2(
-    run: Callable[..., tuple[int, str, str]], arguments: tuple[str, ...]
-) -> None:
+def test_a_wrong_command_ends_with_2(run: Callable[..., tuple[int, str, str]], arguments: tuple[str, ...]) -> None:
     status, out, err = run(*arguments)
     assert (status, out) == (2, "")
     assert err
@@ -92,12 +90,9 @@ def test_json(run: Callable[..., tuple[int, str, str]], source: str) -> None:
 
 def test_json_lines_and_csv_hold_one_item_each(run: Callable[..., tuple[int, str, str]], source: str) -> None:
     rows = [
-        json.loads(line)
-        for line in run("score", source, "--metrics", "rouge", "--format", "jsonl")[1].splitlines()
+        json.loads(line) for line in run("score", source, "--metrics", "rouge", "--format", "jsonl")[1].splitlines()
     ]
-    table = list(
-        csv.DictReader(io.StringIO(run("score", source, "--metrics", "rouge", "--format", "csv")[1]))
-    )
+    table = list(csv.DictReader(io.StringIO(run("score", source, "--metrics", "rouge", "--format", "csv")[1])))
     assert [row["image_id"] for row in rows] == [2, 1]
     assert [row["image_id"] for row in table] == ["2", "1"]
     assert [float(row["ROUGE_L"]) for row in table] == [row["scores"]["ROUGE_L"] for row in rows]
@@ -171,9 +166,7 @@ def test_bad_options_end_with_2(
     assert message in err
 
 
-def test_warnings_are_one_line_on_standard_error(
-    run: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
+def test_warnings_are_one_line_on_standard_error(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
     (tmp_path / "one.json").write_text(json.dumps(JAR[:1]))
     status, out, err = run("score", str(tmp_path / "one.json"), "--metrics", "cider", "--format", "json")
     assert status == 0
@@ -182,9 +175,7 @@ def test_warnings_are_one_line_on_standard_error(
     assert err.count("\n") == 1
 
 
-def test_a_subset_of_the_references_needs_partial(
-    run: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
+def test_a_subset_of_the_references_needs_partial(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
     rows = json.loads((EXAMPLES / "retrieval.json").read_text())[:20]
     (tmp_path / "r.json").write_text(json.dumps(rows))
     arguments = (
@@ -252,9 +243,7 @@ def test_parse_gives_one_line_a_caption(run: Callable[..., tuple[int, str, str]]
 
 
 @pytest.mark.model
-def test_parse_reads_standard_input(
-    run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parse_reads_standard_input(run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a red car\n")))
     assert json.loads(run("parse")[1])["tuples"][0] == ["car", "red"]
 
@@ -286,9 +275,7 @@ def test_parse_of_ready_parses(run: Callable[..., tuple[int, str, str]], tmp_pat
     }
 
 
-def test_parse_refuses_bad_lines_and_bad_parses(
-    run: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
+def test_parse_refuses_bad_lines_and_bad_parses(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
     (tmp_path / "c.txt").write_bytes(b"fine\na \0 b\n")
     assert run("parse", str(tmp_path / "c.txt"))[::2] == (
         2,

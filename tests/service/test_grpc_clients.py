@@ -63,10 +63,7 @@ def truth() -> Result:
 
 
 def item_values(truth: Result) -> dict[str, dict[str, float | None]]:
-    return {
-        str(one.id): {s.name: s.each[n] for run in truth.runs for s in run.scores}
-        for n, one in enumerate(ITEMS)
-    }
+    return {str(one.id): {s.name: s.each[n] for run in truth.runs for s in run.scores} for n, one in enumerate(ITEMS)}
 
 
 def corpus_values(truth: Result) -> dict[str, float | None]:
@@ -75,9 +72,7 @@ def corpus_values(truth: Result) -> dict[str, float | None]:
 
 def test_node_scores_as_the_library(server: RunningServer, truth: Result, tmp_path: Path) -> None:
     node, npm = tool("node"), tool("npm")
-    project = shutil.copytree(
-        CLIENTS / "node", tmp_path / "node", ignore=shutil.ignore_patterns("node_modules")
-    )
+    project = shutil.copytree(CLIENTS / "node", tmp_path / "node", ignore=shutil.ignore_patterns("node_modules"))
     run([npm, "install", "--silent", "--no-audit", "--no-fund"], cwd=project)
     found = json.loads(
         run([node, "score.mjs", server.address], cwd=project, env={"SPICEGRAPH_PROTO": str(ROOT / "proto")})
@@ -97,9 +92,7 @@ def test_go_scores_as_the_library(server: RunningServer, truth: Result, tmp_path
         env={"PYTHON": sys.executable, "SPICEGRAPH_PROTO": str(ROOT / "proto")},
     )
     rows = [line.split("\t") for line in run([go, "run", ".", server.address], cwd=project).splitlines()]
-    found = {
-        (way, name, key): None if value == "undefined" else float(value) for way, name, key, value in rows
-    }
+    found = {(way, name, key): None if value == "undefined" else float(value) for way, name, key, value in rows}
     rows_by_id = item_values(truth) | {"corpus": corpus_values(truth)}
     assert found == {
         (way, name, key): value
@@ -118,9 +111,7 @@ def test_grpcurl_needs_nothing_but_reflection(server: RunningServer, truth: Resu
     listed = grpcurl(server.address, "list").split()
     assert {"spicegraph.v1.EvaluationService", "spicegraph.v1.ReferenceService"} <= set(listed)
     request = {"items": [{"id": i.id, "candidate": i.candidate, "references": i.references} for i in ITEMS]}
-    reply = json.loads(
-        grpcurl("-d", json.dumps(request), server.address, "spicegraph.v1.EvaluationService/Score")
-    )
+    reply = json.loads(grpcurl("-d", json.dumps(request), server.address, "spicegraph.v1.EvaluationService/Score"))
     found = {i["id"]: {s["name"]: s.get("value") for s in i["scores"]} for i in reply["items"]}
     assert found == item_values(truth)
     health = json.loads(grpcurl(server.address, "grpc.health.v1.Health/Check"))

@@ -21,8 +21,7 @@ from spicegraph_api.v1 import (
 
 ROOT = Path(__file__).parents[2]
 FILES: list[FileDescriptor] = [
-    module.DESCRIPTOR
-    for module in (evaluation_service_pb2, reference_service_pb2, scene_graph_pb2, scores_pb2)
+    module.DESCRIPTOR for module in (evaluation_service_pb2, reference_service_pb2, scene_graph_pb2, scores_pb2)
 ]
 
 
@@ -44,9 +43,7 @@ def test_the_generated_code_is_fresh() -> None:
 def test_every_message_and_field_is_explained(name: str) -> None:
     lines = (ROOT / "proto" / "spicegraph_api" / "v1" / f"{name}.proto").read_text().splitlines()
     for before, line in pairwise(lines):
-        declares = line.rstrip().endswith((";", "{", "{}")) and not line.startswith(
-            ("syntax", "package", "import")
-        )
+        declares = line.rstrip().endswith((";", "{", "{}")) and not line.startswith(("syntax", "package", "import"))
         if declares and line.strip():
             assert before.strip().startswith("//"), f"{name}.proto: {line.strip()} has no comment"
 

@@ -105,9 +105,7 @@ def set_item(**fields: object) -> pb.ScoreRequest:
         ),
     ],
 )
-def test_wrong_fields_are_named(
-    channel: grpc.Channel, request_message: pb.ScoreRequest, wrong: dict[str, str]
-) -> None:
+def test_wrong_fields_are_named(channel: grpc.Channel, request_message: pb.ScoreRequest, wrong: dict[str, str]) -> None:
     with pytest.raises(grpc.RpcError) as caught:
         EvaluationServiceStub(channel).Score(request_message, timeout=20)
     assert caught.value.code() is CODES.INVALID_ARGUMENT
@@ -120,9 +118,7 @@ def test_wrong_fields_are_named(
 
 def test_an_unknown_metric_is_named_with_those_there_are(channel: grpc.Channel) -> None:
     with pytest.raises(grpc.RpcError) as caught:
-        EvaluationServiceStub(channel).Score(
-            pb.ScoreRequest(items=[GOOD], metrics=["spice", "clip"]), timeout=20
-        )
+        EvaluationServiceStub(channel).Score(pb.ScoreRequest(items=[GOOD], metrics=["spice", "clip"]), timeout=20)
     fields, _ = details(caught.value)
     assert list(fields) == ["metrics[1]"]
     assert "'clip'" in fields["metrics[1]"]
@@ -140,9 +136,7 @@ def test_many_faults_are_counted_and_fifty_named(channel: grpc.Channel) -> None:
 def test_an_unknown_reference_set_is_not_found(channel: grpc.Channel) -> None:
     for call in (
         lambda: EvaluationServiceStub(channel).Score(set_item(reference_set="nothing"), timeout=20),
-        lambda: ReferenceServiceStub(channel).GetReferenceSet(
-            rpb.GetReferenceSetRequest(id="nothing"), timeout=20
-        ),
+        lambda: ReferenceServiceStub(channel).GetReferenceSet(rpb.GetReferenceSetRequest(id="nothing"), timeout=20),
         lambda: ReferenceServiceStub(channel).DeleteReferenceSet(
             rpb.DeleteReferenceSetRequest(id="nothing"), timeout=20
         ),
@@ -211,9 +205,7 @@ def entries(*some: rpb.ReferenceEntry) -> rpb.CreateReferenceSetRequest:
         pytest.param([], "entries", id="nothing"),
         pytest.param([entries()], "entries", id="an empty batch"),
         pytest.param([entries(entry("1", "a"), entry("1", "b"))], "entries[1].id", id="an id twice"),
-        pytest.param(
-            [entries(entry("1", "a")), entries(entry("1", "b"))], "entries[1].id", id="twice, apart"
-        ),
+        pytest.param([entries(entry("1", "a")), entries(entry("1", "b"))], "entries[1].id", id="twice, apart"),
         pytest.param([entries(entry("1"))], "entries[0].references", id="no captions"),
         pytest.param([entries(entry("1", "a", ""))], "entries[0].references[1]", id="an empty caption"),
         pytest.param([rpb.CreateReferenceSetRequest()], "payload", id="an empty message"),
@@ -239,9 +231,7 @@ def test_wrong_uploads_store_nothing(
 @pytest.mark.parametrize("size", [-1, 1001])
 def test_page_sizes_have_a_range(channel: grpc.Channel, size: int) -> None:
     with pytest.raises(grpc.RpcError) as caught:
-        ReferenceServiceStub(channel).ListReferenceSets(
-            rpb.ListReferenceSetsRequest(page_size=size), timeout=20
-        )
+        ReferenceServiceStub(channel).ListReferenceSets(rpb.ListReferenceSetsRequest(page_size=size), timeout=20)
     assert list(details(caught.value)[0]) == ["page_size"]
 
 

@@ -112,9 +112,7 @@ def test_sigterm_lets_calls_finish_and_refuses_new_ones(start_server: Callable[.
         EvaluationServiceStub(channel).GetServerInfo(pb.GetServerInfoRequest(), timeout=3)
 
 
-def test_a_killed_server_loses_nothing_acknowledged(
-    start_server: Callable[..., RunningServer], tmp_path: Path
-) -> None:
+def test_a_killed_server_loses_nothing_acknowledged(start_server: Callable[..., RunningServer], tmp_path: Path) -> None:
     store = f"--store={tmp_path / 'server.db'}"
     server = start_server(store)
     workers = server.workers()
@@ -130,9 +128,7 @@ def test_a_killed_server_loses_nothing_acknowledged(
     with grpc.insecure_channel(server.address) as channel, ThreadPoolExecutor(2) as pool:
         upload = pool.submit(lambda: ReferenceServiceStub(channel).CreateReferenceSet(endless(), timeout=60))
         scoring = pool.submit(
-            lambda: EvaluationServiceStub(channel).Score(
-                pb.ScoreRequest(items=fresh_items(5, 1500)), timeout=60
-            )
+            lambda: EvaluationServiceStub(channel).Score(pb.ScoreRequest(items=fresh_items(5, 1500)), timeout=60)
         )
         time.sleep(0.7)
         server.stop(signal.SIGKILL)
@@ -162,9 +158,7 @@ def small_disk(place: Path, size: str) -> Iterator[None]:
         subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-def test_a_full_disk_stops_uploads_but_not_scores(
-    start_server: Callable[..., RunningServer], tmp_path: Path
-) -> None:
+def test_a_full_disk_stops_uploads_but_not_scores(start_server: Callable[..., RunningServer], tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", "600k"):
         server = start_server(f"--store={tmp_path / 'disk' / 'server.db'}")
         with Client(server.address) as client:
@@ -284,14 +278,10 @@ def hostile_messages(count: int) -> Iterator[tuple[str, bytes]]:
         elif kind == 3:
             data = nested
         elif kind == 4:  # a caption that is not UTF-8
-            data = (
-                b"\x0a" + _varint(4) + chance.choice([b"\xff\xfe\xfd\xfc", b"\xed\xa0\x80a", b"\xc0\x80ab"])
-            )
+            data = b"\x0a" + _varint(4) + chance.choice([b"\xff\xfe\xfd\xfc", b"\xed\xa0\x80a", b"\xc0\x80ab"])
         elif kind == 5:  # a caption of control characters, brackets, and other planes
             odd = "".join(
-                chance.choices(
-                    "\x01\x1b[]()|\u202e\u200b\U0001f468\u200d\ud7ff\U0010ffff \n", k=chance.randrange(300)
-                )
+                chance.choices("\x01\x1b[]()|\u202e\u200b\U0001f468\u200d\ud7ff\U0010ffff \n", k=chance.randrange(300))
             )
             data = pb.ParseCaptionsRequest(captions=[odd]).SerializeToString()
         else:  # a length that lies

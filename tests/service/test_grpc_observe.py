@@ -53,9 +53,7 @@ def test_calls_are_counted_and_logged(server: RunningServer) -> None:
 def test_small_calls_share_batches(server: RunningServer) -> None:
     async def many() -> None:
         async with AsyncClient(server.address) as client:
-            await asyncio.gather(
-                *(client.parse([f"a dog that nobody has seen, number {n}"]) for n in range(200))
-            )
+            await asyncio.gather(*(client.parse([f"a dog that nobody has seen, number {n}"]) for n in range(200)))
 
     batches = sample(server, "spicegraph_batch_captions_count")
     asyncio.run(many())

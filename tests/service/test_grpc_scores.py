@@ -72,9 +72,7 @@ def test_the_server_serves_every_metric_of_the_library(names: list[str], client:
     assert info.limits.max_items == 300
 
 
-def test_a_batch_scores_as_in_the_library(
-    client: Client, items: list[Item], names: list[str], truth: Result
-) -> None:
+def test_a_batch_scores_as_in_the_library(client: Client, items: list[Item], names: list[str], truth: Result) -> None:
     reply = client.score(sent(items), metrics=names, detail=scores_pb2.DETAIL_TUPLES)
     assert [result.id for result in reply.items] == [one.id for one in items]
     assert [values(result.scores) for result in reply.items] == [
@@ -110,10 +108,7 @@ def test_evidence_is_the_library_s(client: Client, items: list[Item], truth: Res
 
 
 def sides(match: scores_pb2.TupleMatch) -> list[list[tuple[tuple[str, ...], tuple[int, ...]]]]:
-    return [
-        [(tuple(t.tuple.words), tuple(t.partners)) for t in side]
-        for side in (match.candidate, match.reference)
-    ]
+    return [[(tuple(t.tuple.words), tuple(t.partners)) for t in side] for side in (match.candidate, match.reference)]
 
 
 def truth_sides(match: Match) -> list[list[tuple[tuple[str, ...], tuple[int, ...]]]]:
@@ -131,9 +126,7 @@ def test_less_detail_brings_less(client: Client, items: list[Item]) -> None:
 def test_a_reference_set_scores_as_inline_references(
     client: Client, items: list[Item], names: list[str], truth: Result
 ) -> None:
-    created = client.create_reference_set(
-        {str(one.id): one.references for one in items}, display_name="golden"
-    )
+    created = client.create_reference_set({str(one.id): one.references for one in items}, display_name="golden")
     reply = client.score(sent(items, references=False), metrics=names, reference_set=created.id)
     assert [values(result.scores) for result in reply.items] == [
         item_truth(truth, index) for index in range(len(items))
@@ -164,18 +157,14 @@ def streamed(
     return found, corpus
 
 
-def test_a_stream_scores_as_a_batch(
-    client: Client, items: list[Item], names: list[str], truth: Result
-) -> None:
+def test_a_stream_scores_as_a_batch(client: Client, items: list[Item], names: list[str], truth: Result) -> None:
     found, corpus = streamed(client, items, names)
     assert found == {str(one.id): item_truth(truth, index) for index, one in enumerate(items)}
     assert values(corpus.scores) == corpus_truth(truth)
     assert corpus.item_count == len(items)
 
 
-def test_the_order_of_a_stream_does_not_change_items(
-    client: Client, items: list[Item], truth: Result
-) -> None:
+def test_the_order_of_a_stream_does_not_change_items(client: Client, items: list[Item], truth: Result) -> None:
     names = ["spice", "bleu", "meteor"]
     shuffled = items.copy()
     random.Random(5).shuffle(shuffled)
@@ -235,10 +224,7 @@ def test_parses_are_the_library_s(client: Client, items: list[Item]) -> None:
     parsed = client.parse(texts)
     for text, ours, theirs in zip(texts, parsed, load_pipeline().captions(texts), strict=True):
         assert ours.text == text
-        facts = [
-            (tuple(s.word for s in f.slots), f.rule, tuple(tuple(s.tokens) for s in f.slots))
-            for f in ours.facts
-        ]
+        facts = [(tuple(s.word for s in f.slots), f.rule, tuple(tuple(s.tokens) for s in f.slots)) for f in ours.facts]
         assert facts == [(fact.words, fact.rule, fact.tokens) for fact in theirs.facts]
         assert [tuple(t.words) for t in ours.tuples] == [t.strings for t in theirs.graph().tuples()]
         words = [word for parse in theirs.sentences for word in parse.words]

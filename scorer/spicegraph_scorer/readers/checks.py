@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from spicegraph_parser.pipelines import MAX_CAPTION_LENGTH
 from spicegraph_scorer.readers.faults import Fault, input_error, shown
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ __all__ = [
     "reference_faults",
 ]
 
-MAX_CAPTION = 100_000
+MAX_CAPTION = MAX_CAPTION_LENGTH
 """Longest caption that is read, in characters: what the parser accepts."""
 
 _FILE_NAME = re.compile(r"[^\s]+\.(?:jpe?g|png|gif|bmp|webp|tiff?|wav|mp3|flac|mp4|avi|mkv|webm)", re.IGNORECASE)

@@ -72,12 +72,8 @@ class AsyncClient:
         reference_set: str | None = None,
     ) -> evaluation.ScoreResponse:
         """Score a batch of items."""
-        request = evaluation.ScoreRequest(
-            items=items, metrics=metrics, detail=detail, reference_set=reference_set
-        )
-        return await self._evaluation.Score(
-            request, timeout=self._options.timeout_s, metadata=self._options.metadata
-        )
+        request = evaluation.ScoreRequest(items=items, metrics=metrics, detail=detail, reference_set=reference_set)
+        return await self._evaluation.Score(request, timeout=self._options.timeout_s, metadata=self._options.metadata)
 
     async def stream(
         self,

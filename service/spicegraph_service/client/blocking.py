@@ -80,12 +80,8 @@ class Client:
         reference_set: str | None = None,
     ) -> evaluation.ScoreResponse:
         """Score a batch of items."""
-        request = evaluation.ScoreRequest(
-            items=items, metrics=metrics, detail=detail, reference_set=reference_set
-        )
-        return self._evaluation.Score(
-            request, timeout=self._options.timeout_s, metadata=self._options.metadata
-        )
+        request = evaluation.ScoreRequest(items=items, metrics=metrics, detail=detail, reference_set=reference_set)
+        return self._evaluation.Score(request, timeout=self._options.timeout_s, metadata=self._options.metadata)
 
     def stream(
         self,
@@ -138,9 +134,7 @@ class Client:
     def delete_reference_set(self, set_id: str) -> None:
         """Delete a set."""
         request = references.DeleteReferenceSetRequest(id=set_id)
-        self._references.DeleteReferenceSet(
-            request, timeout=self._options.timeout_s, metadata=self._options.metadata
-        )
+        self._references.DeleteReferenceSet(request, timeout=self._options.timeout_s, metadata=self._options.metadata)
 
     def close(self) -> None:
         """Close the connections."""

@@ -128,16 +128,12 @@ def item_batch(items: Iterable[scores_pb2.Item]) -> evaluation.ScoreStreamReques
 
 def set_settings_message(display_name: str) -> references.CreateReferenceSetRequest:
     """Return the first message of an upload."""
-    return references.CreateReferenceSetRequest(
-        settings=references.ReferenceSetSettings(display_name=display_name)
-    )
+    return references.CreateReferenceSetRequest(settings=references.ReferenceSetSettings(display_name=display_name))
 
 
 def entry_batch(entries: Iterable[tuple[str, Sequence[str]]]) -> references.CreateReferenceSetRequest:
     """Return a message with entries of an upload."""
-    batch = [
-        references.ReferenceEntry(id=str(entry_id), references=captions) for entry_id, captions in entries
-    ]
+    batch = [references.ReferenceEntry(id=str(entry_id), references=captions) for entry_id, captions in entries]
     return references.CreateReferenceSetRequest(entries=references.ReferenceEntryBatch(entries=batch))
 
 
