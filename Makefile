@@ -21,7 +21,7 @@ $(READY): requirements/dev.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
-demo: $(READY)  ## Score the two example systems: tables here, JSON in demo-output/
+demo: $(READY)  ## Score the two example systems: tables here; JSON and an error report in demo-output/
 	@mkdir -p demo-output
 	@echo "== human: one caption of each image against its other captions"
 	@$(BIN)/spicegraph score examples/coco/human.json --references examples/coco/captions_without_first.json \
@@ -29,7 +29,11 @@ demo: $(READY)  ## Score the two example systems: tables here, JSON in demo-outp
 	@echo "== retrieval: the most similar caption of another image"
 	@$(BIN)/spicegraph score examples/coco/retrieval.json --references examples/coco/captions.json \
 	  --metrics coco -o demo-output/retrieval.json
-	@echo "The scores of every image are in demo-output/human.json and demo-output/retrieval.json."
+	@echo "== what both get wrong, on the same references"
+	@$(BIN)/spicegraph report examples/coco/human.json examples/coco/retrieval.json \
+	  --references examples/coco/captions_without_first.json -o demo-output/report.html
+	@echo "The scores of every image are in demo-output/human.json and demo-output/retrieval.json;"
+	@echo "open demo-output/report.html in a browser for the errors of both systems."
 
 test: lint  ## Lint, type check, and run every test
 	$(BIN)/python -m pytest -n auto
