@@ -95,10 +95,12 @@ def server(*options: str) -> Iterator[Running]:
             running = Running(process, log)
             while not running.serving:
                 if process.poll() is not None:
-                    sys.exit(log.read_text())
+                    raise RuntimeError(log.read_text())
                 time.sleep(0.01)
-            yield running
-            process.terminate()
+            try:
+                yield running
+            finally:
+                process.terminate()
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -325,7 +327,7 @@ async def overloaded(running: Running, seconds: float) -> None:
 
 
 def overload(seconds: float) -> None:
-    with server("--queue=300", "--memory=32") as running:
+    with server("--queue=300", "--memory=4") as running:
         asyncio.run(overloaded(running, seconds))
         assert running.process.poll() is None
 

