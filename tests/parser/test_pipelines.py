@@ -38,8 +38,8 @@ class _Ready:
         self.vocab = doc.vocab
         self._doc = doc
 
-    def pipe(self, texts: Iterator[str], *, batch_size: int) -> Iterator[Doc]:
-        assert batch_size
+    def pipe(self, texts: Iterator[str], *, batch_size: int | None) -> Iterator[Doc]:
+        assert batch_size is None, "the pipeline's own configuration decides"
         return (self._doc for _ in texts)
 
 
