@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -51,6 +53,22 @@ def test_a_warm_store_parses_nothing(expected, tmp_path, monkeypatch):
     monkeypatch.setattr(local._Here, "parses", parses)
     with local_facts("en_caption", cache=cache) as source:
         assert list(source.facts(CAPTIONS)) == expected
+
+
+def test_a_damaged_cache_is_one_clear_error(expected, tmp_path):
+    cache = tmp_path / "parses.db"
+    with local_facts("en_caption", cache=str(cache)) as source:
+        list(source.facts(CAPTIONS))
+    with closing(sqlite3.connect(cache)) as connection:
+        connection.execute("UPDATE parses SET value = x'00'")
+        connection.commit()
+    with local_facts("en_caption", cache=str(cache)) as source, pytest.raises(StoreError, match="no parse"):
+        list(source.facts(CAPTIONS))
+
+
+def test_processes_say_why_they_cannot_load():
+    with local_facts("no_such_pipeline", workers=2) as source, pytest.raises(DataError, match="no_such_pipeline"):
+        list(source.facts(["a dog"]))
 
 
 def test_nothing_is_loaded_before_it_is_needed():

@@ -10,10 +10,10 @@ import typer
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.comparing import compare_systems
-from spicegraph_scorer.metrics import GROUPS, METRICS, metric_names
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.significance import Resampling
 from spicegraph_service.cli.formats import COMPARISON_FORMATS, ComparisonFormat
+from spicegraph_service.cli.options import MetricsOption, PipelineOption, ReferencesOption, names_of
 from spicegraph_service.cli.output import check_output, whole_file
 from spicegraph_service.cli.report import write_report
 from spicegraph_service.cli.terminal import progress_bar, say_warning, write_stdout
@@ -29,12 +29,8 @@ def compare(
     first: Annotated[str, typer.Argument(metavar="A", help="One system's captions, as for score.")],
     second: Annotated[str, typer.Argument(metavar="B", help="The other system's, for the same images.")],
     *,
-    references: Annotated[
-        str | None, typer.Option(metavar="FILE", help="COCO annotations with the reference captions.")
-    ] = None,
-    metrics: Annotated[
-        str, typer.Option(metavar="NAMES", help=f"Comma-separated: {', '.join((*METRICS, *GROUPS))}.")
-    ] = "spice",
+    references: ReferencesOption = None,
+    metrics: MetricsOption = "spice",
     form: Annotated[
         ComparisonFormat, typer.Option("--format", help="How to write the result.")
     ] = ComparisonFormat.TABLE,
@@ -52,12 +48,10 @@ def compare(
     ] = False,
     draws: Annotated[int, typer.Option(min=1, help="Resamples of each test.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same p-values.")] = 12345,
-    pipeline: Annotated[
-        str, typer.Option(metavar="NAME", help="The spaCy pipeline that parses captions.")
-    ] = DEFAULT_PIPELINE,
+    pipeline: PipelineOption = DEFAULT_PIPELINE,
 ) -> None:
     """Compare two systems by every score: paired bootstrap and approximate randomisation over the images."""
-    names = metric_names(name.strip() for name in metrics.split(",") if name.strip())
+    names = names_of(metrics)
     if output is not None:
         check_output(output)
     one = read_items(first, references=references, partial=partial)

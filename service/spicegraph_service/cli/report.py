@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.metrics import GROUPS, METRICS, metric_names
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.significance import Resampling
 from spicegraph_scorer.spice.categories import CATEGORIES
 from spicegraph_scorer.spice.custom import read_categories
+from spicegraph_service.cli.options import MetricsOption, PipelineOption, ReferencesOption, names_of
 from spicegraph_service.cli.output import check_output, whole_file
 from spicegraph_service.cli.terminal import progress_bar, say_warning, write_stdout
 from spicegraph_service.report import REPORT_FORMATS, ReportFormat, ReportOptions, build_report
@@ -40,12 +40,8 @@ def report(
         ),
     ],
     *,
-    references: Annotated[
-        str | None, typer.Option(metavar="FILE", help="COCO annotations with the reference captions.")
-    ] = None,
-    metrics: Annotated[
-        str, typer.Option(metavar="NAMES", help=f"Comma-separated: {', '.join((*METRICS, *GROUPS))}.")
-    ] = "spice",
+    references: ReferencesOption = None,
+    metrics: MetricsOption = "spice",
     form: Annotated[
         ReportFormat | None,
         typer.Option("--format", help="Default: what the ending of -o says, else html."),
@@ -72,12 +68,10 @@ def report(
     ] = False,
     draws: Annotated[int, typer.Option(min=1, help="Resamples of each interval and test.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same intervals.")] = 12345,
-    pipeline: Annotated[
-        str, typer.Option(metavar="NAME", help="The spaCy pipeline that parses captions.")
-    ] = DEFAULT_PIPELINE,
+    pipeline: PipelineOption = DEFAULT_PIPELINE,
 ) -> None:
     """Show what systems get wrong, by category and image: one HTML page, JSON, or Markdown."""
-    names = metric_names(name.strip() for name in metrics.split(",") if name.strip())
+    names = names_of(metrics)
     if output is not None:
         check_output(output)
     options = ReportOptions(

@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.metrics import GROUPS, METRICS, metric_names
 from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
 from spicegraph_scorer.readers import Dataset, read_items
 from spicegraph_scorer.scoring import score as score_items
 from spicegraph_scorer.significance import Resampling
 from spicegraph_service.cli.formats import RESULT_FORMATS, ResultFormat
+from spicegraph_service.cli.options import MetricsOption, PipelineOption, ReferencesOption, names_of
 from spicegraph_service.cli.output import check_output, whole_file
 from spicegraph_service.cli.terminal import note, progress_bar, say_warning, write_stdout
 from spicegraph_service.engines.local import local_facts
@@ -34,12 +34,8 @@ def score(
         ),
     ],
     *,
-    references: Annotated[
-        str | None, typer.Option(metavar="FILE", help="COCO annotations with the reference captions.")
-    ] = None,
-    metrics: Annotated[
-        str, typer.Option(metavar="NAMES", help=f"Comma-separated: {', '.join((*METRICS, *GROUPS))}.")
-    ] = "spice",
+    references: ReferencesOption = None,
+    metrics: MetricsOption = "spice",
     form: Annotated[
         ResultFormat | None,
         typer.Option(
@@ -84,12 +80,10 @@ def score(
             show_envvar=True,
         ),
     ] = "none",
-    pipeline: Annotated[
-        str, typer.Option(metavar="NAME", help="The spaCy pipeline that parses captions.")
-    ] = DEFAULT_PIPELINE,
+    pipeline: PipelineOption = DEFAULT_PIPELINE,
 ) -> None:
     """Score captions against references, with SPICE by category and the COCO metrics."""
-    names = metric_names(name.strip() for name in metrics.split(",") if name.strip())
+    names = names_of(metrics)
     if output is not None:
         check_output(output)
     frozen = DocumentFrequencies.read(Path(frequencies)) if frequencies is not None else None

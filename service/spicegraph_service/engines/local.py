@@ -18,7 +18,7 @@ import msgspec
 
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.pipelines import CaptionPipeline, load_pipeline
-from spicegraph_service.store import Store, open_store, parse_signature
+from spicegraph_service.store import Store, StoreError, open_store, parse_signature
 from spicegraph_service.tasks import StoredParse, decode_parse, encode, stored_parse
 
 if TYPE_CHECKING:
@@ -122,7 +122,10 @@ class _Stored:
         signature = parse_signature(self.signature)
         while batch := list(islice(stream, _LOOK_UP)):
             found = self.store.get_parses(signature, batch)
-            known = {text: decode_parse(data) for text, data in found.items()}
+            try:
+                known = {text: decode_parse(data) for text, data in found.items()}
+            except msgspec.DecodeError as error:
+                raise StoreError(f"the cache holds something that is no parse ({error}); name another") from error
             new = [text for text in dict.fromkeys(batch) if text not in known]
             if new:
                 fresh = dict(zip(new, self.source.parses(new), strict=True))
@@ -171,15 +174,21 @@ def _process_ended() -> DataError:
     )
 
 
-# What follows runs in the processes; each holds its one pipeline.
+# What follows runs in the processes; each holds its one pipeline, or why it has none.
 _loaded: list[CaptionPipeline] = []
+_failed: list[DataError] = []
 
 
 def _load(pipeline: str) -> None:
-    _loaded.append(load_pipeline(pipeline))
+    try:
+        _loaded.append(load_pipeline(pipeline))
+    except DataError as error:  # raised here, it would only break the pool, and the reason would be lost
+        _failed.append(error)
 
 
 def _signature() -> str:
+    for error in _failed:
+        raise error
     return _loaded[0].signature
 
 
