@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser.errors import InputError
-from spicegraph_service.cache import Lru
-from spicegraph_service.config import ServerConfig, TlsFiles, host_and_port, is_local
-from spicegraph_service.limits import Budget, FullError, TokenBucket
+from spicegraph_service.server.cache import Lru
+from spicegraph_service.server.config import ServerConfig, TlsFiles, host_and_port, is_local
+from spicegraph_service.server.limits import Budget, FullError, TokenBucket
 
 
 class Clock:
@@ -174,8 +174,8 @@ def test_nothing_is_open_by_accident(config: ServerConfig, refused: str | None) 
 @pytest.mark.model
 def test_a_worker_that_has_grown_is_replaced() -> None:
     """Between two tasks, so that no call fails of it."""
-    from spicegraph_service.tasks import CaptionsWork, Work
-    from spicegraph_service.workers import WorkerPool
+    from spicegraph_service.server.tasks import CaptionsWork, Work
+    from spicegraph_service.server.workers import WorkerPool
 
     async def play() -> tuple[set[int], int]:
         pool = WorkerPool("", 1, growth_bytes=2 << 20)
@@ -195,9 +195,9 @@ def test_a_worker_that_has_grown_is_replaced() -> None:
 
 
 def test_a_revoked_token_is_refused_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    from spicegraph_service import auth
-    from spicegraph_service.cache import StoreThread
-    from spicegraph_service.status import CallError
+    from spicegraph_service.server import auth
+    from spicegraph_service.server.cache import StoreThread
+    from spicegraph_service.server.status import CallError
     from spicegraph_service.store import open_store
 
     monkeypatch.setattr(auth, "_REMEMBERED_S", 0.0)

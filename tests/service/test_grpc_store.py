@@ -22,7 +22,7 @@ from spicegraph_service.store import (
     open_store,
     parse_key,
 )
-from spicegraph_service.store_sqlite import SqliteStore
+from spicegraph_service.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

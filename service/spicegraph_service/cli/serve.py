@@ -131,10 +131,10 @@ def serve(
 ) -> None:
     """Serve parses and scores over gRPC until SIGTERM. The log goes to standard error."""
     with server_extra():
-        from spicegraph_service.config import ServerConfig, TlsFiles  # noqa: PLC0415
-        from spicegraph_service.limits import Limits  # noqa: PLC0415
-        from spicegraph_service.observe import set_up_logging  # noqa: PLC0415
-        from spicegraph_service.server import run  # noqa: PLC0415
+        from spicegraph_service.server.config import ServerConfig, TlsFiles  # noqa: PLC0415
+        from spicegraph_service.server.limits import Limits  # noqa: PLC0415
+        from spicegraph_service.server.observe import set_up_logging  # noqa: PLC0415
+        from spicegraph_service.server.run import run  # noqa: PLC0415
     if (tls_cert is None) != (tls_key is None) or (tls_client_ca is not None and tls_cert is None):
         raise InputError("TLS needs both --tls-cert and --tls-key")
     tls = TlsFiles(tls_cert, tls_key, tls_client_ca) if tls_cert is not None and tls_key is not None else None

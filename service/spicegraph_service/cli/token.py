@@ -34,7 +34,7 @@ def create(
 ) -> None:
     """Make a token and print it. It is shown this once: the store keeps only its hash."""
     with server_extra():
-        from spicegraph_service.auth import SCOPES, create_token  # noqa: PLC0415
+        from spicegraph_service.server.auth import SCOPES, create_token  # noqa: PLC0415
 
     scopes = tuple(dict.fromkeys(scope or SCOPES))
     for wanted in scopes:

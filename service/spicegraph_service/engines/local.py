@@ -19,7 +19,7 @@ import msgspec
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.pipelines import CaptionPipeline, load_pipeline
 from spicegraph_service.store import Store, StoreError, open_store, parse_signature
-from spicegraph_service.tasks import StoredParse, decode_parse, encode, stored_parse
+from spicegraph_service.store.parses import StoredParse, decode_parse, encode_parse, stored_parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -129,7 +129,7 @@ class _Stored:
             new = [text for text in dict.fromkeys(batch) if text not in known]
             if new:
                 fresh = dict(zip(new, self.source.parses(new), strict=True))
-                self.store.put_parses(signature, {text: encode(parse) for text, parse in fresh.items()})
+                self.store.put_parses(signature, {text: encode_parse(parse) for text, parse in fresh.items()})
                 known |= fresh
             for text in batch:
                 yield known[text]

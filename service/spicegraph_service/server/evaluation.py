@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceServicer
-from spicegraph_service import validation
-from spicegraph_service.gate import Context, current_call
-from spicegraph_service.scheduler import Scheduler, count_captions
-from spicegraph_service.status import Violation, invalid
-from spicegraph_service.streams import ItemStream
-from spicegraph_service.tasks import ItemWork
+from spicegraph_service.server import validation
+from spicegraph_service.server.gate import Context, current_call
+from spicegraph_service.server.scheduler import Scheduler, count_captions
+from spicegraph_service.server.status import Violation, invalid
+from spicegraph_service.server.streams import ItemStream
+from spicegraph_service.server.tasks import ItemWork
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from spicegraph_service.limits import Limits
-    from spicegraph_service.references import References
+    from spicegraph_service.server.limits import Limits
+    from spicegraph_service.server.references import References
 
 __all__ = ["EvaluationServicer"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import InputError
-from spicegraph_service.limits import Limits
+from spicegraph_service.server.limits import Limits
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import DataError
-from spicegraph_service.tasks import Hello, Reply, Task, decode_reply, encode, frame
+from spicegraph_service.server.tasks import Hello, Reply, Task, decode_reply, encode, frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +50,7 @@ class Worker:
         """
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            *("-m", "spicegraph_service.worker", pipeline),
+            *("-m", "spicegraph_service.server.worker", pipeline),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=_STREAM_LIMIT,

@@ -8,14 +8,14 @@ import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from spicegraph_service.limits import FullError, TokenBucket
-from spicegraph_service.status import exhausted, permission_denied, unauthenticated
+from spicegraph_service.server.limits import FullError, TokenBucket
+from spicegraph_service.server.status import exhausted, permission_denied, unauthenticated
 from spicegraph_service.store import Store, TokenRecord
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spicegraph_service.cache import StoreThread
+    from spicegraph_service.server.cache import StoreThread
 
 __all__ = [
     "REFERENCES_SCOPE",

@@ -130,9 +130,9 @@ def open_store(place: str) -> Store:
         DataError: the Redis client is not installed.
     """
     if place.startswith(("redis://", "rediss://", "unix://")):
-        from spicegraph_service.store_redis import RedisStore  # noqa: PLC0415
+        from spicegraph_service.store.redis import RedisStore  # noqa: PLC0415
 
         return RedisStore(place)
-    from spicegraph_service.store_sqlite import SqliteStore  # noqa: PLC0415
+    from spicegraph_service.store.sqlite import SqliteStore  # noqa: PLC0415
 
     return SqliteStore(":memory:" if place == "memory" else place)

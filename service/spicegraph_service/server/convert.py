@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.metric import Score
     from spicegraph_scorer.spice.match import Match
     from spicegraph_scorer.spice.metric import SpiceStatistic
-    from spicegraph_service.tasks import StoredParse
+    from spicegraph_service.store.parses import StoredParse
 
 __all__ = [
     "breakdown_message",

@@ -16,18 +16,18 @@ from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import add_EvaluationServiceServicer_to_server
 from spicegraph_api.v1.reference_service_pb2_grpc import add_ReferenceServiceServicer_to_server
 from spicegraph_parser.errors import InputError
-from spicegraph_service.auth import Authenticator
-from spicegraph_service.batching import Dispatcher
-from spicegraph_service.cache import ParseCache, StoreThread
-from spicegraph_service.config import ServerConfig, TlsFiles, default_workers, host_and_port
-from spicegraph_service.evaluation import EvaluationServicer
-from spicegraph_service.gate import Gate
-from spicegraph_service.limits import Budget
-from spicegraph_service.observe import CallLog, Telemetry
-from spicegraph_service.references import References, ReferencesServicer
-from spicegraph_service.scheduler import Scheduler
+from spicegraph_service.server.auth import Authenticator
+from spicegraph_service.server.batching import Dispatcher
+from spicegraph_service.server.cache import ParseCache, StoreThread
+from spicegraph_service.server.config import ServerConfig, TlsFiles, default_workers, host_and_port
+from spicegraph_service.server.evaluation import EvaluationServicer
+from spicegraph_service.server.gate import Gate
+from spicegraph_service.server.limits import Budget
+from spicegraph_service.server.observe import CallLog, Telemetry
+from spicegraph_service.server.references import References, ReferencesServicer
+from spicegraph_service.server.scheduler import Scheduler
+from spicegraph_service.server.workers import WorkerPool
 from spicegraph_service.store import open_store, parse_signature
-from spicegraph_service.workers import WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable

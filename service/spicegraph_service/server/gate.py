@@ -18,11 +18,11 @@ import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
 
-from spicegraph_service.auth import REFERENCES_SCOPE, SCORE_SCOPE, Authenticator, Caller, require_scope
-from spicegraph_service.status import CallError, Violation, invalid, to_call_error, to_status
+from spicegraph_service.server.auth import REFERENCES_SCOPE, SCORE_SCOPE, Authenticator, Caller, require_scope
+from spicegraph_service.server.status import CallError, Violation, invalid, to_call_error, to_status
 
 if TYPE_CHECKING:
-    from spicegraph_service.observe import CallLog
+    from spicegraph_service.server.observe import CallLog
 
 __all__ = ["Call", "Gate", "current_call"]
 

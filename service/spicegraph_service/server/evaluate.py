@@ -20,24 +20,21 @@ from spicegraph_scorer.metrics import METRICS, Resources
 from spicegraph_scorer.ngram.cider import Cider
 from spicegraph_scorer.spice.match import Match
 from spicegraph_scorer.spice.metric import Spice, SpiceStatistic
-from spicegraph_service import convert
-from spicegraph_service.reference_tuples import ReferenceTuples
-from spicegraph_service.tasks import (
+from spicegraph_service.server import convert
+from spicegraph_service.server.reference_tuples import ReferenceTuples
+from spicegraph_service.server.tasks import (
     CaptionsWork,
     GroupReply,
     Hello,
     ItemsWork,
     MetricHello,
-    StoredParse,
     Task,
     Totals,
     TotalsReply,
     Work,
     WorkReply,
-    decode_parse,
-    encode,
-    stored_parse,
 )
+from spicegraph_service.store.parses import StoredParse, decode_parse, encode_parse, stored_parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -128,7 +125,7 @@ class Evaluator:
         fresh, failures = self._parse([text for text in wanted if text not in known])
         self._table.parses = known | fresh
         replies = tuple(self._guarded(group, failures) for group in work.groups)
-        return WorkReply(replies, {text: encode(parse) for text, parse in fresh.items()})
+        return WorkReply(replies, {text: encode_parse(parse) for text, parse in fresh.items()})
 
     def _texts(self, group: ItemsWork | CaptionsWork) -> Iterator[str]:
         if isinstance(group, CaptionsWork):

@@ -15,18 +15,18 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from spicegraph_api.v1 import reference_service_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceServicer
-from spicegraph_service import validation
-from spicegraph_service.cache import Lru, StoreThread
-from spicegraph_service.gate import Context, current_call
-from spicegraph_service.status import CallError, Violation, exhausted, invalid, not_found
+from spicegraph_service.server import validation
+from spicegraph_service.server.cache import Lru, StoreThread
+from spicegraph_service.server.gate import Context, current_call
+from spicegraph_service.server.status import CallError, Violation, exhausted, invalid, not_found
+from spicegraph_service.server.tasks import ItemWork
 from spicegraph_service.store import ReferenceSet
-from spicegraph_service.tasks import ItemWork
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
 
-    from spicegraph_service.limits import Limits
-    from spicegraph_service.scheduler import Scheduler
+    from spicegraph_service.server.limits import Limits
+    from spicegraph_service.server.scheduler import Scheduler
 
 __all__ = ["References", "ReferencesServicer", "reference_set_id"]
 

@@ -1,6 +1,6 @@
 """A worker process: reads tasks from its standard input, writes replies to its standard output.
 
-Started by :mod:`spicegraph_service.workers` as ``python -m spicegraph_service.worker PIPELINE``. It ends
+Started by :mod:`spicegraph_service.server.workers` as ``python -m spicegraph_service.server.worker PIPELINE``. It ends
 when its input ends, so that it never outlives its server.
 """
 
@@ -13,7 +13,7 @@ import sys
 from typing import IO
 
 from spicegraph_parser.errors import SpicegraphError
-from spicegraph_service.tasks import Hello, Reply, decode_task, encode, frame, read_frame
+from spicegraph_service.server.tasks import Hello, Reply, decode_task, encode, frame, read_frame
 
 __all__ = ["main"]
 
@@ -37,7 +37,7 @@ def _serve(pipeline: str, tasks: IO[bytes], replies: IO[bytes]) -> int:
     try:
         # Imported here so that a broken installation is reported through the pipe as well.
         from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline  # noqa: PLC0415
-        from spicegraph_service.evaluate import Evaluator  # noqa: PLC0415
+        from spicegraph_service.server.evaluate import Evaluator  # noqa: PLC0415
 
         evaluator = Evaluator(load_pipeline(pipeline or DEFAULT_PIPELINE))
     except SpicegraphError as error:

@@ -14,7 +14,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spicegraph_service.tasks import (
+from spicegraph_service.server.tasks import (
     CaptionsWork,
     GroupReply,
     ItemsWork,
@@ -24,12 +24,12 @@ from spicegraph_service.tasks import (
     Work,
     WorkReply,
 )
-from spicegraph_service.workers import Worker, WorkerDiedError, WorkerPool
+from spicegraph_service.server.workers import Worker, WorkerDiedError, WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from spicegraph_service.cache import ParseCache
+    from spicegraph_service.server.cache import ParseCache
 
 __all__ = ["Dispatcher", "WorkFailedError"]
 

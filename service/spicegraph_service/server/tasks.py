@@ -7,15 +7,9 @@ the format is nobody else's business.
 from __future__ import annotations
 
 import struct
-from functools import lru_cache
-from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import IO, NamedTuple, TypeAlias
 
 import msgspec
-
-from spicegraph_parser.rules import Fact  # noqa: TC001 (msgspec reads the annotation)
-
-if TYPE_CHECKING:
-    from spicegraph_parser.extract import ParsedCaption
 
 __all__ = [
     "CaptionsWork",
@@ -25,36 +19,19 @@ __all__ = [
     "ItemsWork",
     "MetricHello",
     "Reply",
-    "StoredParse",
     "Task",
     "Totals",
     "TotalsReply",
     "Work",
     "WorkReply",
-    "decode_parse",
     "decode_reply",
     "decode_task",
     "encode",
     "frame",
     "read_frame",
-    "stored_parse",
 ]
 
 _LENGTH = struct.Struct(">I")
-_DECODED_PARSES = 20_000  # parses that a worker keeps decoded: the references of some 4,000 images
-
-
-class StoredParse(NamedTuple):
-    """A parse as the store keeps it: the caption's facts, and for each of its words the place in the text."""
-
-    facts: tuple[Fact, ...]
-    spans: tuple[tuple[int, int], ...]
-
-
-def stored_parse(caption: ParsedCaption) -> StoredParse:
-    """Return what the store keeps of a parsed caption."""
-    spans = tuple((word.start, word.end) for parse in caption.sentences for word in parse.words)
-    return StoredParse(caption.facts, spans)
 
 
 class ItemWork(NamedTuple):
@@ -154,10 +131,9 @@ Reply: TypeAlias = Hello | WorkReply | TotalsReply
 _encoder = msgspec.msgpack.Encoder()
 _tasks: msgspec.msgpack.Decoder[Task] = msgspec.msgpack.Decoder(Task)
 _replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
-_parses = msgspec.msgpack.Decoder(StoredParse)
 
 
-def encode(value: Task | Reply | StoredParse) -> bytes:
+def encode(value: Task | Reply) -> bytes:
     """Return the bytes of a message."""
     return _encoder.encode(value)
 
@@ -170,16 +146,6 @@ def decode_task(data: bytes) -> Task:
 def decode_reply(data: bytes) -> Reply:
     """Return the reply that a worker sent."""
     return _replies.decode(data)
-
-
-@lru_cache(maxsize=_DECODED_PARSES)
-def decode_parse(data: bytes) -> StoredParse:
-    """Return a stored parse.
-
-    Raises:
-        msgspec.DecodeError: the bytes are not a parse (a store that somebody else wrote to).
-    """
-    return _parses.decode(data)
 
 
 def frame(data: bytes) -> bytes:

@@ -19,7 +19,7 @@ from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
 
 from spicegraph_parser.errors import DataError, InputError, LimitError
-from spicegraph_service.limits import FullError
+from spicegraph_service.server.limits import FullError
 from spicegraph_service.store import StoreError, StoreFullError
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from spicegraph_service.status import unavailable
-from spicegraph_service.tasks import CaptionsWork, GroupReply, Hello, ItemsWork, ItemWork, Totals, TotalsReply
+from spicegraph_service.server.status import unavailable
+from spicegraph_service.server.tasks import CaptionsWork, GroupReply, Hello, ItemsWork, ItemWork, Totals, TotalsReply
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
-    from spicegraph_service.batching import Dispatcher
-    from spicegraph_service.limits import Budget
+    from spicegraph_service.server.batching import Dispatcher
+    from spicegraph_service.server.limits import Budget
 
 __all__ = ["CHUNK_ITEMS", "Scheduler", "chunked"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spicegraph_service.status import Violation, invalid
+from spicegraph_service.server.status import Violation, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from spicegraph_api.v1 import reference_service_pb2, scores_pb2
-    from spicegraph_service.limits import Limits
+    from spicegraph_service.server.limits import Limits
 
 __all__ = [
     "check_captions",

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
-from spicegraph_service.scheduler import CHUNK_ITEMS, Scheduler, chunked
+from spicegraph_service.server.scheduler import CHUNK_ITEMS, Scheduler, chunked
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Sequence
 
-    from spicegraph_service.tasks import ItemWork
+    from spicegraph_service.server.tasks import ItemWork
 
 __all__ = ["ItemStream"]
 

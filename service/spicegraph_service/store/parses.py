@@ -1,0 +1,49 @@
+"""A parse as every store and cache keeps it: the facts and the words' places, as MessagePack."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from spicegraph_parser.rules import Fact  # noqa: TC001 (msgspec reads the annotation)
+
+if TYPE_CHECKING:
+    from spicegraph_parser.extract import ParsedCaption
+
+__all__ = ["StoredParse", "decode_parse", "encode_parse", "stored_parse"]
+
+_DECODED_PARSES = 20_000  # parses that a process keeps decoded: the references of some 4,000 images
+
+
+class StoredParse(NamedTuple):
+    """A parse as the store keeps it: the caption's facts, and for each of its words the place in the text."""
+
+    facts: tuple[Fact, ...]
+    spans: tuple[tuple[int, int], ...]
+
+
+def stored_parse(caption: ParsedCaption) -> StoredParse:
+    """Return what the store keeps of a parsed caption."""
+    spans = tuple((word.start, word.end) for parse in caption.sentences for word in parse.words)
+    return StoredParse(caption.facts, spans)
+
+
+_encoder = msgspec.msgpack.Encoder()
+_parses = msgspec.msgpack.Decoder(StoredParse)
+
+
+def encode_parse(parse: StoredParse) -> bytes:
+    """Return the bytes that the store keeps."""
+    return _encoder.encode(parse)
+
+
+@lru_cache(maxsize=_DECODED_PARSES)
+def decode_parse(data: bytes) -> StoredParse:
+    """Return a stored parse.
+
+    Raises:
+        msgspec.DecodeError: the bytes are not a parse (a store that somebody else wrote to).
+    """
+    return _parses.decode(data)
