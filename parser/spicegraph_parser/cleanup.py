@@ -5,12 +5,10 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from spicegraph_parser.parse import Edge
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spicegraph_parser.parse import Parse, Word
+    from spicegraph_parser.parse import Arc, Parse
 
 __all__ = ["RuleGraph", "Slot", "clean_up"]
 
@@ -53,21 +51,22 @@ _BY_POSITION = itemgetter(1, 2)  # head, then dependent
 class RuleGraph(NamedTuple):
     """A cleaned dependency graph of one sentence, indexed for the rules. Positions count its words from 1.
 
-    ``children`` maps a position to its outgoing edges in word order. ``families`` maps a relation without its
-    subtype (``nmod`` for ``nmod:on``) to its edges, ordered by head, then dependent. ``slots`` holds every
-    word's slot (the one of position 1 is ``slots[0]``), ``nouns`` those of the nouns (NN, NNS, NNP, NNPS) by
-    position.
+    ``forms`` and ``tags`` are those of the words (of position 1: ``forms[0]``). ``children`` maps a position to
+    its outgoing arcs (label, head, dependent) in word order. ``families`` maps a relation without its subtype
+    (``nmod`` for ``nmod:on``) to its arcs, ordered by head, then dependent. ``slots`` holds every word's slot,
+    ``nouns`` those of the nouns (NN, NNS, NNP, NNPS) by position.
     """
 
-    words: Sequence[Word]
-    children: Mapping[int, Sequence[Edge]]
-    families: Mapping[str, Sequence[Edge]]
+    forms: Sequence[str]
+    tags: Sequence[str]
+    children: Mapping[int, Sequence[Arc]]
+    families: Mapping[str, Sequence[Arc]]
     slots: Sequence[Slot]
     nouns: Mapping[int, Slot]
 
     def tag(self, position: int) -> str:
         """Return the PTB tag of the word at a position."""
-        return self.words[position - 1].tag
+        return self.tags[position - 1]
 
     def slot(self, position: int) -> Slot:
         """Return the slot of the word at a position: its lemma and where it stands in the caption."""
@@ -75,7 +74,7 @@ class RuleGraph(NamedTuple):
 
     def dependents(self, position: int, label: str) -> list[int]:
         """Return the positions that the given relation leads to, in word order."""
-        return [edge.dependent for edge in self.children.get(position, ()) if edge.label == label]
+        return [dependent for found, _, dependent in self.children.get(position, ()) if found == label]
 
 
 def clean_up(parse: Parse, *, offset: int = 0) -> RuleGraph:
@@ -85,63 +84,68 @@ def clean_up(parse: Parse, *, offset: int = 0) -> RuleGraph:
         parse: the sentence, with collapsed dependencies.
         offset: number of words of the caption in front of this sentence.
     """
-    words = parse.words
-    tags = [word.tag for word in words]
-    edges = _promote_quantified(parse.edges, words)
+    forms, tags, lemmas = parse.forms, parse.tags, parse.lemmas
+    arcs = _promote_quantified(parse.arcs, forms, tags)
     if not _PRONOUN_TAGS.isdisjoint(tags):
-        edges = _resolve_pronouns(edges, words)
-    children: dict[int, list[Edge]] = {}
-    families: dict[str, list[Edge]] = {}
-    for edge in sorted(edges, key=_BY_POSITION):
-        label, head, _ = edge
-        children.setdefault(head, []).append(edge)
-        families.setdefault(label.partition(":")[0] if ":" in label else label, []).append(edge)
-    slots = [(word.lemma, (position,)) for position, word in enumerate(words, start=offset)]
+        arcs = _resolve_pronouns(arcs, tags, lemmas)
+    children: dict[int, list[Arc]] = {}
+    families: dict[str, list[Arc]] = {}
+    for arc in sorted(arcs, key=_BY_POSITION):
+        label, head, _ = arc
+        children.setdefault(head, []).append(arc)
+        families.setdefault(label.partition(":")[0] if ":" in label else label, []).append(arc)
+    slots = list(zip(lemmas, _places(offset, offset + len(lemmas)), strict=True))
     nouns = {position: slots[position - 1] for position, tag in enumerate(tags, start=1) if tag in _NOUN_TAGS}
-    return RuleGraph(words, children, families, slots, nouns)
+    return RuleGraph(forms, tags, children, families, slots, nouns)
 
 
-def _promote_quantified(edges: Sequence[Edge], words: Sequence[Word]) -> Sequence[Edge]:
+# The places of words, one each, shared by all captions: millions of facts hold them.
+_PLACES = tuple((position,) for position in range(256))
+
+
+def _places(start: int, end: int) -> Sequence[tuple[int, ...]]:
+    return _PLACES[start:end] if end <= len(_PLACES) else [(position,) for position in range(start, end)]
+
+
+def _promote_quantified(arcs: Sequence[Arc], forms: Sequence[str], tags: Sequence[str]) -> Sequence[Arc]:
     """``a lot of trees`` -> det:qmod(trees, a): the governed noun takes the phrase's place.
 
     The head of the phrase keeps what else hangs on it, as in the reference.
     """
     cases = [
-        edge
-        for edge in edges
-        if edge.label == "case"
-        and words[edge.dependent - 1].form.lower() == "of"
-        and _is_quantifier(words[edge.dependent - 2].form.lower())
+        (preposition, governed)
+        for label, governed, preposition in arcs
+        if label == "case" and forms[preposition - 1].lower() == "of" and _is_quantifier(forms[preposition - 2].lower())
     ]
     if not cases:
-        return edges
-    changed: list[Edge | None] = list(edges)
+        return arcs
+    changed: list[Arc | None] = list(arcs)
     above: dict[int, list[int]] = {}
     below: dict[int, list[int]] = {}
-    for index, edge in enumerate(edges):
-        above.setdefault(edge.dependent, []).append(index)
-        below.setdefault(edge.head, []).append(index)
-    for _, governed, preposition in sorted(cases, key=itemgetter(2)):
+    for index, (_, upper, lower) in enumerate(arcs):
+        above.setdefault(lower, []).append(index)
+        below.setdefault(upper, []).append(index)
+    for preposition, governed in sorted(cases, key=itemgetter(0)):
         head = preposition - 1
-        own = [(index, own_edge) for index in below.get(head, ()) if (own_edge := changed[index])]
-        link = next((i for i, e in own if e.dependent == governed and e.label.startswith("nmod:")), None)
+        own = [(index, own_arc) for index in below.get(head, ()) if (own_arc := changed[index])]
+        link = next((i for i, (label, _, end) in own if end == governed and label.startswith("nmod:")), None)
         if link is None:
             continue
-        first = _quantifier_start(words, min([head, *(e.dependent for _, e in own)]), head, governed)
+        first = _quantifier_start(forms, tags, min([head, *(end for _, (_, _, end) in own)]), head, governed)
         if not first:
             continue
-        for index, edge in own:
-            if index == link or edge.label in _PHRASE_INNER:
+        for index, (label, _, _) in own:
+            if index == link or label in _PHRASE_INNER:
                 changed[index] = None
         for index in above.get(head, ()):
             moved = changed[index]
-            if moved and moved.head != governed:
-                changed[index] = Edge(moved.label, moved.head, governed)
+            if moved and moved[1] != governed:
+                changed[index] = moved[0], moved[1], governed
                 above.setdefault(governed, []).append(index)
         below.setdefault(governed, []).append(len(changed))
-        changed.append(Edge("det:qmod", governed, first))
-        changed += [Edge("mwe", first, position) for position in range(first + 1, head + 2)]
-    return [edge for edge in changed if edge]
+        changed.append(("det:qmod", governed, first))
+        changed += [("mwe", first, position) for position in range(first + 1, head + 2)]
+    return [arc for arc in changed if arc]
 
 
 def _is_quantifier(form: str) -> bool:
@@ -149,48 +153,48 @@ def _is_quantifier(form: str) -> bool:
     return form in _QUANTIFIERS or form.removesuffix("s").isdigit()
 
 
-def _quantifier_start(words: Sequence[Word], leftmost: int, head: int, governed: int) -> int:
+def _quantifier_start(forms: Sequence[str], tags: Sequence[str], leftmost: int, head: int, governed: int) -> int:
     """Return where the quantifying phrase with the given head begins, or 0 if it is none.
 
     ``leftmost`` is the first word of the head and what hangs on it.
     """
-    form = words[head - 1].form.lower()
+    form = forms[head - 1].lower()
     if form in _QUANTIFYING_NOUNS:
         first = head - 1
-        while first > 0 and words[first - 1].tag.startswith("J"):
+        while first > 0 and tags[first - 1].startswith("J"):
             first -= 1
-        return first if first > 0 and words[first - 1].form.lower() in _ARTICLES else 0
+        return first if first > 0 and forms[first - 1].lower() in _ARTICLES else 0
     if form in _QUANTIFYING_WORDS or form.isdigit():
-        after = words[head + 1].tag if head + 1 < len(words) else ""
-        if after != "DT" and words[governed - 1].tag not in _PRONOUN_TAGS:
+        after = tags[head + 1] if head + 1 < len(tags) else ""
+        if after != "DT" and tags[governed - 1] not in _PRONOUN_TAGS:
             return 0
     # The reference counts what stands in front of the head ("with lots") as the phrase's beginning.
     return leftmost
 
 
-def _resolve_pronouns(edges: Sequence[Edge], words: Sequence[Word]) -> Sequence[Edge]:
-    """``a man on his bike``: all edges of "his" move to "man"."""
-    pronouns = [position for position, word in enumerate(words[1:], 2) if word.tag in _PRONOUN_TAGS]
+def _resolve_pronouns(arcs: Sequence[Arc], tags: Sequence[str], lemmas: Sequence[str]) -> Sequence[Arc]:
+    """``a man on his bike``: all arcs of "his" move to "man"."""
+    pronouns = [position for position, tag in enumerate(tags[1:], 2) if tag in _PRONOUN_TAGS]
     below: dict[int, list[int]] = {}
-    for _, head, dependent in edges:
+    for _, head, dependent in arcs:
         below.setdefault(head, []).append(dependent)
     moved: dict[int, int] = {}
     antecedents: dict[bool, int] = {}
     for pronoun in pronouns:
-        singular = words[pronoun - 1].lemma in _SINGULAR_PRONOUNS
+        singular = lemmas[pronoun - 1] in _SINGULAR_PRONOUNS
         if singular not in antecedents:
-            antecedents[singular] = _antecedent(below, moved, words, singular=singular)
+            antecedents[singular] = _antecedent(below, moved, tags, singular=singular)
         antecedent = antecedents[singular]
         if 0 < antecedent < pronoun:
             moved[pronoun] = antecedent
             below.setdefault(antecedent, []).extend(below.pop(pronoun, []))
             # The antecedent stays the first of its kind; the first of the other kind may be another noun now.
             antecedents = {singular: antecedent}
-    return [Edge(label, moved.get(head, head), moved.get(dependent, dependent)) for label, head, dependent in edges]
+    return [(label, moved.get(head, head), moved.get(dependent, dependent)) for label, head, dependent in arcs]
 
 
 def _antecedent(
-    below: Mapping[int, Sequence[int]], moved: Mapping[int, int], words: Sequence[Word], *, singular: bool
+    below: Mapping[int, Sequence[int]], moved: Mapping[int, int], tags: Sequence[str], *, singular: bool
 ) -> int:
     """Return the first noun of a breadth-first walk from the first root that agrees in number, or 0.
 
@@ -200,7 +204,7 @@ def _antecedent(
     queue = sorted(moved.get(root, root) for root in below.get(0, ()))[:1]
     seen = {0, *queue}
     for position in queue:
-        if words[position - 1].tag in accepted:
+        if tags[position - 1] in accepted:
             return position
         for dependent in sorted(moved.get(child, child) for child in below.get(position, ())):
             if dependent not in seen:

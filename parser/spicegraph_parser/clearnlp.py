@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from spicegraph_parser.parse import Edge, Word
-
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+    from spicegraph_parser.parse import Arc
 
 __all__ = ["reference_lemma", "to_universal"]
 
@@ -65,8 +65,8 @@ def reference_lemma(form: str, tag: str, lemma: str) -> str:
 class _Tree:
     """A dependency tree that is being changed: head, label and children by position (from 1)."""
 
-    def __init__(self, words: Sequence[Word], heads: Sequence[int], labels: Sequence[str]) -> None:
-        self.words = words
+    def __init__(self, tags: Sequence[str], heads: Sequence[int], labels: Sequence[str]) -> None:
+        self.tags = tags
         self.heads = [0, *heads]
         # ClearNLP's nmod is a noun in front of a noun; the name is free for prepositional phrases then.
         self.labels = ["", *("compound" if label == "nmod" else label for label in labels)]
@@ -93,29 +93,33 @@ class _Tree:
         self.attach(old, position, label)
 
 
-def to_universal(words: Sequence[Word], heads: Sequence[int], labels: Sequence[str]) -> tuple[Edge, ...]:
+def to_universal(
+    tags: Sequence[str], lemmas: Sequence[str], heads: Sequence[int], labels: Sequence[str]
+) -> Iterable[Arc]:
     """Return basic Universal Dependencies v1 edges.
 
     Args:
-        words: the sentence.
+        tags: the PTB tags of the words of a sentence.
+        lemmas: their lemmas.
         heads: for every word its head's position from 1; 0 for the root.
         labels: for every word its ClearNLP label.
     """
-    tree = _Tree(words, heads, labels)
-    for position in range(1, len(words) + 1):
+    tree = _Tree(tags, heads, labels)
+    size = len(tags)
+    for position in range(1, size + 1):
         if tree.labels[position] in _ADPOSITIONS:
             _lower_preposition(tree, position)
-    for position in range(1, len(words) + 1):
-        if words[position - 1].lemma == "be" and tree.labels[position] not in ("aux", "auxpass"):
+    for position in range(1, size + 1):
+        if lemmas[position - 1] == "be" and tree.labels[position] not in ("aux", "auxpass"):
             _lower_copula(tree, position)
     _flatten_coordination(tree)
     renamed = [_RENAMED.get(label, label) for label in tree.labels[1:]]
-    return tuple(map(Edge._make, zip(renamed, tree.heads[1:], range(1, len(words) + 1), strict=True)))
+    return zip(renamed, tree.heads[1:], range(1, size + 1), strict=True)
 
 
 def _lower_preposition(tree: _Tree, position: int) -> None:
     """The edge on -pobj-> mat becomes mat -case-> on; of a chain (out -prep-> of) the last has the noun."""
-    if tree.labels[position] == "dative" and tree.words[position - 1].tag not in ("IN", "TO"):
+    if tree.labels[position] == "dative" and tree.tags[position - 1] not in ("IN", "TO"):
         return
     objects = tree.children(position, "pobj")
     if objects:
@@ -133,7 +137,7 @@ def _lower_preposition(tree: _Tree, position: int) -> None:
     clauses = tree.children(position, "pcomp")
     if clauses:
         governor = tree.heads[position]
-        nominal = governor and tree.words[governor - 1].tag.startswith(_NOMINAL)
+        nominal = governor and tree.tags[governor - 1].startswith(_NOMINAL)
         tree.promote(clauses[0], "mark")
         tree.labels[clauses[0]] = "acl" if nominal else "advcl"
         return

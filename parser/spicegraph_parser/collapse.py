@@ -11,19 +11,18 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from typing import TYPE_CHECKING
 
-from spicegraph_parser.parse import Edge, Parse
 from spicegraph_parser.prepositions import join_prepositions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from spicegraph_parser.parse import Word
+    from spicegraph_parser.parse import Arc, Parse
 
 __all__ = ["collapse"]
 
 _SUBJECTS = frozenset({"nsubj", "nsubjpass", "csubj", "csubjpass"})
 # Relations that are named after the preposition or marker of their dependent.
-_MARKED = ("nmod", "acl", "advcl")
+_MARKED = frozenset({"nmod", "acl", "advcl"})
 _BASIC_SUBTYPES = frozenset({"nmod:poss", "nmod:tmod", "nmod:npmod"})
 _PREDICATE_TAGS = ("V", "J")
 
@@ -38,83 +37,77 @@ def collapse(parse: Parse) -> Parse:
         ``a cat and a dog sleep``: nsubj(sleep, cat), conj(cat, dog) -> also nsubj(sleep, dog)
         ``a cat is on top of a car``: root(top), nmod(top, car) -> root(car), case(car, on)
     """
-    words = parse.words
-    edges: Sequence[Edge] = parse.edges
-    found = _by_label(edges)
-    if any(":" in label and _is_collapsed(label) for label in found):
+    forms = parse.forms
+    arcs: Sequence[Arc] = parse.arcs
+    labels = {label for label, _, _ in arcs}
+    if any(":" in label and _is_collapsed(label) for label in labels):
         return parse
-    if "case" in found:
-        joined = join_prepositions(edges, words, cases=[edges[index] for index in found["case"]])
-        if joined is not edges:
-            edges, found = joined, _by_label(joined)
-        edges = _name_prepositions(edges, words, found)
-    if "conj" in found:
-        edges = _spread_conjunctions(_split_prepositional_conjuncts(edges, words), words)
-    return parse if edges is parse.edges else Parse(words, tuple(edges))
-
-
-def _by_label(edges: Sequence[Edge]) -> dict[str, list[int]]:
-    """Return the indices of the edges of every label."""
-    found: dict[str, list[int]] = {}
-    for index, (label, _, _) in enumerate(edges):
-        if label in found:
-            found[label].append(index)
-        else:
-            found[label] = [index]
-    return found
+    if "case" in labels:
+        arcs = join_prepositions(arcs, forms, cases=[arc for arc in arcs if arc[0] == "case"])
+        arcs = _name_prepositions(arcs, forms)
+    if "conj" in labels:
+        arcs = _spread_conjunctions(_split_prepositional_conjuncts(arcs, forms), forms, parse.tags)
+    return parse if arcs is parse.arcs else parse.with_arcs(arcs)
 
 
 def _is_collapsed(label: str) -> bool:
     return label.startswith(("nmod:", "conj:")) and label not in _BASIC_SUBTYPES
 
 
-def _name(words: Sequence[Word], position: int) -> str:
-    return words[position - 1].form.lower()
+def _name(forms: Sequence[str], position: int) -> str:
+    return forms[position - 1].lower()
 
 
-def _name_prepositions(edges: Sequence[Edge], words: Sequence[Word], found: Mapping[str, Sequence[int]]) -> list[Edge]:
+def _name_prepositions(arcs: Sequence[Arc], forms: Sequence[str]) -> list[Arc]:
     """Put the preposition into the relation, the last one of several (``from inside a box``)."""
     cases: dict[int, int] = {}
-    for index in found.get("case", ()):
-        _, head, dependent = edges[index]
-        cases[head] = max(dependent, cases.get(head, 0))
-    passives = {edges[index].head for index in found.get("auxpass", ())}
-    named = list(edges)
-    for relation in _MARKED:
-        for index in found.get(relation, ()):
-            _, head, dependent = edges[index]
-            if dependent in cases:
-                preposition = _name(words, cases[dependent])
-                is_agent = preposition == "by" and relation == "nmod" and head in passives
-                named[index] = Edge(f"{relation}:{'agent' if is_agent else preposition}", head, dependent)
+    passives = set()
+    marked = []
+    for index, (label, head, dependent) in enumerate(arcs):
+        if label == "case":
+            cases[head] = max(dependent, cases.get(head, 0))
+        elif label in _MARKED:
+            marked.append(index)
+        elif label == "auxpass":
+            passives.add(head)
+    named = list(arcs)
+    for index in marked:
+        relation, head, dependent = arcs[index]
+        if dependent in cases:
+            preposition = _name(forms, cases[dependent])
+            is_agent = preposition == "by" and relation == "nmod" and head in passives
+            named[index] = f"{relation}:{'agent' if is_agent else preposition}", head, dependent
     return named
 
 
-def _split_prepositional_conjuncts(edges: Sequence[Edge], words: Sequence[Word]) -> Sequence[Edge]:
+def _split_prepositional_conjuncts(arcs: Sequence[Arc], forms: Sequence[str]) -> Sequence[Arc]:
     """``sits in the sun and on a mat``: the second phrase hangs on the verb, not on ``sun``.
 
     The relation between the phrases becomes one between the verb and itself (a copy of it in the manual).
     """
     cases: dict[int, int] = {}
-    governors: dict[int, Edge] = {}
+    governors: dict[int, Arc] = {}
     coordinators: dict[int, list[int]] = {}
-    for index, edge in enumerate(edges):
-        governors.setdefault(edge.dependent, edge)
-        if edge.label == "case":
-            cases[edge.head] = max(edge.dependent, cases.get(edge.head, 0))
-        elif edge.label == "cc":
-            coordinators.setdefault(edge.head, []).append(index)
-    changed = list(edges)
-    for index, (label, first, later) in enumerate(edges):
-        governor = governors.get(first)
-        if label != "conj" or later not in cases or governor is None or not _is_prepositional(governor.label):
+    for index, arc in enumerate(arcs):
+        label, head, dependent = arc
+        governors.setdefault(dependent, arc)
+        if label == "case":
+            cases[head] = max(dependent, cases.get(head, 0))
+        elif label == "cc":
+            coordinators.setdefault(head, []).append(index)
+    changed = list(arcs)
+    for index, (label, first, later) in enumerate(arcs):
+        if label != "conj" or later not in cases or first not in governors:
+            continue
+        relation, governor, _ = governors[first]
+        if not _is_prepositional(relation):
             continue
         for coordinator in coordinators.get(first, ()):
-            changed[coordinator] = Edge("cc", governor.head, edges[coordinator].dependent)
+            changed[coordinator] = "cc", governor, arcs[coordinator][2]
         if first in coordinators:
-            coordinators.setdefault(governor.head, []).extend(coordinators.pop(first))
-            changed[index] = Edge(label, governor.head, governor.head)
-            changed.append(Edge(f"nmod:{_name(words, cases[later])}", governor.head, later))
+            coordinators.setdefault(governor, []).extend(coordinators.pop(first))
+            changed[index] = label, governor, governor
+            changed.append((f"nmod:{_name(forms, cases[later])}", governor, later))
     return changed
 
 
@@ -122,33 +115,35 @@ def _is_prepositional(label: str) -> bool:
     return label.startswith("nmod:") and label not in _BASIC_SUBTYPES
 
 
-def _spread_conjunctions(edges: Sequence[Edge], words: Sequence[Word]) -> list[Edge]:
+def _spread_conjunctions(arcs: Sequence[Arc], forms: Sequence[str], tags: Sequence[str]) -> list[Arc]:
     """Name the conjunctions, and let later conjuncts share the first one's governor and subject."""
     coordinators: dict[int, list[int]] = {}
-    for edge in edges:
-        if edge.label == "cc":
-            insort(coordinators.setdefault(edge.head, []), edge.dependent)
-    named, conjuncts = [], []
-    above: dict[int, list[Edge]] = {}
-    subjects: dict[int, list[Edge]] = {}
-    for found in edges:
-        edge = found
-        if edge.label == "conj" and edge.head in coordinators:
-            name = _name(words, _coordinator(coordinators[edge.head], edge.dependent))
+    for label, head, dependent in arcs:
+        if label == "cc":
+            insort(coordinators.setdefault(head, []), dependent)
+    named: list[Arc] = []
+    conjuncts: list[tuple[int, int]] = []
+    above: dict[int, list[Arc]] = {}
+    subjects: dict[int, list[Arc]] = {}
+    for found in arcs:
+        arc = found
+        label, head, dependent = arc
+        if label == "conj" and head in coordinators:
+            name = _name(forms, _coordinator(coordinators[head], dependent))
             # "as well as" means "and"
-            edge = Edge(f"conj:{'and' if name == 'as' else name}", edge.head, edge.dependent)
-            conjuncts.append(edge)
-        elif edge.label in _SUBJECTS:
-            subjects.setdefault(edge.head, []).append(edge)
-        named.append(edge)
-        above.setdefault(edge.dependent, []).append(edge)
-    shared = []
-    for _, first, later in conjuncts:
+            arc = f"conj:{'and' if name == 'as' else name}", head, dependent
+            conjuncts.append((head, dependent))
+        elif label in _SUBJECTS:
+            subjects.setdefault(head, []).append(arc)
+        named.append(arc)
+        above.setdefault(dependent, []).append(arc)
+    shared: list[Arc] = []
+    for first, later in conjuncts:
         if first == later:
             continue
-        shared += [Edge(e.label, e.head, later) for e in above.get(first, ()) if e.head not in (0, first)]
-        if later not in subjects and words[later - 1].tag.startswith(_PREDICATE_TAGS):
-            shared += [Edge(e.label, later, e.dependent) for e in subjects.get(first, ())]
+        shared += [(label, head, later) for label, head, _ in above.get(first, ()) if head not in (0, first)]
+        if later not in subjects and tags[later - 1].startswith(_PREDICATE_TAGS):
+            shared += [(label, later, dependent) for label, _, dependent in subjects.get(first, ())]
     return list(dict.fromkeys(named + shared)) if shared else named
 
 

@@ -11,10 +11,12 @@ from spicegraph_parser.collapse import collapse
 from spicegraph_parser.errors import LimitError
 from spicegraph_parser.graph import SceneGraph, merge
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
+from spicegraph_parser.loose import loose_facts
+from spicegraph_parser.parse import Caption
 from spicegraph_parser.rules import Fact, apply_rules
 
 if TYPE_CHECKING:
-    from spicegraph_parser.parse import Caption, Parse
+    from spicegraph_parser.parse import Parse
 
 __all__ = ["MAX_FACTS", "ParsedCaption", "extract"]
 
@@ -37,6 +39,11 @@ class ParsedCaption:
         """The facts as plain tuples: (object), (object, attribute) or (subject, object, relation)."""
         return tuple(fact.words for fact in self.facts)
 
+    @property
+    def every_fact(self) -> tuple[Fact, ...]:
+        """The facts, and behind them those of loose words, which SPICE's graphs leave out."""
+        return (*self.facts, *loose_facts(Caption(self.text, self.sentences), self.facts))
+
     def graph(self, lexicon: Lexicon | None = None, *, exact: bool = False) -> SceneGraph:
         """Return the scene graph of this caption alone."""
         return merge([self.facts], lexicon or load_lexicon(), exact=exact)
@@ -58,5 +65,5 @@ def extract(caption: Caption) -> ParsedCaption:
         facts += islice(found, MAX_FACTS + 1 - len(facts))
         if len(facts) > MAX_FACTS:
             raise LimitError(f"the caption {caption.text[:_SHOWN]!r}... has more than {MAX_FACTS:,} facts")
-        offset += len(parse.words)
+        offset += len(parse.forms)
     return ParsedCaption(caption.text, caption.sentences, tuple(facts))

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from spicegraph_parser.loose import without_loose
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -53,8 +55,7 @@ class Relation(NamedTuple):
     evidence: tuple[Evidence, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SceneTuple:
+class SceneTuple(NamedTuple):
     """An object (1 concept), an attribute (object, attribute) or a relation (subject, relation, object).
 
     ``evidence`` holds the facts that it was made from.
@@ -80,12 +81,21 @@ class SceneGraph:
     def tuples(self) -> tuple[SceneTuple, ...]:
         """Return every object, attribute and relation as a tuple, sorted by their strings."""
         nodes = [node.concept for node in self.objects]
-        found = [((concept,), evidence) for concept, evidence in self.objects]
-        rows: list[tuple[tuple[Concept, ...], tuple[Evidence, ...]]] = [*found]
-        rows += [((nodes[of], concept), evidence) for of, concept, evidence in self.attributes]
-        rows += [((nodes[a], concept, nodes[b]), evidence) for a, b, concept, evidence in self.relations]
-        keys = [[concept.printed for concept in concepts] for concepts, _ in rows]
-        return tuple([SceneTuple(*rows[index]) for index in sorted(range(len(rows)), key=keys.__getitem__)])
+        # No string is in two objects, so that their places in the order stand for them: numbers compare fast.
+        printed = [concept.printed for concept in nodes]
+        place = {printed: index for index, printed in enumerate(sorted(printed))}
+        places = [place[strings] for strings in printed]
+        keys: list[tuple[int] | tuple[int, tuple[str, ...]] | tuple[int, tuple[str, ...], int]]
+        keys = [(own,) for own in places]
+        rows: list[tuple[tuple[Concept, ...], tuple[Evidence, ...]]] = [((node,), seen) for node, seen in self.objects]
+        for of, concept, seen in self.attributes:
+            keys.append((places[of], concept.printed))
+            rows.append(((nodes[of], concept), seen))
+        for subject, target, concept, seen in self.relations:
+            keys.append((places[subject], concept.printed, places[target]))
+            rows.append(((nodes[subject], concept, nodes[target]), seen))
+        order = sorted(range(len(rows)), key=keys.__getitem__)
+        return tuple([SceneTuple._make(rows[index]) for index in order])
 
     def to_networkx(self) -> nx.MultiDiGraph[int]:
         """Return the graph for networkx; see :func:`spicegraph_parser.export.to_networkx`."""
@@ -94,13 +104,16 @@ class SceneGraph:
         return to_networkx(self)
 
 
-def merge(captions: Iterable[Sequence[Fact]], lexicon: Lexicon, *, exact: bool = False) -> SceneGraph:
+def merge(
+    captions: Iterable[Sequence[Fact]], lexicon: Lexicon, *, exact: bool = False, loose: bool = False
+) -> SceneGraph:
     """Merge the facts of captions of one image into a scene graph.
 
     Args:
         captions: the facts of each caption, in order. The order decides between equally similar nodes.
         lexicon: where words get their synsets.
         exact: no synonyms: only equal strings merge (SPICE's ``-noSynsets``).
+        loose: with the facts of loose words, which SPICE has not; they stand behind a caption's other facts.
 
     Example:
         >>> from spicegraph_parser import Fact, load_lexicon
@@ -110,8 +123,7 @@ def merge(captions: Iterable[Sequence[Fact]], lexicon: Lexicon, *, exact: bool =
     """
     builder = _Builder(lexicon.exact_concept if exact else lexicon.concept)
     for caption, facts in enumerate(captions):
-        for fact in facts:
-            builder.add(fact.words, Evidence(caption, fact))
+        builder.add(caption, facts if loose else without_loose(facts))
     return builder.build()
 
 
@@ -120,13 +132,13 @@ class _Merged:
 
     __slots__ = ("concept", "evidence")
 
-    def __init__(self, concept: Concept, evidence: Evidence) -> None:
+    def __init__(self, concept: Concept) -> None:
         self.concept = concept
-        self.evidence = [evidence]
+        self.evidence: list[Evidence] = []
 
 
 class _Builder:
-    """A graph that grows fact by fact."""
+    """A graph that grows caption by caption."""
 
     def __init__(self, concept: Callable[[str], Concept]) -> None:
         self._concept = concept
@@ -135,30 +147,31 @@ class _Builder:
         self._attributes: dict[int, list[_Merged]] = {}
         self._relations: dict[tuple[int, int], list[_Merged]] = {}
 
-    def add(self, words: tuple[str, ...], evidence: Evidence) -> None:
-        subject = self._node(words[0], evidence)
-        if len(words) == 2:
-            self._join(self._attributes.setdefault(subject, []), words[1], evidence)
-        elif len(words) == 3:
-            target = self._node(words[1], evidence)
-            relation = words[2].removeprefix(_COPULA)
-            self._join(self._relations.setdefault((subject, target), []), relation, evidence)
+    def add(self, caption: int, facts: Iterable[Fact]) -> None:
+        nodes, by_string, node = self._nodes, self._by_string, self._node
+        for fact in facts:
+            words = fact.words
+            evidence = Evidence(caption, fact)
+            subject = by_string[words[0]] if words[0] in by_string else node(words[0])
+            nodes[subject].evidence.append(evidence)
+            if len(words) == 2:
+                self._join(self._attributes.setdefault(subject, []), words[1], evidence)
+            elif len(words) == 3:
+                target = by_string[words[1]] if words[1] in by_string else node(words[1])
+                nodes[target].evidence.append(evidence)
+                known = self._relations.setdefault((subject, target), [])
+                self._join(known, words[2].removeprefix(_COPULA), evidence)
 
-    def _node(self, word: str, evidence: Evidence) -> int:
-        """Return the index of the word's node: its own, the most similar one, or a new one."""
-        index = self._by_string.get(word)
-        if index is not None:
-            self._nodes[index].evidence.append(evidence)
-            return index
+    def _node(self, word: str) -> int:
+        """Return the index of the node that a new word joins: the most similar one, or one of its own."""
         concept = self._concept(word)
         index = self._most_similar(concept.synsets)
         if index is None:
             index = len(self._nodes)
-            self._nodes.append(_Merged(concept, evidence))
+            self._nodes.append(_Merged(concept))
         else:
             node = self._nodes[index]
             node.concept = node.concept.union(concept)
-            node.evidence.append(evidence)
         self._by_string[word] = index
         return index
 
@@ -177,24 +190,31 @@ class _Builder:
 
     def _join(self, known: list[_Merged], word: str, evidence: Evidence) -> None:
         concept = self._concept(word)
+        is_apart = concept.keys.isdisjoint
         for merged in known:
-            if merged.concept.shares(concept):
+            if not is_apart(merged.concept.keys):
                 merged.concept = merged.concept.union(concept)
                 merged.evidence.append(evidence)
                 return
-        known.append(_Merged(concept, evidence))
+        new = _Merged(concept)
+        new.evidence.append(evidence)
+        known.append(new)
 
     def build(self) -> SceneGraph:
         return SceneGraph(
-            tuple(SceneObject(node.concept, tuple(node.evidence)) for node in self._nodes),
+            tuple([SceneObject(node.concept, tuple(node.evidence)) for node in self._nodes]),
             tuple(
-                Attribute(index, merged.concept, tuple(merged.evidence))
-                for index, attributes in self._attributes.items()
-                for merged in attributes
+                [
+                    Attribute(index, merged.concept, tuple(merged.evidence))
+                    for index, attributes in self._attributes.items()
+                    for merged in attributes
+                ]
             ),
             tuple(
-                Relation(subject, target, merged.concept, tuple(merged.evidence))
-                for (subject, target), relations in self._relations.items()
-                for merged in relations
+                [
+                    Relation(subject, target, merged.concept, tuple(merged.evidence))
+                    for (subject, target), relations in self._relations.items()
+                    for merged in relations
+                ]
             ),
         )

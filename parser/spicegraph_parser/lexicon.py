@@ -78,11 +78,21 @@ class Concept:
         """Return the merged concept."""
         if other.strings[0] in self.keys and other.keys <= self.keys:
             return self
-        return Concept.of(self.strings + other.strings, self.synsets | other.synsets)
+        return _united(self, other)
+
+    def __hash__(self) -> int:
+        """Return the label's hash, which is kept; all strings and synsets would have to be hashed anew."""
+        return hash(self.label)
 
     def __str__(self) -> str:
         """Return the label."""
         return self.label
+
+
+@lru_cache(maxsize=_MEMORY)
+def _united(one: Concept, other: Concept) -> Concept:
+    """Return the merged concept; images show the same things, so that most of these are asked for again."""
+    return Concept.of(one.strings + other.strings, one.synsets | other.synsets)
 
 
 def _hash_order(strings: tuple[str, ...]) -> tuple[str, ...]:
@@ -142,12 +152,31 @@ class Lexicon:
             >>> lexicon.synsets("puppies") >= lexicon.synsets("puppy")
             True
         """
+        return frozenset[int]().union(*map(self._lookup, self.forms(phrase)))
+
+    def words(self) -> tuple[str, ...]:
+        """Return every word and phrase of the index, in its order; underscores join the words of a phrase."""
+        return tuple(self._positions)
+
+    def entries(self, word: str) -> range:
+        """Return where a word's synsets stand in the table of all words' synsets (empty if unknown)."""
+        position = self._positions.get(word)
+        return range(0) if position is None else range(self._ends[position], self._ends[position + 1])
+
+    def synset_at(self, entry: int) -> int:
+        """Return the synset number of an entry."""
+        return self._synsets[entry]
+
+    def forms(self, phrase: str) -> tuple[str, ...]:
+        """Return the words under which a phrase is looked up: itself and its base forms, if they are known.
+
+        Example:
+            >>> load_lexicon().forms("polar bears")
+            ('polar_bear',)
+        """
         word = phrase.replace(" ", "_")
-        found = self._lookup(word)
-        bases = self._bases.get(word)
-        if bases is not None:
-            return found.union(*(self._lookup(base) for base in bases))
-        return found | self._lookup(self._base(word))
+        bases = self._bases.get(word) or [self._base(word)]
+        return tuple(form for form in dict.fromkeys((word, *bases)) if form in self._positions)
 
     def _concept(self, phrase: str) -> Concept:
         """Return the concept of a lower-cased word or phrase."""

@@ -8,14 +8,14 @@ turns the first into the second.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from spicegraph_parser.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["Caption", "Edge", "Parse", "Word", "find_spans", "read_conllu", "write_conllu"]
+__all__ = ["Arc", "Caption", "Edge", "Parse", "Span", "Word", "find_spans", "read_conllu", "write_conllu"]
 
 _COLUMNS = 10
 _DETACHED = -1
@@ -42,12 +42,91 @@ class Edge(NamedTuple):
     dependent: int
 
 
-@dataclass(frozen=True, slots=True)
-class Parse:
-    """One sentence: its words and its dependency edges."""
+Arc = tuple[str, int, int]
+"""An edge as a plain tuple: label, head, dependent. An :class:`Edge` is one, with names."""
 
-    words: tuple[Word, ...]
-    edges: tuple[Edge, ...]
+Span = tuple[int, int]
+"""Where a word stands in its caption: first code point, and the one behind the last."""
+
+
+class Parse:
+    """One sentence: its words and its dependency edges.
+
+    A parse is made from words and edges, or :meth:`from_columns`, and never changes. It is held by column
+    (``forms``, ``tags``, ``lemmas``, ``arcs``), which is what the stages from the parser to the facts read;
+    ``words`` and ``edges`` are made from the columns whenever they are asked for.
+
+    >>> parse = Parse((Word("Dogs", "NNS", "dog", 0, 4),), (Edge("root", 0, 1),))
+    >>> parse.lemmas, parse.arcs
+    (('dog',), (('root', 0, 1),))
+    """
+
+    __slots__ = ("_spans", "arcs", "forms", "lemmas", "tags")
+
+    def __init__(self, words: Iterable[Word], edges: Iterable[Edge]) -> None:
+        rows = tuple(words)
+        self.forms: tuple[str, ...] = tuple([word.form for word in rows])
+        self.tags: tuple[str, ...] = tuple([word.tag for word in rows])
+        self.lemmas: tuple[str, ...] = tuple([word.lemma for word in rows])
+        self.arcs: tuple[Arc, ...] = tuple([(edge.label, edge.head, edge.dependent) for edge in edges])
+        self._spans: tuple[Span, ...] | str = tuple([(word.start, word.end) for word in rows])
+
+    @classmethod
+    def from_columns(
+        cls,
+        forms: Iterable[str],
+        tags: Iterable[str],
+        lemmas: Iterable[str],
+        arcs: Iterable[Arc],
+        spans: Iterable[Span] | str,
+    ) -> Self:
+        """Make a parse from its columns.
+
+        Args:
+            forms: the words as they stand in the caption.
+            tags: their PTB tags.
+            lemmas: their lemmas in lower case.
+            arcs: the edges.
+            spans: where the words stand in the caption, or the text in which they are found from its start when
+                somebody asks.
+        """
+        parse = cls.__new__(cls)
+        parse.forms, parse.tags, parse.lemmas, parse.arcs = tuple(forms), tuple(tags), tuple(lemmas), tuple(arcs)
+        parse._spans = spans if isinstance(spans, str) else tuple(spans)
+        return parse
+
+    def with_arcs(self, arcs: Iterable[Arc]) -> Self:
+        """Return the same words with other edges."""
+        return self.from_columns(self.forms, self.tags, self.lemmas, arcs, self._spans)
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """Where each word stands in the caption; (-1, -1) where that is not known."""
+        found = self._spans
+        return tuple(find_spans(self.forms, found)) if isinstance(found, str) else found
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """The words, in order."""
+        rows = zip(self.forms, self.tags, self.lemmas, self.spans, strict=True)
+        return tuple([Word(form, tag, lemma, start, end) for form, tag, lemma, (start, end) in rows])
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """The dependency edges."""
+        return tuple(map(Edge._make, self.arcs))
+
+    def __eq__(self, other: object) -> bool:
+        """Say whether words and edges are equal."""
+        if not isinstance(other, Parse):
+            return NotImplemented
+        return self.words == other.words and self.arcs == other.arcs
+
+    def __hash__(self) -> int:
+        return hash((self.forms, self.arcs))
+
+    def __repr__(self) -> str:
+        return f"Parse(words={self.words!r}, edges={self.edges!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +243,7 @@ def _align(rows: _Rows, text: str, cursor: int) -> Parse:
     return Parse(words, tuple(edge for row in rows for edge in row.edges))
 
 
-def find_spans(forms: Iterable[str], text: str, cursor: int = 0) -> Iterator[tuple[int, int]]:
+def find_spans(forms: Iterable[str], text: str, cursor: int = 0) -> Iterator[Span]:
     """Find words in a text, from left to right; one that is not there (``-LRB-``) has the span (-1, -1)."""
     for form in forms:
         found = text.find(form, cursor)

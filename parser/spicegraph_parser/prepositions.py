@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spicegraph_parser.parse import Edge
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from spicegraph_parser.parse import Word
+    from spicegraph_parser.parse import Arc
 
 __all__ = ["join_prepositions"]
 
@@ -84,10 +82,10 @@ _OBLIQUE = frozenset({"advmod", "amod", "conj", "dep", "dobj", "nmod", "nsubj", 
 _CLAUSAL = frozenset({"acl", "advcl"})
 
 
-def join_prepositions(edges: Sequence[Edge], words: Sequence[Word], *, cases: Iterable[Edge]) -> Sequence[Edge]:
+def join_prepositions(arcs: Sequence[Arc], forms: Sequence[str], *, cases: Iterable[Arc]) -> Sequence[Arc]:
     """Return basic dependencies in which the phrases of a multi-word preposition have its name.
 
-    ``cases`` are those of the edges that lead to a preposition. The edges come back as they are without any.
+    ``cases`` are those of the arcs that lead to a preposition. The arcs come back as they are without any such phrase.
 
     Example:
         ``a cat on top of a car``: nmod(cat, top), nmod(top, car) -> nmod:on_top_of(cat, car)
@@ -96,25 +94,25 @@ def join_prepositions(edges: Sequence[Edge], words: Sequence[Word], *, cases: It
     around: list[tuple[int, tuple[str, ...]]] = []
     pairs: list[tuple[int, tuple[str, ...]]] = []
     for _, _, last in cases:
-        if last < 2 or words[last - 2].form.lower() not in _BEFORE_LAST:
+        if last < 2 or forms[last - 2].lower() not in _BEFORE_LAST:
             continue
-        names = tuple([word.form.lower() for word in words[max(last - 3, 0) : last]])
+        names = tuple([form.lower() for form in forms[max(last - 3, 0) : last]])
         if names in _AROUND_NOUN:
             around.append((last, names))
         if names[-2:] in _SISTER:
             pairs.append((last, names[-2:]))
     if not around and not pairs:
-        return edges
-    arcs = _Arcs(edges)
+        return arcs
+    movable = _Links(arcs)
     for last, names in sorted(around):
-        _join_around_noun(arcs, last, names)
+        _join_around_noun(movable, last, names)
     for last, names in sorted(pairs):
-        _join_pair(arcs, last, names)
-    return arcs.edges()
+        _join_pair(movable, last, names)
+    return movable.arcs()
 
 
-class _Arc:
-    """An edge that can still be moved."""
+class _Link:
+    """An arc that can still be moved."""
 
     __slots__ = ("dependent", "head", "label", "removed")
 
@@ -125,101 +123,102 @@ class _Arc:
         self.removed = False
 
 
-class _Arcs:
-    """The edges of a sentence while they change, findable from either end."""
+class _Links:
+    """The arcs of a sentence while they change, findable from either end."""
 
-    def __init__(self, edges: Iterable[Edge]) -> None:
-        self._all: list[_Arc] = []
-        self._above: dict[int, list[_Arc]] = {}
-        self._below: dict[int, list[_Arc]] = {}
-        for edge in edges:
-            self.add(*edge)
+    def __init__(self, arcs: Iterable[Arc]) -> None:
+        self._all: list[_Link] = []
+        self._above: dict[int, list[_Link]] = {}
+        self._below: dict[int, list[_Link]] = {}
+        for arc in arcs:
+            self.add(*arc)
 
-    def edges(self) -> list[Edge]:
-        return [Edge(arc.label, arc.head, arc.dependent) for arc in self._all if not arc.removed]
+    def arcs(self) -> list[Arc]:
+        return [(link.label, link.head, link.dependent) for link in self._all if not link.removed]
 
     def add(self, label: str, head: int, dependent: int) -> None:
-        arc = _Arc(label, head, dependent)
-        self._all.append(arc)
-        self._above.setdefault(dependent, []).append(arc)
-        self._below.setdefault(head, []).append(arc)
+        link = _Link(label, head, dependent)
+        self._all.append(link)
+        self._above.setdefault(dependent, []).append(link)
+        self._below.setdefault(head, []).append(link)
 
-    def remove(self, arc: _Arc) -> None:
-        arc.removed = True
-        self._above[arc.dependent].remove(arc)
-        self._below[arc.head].remove(arc)
+    def remove(self, link: _Link) -> None:
+        link.removed = True
+        self._above[link.dependent].remove(link)
+        self._below[link.head].remove(link)
 
-    def incoming(self, dependent: int) -> _Arc | None:
+    def incoming(self, dependent: int) -> _Link | None:
         return next(iter(self._above.get(dependent, ())), None)
 
-    def case(self, preposition: int) -> _Arc | None:
-        return next((arc for arc in self._above.get(preposition, ()) if arc.label == "case"), None)
+    def case(self, preposition: int) -> _Link | None:
+        return next((link for link in self._above.get(preposition, ()) if link.label == "case"), None)
 
-    def find(self, label: str, head: int, dependent: int) -> _Arc | None:
-        return next((arc for arc in self._above.get(dependent, ()) if arc.head == head and arc.label == label), None)
+    def find(self, label: str, head: int, dependent: int) -> _Link | None:
+        above = self._above.get(dependent, ())
+        return next((link for link in above if link.head == head and link.label == label), None)
 
     def has_child(self, head: int, label: str) -> bool:
-        return any(arc.label == label for arc in self._below.get(head, ()))
+        return any(link.label == label for link in self._below.get(head, ()))
 
-    def lead_to(self, arc: _Arc, dependent: int) -> None:
-        self._above[arc.dependent].remove(arc)
-        self._above.setdefault(dependent, []).append(arc)
-        arc.dependent = dependent
+    def lead_to(self, link: _Link, dependent: int) -> None:
+        self._above[link.dependent].remove(link)
+        self._above.setdefault(dependent, []).append(link)
+        link.dependent = dependent
 
     def move_children(self, old: int, new: int) -> None:
         moved = self._below.pop(old, [])
-        for arc in moved:
-            arc.head = new
+        for link in moved:
+            link.head = new
         self._below.setdefault(new, []).extend(moved)
 
 
-def _join_around_noun(arcs: _Arcs, last: int, names: tuple[str, ...]) -> None:
+def _join_around_noun(links: _Links, last: int, names: tuple[str, ...]) -> None:
     """``X on top of Y``: nmod(X, top), nmod(top, Y) -> nmod:on_top_of(X, Y)."""
     noun, first = last - 1, last - 2
-    second = arcs.case(last)
-    if second is None or arcs.find("case", noun, first) is None:
+    second = links.case(last)
+    if second is None or links.find("case", noun, first) is None:
         return
-    governed = arcs.find("nmod", noun, second.head)
-    incoming = arcs.incoming(noun)
+    governed = links.find("nmod", noun, second.head)
+    incoming = links.incoming(noun)
     if governed is None or incoming is None:
         return
-    arcs.remove(governed)
-    arcs.remove(second)
-    arcs.move_children(noun, governed.dependent)
-    arcs.lead_to(incoming, governed.dependent)
+    links.remove(governed)
+    links.remove(second)
+    links.move_children(noun, governed.dependent)
+    links.lead_to(incoming, governed.dependent)
     if incoming.label in _OBLIQUE:
         incoming.label = "nmod"
     if incoming.label == "nmod" or incoming.label in _CLAUSAL:
         incoming.label += f":{'_'.join(names)}"
-    arcs.add("mwe", first, noun)
-    arcs.add("mwe", first, last)
+    links.add("mwe", first, noun)
+    links.add("mwe", first, last)
 
 
-def _join_pair(arcs: _Arcs, last: int, names: tuple[str, ...]) -> None:
+def _join_pair(links: _Links, last: int, names: tuple[str, ...]) -> None:
     """``X next to Y``, in either of the two shapes a parser gives it."""
     first = last - 1
-    case = arcs.case(last)
-    incoming = arcs.incoming(case.head) if case else None
+    case = links.case(last)
+    incoming = links.incoming(case.head) if case else None
     if case is None or incoming is None:
         return
     noun, name = case.head, "_".join(names)
-    sister = arcs.find("advmod", noun, first) or arcs.find("case", noun, first)
+    sister = links.find("advmod", noun, first) or links.find("case", noun, first)
     if sister is not None:
         sister.label = "case"
         if incoming.label == "nmod":
             incoming.label = f"nmod:{name}"
-        arcs.remove(case)
-        arcs.add("mwe", first, last)
+        links.remove(case)
+        links.add("mwe", first, last)
     elif incoming.label == "nmod" and incoming.head == first and names in _GOVERNING:
-        upper = arcs.incoming(first)
+        upper = links.incoming(first)
         if upper is None:
             return
-        arcs.remove(incoming)
-        arcs.remove(case)
-        is_predicate = arcs.has_child(first, "cop")
-        arcs.move_children(first, noun)
-        arcs.lead_to(upper, noun)
+        links.remove(incoming)
+        links.remove(case)
+        is_predicate = links.has_child(first, "cop")
+        links.move_children(first, noun)
+        links.lead_to(upper, noun)
         if upper.label in _OBLIQUE and not is_predicate:
             upper.label = f"nmod:{name}"
-        arcs.add("case", noun, first)
-        arcs.add("mwe", first, last)
+        links.add("case", noun, first)
+        links.add("mwe", first, last)

@@ -8,15 +8,15 @@ et al., 2015).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from spicegraph_parser.cleanup import RuleGraph, Slot
 
 if TYPE_CHECKING:
-    from spicegraph_parser.parse import Edge
+    from spicegraph_parser.parse import Arc
 
-__all__ = ["RULES", "Fact", "Rule", "apply_rules"]
+__all__ = ["RULES", "Fact", "FactPool", "Rule", "apply_rules"]
 
 
 class Fact(NamedTuple):
@@ -38,9 +38,9 @@ _DIRECT_OBJECTS = frozenset({"dobj", "iobj"})
 _PLURAL_TAGS = frozenset({"NNS", "NNPS"})
 
 
-def _is_object(graph: RuleGraph, edge: Edge) -> bool:
-    """Say whether the edge leads to a noun that a predicate acts on, directly or through a preposition."""
-    label, _, dependent = edge
+def _is_object(graph: RuleGraph, arc: Arc) -> bool:
+    """Say whether the arc leads to a noun that a predicate acts on, directly or through a preposition."""
+    label, _, dependent = arc
     return dependent in graph.nouns and (label in _DIRECT_OBJECTS or label.startswith("nmod"))
 
 
@@ -49,10 +49,10 @@ def _joined(graph: RuleGraph, text: str, positions: list[int]) -> Slot:
     return text, tuple([graph.slots[position - 1][1][0] for position in positions])
 
 
-def _preposition(graph: RuleGraph, link: Edge) -> Slot:
-    """Return the words of the preposition in a relation such as ``nmod:in_front_of``."""
-    text = link.label.partition(":")[2].replace("_", " ")
-    return _joined(graph, text, _case_words(graph, link.dependent))
+def _preposition(graph: RuleGraph, label: str, noun: int) -> Slot:
+    """Return the words of the preposition in the relation (``nmod:in_front_of``) that leads to a noun."""
+    text = label.partition(":")[2].replace("_", " ")
+    return _joined(graph, text, _case_words(graph, noun))
 
 
 def _case_words(graph: RuleGraph, position: int) -> list[int]:
@@ -66,7 +66,7 @@ def _verb(graph: RuleGraph, position: int) -> Slot:
     text, words = graph.slot(position)
     for particle in graph.dependents(position, "compound:prt"):
         # The reference keeps the particle as written, and drops "be" in front of it.
-        text = f"{'' if text == 'be' else text} {graph.words[particle - 1].form}"
+        text = f"{'' if text == 'be' else text} {graph.forms[particle - 1]}"
         words += graph.slot(particle)[1]
     return text, words
 
@@ -77,24 +77,24 @@ def _objects(graph: RuleGraph, position: int) -> list[tuple[Slot, Slot]]:
     if not links:
         return []
     verb = _verb(graph, position)
-    return [(graph.nouns[link.dependent], _relation(graph, verb, link)) for link in links]
+    return [(graph.nouns[noun], _relation(graph, verb, label, noun)) for label, _, noun in links]
 
 
-def _relation(graph: RuleGraph, verb: Slot, link: Edge) -> Slot:
-    """Return the slot of the relation: the verb and the preposition of the link."""
-    if not link.label.startswith("nmod:") or link.label in _NO_PREPOSITION:
+def _relation(graph: RuleGraph, verb: Slot, label: str, noun: int) -> Slot:
+    """Return the slot of the relation between a subject and a noun: the verb and the noun's preposition."""
+    if not label.startswith("nmod:") or label in _NO_PREPOSITION:
         return verb
-    preposition, cases = _preposition(graph, link)
+    preposition, cases = _preposition(graph, label, noun)
     return f"{verb[0]} {preposition}", verb[1] + cases
 
 
-def _subjects(graph: RuleGraph) -> Iterator[Edge]:
-    """Return the edges from a predicate to its active subject."""
-    return (edge for edge in graph.families.get("nsubj", ()) if edge.head)
+def _subjects(graph: RuleGraph) -> list[tuple[int, int]]:
+    """Return the positions of every predicate and its active subject."""
+    return [(head, subject) for _, head, subject in graph.families.get("nsubj", ()) if head]
 
 
 def _has_copula(graph: RuleGraph, position: int) -> bool:
-    return any(edge.label == "cop" for edge in graph.children[position])
+    return any(label == "cop" for label, _, _ in graph.children[position])
 
 
 def clause(graph: RuleGraph) -> Iterator[Slots]:
@@ -103,14 +103,14 @@ def clause(graph: RuleGraph) -> Iterator[Slots]:
     a man rides a horse             -> (man, horse, ride)
     a woman looks up at the sky     -> (woman, sky, look up at)
     """
-    head, objects_of_head = 0, []
-    for edge in _subjects(graph):
-        if edge.head != head:
-            head = edge.head
+    last, objects_of_head = 0, []
+    for head, subject in _subjects(graph):
+        if head != last:
+            last = head
             objects_of_head = [] if _has_copula(graph, head) else _objects(graph, head)
-        if edge.dependent in graph.nouns:
+        if subject in graph.nouns:
             for target, relation in objects_of_head:
-                yield graph.nouns[edge.dependent], target, relation
+                yield graph.nouns[subject], target, relation
 
 
 def participle(graph: RuleGraph) -> Iterator[Slots]:
@@ -132,21 +132,21 @@ def predicate(graph: RuleGraph) -> Iterator[Slots]:
     the man is a surfer             -> (man, surfer)
     a cat is on a mat               -> (cat, mat, on)
     """
-    head, is_bare, cases = 0, False, []
-    for edge in _subjects(graph):
-        if edge.head != head:
-            head = edge.head
+    last, is_bare, cases = 0, False, []
+    for head, subject in _subjects(graph):
+        if head != last:
+            last = head
             acts = any(_is_object(graph, link) for link in graph.children[head])
             is_bare = not acts or _has_copula(graph, head)
             cases = _case_words(graph, head)
-        if not is_bare or edge.dependent not in graph.nouns:
+        if not is_bare or subject not in graph.nouns:
             continue
-        subject, value = graph.nouns[edge.dependent], graph.slot(head)
+        noun, value = graph.nouns[subject], graph.slot(head)
         if cases:
             text = " ".join([graph.slot(case)[0] for case in cases])
-            yield subject, value, _joined(graph, text, cases)
+            yield noun, value, _joined(graph, text, cases)
         elif value[0] != "be":
-            yield subject, value
+            yield noun, value
 
 
 def amod(graph: RuleGraph) -> Iterator[Slots]:
@@ -154,8 +154,8 @@ def amod(graph: RuleGraph) -> Iterator[Slots]:
 
     a brown dog                     -> (dog, brown)
     """
-    for edge in graph.families.get("amod", ()):
-        yield graph.slot(edge.head), graph.slot(edge.dependent)
+    for _, noun, adjective in graph.families.get("amod", ()):
+        yield graph.slot(noun), graph.slot(adjective)
 
 
 def adjective_predicate(graph: RuleGraph) -> Iterator[Slots]:
@@ -163,9 +163,9 @@ def adjective_predicate(graph: RuleGraph) -> Iterator[Slots]:
 
     the wall is white               -> (wall, white)
     """
-    for edge in _subjects(graph):
-        if graph.tag(edge.head).startswith("J"):
-            yield graph.slot(edge.dependent), graph.slot(edge.head)
+    for adjective, subject in _subjects(graph):
+        if graph.tag(adjective).startswith("J"):
+            yield graph.slot(subject), graph.slot(adjective)
 
 
 def prepositional(graph: RuleGraph) -> Iterator[Slots]:
@@ -173,10 +173,9 @@ def prepositional(graph: RuleGraph) -> Iterator[Slots]:
 
     a cat on a mat                  -> (cat, mat, on)
     """
-    for edge in graph.families.get("nmod", ()):
-        label, head, dependent = edge
+    for label, head, dependent in graph.families.get("nmod", ()):
         if head in graph.nouns and ":" in label and label not in _NO_PREPOSITION:
-            yield graph.nouns[head], graph.slot(dependent), _preposition(graph, edge)
+            yield graph.nouns[head], graph.slot(dependent), _preposition(graph, label, dependent)
 
 
 def possessive(graph: RuleGraph) -> Iterator[Slots]:
@@ -194,13 +193,13 @@ def passive_agent(graph: RuleGraph) -> Iterator[Slots]:
 
     a horse is ridden by a man      -> (man, horse, ride)
     """
-    for edge in graph.families.get("nmod", ()):
-        if edge.label != "nmod:agent" or edge.dependent not in graph.nouns:
+    for label, head, agent in graph.families.get("nmod", ()):
+        if label != "nmod:agent" or agent not in graph.nouns:
             continue
-        patients = [p for p in graph.dependents(edge.head, "nsubjpass") if p in graph.nouns]
-        verb = _verb(graph, edge.head)
+        patients = [p for p in graph.dependents(head, "nsubjpass") if p in graph.nouns]
+        verb = _verb(graph, head)
         for patient in patients:
-            yield graph.nouns[edge.dependent], graph.nouns[patient], verb
+            yield graph.nouns[agent], graph.nouns[patient], verb
 
 
 def count(graph: RuleGraph) -> Iterator[Slots]:
@@ -263,6 +262,26 @@ RULES: Mapping[str, Rule] = {
     "objects": objects,
 }
 """Every rule in order. To add one: its function, its line here, its cases in tests/cases."""
+
+
+class FactPool:
+    """Makes equal facts one object: every second fact of a large corpus has an equal one.
+
+    >>> pool = FactPool()
+    >>> one, other = (pool.share([Fact(("dog",), "objects", ((at,),))]) for at in (1, 1))
+    >>> one[0] is other[0]
+    True
+    """
+
+    __slots__ = ("_facts",)
+
+    def __init__(self) -> None:
+        self._facts: dict[Fact, Fact] = {}
+
+    def share(self, facts: Iterable[Fact]) -> tuple[Fact, ...]:
+        """Return the facts, each as the object that was shared first."""
+        first = self._facts.setdefault
+        return tuple([first(fact, fact) for fact in facts])
 
 
 def apply_rules(graph: RuleGraph, *, rules: Mapping[str, Rule] = RULES) -> Iterator[Fact]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.caption_pipeline.features import KINDS, features
 from spicegraph_parser.caption_pipeline.network import Network, Vocabulary
+from spicegraph_parser.caption_pipeline.sentences import analyse_sentences
+from spicegraph_parser.caption_pipeline.storage import NETWORK_FILES, network_from
 from spicegraph_parser.caption_pipeline.trees import projective_heads
 
 if TYPE_CHECKING:
@@ -121,19 +125,35 @@ def _sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
         [["dog"]],
         [["a", "dog"], ["The", "CAT"]],
         [["a", "dog", "runs", "a", "dog"], ["x-1", "dog", "dog", "runs", "Runs"], ["a", "a", "a", "a", "a"]],
+        [["a", "dog", "runs", "a", "dog"], ["dog", "runs", "a"], ["runs", "A", "a"], ["The", "CAT"], ["dog"]],
     ],
 )
 def test_the_network_is_what_it_says(sentences: list[list[str]]) -> None:
     weights = _weights()
     network = Network(weights, _VOCABULARY)
     vectors = network.words(form for forms in sentences for form in forms)
-    words = np.arange(len(vectors)).reshape(len(sentences), -1)
-    analysis = network.analyse(vectors[words.T])
-    for at, forms in enumerate(sentences):
-        tags, heads, labels = _Plain(weights).analyse(forms)
-        assert analysis.tags[at].tolist() == tags
-        assert analysis.heads[at].tolist() == heads
-        assert analysis.labels[at].tolist() == labels
+    analysis = network.analyse(vectors, np.array([len(forms) for forms in sentences]))
+    plain = [_Plain(weights).analyse(forms) for forms in sentences]
+    tags, heads, labels = (list(chain.from_iterable(column)) for column in zip(*plain, strict=True))
+    assert analysis.tags.tolist() == tags
+    assert analysis.heads.tolist() == heads
+    assert analysis.labels.tolist() == labels
+
+
+@pytest.mark.model
+def test_company_does_not_change_an_analysis() -> None:
+    """Sentences of all lengths go through the network together, and yet each is analysed as if it were alone."""
+    network = network_from({name: (pipeline_path() / "parser" / name).read_bytes() for name in NETWORK_FILES})
+    random = np.random.default_rng(5)
+    known = list(network.vocabulary.rows[0])
+    sentences = [random.choice(known[:400], size).tolist() for size in random.integers(1, 40, 150)]
+    together = analyse_sentences(network, chain.from_iterable(sentences), list(map(len, sentences)))
+    end = 0
+    for forms in sentences:
+        start, end = end, end + len(forms)
+        alone = analyse_sentences(network, forms, [len(forms)])
+        for one, many in ((alone.tags, together.tags), (alone.heads, together.heads), (alone.labels, together.labels)):
+            assert one.tolist() == many[start:end].tolist()
 
 
 def test_features_of_a_word() -> None:

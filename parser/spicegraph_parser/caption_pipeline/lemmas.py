@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["Lemmas", "kind_of", "plural_lemma", "rule_lemma", "verb_lemma"]
+__all__ = ["LEMMA_FILE", "Lemmas", "kind_of", "plural_lemma", "rule_lemma", "verb_lemma"]
+
+LEMMA_FILE: Final = "exceptions.json"
+"""The file of the table in a pipeline's lemmatizer folder."""
 
 _VOWELS: Final = "aeiou"
 _KEEPS_S: Final = re.compile(r"(?:ss|[^a]us|^.?.)$")

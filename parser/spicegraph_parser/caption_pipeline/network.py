@@ -2,7 +2,8 @@
 
 A vector a word; a bidirectional LSTM over the sentence (Hochreiter and Schmidhuber 1997); tags read off its
 first layer and fed to the next; heads from biaffine scores (Dozat and Manning 2017), and labels from both
-ends of an edge. Sentences of one length go through together, so nothing is padded or masked.
+ends of an edge. Sentences of any lengths go through together, longest first: at each step of an LSTM those
+that still have a word are the first ones, so that only the scores of heads are padded.
 ``training/network.py`` is the trainable form.
 """
 
@@ -32,9 +33,10 @@ _MOST_FORMS = 100_000  # word vectors kept (50 MB); beyond so many distinct form
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What the network says of sentences of one length, each (sentences, n).
+    """What the network says of the words of sentences, sentence after sentence, each (words,).
 
-    ``tags`` and ``labels`` are numbers in the vocabulary; ``heads`` count from 1, and 0 is the root.
+    ``tags`` and ``labels`` are numbers in the vocabulary; ``heads`` count from 1 in their sentence, and 0 is
+    the root.
     """
 
     tags: Integers
@@ -118,51 +120,90 @@ class Network:
         self._end_bounds = np.cumsum([weights[name].shape[1] for name in _ENDS])[:-1]
         self._root_label = vocabulary.labels.index("root")
 
-    def analyse(self, words: Floats) -> Analysis:
-        """Analyse sentences of one length.
+    def analyse(self, words: Floats, lengths: Integers) -> Analysis:
+        """Analyse sentences.
 
         Args:
-            words: (n, sentences, width) vectors of the words, n >= 1.
+            words: (words, width) vectors of the words, sentence after sentence.
+            lengths: (sentences,) words of each sentence, at least 1, longest first.
         """
-        states, tags = self._encode(words)
-        ends = (states @ self._ends + self._ends_bias).transpose(1, 0, 2)
-        arc_child, arc_head, label_child, label_head = np.split(ends, self._end_bounds, axis=2)
-        heads = best_heads(self._arc_scores(_relu(arc_child), _relu(arc_head)))
-        labels = self._labels(label_child, label_head, heads)
-        return Analysis(tags.T, heads, labels)
+        layout = _Layout.of(lengths)
+        states, tags = self._encode(words, layout)
+        ends = states @ self._ends + self._ends_bias
+        arc_child, arc_head, label_child, label_head = np.split(ends, self._end_bounds, axis=1)
+        heads = best_heads(self._arc_scores(_relu(arc_child), _relu(arc_head), layout))[layout.is_word]
+        labels = self._labels(label_child, label_head, heads, layout)
+        return Analysis(tags, heads, labels)
 
-    def _encode(self, vectors: Floats) -> tuple[Floats, Integers]:
-        """Word vectors (n, sentences, width) to states (n, sentences, both directions) and best tags."""
-        states = self._layers[0](vectors)
+    def _encode(self, vectors: Floats, layout: _Layout) -> tuple[Floats, Integers]:
+        """Word vectors (words, width) to states (words, both directions) and best tags."""
+        states = self._layers[0](vectors, layout)
         tags = states @ self._weights["tagger"] + self._weights["tagger.bias"]
-        odds: Floats = np.exp(tags - tags.max(axis=-1, keepdims=True))
-        hints = (odds / odds.sum(axis=-1, keepdims=True)) @ self._weights["tag_vectors"]
+        odds: Floats = np.exp(tags - tags.max(axis=1, keepdims=True))
+        hints = (odds / odds.sum(axis=1, keepdims=True)) @ self._weights["tag_vectors"]
         for layer, lstm in enumerate(self._layers[1:], start=1):
-            states = lstm(np.concatenate([states, hints], axis=-1) if layer == 1 else states)
-        return states, tags.argmax(axis=-1)
+            states = lstm(np.concatenate([states, hints], axis=1) if layer == 1 else states, layout)
+        return states, tags.argmax(axis=1)
 
-    def _arc_scores(self, children: Floats, parents: Floats) -> Floats:
-        """Scores of heads (sentences, n, 1 + n) from vectors (sentences, n, width) of words at either end."""
+    def _arc_scores(self, children: Floats, parents: Floats, layout: _Layout) -> Floats:
+        """Scores of heads (sentences, n, 1 + n) from vectors (words, width) of words at either end.
+
+        What pads a shorter sentence is no word's head, and each piece of it hangs on what stands before it:
+        that changes neither which trees there are nor which of them is the best.
+        """
         bilinear = children @ self._weights["arc_scores"] + self._weights["arc_scores.bias"]
-        heads = _after_root(self._weights["root_arc"], parents)
-        scores: Floats = np.matmul(bilinear, heads.transpose(0, 2, 1), dtype=np.float32)
+        padded = parents[layout.padded]
+        root = np.broadcast_to(self._weights["root_arc"], (len(padded), 1, padded.shape[2]))
+        heads = np.concatenate([root, padded], axis=1)
+        scores: Floats = np.matmul(bilinear[layout.padded], heads.transpose(0, 2, 1), dtype=np.float32)
+        sentences, places = np.nonzero(~layout.is_word)
+        scores[sentences, :, places + 1] = -np.inf
+        scores[sentences, places] = -np.inf
+        scores[sentences, places, places] = 0.0
         return scores
 
-    def _labels(self, children: Floats, parents: Floats, heads: Integers) -> Integers:
-        """Best labels (sentences, n) of the edges from the given heads; only a root's edge is labelled so."""
-        above = _after_root(self._weights["root_label"], parents)[np.arange(len(heads))[:, None], heads]
-        edges = np.concatenate([_relu(children + above), children * above], axis=2)
+    def _labels(self, children: Floats, parents: Floats, heads: Integers, layout: _Layout) -> Integers:
+        """Best labels (words,) of the edges from the given heads; only a root's edge is labelled so."""
+        rows = np.where(heads == 0, 0, layout.firsts + heads)
+        above = np.concatenate([self._weights["root_label"].reshape(1, -1), parents])[rows]
+        edges = np.concatenate([_relu(children + above), children * above], axis=1)
         scores = edges @ self._weights["labeller"] + self._weights["labeller.bias"]
-        scores[:, :, self._root_label] = -np.inf
-        labels: Integers = scores.argmax(axis=2)
+        scores[:, self._root_label] = -np.inf
+        labels: Integers = scores.argmax(axis=1)
         labels[heads == 0] = self._root_label
         return labels
 
 
-def _after_root(root: Floats, words: Floats) -> Floats:
-    """Put the root's vector in front of the words' (sentences, n, width)."""
-    sentences, _, width = words.shape
-    return np.concatenate([np.broadcast_to(root, (sentences, 1, width)), words], axis=1)
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where the words of sentences stand: sentence after sentence, longest first.
+
+    Attributes:
+        firsts: (words,) the place of the first word of each word's sentence.
+        steps: for each step of an LSTM, how many sentences have a word for it: always the first ones.
+        read: (2, words) the places of the words in the order in which each direction reads them.
+        padded: (sentences, n) the places of each sentence's words, then any place.
+        is_word: (sentences, n) whether it is a word's place.
+    """
+
+    firsts: Integers
+    steps: tuple[int, ...]
+    read: Integers
+    padded: Integers
+    is_word: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, lengths: Integers) -> Self:
+        """Lay out sentences of the given lengths, longest first."""
+        starts = np.cumsum(lengths) - lengths
+        at = np.arange(lengths[0])
+        is_word = at < lengths[:, None]
+        # One direction reads from the first word on, the other from the last word back: at every step both
+        # have a word of the same sentences.
+        step, sentence = np.nonzero(is_word.T)
+        read = np.stack([starts[sentence] + step, (starts + lengths - 1)[sentence] - step])
+        padded = np.minimum(starts[:, None] + at, starts[-1] + lengths[-1] - 1)
+        return cls(np.repeat(starts, lengths), tuple(is_word.sum(axis=0).tolist()), read, padded, is_word)
 
 
 class _Lstm:
@@ -179,41 +220,41 @@ class _Lstm:
         self._bias = np.stack(np.split(weights[f"{name}.bias"] * np.tile(half, 2), 2))
         self._state = weights[f"{name}.state"] * half  # (2, hidden, gates)
 
-    def __call__(self, inputs: Floats) -> Floats:
-        """Inputs (n, sentences, width) to states (n, sentences, 2 * hidden), forward before backward."""
-        length, sentences, _ = inputs.shape
-        states = np.empty((length, sentences, 2 * self._hidden), dtype=np.float32)
-        for direction, own in enumerate(np.split(states, 2, axis=2)):
-            self._read(inputs, direction, own)
-        return states
+    def __call__(self, inputs: Floats, layout: _Layout) -> Floats:
+        """Inputs (words, width) to states (words, 2 * hidden), forward before backward."""
+        projected = inputs[layout.read] @ self._input
+        projected += self._bias[:, None]
+        read = self._read(projected, layout.steps)
+        states = np.empty((len(inputs), 2, self._hidden), dtype=np.float32)
+        for direction in (0, 1):
+            states[layout.read[direction], direction] = read[direction]
+        return states.reshape(len(inputs), -1)
 
-    def _read(self, inputs: Floats, direction: int, states: Floats) -> None:
-        """Write the states (n, sentences, hidden) of one direction."""
-        length, sentences, width = inputs.shape
+    def _read(self, projected: Floats, steps: Sequence[int]) -> Floats:
+        """Gates without the state's part (2, words, 4 * hidden) to states (2, words, hidden), step after step."""
         hidden = self._hidden
-        projected = inputs.reshape(-1, width) @ self._input[direction]
-        projected += self._bias[direction]
-        steps = projected.reshape(length, sentences, 4 * hidden)
-        weights = self._state[direction]
-        recurrent = np.empty((sentences, 4 * hidden), dtype=np.float32)
-        state = np.empty((sentences, hidden), dtype=np.float32)
-        cell = np.zeros_like(state)
-        order = range(length) if direction == 0 else range(length - 1, -1, -1)
-        for step in order:
-            gates = steps[step]
-            if step != order[0]:
-                gates += np.matmul(state, weights, out=recurrent)
+        states = np.empty((*projected.shape[:2], hidden), dtype=np.float32)
+        recurrent = np.empty((2, steps[0], 4 * hidden), dtype=np.float32)
+        cells = np.zeros((2, steps[0], hidden), dtype=np.float32)
+        before = states[:, :0]
+        end = 0
+        for size in steps:
+            start, end = end, end + size
+            gates, state, cell = projected[:, start:end], states[:, start:end], cells[:, :size]
+            if start:
+                gates += np.matmul(before[:, :size], self._state, out=recurrent[:, :size])
             np.tanh(gates, out=gates)
-            gates[:, : 2 * hidden] += 1.0
-            gates[:, 3 * hidden :] += 1.0
-            cell *= gates[:, hidden : 2 * hidden]
-            np.multiply(gates[:, :hidden], gates[:, 2 * hidden : 3 * hidden], out=state)
+            gates[:, :, : 2 * hidden] += 1.0
+            gates[:, :, 3 * hidden :] += 1.0
+            cell *= gates[:, :, hidden : 2 * hidden]
+            np.multiply(gates[:, :, :hidden], gates[:, :, 2 * hidden : 3 * hidden], out=state)
             cell += state
             cell *= 0.5
             np.tanh(cell, out=state)
-            state *= gates[:, 3 * hidden :]
+            state *= gates[:, :, 3 * hidden :]
             state *= 0.5
-            states[step] = state
+            before = state
+        return states
 
 
 def _relu(values: Floats) -> Floats:

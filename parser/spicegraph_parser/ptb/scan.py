@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.ptb.patterns import Variant
 
-__all__ = ["Token", "split_sentences", "tokenize", "tokenize_lines", "words"]
+__all__ = ["Token", "plain_words", "split_sentences", "tokenize", "tokenize_lines", "words"]
 
 
 class Token(NamedTuple):
@@ -50,6 +50,17 @@ def words(text: str, *, variant: Variant = "coco") -> list[str]:
     if _is_plain(text):
         return _PLAIN_TOKENS.findall(text)
     return [token.text for token in _scan(text, 0, len(text), variant)]
+
+
+def plain_words(text: str) -> list[str] | None:
+    """Return the tokens of a plain caption (letters, commas, one period at the end), ``None`` for other text.
+
+    Such tokens are the caption's own characters in every variant, and all are one sentence.
+
+    >>> plain_words("A red, old bus."), plain_words("A dog's toy")
+    (['A', 'red', ',', 'old', 'bus', '.'], None)
+    """
+    return _PLAIN_TOKENS.findall(text) if _is_plain(text) else None
 
 
 def tokenize_lines(lines: Iterable[str], *, variant: Variant = "coco") -> list[list[str]]:

@@ -1,0 +1,130 @@
+"""The bundled pipeline without spaCy: from texts straight to the columns of their parses.
+
+The same tokens, network and lemmas as the spaCy components use, and so the same parses; what is left out are
+spaCy's documents and its import.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
+
+import msgspec
+import numpy as np
+
+from spicegraph_parser.caption_pipeline.lemmas import LEMMA_FILE, Lemmas
+from spicegraph_parser.caption_pipeline.sentences import analyse_sentences, cut_sentences
+from spicegraph_parser.caption_pipeline.storage import NETWORK_FILES, network_from
+from spicegraph_parser.errors import DataError
+from spicegraph_parser.parse import Caption, Parse, find_spans
+from spicegraph_parser.ptb import plain_words, split_sentences, tokenize
+from spicegraph_parser.texts import without_surrogates
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from spicegraph_parser.caption_pipeline.network import Network
+    from spicegraph_parser.parse import Span
+
+__all__ = ["CaptionAnalyser"]
+
+_MOST_LEMMAS: Final = 200_000  # pairs of form and tag whose lemma is kept
+
+
+class CaptionAnalyser:
+    """Tokenizer, network and lemmas of the bundled pipeline."""
+
+    def __init__(self, network: Network, lemmas: Lemmas) -> None:
+        self._network = network
+        self._lemmas = _Remembered(lemmas)
+        # Arrays of strings: one index operation names all words of a batch.
+        self._tags = np.array(network.vocabulary.tags, dtype=object)
+        self._labels = np.array(network.vocabulary.labels, dtype=object)
+
+    @classmethod
+    def from_disk(cls, folder: Path) -> Self:
+        """Read the pipeline's files.
+
+        Raises:
+            DataError: one is missing or damaged.
+        """
+        try:
+            files = {name: (folder / "parser" / name).read_bytes() for name in NETWORK_FILES}
+            table = msgspec.json.decode((folder / "lemmatizer" / LEMMA_FILE).read_bytes(), type=_Exceptions)
+        except (OSError, msgspec.MsgspecError) as error:
+            raise DataError(f"the caption pipeline is damaged ({error}); install the package again") from error
+        return cls(network_from(files), Lemmas(table))
+
+    def captions(self, texts: Sequence[str], normal: Sequence[str]) -> list[Caption]:
+        """Parse a batch of captions.
+
+        Args:
+            texts: the captions as they came: words' places refer to them.
+            normal: what is parsed: with single spaces, and nothing that UTF-8 cannot hold.
+        """
+        read = list(map(_read, texts, normal))
+        ptb = list(chain.from_iterable([found.ptb for found in read]))
+        if not ptb:
+            return [Caption(text, ()) for text in texts]
+        lengths = [length for found in read for length in found.lengths]
+        analysis = analyse_sentences(self._network, ptb, lengths)
+        tags = tuple(self._tags[analysis.tags].tolist())
+        lemmas = self._lemmas.of(ptb, tags)
+        positions = chain.from_iterable([range(1, length + 1) for length in lengths])
+        arcs = tuple(zip(self._labels[analysis.labels].tolist(), analysis.heads.tolist(), positions, strict=True))
+        captions = []
+        end = 0
+        for text, found in zip(texts, read, strict=True):
+            sentences = []
+            first = end
+            for length in found.lengths:
+                start, end = end, end + length
+                inner = slice(start - first, end - first)
+                spans = found.spans if isinstance(found.spans, str) else found.spans[inner]
+                columns = found.forms[inner], tags[start:end], lemmas[start:end], arcs[start:end]
+                sentences.append(Parse.from_columns(*columns, spans))
+            captions.append(Caption(text, tuple(sentences)))
+        return captions
+
+
+_Exceptions = dict[str, dict[str, str]]
+
+
+class _Remembered(dict[tuple[str, str], str]):
+    """The lemmas of forms and tags that were asked for."""
+
+    def __init__(self, lemmas: Lemmas) -> None:
+        super().__init__()
+        self._lemmas = lemmas
+
+    def of(self, forms: Iterable[str], tags: Iterable[str]) -> tuple[str, ...]:
+        if len(self) > _MOST_LEMMAS:
+            self.clear()
+        return tuple(map(self.__getitem__, zip(forms, tags, strict=True)))
+
+    def __missing__(self, key: tuple[str, str]) -> str:
+        lemma = self[key] = self._lemmas.lemma(*key)
+        return lemma
+
+
+class _Read(NamedTuple):
+    """A caption's tokens: PTB forms, their characters in the caption, words a sentence, and where they stand."""
+
+    ptb: Sequence[str]
+    forms: Sequence[str]
+    lengths: Sequence[int]
+    spans: Sequence[Span] | str
+
+
+def _read(text: str, normal: str) -> _Read:
+    words = plain_words(normal)
+    if words is not None:
+        lengths = cut_sentences([len(words)] if words else [])
+        return _Read(words, words, lengths, text if len(lengths) < 2 else list(find_spans(words, text)))
+    tokens = tokenize(normal, variant="spice")
+    forms = [normal[start:end] for _, start, end in tokens]
+    spans = [(start, end) for _, start, end in tokens]
+    if text != normal:
+        spans = list(find_spans(forms, without_surrogates(text)))
+    return _Read([token.text for token in tokens], forms, cut_sentences(split_sentences(tokens)), spans)

@@ -1,0 +1,123 @@
+"""Pronouns that stand for something in an earlier sentence of a long caption.
+
+"A dog lies on a couch. It is brown." SPICE 1.0 looks for antecedents inside a sentence only; so this is no part
+of its numbers, but a pipeline of its own, asked for by the ending ``+long`` of a pipeline's name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from spicegraph_parser.parse import Caption, Parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["LONG", "resolve_across"]
+
+LONG = "+long"
+"""What a pipeline's name ends with where pronouns are resolved across sentences."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_PERSONAL = _words("he him his himself she her hers herself")
+_THINGS = _words("it its itself")
+_SEVERAL = _words("they them their theirs themselves")
+_RESOLVED = _PERSONAL | _THINGS | _SEVERAL
+_PERSONS = _words(
+    """adult artist athlete baby batter biker bride boy boyfriend brother catcher chef child cook couple cowboy
+    customer cyclist dad dancer daughter doctor driver employee father female fireman fisherman friend gentleman
+    girl girlfriend goalie groom guard guy husband infant jockey kid lady machinist male man mom mother
+    motorcyclist musician narrator nurse officer operator passenger pedestrian person pilot pitcher player
+    policeman rider sailor server singer sister skateboarder skater skier snowboarder soldier someone son speaker
+    spectator student surfer teacher teenager toddler umpire vendor waiter waitress wife woman worker youth"""
+)
+_SUBJECTS = frozenset({"nsubj", "nsubjpass"})
+_SINGULAR = frozenset({"NN", "NNP"})
+_PLURAL = frozenset({"NNS", "NNPS"})
+
+
+class _Noun(NamedTuple):
+    lemma: str
+    tag: str
+
+
+_Nouns = tuple[_Noun, ...]
+"""The nouns of a sentence, the most prominent first: subjects, the root, then the others in order."""
+
+
+def resolve_across(caption: Caption) -> Caption:
+    """Return the caption with pronouns of later sentences as the nouns that they stand for.
+
+    A pronoun that has a noun it can stand for in front of it in its own sentence is left to the rules' own
+    clean-up. Another one takes the most prominent noun (a subject before others) that agrees with it in number
+    and kind (persons for "he" and "she", others for "it" where there are any) in the nearest earlier sentence
+    that has one. The pronoun keeps its place in the text.
+
+    Example:
+        >>> from spicegraph_parser import load_pipeline
+        >>> text = "A dog lies on a couch. It is brown."
+        >>> [c.tuples for c in load_pipeline("en_caption+long").captions([text])][0][-2:]
+        (('dog', 'brown'), ('dog',))
+    """
+    if len(caption.sentences) < 2:
+        return caption
+    earlier: list[_Nouns] = []
+    sentences = []
+    for parse in caption.sentences:
+        resolved = _resolve(parse, earlier) if earlier else parse
+        earlier.insert(0, tuple(_in_order_of_prominence(resolved)))
+        sentences.append(resolved)
+    return Caption(caption.text, tuple(sentences))
+
+
+def _resolve(parse: Parse, earlier: Iterable[_Nouns]) -> Parse:
+    """Put nouns of earlier sentences, the nearest first, in the place of a sentence's pronouns."""
+    tags, lemmas = list(parse.tags), list(parse.lemmas)
+    expletives = {dependent for label, _, dependent in parse.arcs if label == "expl"}
+    for position, (tag, form) in enumerate(zip(parse.tags, parse.forms, strict=True)):
+        word = form.lower()
+        if not tag.startswith("PRP") or position + 1 in expletives:
+            continue
+        if word not in _RESOLVED:  # "I" and "you" stand for nobody in the picture
+            continue
+        before = map(_Noun, lemmas[:position], tags[:position])
+        if any(_fits(word, noun) for noun in before):
+            continue
+        noun = next((found for nouns in earlier if (found := _antecedent(word, nouns))), None)
+        if noun is not None:
+            tags[position], lemmas[position] = noun.tag, noun.lemma
+    if tags == list(parse.tags):
+        return parse
+    return Parse.from_columns(parse.forms, tags, lemmas, parse.arcs, parse.spans)
+
+
+def _fits(word: str, noun: _Noun) -> bool:
+    """Say whether a pronoun can stand for a noun: by number, and persons for "he" and "she" alone."""
+    if word in _SEVERAL:
+        return noun.tag in _PLURAL
+    return noun.tag in _SINGULAR and (noun.lemma in _PERSONS) == (word in _PERSONAL)
+
+
+def _antecedent(word: str, nouns: _Nouns) -> _Noun | None:
+    """Return the most prominent noun that fits; "it" may be a person ("a baby") where nothing else is."""
+    fitting = [noun for noun in nouns if _fits(word, noun)]
+    if not fitting and word in _THINGS:
+        fitting = [noun for noun in nouns if noun.tag in _SINGULAR]
+    return fitting[0] if fitting else None
+
+
+def _in_order_of_prominence(parse: Parse) -> Iterator[_Noun]:
+    nouns = {
+        position: _Noun(lemma, tag)
+        for position, (lemma, tag) in enumerate(zip(parse.lemmas, parse.tags, strict=True), start=1)
+        if tag in _SINGULAR | _PLURAL
+    }
+    first = [dependent for label, _, dependent in parse.arcs if label in _SUBJECTS]
+    first += [dependent for _, head, dependent in parse.arcs if head == 0]
+    for position in dict.fromkeys([*first, *nouns]):
+        if position in nouns:
+            yield nouns[position]

@@ -1,0 +1,95 @@
+"""Scene graphs as text, ``( man , ride , horse ) , ( horse , is , brown )``, as the FACTUAL parser writes them.
+
+FACTUAL: Li et al., Findings of ACL 2023. There every fact is a triple, and an attribute is a triple whose
+relation is "is". A lone object has no triple there; it is written here as ``( dog )``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from spicegraph_parser.errors import InputError
+from spicegraph_parser.rules import Fact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["graph_text", "is_graph_text", "read_graph_text"]
+
+_IS = "is"
+_RULE = "graph text"
+_GROUP = re.compile(r"\(([^()]*)\)")
+_WHOLE = re.compile(r"\s*\([^()]*\)(?:\s*,?\s*\([^()]*\))*\s*")
+
+
+def is_graph_text(text: str) -> bool:
+    """Say whether a text is a graph: nothing but groups in parentheses, each of one to three non-empty words.
+
+    Example:
+        >>> is_graph_text("( man , ride , horse )"), is_graph_text("a man (left) rides")
+        (True, False)
+    """
+    return _WHOLE.fullmatch(text) is not None and all(
+        1 <= len(slots) <= 3 and all(slots) for slots in map(_slots, _GROUP.findall(text))
+    )
+
+
+def _slots(group: str) -> list[str]:
+    return [" ".join(slot.split()).lower() for slot in group.split(",")]
+
+
+def read_graph_text(text: str) -> tuple[Fact, ...]:
+    """Return the facts of a graph, in its order, and of every fact its objects too.
+
+    Words are taken as they are, in lower case; synonyms and inflected forms still match, through WordNet.
+
+    Raises:
+        InputError: the text is no graph.
+
+    Example:
+        >>> [fact.words for fact in read_graph_text("( pigs , is , 2 ) , ( pigs , fly on , sky )")]
+        [('pigs', '2'), ('pigs', 'sky', 'fly on'), ('pigs',), ('sky',)]
+    """
+    if not is_graph_text(text):
+        raise InputError(f"is no graph, expected ( subject , relation , object ) , ...: {text[:60]!a}")
+    facts: dict[tuple[str, ...], None] = {}
+    objects: dict[tuple[str, ...], None] = {}
+    for group in _GROUP.findall(text):
+        slots = _slots(group)
+        if len(slots) == 3 and slots[1] != _IS:
+            subject, relation, target = slots
+            facts[(subject, target, relation)] = None
+            objects |= {(subject,): None, (target,): None}
+        elif len(slots) > 1:
+            facts[(slots[0], slots[-1])] = None
+            objects[(slots[0],)] = None
+        else:
+            objects[(slots[0],)] = None
+    return tuple(Fact(words, _RULE, ()) for words in (*facts, *objects))
+
+
+def graph_text(tuples: Iterable[Sequence[str]]) -> str:
+    """Return a caption's tuples as graph text; objects that stand in another tuple are not repeated.
+
+    Parentheses and commas inside of words, which the form can't hold, become spaces.
+
+    Example:
+        >>> graph_text([("man", "horse", "ride"), ("horse", "brown"), ("man",), ("dog",)])
+        '( man , ride , horse ) , ( horse , is , brown ) , ( dog )'
+    """
+    rows = [[_plain(word) for word in words] for words in tuples]
+    named = {word for words in rows if len(words) > 1 for word in (words[0], *words[1 : len(words) - 1])}
+    groups = []
+    for words in rows:
+        if len(words) == 3:
+            groups.append(f"( {words[0]} , {words[2]} , {words[1]} )")
+        elif len(words) == 2:
+            groups.append(f"( {words[0]} , {_IS} , {words[1]} )")
+        elif words[0] not in named:
+            groups.append(f"( {words[0]} )")
+    return " , ".join(dict.fromkeys(groups))
+
+
+def _plain(word: str) -> str:
+    return " ".join(re.sub(r"[(),]", " ", word).split())

@@ -1,0 +1,267 @@
+"""WordNet 3.0 beyond synonyms: which synset is a kind of which, how far two are apart, and what they mean.
+
+SPICE itself knows synonyms alone (``lexicon``); nothing here changes a score. It is loaded only when something
+asks: near misses, definitions and categories such as "every kind of animal". Built by ``tools/build_wordnet.py``.
+"""
+
+from __future__ import annotations
+
+import gzip
+from array import array
+from bisect import bisect_left
+from collections import deque
+from functools import cached_property, lru_cache
+from importlib.resources import files
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from spicegraph_parser.errors import DataError, InputError
+from spicegraph_parser.lexicon import load_lexicon
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spicegraph_parser.lexicon import Lexicon
+
+__all__ = ["FORMAT", "PARTS", "Synset", "WordNet", "load_wordnet"]
+
+FORMAT = 1
+PARTS = "nvar"
+"""Noun, verb, adjective, adverb: the order in which the synsets stand in the files."""
+
+_REMEMBERED = 50_000
+
+
+class Synset(NamedTuple):
+    """A synset: part of speech (``n``, ``v``, ``a`` or ``r``) and number.
+
+    A number alone, which is all that the lexicon and SPICE compare, stands for up to three synsets of different
+    parts of speech.
+    """
+
+    part: str
+    number: int
+
+
+class _File(msgspec.Struct):
+    format: int
+    source: str
+    lexicon: str
+    parts: list[int]
+    numbers: bytes
+    heads: bytes
+    broader_counts: bytes
+    broader: bytes
+    instances: bytes
+    senses: bytes
+
+
+class WordNet:
+    """The synsets with their broader ones. A frozen value: every method is a pure function of its arguments.
+
+    Broader are hypernyms, those of named individuals included, and for a satellite adjective ("huge") the head
+    that it is similar to ("large").
+    """
+
+    def __init__(self, data: bytes, lexicon: Lexicon) -> None:
+        try:
+            table = msgspec.msgpack.decode(gzip.decompress(data), type=_File)
+        except (OSError, EOFError, msgspec.DecodeError) as error:
+            raise DataError(f"WordNet's relations are damaged ({error}); reinstall spicegraph") from error
+        if table.format != FORMAT or table.lexicon != lexicon.signature:
+            raise DataError("WordNet's relations and the word index are of different versions; reinstall spicegraph")
+        self._lexicon = lexicon
+        self._starts = list(accumulate(table.parts, initial=0))
+        self._numbers = array("I", table.numbers)
+        self._heads = array("I", table.heads)
+        self._ends = array("I", accumulate(table.broader_counts, initial=0))
+        self._broader = array("I", table.broader)
+        self._instances = table.instances
+        self._senses = table.senses
+        self.common_sense = lru_cache(maxsize=_REMEMBERED)(self._common_sense)
+        self.ancestors = lru_cache(maxsize=_REMEMBERED)(self._ancestors)
+
+    def __reduce__(self) -> tuple[object, tuple[()]]:
+        """Let worker processes load their own copy."""
+        return load_wordnet, ()
+
+    def readings(self, number: int) -> tuple[Synset, ...]:
+        """Return the synsets that a number may stand for.
+
+        Example:
+            >>> load_wordnet().readings(2084071)
+            (Synset(part='n', number=2084071),)
+        """
+        return tuple(Synset(part, number) for part in PARTS if self._place(Synset(part, number)) is not None)
+
+    def senses(self, phrase: str, parts: str = PARTS) -> tuple[Synset, ...]:
+        """Return the synsets of a word or phrase and its base form, part by part, the most frequent sense first.
+
+        Example:
+            >>> load_wordnet().senses("sofa")
+            (Synset(part='n', number=4256520),)
+        """
+        found = sorted(
+            (order, parts.index(part), rank, number)
+            for order, form in enumerate(self._lexicon.forms(phrase))
+            for part, rank, number in self._entries(form)
+            if part in parts
+        )
+        return tuple(dict.fromkeys(Synset(parts[part], number) for _, part, _, number in found))
+
+    def _common_sense(self, phrase: str, part: str = "n") -> Synset | None:
+        """Return what a lower-cased word most likely means: its most frequent sense that names no individual.
+
+        Example:
+            >>> wordnet = load_wordnet()
+            >>> wordnet.name(wordnet.common_sense("crane"))  # not Stephen Crane, whom WordNet has first
+            'crane.n.04'
+        """
+        found = (self._usual(form, part) for form in self._lexicon.forms(phrase))
+        return next((Synset(part, number) for number in found if number is not None), None)
+
+    def find(self, name: str, part: str = "n") -> Synset:
+        """Return the synset of a name such as ``animal.n.01``, or the common sense of a word.
+
+        Args:
+            name: word, part of speech and number of the sense, as NLTK writes them; or a word alone.
+            part: the part of speech of a word alone.
+
+        Raises:
+            InputError: WordNet has no such synset.
+        """
+        word, _, rest = name.lower().replace(" ", "_").rpartition(".")
+        word, _, wanted = word.rpartition(".")
+        if word and wanted.replace("s", "a") in PARTS and rest.isdecimal():
+            for own, rank, number in self._entries(word):
+                if own == wanted.replace("s", "a") and rank == int(rest):
+                    return Synset(own, number)
+        else:
+            found = self.common_sense(name.lower(), part)
+            if found is not None:
+                return found
+        raise InputError(f"WordNet 3.0 has no synset {name!a}; expected a word, or a name such as animal.n.01")
+
+    def name(self, synset: Synset) -> str:
+        """Return the name of a synset: its first word, part of speech, and which of the word's senses it is.
+
+        Example:
+            >>> load_wordnet().name(Synset("n", 4256520))
+            'sofa.n.01'
+        """
+        word = self._words[self._heads[self._require(synset)]]
+        ranks = {Synset(part, number): rank for part, rank, number in self._entries(word)}
+        return f"{word}.{synset.part}.{ranks[synset]:02d}"
+
+    def gloss(self, synset: Synset) -> str:
+        """Return the definition of a synset, without examples.
+
+        Example:
+            >>> load_wordnet().gloss(Synset("n", 4256520))
+            'an upholstered seat for more than one person'
+        """
+        return self._glosses[self._require(synset)]
+
+    def glosses(self) -> tuple[str, ...]:
+        """Return the definitions of all synsets."""
+        return tuple(self._glosses)
+
+    def broader(self, synset: Synset) -> tuple[Synset, ...]:
+        """Return the next broader synsets."""
+        place = self._require(synset)
+        return tuple(map(self._synset, self._broader[self._ends[place] : self._ends[place + 1]]))
+
+    def _ancestors(self, synset: Synset) -> dict[Synset, int]:
+        """Return a synset and everything broader, with the number of steps to each."""
+        steps = {synset: 0}
+        waiting = deque([synset])
+        while waiting:
+            here = waiting.popleft()
+            for above in self.broader(here):
+                if above not in steps:
+                    steps[above] = steps[here] + 1
+                    waiting.append(above)
+        return steps
+
+    def distance(self, one: Synset, other: Synset) -> int | None:
+        """Return the length of the shortest path over broader synsets: steps up from one, then down to the other.
+
+        ``None`` where nothing is broader than both, as for many verbs.
+
+        Example:
+            >>> wordnet = load_wordnet()
+            >>> wordnet.distance(wordnet.find("dog"), wordnet.find("cat"))
+            4
+        """
+        mine, theirs = self.ancestors(one), self.ancestors(other)
+        return min((steps + theirs[above] for above, steps in mine.items() if above in theirs), default=None)
+
+    def is_kind_of(self, phrase: str, root: Synset) -> bool:
+        """Say whether a word, in its common sense as that part of speech, is in the subtree of a synset.
+
+        Example:
+            >>> wordnet = load_wordnet()
+            >>> animal = wordnet.find("animal")
+            >>> [wordnet.is_kind_of(word, animal) for word in ("dog", "polar bear", "hot dog", "animal")]
+            [True, True, False, True]
+        """
+        sense = self.common_sense(phrase, root.part)
+        return sense is not None and root in self.ancestors(sense)
+
+    def _usual(self, word: str, part: str) -> int | None:
+        """Return the number of a word's own common sense."""
+        own = ((rank, number) for p, rank, number in self._entries(word) if p == part)
+        common = ((rank, n) for rank, n in own if not self._instances[self._require(Synset(part, n))])
+        return min(common, default=(0, None))[1]
+
+    def _entries(self, word: str) -> Iterator[tuple[str, int, int]]:
+        """Yield part of speech, rank among the word's senses of that part, and number."""
+        for entry in self._lexicon.entries(word.replace(" ", "_")):
+            rank, part = divmod(self._senses[entry], len(PARTS))
+            yield PARTS[part], rank, self._lexicon.synset_at(entry)
+
+    def _place(self, synset: Synset) -> int | None:
+        part = PARTS.index(synset.part)
+        start, end = self._starts[part : part + 2]
+        place = bisect_left(self._numbers, synset.number, start, end)
+        return place if place < end and self._numbers[place] == synset.number else None
+
+    def _require(self, synset: Synset) -> int:
+        place = self._place(synset)
+        if place is None:
+            raise InputError(f"WordNet 3.0 has no {synset}")
+        return place
+
+    def _synset(self, place: int) -> Synset:
+        part = next(p for p, end in zip(PARTS, self._starts[1:], strict=True) if place < end)
+        return Synset(part, self._numbers[place])
+
+    @cached_property
+    def _words(self) -> tuple[str, ...]:
+        return self._lexicon.words()
+
+    @cached_property
+    def _glosses(self) -> list[str]:
+        lines = gzip.decompress(_read("wordnet-glosses.txt.gz")).decode("utf-8").split("\n")
+        if len(lines) != len(self._numbers):
+            raise DataError("WordNet's definitions are of another version; reinstall spicegraph")
+        return lines
+
+
+def _read(name: str) -> bytes:
+    try:
+        return (files("spicegraph_parser") / "data" / name).read_bytes()
+    except FileNotFoundError as error:
+        raise DataError(f"WordNet's file {name} is not installed; reinstall spicegraph") from error
+
+
+@lru_cache(maxsize=1)
+def load_wordnet() -> WordNet:
+    """Return the bundled WordNet, loaded once per process.
+
+    Raises:
+        DataError: a file is missing or damaged.
+    """
+    return WordNet(_read("wordnet-relations.msgpack.gz"), load_lexicon())
