@@ -18,8 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["jar_item", "jar_output"]
 
 
-def jar_output(result: Result) -> list[dict[str, Json]]:
+def jar_output(result: Result, *, detailed: bool = True, subset: bool = True) -> list[dict[str, Json]]:
     """Return the SPICE part of a result as SPICE 1.0's JSON: one object an item.
+
+    Args:
+        result: what was scored.
+        detailed: with the tuples (the program's ``-detailed``).
+        subset: with the categories' scores beside those of ``All`` (``-subset``).
 
     ``f``, ``pr`` and ``re`` are ``None`` (``null``) in categories without reference tuples, as the program
     prints its NaN.
@@ -30,21 +35,26 @@ def jar_output(result: Result) -> list[dict[str, Json]]:
     run = next((run for run in result.runs if run.spice), None)
     if run is None:
         raise InputError("the SPICE format holds SPICE results: ask for the metric spice or spice-exact")
-    return [jar_item(item.id, statistic) for item, statistic in zip(result.items, run.spice, strict=True)]
+    return [
+        jar_item(item.id, statistic, detailed=detailed, subset=subset)
+        for item, statistic in zip(result.items, run.spice, strict=True)
+    ]
 
 
-def jar_item(image_id: ItemId, statistic: SpiceStatistic) -> dict[str, Json]:
+def jar_item(
+    image_id: ItemId, statistic: SpiceStatistic, *, detailed: bool = True, subset: bool = True
+) -> dict[str, Json]:
     """Return one item's scores and tuples, the tuples in the program's order."""
-    candidate, reference = scored_tuples(statistic.match)
-    return {
-        "image_id": image_id,
-        "scores": {
-            name: {**counts_dict(counts, total=name == ALL), "numImages": 1}
-            for name, counts in statistic.counts.items()
-        },
-        "test_tuples": _tuples(candidate),
-        "ref_tuples": _tuples(reference),
+    scores: dict[str, Json] = {
+        name: {**counts_dict(counts, total=name == ALL), "numImages": 1}
+        for name, counts in statistic.counts.items()
+        if subset or name == ALL
     }
+    item: dict[str, Json] = {"image_id": image_id, "scores": scores}
+    if not detailed:
+        return item
+    candidate, reference = scored_tuples(statistic.match)
+    return {**item, "test_tuples": _tuples(candidate), "ref_tuples": _tuples(reference)}
 
 
 def _tuples(scored: Iterable[ScoredTuple]) -> list[dict[str, Json]]:

@@ -6,7 +6,7 @@ To add a metric: a frozen value that follows the ``Metric`` protocol, a function
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import InputError
@@ -16,7 +16,9 @@ from spicegraph_scorer.ngram.cider import COCO_CIDER, Cider
 from spicegraph_scorer.ngram.meteor import Meteor, Meteor2005, load_data
 from spicegraph_scorer.ngram.rouge import RougeL
 from spicegraph_scorer.ngram.rouge155 import Rouge155
+from spicegraph_scorer.spice.categories import CATEGORIES, Category
 from spicegraph_scorer.spice.metric import FactSource, Spice
+from spicegraph_scorer.spider import Spider
 
 if TYPE_CHECKING:
     from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
@@ -31,23 +33,25 @@ Progress = Callable[[str, int, int], None]
 class Resources:
     """What metrics are made from; what is costly comes as a function, called only when it is needed.
 
-    ``frequencies`` are CIDEr's; ``None``: those of the corpus that is scored.
+    ``frequencies`` are CIDEr's; ``None``: those of the corpus that is scored. ``categories`` are what SPICE counts
+    beside the total.
     """
 
     facts: Callable[[], FactSource]
     progress: Progress | None = None
     frequencies: DocumentFrequencies | None = None
+    categories: Mapping[str, Category] = field(default_factory=lambda: CATEGORIES)
 
 
 Factory = Callable[[Resources], Metric[Any]]
 
 
 def _spice(resources: Resources) -> Metric[Any]:
-    return Spice(resources.facts())
+    return Spice(resources.facts(), categories=resources.categories)
 
 
 def _spice_exact(resources: Resources) -> Metric[Any]:
-    return Spice(resources.facts(), exact=True)
+    return Spice(resources.facts(), exact=True, categories=resources.categories)
 
 
 def _bleu(_resources: Resources) -> Metric[Any]:
@@ -90,6 +94,10 @@ def _cider_plain(resources: Resources) -> Metric[Any]:
     return Cider("CIDEr", frequencies=resources.frequencies, key="CIDEr-plain")
 
 
+def _spider(resources: Resources) -> Metric[Any]:
+    return Spider(Spice(resources.facts()), Cider("CIDEr-D", frequencies=resources.frequencies))
+
+
 METRICS: Mapping[str, Factory] = {
     "spice": _spice,
     "spice-exact": _spice_exact,
@@ -102,6 +110,7 @@ METRICS: Mapping[str, Factory] = {
     "cider": _cider,
     "cider-d": _cider_d,
     "cider-plain": _cider_plain,
+    "spider": _spider,
 }
 """Every metric: its name and the function that makes it.
 

@@ -41,7 +41,7 @@ class Run:
     @property
     def spice(self) -> tuple[SpiceStatistic, ...]:
         """The statistics if this is a SPICE metric, else nothing."""
-        return tuple(statistic for statistic in self.statistics if isinstance(statistic, SpiceStatistic))
+        return self.statistics if self.statistics and isinstance(self.statistics[0], SpiceStatistic) else ()
 
     @property
     def headline(self) -> tuple[Score, ...]:

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from spicegraph_parser.memory import rare_collections
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
+from spicegraph_parser.rules import FactPool
 from spicegraph_scorer.items import Corpus, Item
 from spicegraph_scorer.metrics import Progress, Resources, make_metrics
 from spicegraph_scorer.readers.checks import check_items
 from spicegraph_scorer.results import Json, Result, Run
 from spicegraph_scorer.significance import Resampling, intervals
+from spicegraph_scorer.spice.categories import CATEGORIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,9 +26,10 @@ if TYPE_CHECKING:
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.metric import Metric
     from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
+    from spicegraph_scorer.spice.categories import Category
     from spicegraph_scorer.spice.metric import FactSource
 
-__all__ = ["SharedFacts", "resources", "score", "signature_of"]
+__all__ = ["SharedFacts", "resources", "result_of", "score", "signature_of"]
 
 _DIGEST_CHARACTERS = 16
 
@@ -38,6 +42,7 @@ def score(
     progress: Progress | None = None,
     confidence: Resampling | None = None,
     frequencies: DocumentFrequencies | None = None,
+    categories: Mapping[str, Category] | None = None,
 ) -> Result:
     """Score candidates against their references.
 
@@ -50,30 +55,57 @@ def score(
         progress: is called while something takes long: with what it is, how much is done, and of how much.
         confidence: how to resample for 95 % intervals of every corpus score; ``None``: no intervals.
         frequencies: CIDEr's document frequencies; ``None``: those of the items' own references.
+        categories: what SPICE counts beside the total, from
+            :func:`spicegraph_scorer.spice.custom.make_categories`; ``None``: its own categories.
 
     Raises:
         InputError: an item is faulty (the message lists every fault), or a metric unknown.
         DataError: a pipeline or the data of a metric is not installed.
 
     Example:
-        >>> result = score([Item(1, "a brown dog", ("a dog that is brown",))])
+        >>> result = score([Item(1, "a brown dog", ("the brown dog",))])
         >>> result.corpus["SPICE"]
         1.0
     """
     corpus = Corpus(check_items(items))
 
-    chosen = make_metrics(metrics, resources(pipeline, progress, frequencies))
-    runs = tuple(_run(name, metric, corpus, confidence) for name, metric in chosen.items())
-    signature = signature_of(corpus.items, {run.name: run.signature for run in runs})
+    with rare_collections():
+        chosen = make_metrics(metrics, resources(pipeline, progress, frequencies, categories))
+        statistics = {name: metric.collect(corpus) for name, metric in chosen.items()}
+        return result_of(corpus.items, chosen, statistics, confidence=confidence)
+
+
+def result_of(
+    items: Sequence[Item],
+    metrics: Mapping[str, Metric[Any]],
+    statistics: Mapping[str, Sequence[Any]],
+    *,
+    confidence: Resampling | None = None,
+) -> Result:
+    """Return the scores of items whose statistics are there already.
+
+    Args:
+        items: all items, in order.
+        metrics: the metrics by name.
+        statistics: by the same names, one statistic of each item.
+        confidence: see :func:`score`.
+    """
+    runs = []
+    for name, metric in metrics.items():
+        own = tuple(statistics[name])
+        within = intervals(metric, own, resampling=confidence) if confidence else ()
+        runs.append(Run(name, metric.signature(), own, metric.total(own), within))
+    signature = signature_of(items, {run.name: run.signature for run in runs})
     if confidence is not None:
         signature["confidence"] = {"draws": confidence.draws, "seed": confidence.seed, "interval": 0.95}
-    return Result(corpus.items, signature, runs)
+    return Result(tuple(items), signature, tuple(runs))
 
 
 def resources(
     pipeline: str | FactSource,
     progress: Progress | None = None,
     frequencies: DocumentFrequencies | None = None,
+    categories: Mapping[str, Category] | None = None,
 ) -> Resources:
     """Return what metrics are made from; the pipeline is loaded when the first of them asks for facts."""
 
@@ -81,13 +113,7 @@ def resources(
     def facts() -> FactSource:
         return SharedFacts(load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline, progress)
 
-    return Resources(facts, progress, frequencies)
-
-
-def _run(name: str, metric: Metric[Any], corpus: Corpus, confidence: Resampling | None) -> Run:
-    statistics = metric.collect(corpus)
-    found = intervals(metric, statistics, resampling=confidence) if confidence else ()
-    return Run(name, metric.signature(), tuple(statistics), metric.total(statistics), found)
+    return Resources(facts, progress, frequencies, CATEGORIES if categories is None else categories)
 
 
 def signature_of(items: Sequence[Item], metrics: Mapping[str, Mapping[str, str]]) -> dict[str, Json]:
@@ -114,6 +140,7 @@ class SharedFacts:
     source: FactSource
     progress: Progress | None = None
     known: dict[str, tuple[Fact, ...]] = field(default_factory=dict, repr=False)
+    pool: FactPool = field(default_factory=FactPool, repr=False)
 
     @property
     def signature(self) -> str:
@@ -121,11 +148,16 @@ class SharedFacts:
         return self.source.signature
 
     def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        """Return the facts of each caption, in order, after parsing those that are new."""
+        """Return the facts of each caption, in order; those that are new are parsed as they are asked for."""
         wanted = list(texts)
         new = [text for text in dict.fromkeys(wanted) if text not in self.known]
-        for done, (text, facts) in enumerate(zip(new, self.source.facts(new), strict=True), start=1):
-            self.known[text] = facts
-            if self.progress:
-                self.progress("parsing captions", done, len(new))
-        return (self.known[text] for text in wanted)
+        coming = zip(new, self.source.facts(new), strict=True)
+        done = 0
+        for text in wanted:
+            while text not in self.known:
+                parsed, facts = next(coming)
+                self.known[parsed] = self.pool.share(facts)
+                done += 1
+                if self.progress:
+                    self.progress("parsing captions", done, len(new))
+            yield self.known[text]

@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.metric import Metric
 
-__all__ = ["Comparison", "Interval", "Resampling", "Summed", "compare", "intervals"]
+__all__ = [
+    "Comparison",
+    "Interval",
+    "Resampling",
+    "Summed",
+    "compare",
+    "intervals",
+    "percentile_bounds",
+    "share_as_extreme",
+]
 
 Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -134,7 +143,7 @@ def intervals(
     summed = _summed(metric)
     columns = summed.columns(statistics)
     draws = _draw(summed, [columns], resampling)[0]
-    return tuple(Interval(name, *_bounds(values, level)) for name, values in draws.items())
+    return tuple(Interval(name, *percentile_bounds(values, level)) for name, values in draws.items())
 
 
 def compare(
@@ -188,7 +197,7 @@ def _check(statistics: Sequence[Any], level: float) -> None:
 def _comparison(name: str, scores: tuple[float, float], boot: Vector, swapped: Vector, *, level: float) -> Comparison:
     first, second = scores
     difference = second - first
-    low, high = _bounds(boot, level)
+    low, high = percentile_bounds(boot, level)
     return Comparison(
         name,
         _defined(first),
@@ -196,12 +205,12 @@ def _comparison(name: str, scores: tuple[float, float], boot: Vector, swapped: V
         _defined(difference),
         low,
         high,
-        _share(boot - difference, difference),
-        _share(swapped, difference),
+        share_as_extreme(boot - difference, difference),
+        share_as_extreme(swapped, difference),
     )
 
 
-def _share(null: Vector, observed: float) -> float | None:
+def share_as_extreme(null: Vector, observed: float) -> float | None:
     """Return how often chance gives a difference at least as large, with the observed one counted in."""
     if np.isnan(observed):
         return None
@@ -210,7 +219,8 @@ def _share(null: Vector, observed: float) -> float | None:
     return (extreme + 1) / (len(null) + 1)
 
 
-def _bounds(values: Vector, level: float) -> tuple[float | None, float | None]:
+def percentile_bounds(values: Vector, level: float) -> tuple[float | None, float | None]:
+    """Return the percentile interval of resampled values, of which NaN are left out; ``None``: there are none."""
     values = values[~np.isnan(values)]
     if not len(values):
         return None, None

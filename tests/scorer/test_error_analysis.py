@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from spicegraph_scorer import score_tuples
 from spicegraph_scorer.error_analysis import KINDS, Side, analyse_errors, explain, hallucinations
+from spicegraph_scorer.error_analysis.near import Near
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,46 @@ CASES: dict[str, tuple[Tuples, Tuples, set[tuple[str, ...]]]] = {
     "object of the same stem": (
         [("operator",)],
         [("operation",)],
-        {("object_near_miss", "operation", "operator"), ("object_missed", "operation")},
+        {("object_near_miss", "operation", "operator", "same stem"), ("object_missed", "operation")},
+    ),
+    "broader object": (
+        [("animal",)],
+        [("dog",)],
+        {("object_near_miss", "dog", "animal", "broader, WordNet distance 2"), ("object_missed", "dog")},
+    ),
+    "narrower object, the nearest of several": (
+        [("puppy",)],
+        [("mammal",), ("dog",)],
+        {
+            ("object_near_miss", "dog", "puppy", "narrower, WordNet distance 1"),
+            ("object_missed", "dog"),
+            ("object_missed", "mammal"),
+        },
+    ),
+    "objects under a common one": (
+        [("man",)],
+        [("woman",)],
+        {("object_invented", "man"), ("object_missed", "woman")},
+    ),
+    "objects that only a rare sense connects": (
+        [("dog",)],
+        [("runway",)],
+        {("object_invented", "dog"), ("object_missed", "runway")},
+    ),
+    "attribute near": (
+        [("umbrella",), ("umbrella", "color")],
+        [("umbrella",), ("umbrella", "colorful")],
+        {("attribute_near_miss", "colorful", "color", "same stem"), ("attribute_missed", "colorful", "umbrella")},
+    ),
+    "size that WordNet calls similar": (
+        [("dog",), ("dog", "huge")],
+        [("dog",), ("dog", "large")],
+        {("attribute_near_miss", "large", "huge", "narrower, WordNet distance 1"), ("size_missed", "large", "dog")},
+    ),
+    "relation near": (
+        [("man",), ("road",), ("man", "road", "stroll")],
+        [("man",), ("road",), ("man", "road", "walk")],
+        {("relation_near_miss", "walk", "stroll", "narrower, WordNet distance 1"), ("verb_missed", "walk")},
     ),
     "colour": (
         [("car",), ("car", "blue")],
@@ -141,9 +181,11 @@ def test_merged_objects_count_under_the_name_that_most_captions_use() -> None:
     assert kinds([], *references) == [("object_missed", "sofa")]
 
 
-def test_a_near_miss_says_its_stem() -> None:
+def test_a_near_miss_says_how_near() -> None:
     finding = explain(statistic([("operator",)], [("operation",)]).match)[0]
-    assert (finding.kind, finding.near, finding.counterpart) == ("object_near_miss", "oper", 0)
+    assert (finding.kind, finding.near, finding.counterpart) == ("object_near_miss", Near("same stem"), 0)
+    finding = explain(statistic([("animal",)], [("dog",)]).match)[0]
+    assert (finding.near, finding.counterpart) == (Near("broader", 2), 0)
 
 
 WORDS = st.sampled_from(

@@ -144,7 +144,7 @@ BAD_FILES: dict[str, tuple[object, str]] = {
     "only spaces": (" \n ", "is empty"),
     "not UTF-8": (b'[{"image_id": 1, "test": "\xff"}]', "is not UTF-8"),
     "nested too deeply": ("[" * 200_000, "is JSON nested too deeply"),
-    "a number": ("17", "holds 17, expected a list of objects or one object a line"),
+    "a number": ("17", "is not JSON, Parquet or a table with known columns"),
     "empty list": ("[]", "there is nothing to score"),
     "list of strings": (["a dog"], "item 1: is 'a dog', expected an object"),
     "unknown keys": ([{"img": 1, "text": "x"}], '\'img\', \'text\', expected "image_id", "test", "refs"'),
@@ -209,7 +209,10 @@ BAD_FILES: dict[str, tuple[object, str]] = {
     "reference empty": (jar(refs=["a dog", ""]), "item 1 (image_id 1), refs[1]: is empty"),
     "reference is null": (jar(refs=["a dog", None]), "refs[1]: is null, expected a string"),
     "NUL in reference": (jar(refs=["\0"]), "refs[0]: holds a NUL character"),
-    "results without annotations": (RESULTS, "COCO results need a COCO annotations file with --references"),
+    "results without annotations": (
+        RESULTS,
+        "COCO results need a file of references, such as a COCO annotations file, with --references",
+    ),
 }
 
 
@@ -259,7 +262,7 @@ BAD_PAIRS: dict[str, tuple[object, object, str]] = {
         "(image_id 2), image_id: has no reference caption",
     ),
     "no annotations": (RESULTS, {"images": []}, "is not COCO annotations"),
-    "annotations are a list": (RESULTS, RESULTS, "is not COCO annotations"),
+    "results as references": (RESULTS, RESULTS, "is COCO results, which hold candidates"),
     "annotation is no object": (
         RESULTS,
         annotated(annotations=["x"]),

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from spicegraph_parser.graph import SceneTuple
 from spicegraph_scorer.error_analysis.view import MatchView
+
+if TYPE_CHECKING:
+    from spicegraph_scorer.error_analysis.near import Near
 
 __all__ = ["Explanation", "Finding", "Kind", "Rule", "Side"]
 
@@ -23,12 +26,12 @@ class Side(StrEnum):
 class Explanation(NamedTuple):
     """What a rule says of a tuple: the words under which it is counted, and its counterpart, if any.
 
-    ``counterpart`` is an index into the other side's tuples; ``near`` is the stem that a near miss shares with it.
+    ``counterpart`` is an index into the other side's tuples; ``near`` says how a near miss is near it.
     """
 
     words: tuple[str, ...]
     counterpart: int | None = None
-    near: str | None = None
+    near: Near | None = None
 
 
 Rule = Callable[[MatchView, SceneTuple], Explanation | None]
@@ -63,4 +66,4 @@ class Finding:
     tuple: int
     counterpart: int | None
     agreeing: int
-    near: str | None = None
+    near: Near | None = None

@@ -11,7 +11,7 @@ from spicegraph_scorer.error_analysis.words import NUMBERS, are_opposite
 from spicegraph_scorer.spice.categories import COLORS, NUMERALS, SIZES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from spicegraph_parser.graph import SceneTuple
     from spicegraph_scorer.error_analysis.findings import Rule
@@ -21,13 +21,19 @@ __all__ = ["INVENTED"]
 
 
 def _near_object(view: MatchView, mine: SceneTuple) -> Explanation | None:
-    """Explain "operator" where the references have a missed "operation"."""
-    for index, theirs in view.references(1):
-        if index in view.missed:
-            near = near_concepts(mine.concepts[0], theirs.concepts[0])
-            if near:
-                return Explanation((word(theirs, 0), word(mine, 0)), index, near)
-    return None
+    """Explain "puppy" where the references have a missed "dog"."""
+    missed = ((index, theirs) for index, theirs in view.references(1) if index in view.missed)
+    return _nearest(mine, missed, 0, "n")
+
+
+def _nearest(mine: SceneTuple, missed: Iterable[tuple[int, SceneTuple]], slot: int, parts: str) -> Explanation | None:
+    """Explain a word by the nearest one that the references have in its place, if one is near."""
+    found = [
+        (near.distance or 0, order, Explanation((word(theirs, slot), word(mine, slot), str(near)), index, near))
+        for order, (index, theirs) in enumerate(missed)
+        if (near := near_concepts(mine.concepts[slot], theirs.concepts[slot], parts)) is not None
+    ]
+    return min(found)[2] if found else None
 
 
 def _object(_view: MatchView, mine: SceneTuple) -> Explanation:
@@ -103,12 +109,13 @@ def _misplaced(view: MatchView, mine: SceneTuple) -> Explanation | None:
 
 def _near_attribute(view: MatchView, mine: SceneTuple) -> Explanation | None:
     """Explain a "color" umbrella where the references have a missed "colorful"."""
-    for index, theirs in view.references(2):
-        if index in view.missed and theirs.concepts[0].shares(mine.concepts[0]):
-            near = near_concepts(mine.concepts[1], theirs.concepts[1])
-            if near:
-                return Explanation((word(theirs, 1), word(mine, 1)), index, near)
-    return None
+    owner = mine.concepts[0]
+    missed = (
+        (index, theirs)
+        for index, theirs in view.references(2)
+        if index in view.missed and theirs.concepts[0].shares(owner)
+    )
+    return _nearest(mine, missed, 1, "an")
 
 
 def _attribute_of(words: frozenset[str] | None) -> Rule:
@@ -131,11 +138,23 @@ def _swapped(view: MatchView, mine: SceneTuple) -> Explanation | None:
     return None
 
 
+def _near_relation(view: MatchView, mine: SceneTuple) -> Explanation | None:
+    """Explain a man who holds a bat where the references have him grip it."""
+    missed = (
+        (index, theirs) for index, theirs in view.references(3) if index in view.missed and _same_ends(mine, theirs)
+    )
+    return _nearest(mine, missed, 1, "v")
+
+
+def _same_ends(mine: SceneTuple, theirs: SceneTuple) -> bool:
+    """Say whether both objects are right, in their places."""
+    return all(theirs.concepts[slot].shares(mine.concepts[slot]) for slot in (0, 2))
+
+
 def _relation_confused(view: MatchView, mine: SceneTuple) -> Explanation | None:
     """Explain a cat under a mat where it is on it: both objects are right, in their places."""
     for index, theirs in view.references(3):
-        ends = (0, 2)
-        if all(theirs.concepts[slot].shares(mine.concepts[slot]) for slot in ends):
+        if _same_ends(mine, theirs):
             return Explanation((word(theirs, 1), word(mine, 1)), index)
     return None
 
@@ -156,6 +175,7 @@ def _relation(_view: MatchView, mine: SceneTuple) -> Explanation:
 
 
 _SAID_FOR = ("References say", "Candidate says")
+_NEAR = ("References say", "Candidate says", "How near")
 _ATTRIBUTE_OF = ("Attribute", "Of")
 _MISPLACED = ("Attribute", "Belongs to", "Given to")
 _RELATION = ("Subject", "Relation", "Object")
@@ -163,7 +183,7 @@ _MOVED = ("Relation", "References have it with", "Candidate has it with")
 
 _IN = Side.INVENTED
 INVENTED: Mapping[str, Kind] = {
-    "object_near_miss": Kind(_IN, 1, "Object almost right: same stem", _SAID_FOR, _near_object),
+    "object_near_miss": Kind(_IN, 1, "Object almost right", _NEAR, _near_object),
     "object_invented": Kind(_IN, 1, "Object invented", ("Object",), _object),
     "attribute_of_invented_object": Kind(
         _IN, 2, "Attribute of an invented object", ("Object", "Attribute"), _follows_from_object, primary=False
@@ -173,7 +193,7 @@ INVENTED: Mapping[str, Kind] = {
     "count_off_by_more": Kind(_IN, 2, "Count off by more than one", _SAID_FOR, _count(_is_more)),
     "size_opposite": Kind(_IN, 2, "Size opposite", _SAID_FOR, _size),
     "attribute_misplaced": Kind(_IN, 2, "Attribute on the wrong object", _MISPLACED, _misplaced),
-    "attribute_near_miss": Kind(_IN, 2, "Attribute almost right: same stem", _SAID_FOR, _near_attribute),
+    "attribute_near_miss": Kind(_IN, 2, "Attribute almost right", _NEAR, _near_attribute),
     "color_invented": Kind(_IN, 2, "Color invented", _ATTRIBUTE_OF, _attribute_of(COLORS)),
     "count_invented": Kind(_IN, 2, "Count invented", _ATTRIBUTE_OF, _attribute_of(NUMERALS)),
     "size_invented": Kind(_IN, 2, "Size invented", _ATTRIBUTE_OF, _attribute_of(SIZES)),
@@ -182,6 +202,7 @@ INVENTED: Mapping[str, Kind] = {
         _IN, 3, "Relation of an invented object", ("Object", "Relation"), _follows_from_object, primary=False
     ),
     "relation_swapped": Kind(_IN, 3, "Subject and object swapped", _RELATION, _swapped),
+    "relation_near_miss": Kind(_IN, 3, "Relation almost right", _NEAR, _near_relation),
     "relation_confused": Kind(_IN, 3, "Relation wrong, both objects right", _SAID_FOR, _relation_confused),
     "relation_moved": Kind(_IN, 3, "Relation with another object", _MOVED, _relation_moved),
     "relation_invented": Kind(_IN, 3, "Relation invented", _RELATION, _relation),

@@ -5,6 +5,7 @@ Source: Papineni, Roukos, Ward and Zhu 2002, "BLEU: a Method for Automatic Evalu
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -141,7 +142,7 @@ class SentenceBleu:
         return tuple(
             Score(
                 f"SentenceBleu_{n + 1}",
-                float(each[n].mean()) if statistics else None,
+                math.fsum(each[n]) / len(statistics) if statistics else None,
                 tuple(each[n].tolist()),
             )
             for n in range(ORDERS)

@@ -25,7 +25,15 @@ if TYPE_CHECKING:
     from spicegraph_scorer.items import Corpus
     from spicegraph_scorer.ngram.ptb import TokenizedItem
 
-__all__ = ["COCO_CIDER", "Cider", "CiderStatistic", "CiderWarning", "Variant", "cider_statistics"]
+__all__ = [
+    "COCO_CIDER",
+    "Cider",
+    "CiderStatistic",
+    "CiderWarning",
+    "Variant",
+    "cider_statistics",
+    "statistics_of_counts",
+]
 
 Variant = Literal["CIDEr", "CIDEr-D"]
 
@@ -122,7 +130,18 @@ def cider_statistics(
     """
     if not items:
         return []
-    images = len(items) if frequencies is None else frequencies.images
+    return statistics_of_counts(count_corpus(items, orders=ORDERS), variant=variant, frequencies=frequencies)
+
+
+def statistics_of_counts(
+    counts: CorpusCounts, *, variant: Variant, frequencies: DocumentFrequencies | None = None
+) -> list[CiderStatistic]:
+    """Return the score of each item of a corpus whose n-grams are counted.
+
+    Warns:
+        CiderWarning: the document frequencies come from a single image.
+    """
+    images = counts.items if frequencies is None else frequencies.images
     if images <= 1:
         warnings.warn(
             "CIDEr is undefined: with the references of a single image every n-gram weighs 0; "
@@ -130,8 +149,7 @@ def cider_statistics(
             CiderWarning,
             stacklevel=2,
         )
-        return [CiderStatistic(None)] * len(items)
-    counts = count_corpus(items, orders=ORDERS)
+        return [CiderStatistic(None)] * counts.items
     found = _own_frequencies(counts) if frequencies is None else frequencies.lookup(counts)
     similarity = np.zeros(len(counts.item))
     for ngrams, images_of in zip(counts.orders, found, strict=True):

@@ -86,6 +86,32 @@ class DocumentFrequencies:
         )
         return cls(len(references), vocabulary, tuple(orders))
 
+    @classmethod
+    def sum_of(cls, parts: Sequence[DocumentFrequencies]) -> DocumentFrequencies:
+        """Return the frequencies of the images of all parts together, as if they had been counted at once.
+
+        >>> dog, cat = (DocumentFrequencies.from_references([[(word, "runs")]]) for word in ("dog", "cat"))
+        >>> dict(DocumentFrequencies.sum_of([dog, cat]).ngrams())
+        {'cat': 1, 'dog': 1, 'runs': 2, 'cat runs': 1, 'dog runs': 1}
+        """
+        vocabulary = tuple(sorted({word for part in parts for word in part.vocabulary}))
+        number = {word: place for place, word in enumerate(vocabulary)}
+        words = [np.array([number[word] for word in part.vocabulary], np.int64) for part in parts]
+        shorter = [np.zeros(1, np.int64) for _ in parts]  # where each part's n-grams of the order before are now
+        orders = []
+        for order in range(ORDERS):
+            own = [part.orders[order] for part in parts]
+            codes = [
+                before[table.codes // max(1, len(part.vocabulary))] * len(vocabulary)
+                + last[table.codes % max(1, len(part.vocabulary))]
+                for part, table, before, last in zip(parts, own, shorter, words, strict=True)
+            ]
+            merged, places = np.unique(np.concatenate([np.zeros(0, np.int64), *codes]), return_inverse=True)
+            images = np.concatenate([np.zeros(0, np.int64), *(table.images for table in own)])
+            orders.append(_Order(merged, np.bincount(places, images, minlength=len(merged)).astype(np.int64)))
+            shorter = [np.searchsorted(merged, part) for part in codes]
+        return cls(sum(part.images for part in parts), vocabulary, tuple(orders))
+
     def ngrams(self) -> Iterator[tuple[str, int]]:
         """Yield each n-gram, its words joined by spaces, with the number of images that have it."""
         shorter = [""]

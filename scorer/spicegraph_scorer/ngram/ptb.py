@@ -7,6 +7,7 @@ gives Java all captions as one text, in which a caption's last tokens can depend
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -70,4 +71,5 @@ def tokenize_items(items: Sequence[Item], *, together: bool = False) -> tuple[To
 
 
 def _lowered(tokens: Iterable[str], removed: frozenset[str]) -> Tokens:
-    return tuple([token for token in map(str.lower, tokens) if token not in removed])
+    # Interned, a word takes memory once and not in every caption.
+    return tuple([sys.intern(token) for token in map(str.lower, tokens) if token not in removed])

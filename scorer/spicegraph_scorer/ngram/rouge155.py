@@ -21,9 +21,9 @@ from spicegraph_scorer.ngram.rouge import common_length
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from spicegraph_scorer.items import Corpus, Item
+    from spicegraph_scorer.items import Corpus
 
-__all__ = ["KINDS", "Measures", "Overlap", "Rouge155", "Rouge155Statistic", "rouge_words"]
+__all__ = ["KINDS", "Measures", "Overlap", "Profile", "Rouge155", "Rouge155Statistic", "rouge_words"]
 
 _WEIGHT: Final = 1.2
 _WORD: Final = re.compile("[a-z0-9]+")
@@ -48,11 +48,27 @@ class Measures(NamedTuple):
     f: float
 
 
-class Kind(NamedTuple):
-    """A member of the family: how two texts overlap, and the exponent that its shares are brought back by."""
+class Profile(NamedTuple):
+    """A text as one member of the family sees it: its words, and how often it has each unit that is counted."""
 
-    overlap: Callable[[Words, Words], Overlap]
+    words: Words
+    units: Counter[tuple[str, ...]]
+
+
+def _no_units(_words: Words) -> Iterator[tuple[str, ...]]:
+    return iter(())
+
+
+class Kind(NamedTuple):
+    """A member of the family: how two texts overlap, and the exponent that its shares are brought back by.
+
+    ``symmetric``: two texts share the same, whichever of them is the candidate.
+    """
+
+    overlap: Callable[[Profile, Profile], Overlap]
+    units: Callable[[Words], Iterator[tuple[str, ...]]] = _no_units
     exponent: float = 1.0
+    symmetric: bool = True
 
 
 class Rouge155Statistic(NamedTuple):
@@ -101,8 +117,12 @@ class Rouge155:
 
     def collect(self, corpus: Corpus) -> list[Rouge155Statistic]:
         """Return the measures of each item, in the order of ``corpus.items``."""
-        stems = _Stems() if self.stem else None
-        return [self._statistic(item, stems) for item in corpus.items]
+        texts = list(dict.fromkeys(text for item in corpus.items for text in (item.candidate, *item.references)))
+        profiles = dict(zip(texts, self.profiles(texts), strict=True))
+        return [
+            self.statistic([self.overlaps(profiles[item.candidate], profiles[text]) for text in item.references])
+            for item in corpus.items
+        ]
 
     def total(self, statistics: Sequence[Rouge155Statistic]) -> tuple[Score, ...]:
         """Return one score for each kind, e.g. ``ROUGE-1`` and ``ROUGE-SU4``.
@@ -122,12 +142,37 @@ class Rouge155:
     def _value(self, measures: Measures) -> float:
         return {"recall": measures.recall, "precision": measures.precision, "f": measures.f}[self.measure]
 
-    def _statistic(self, item: Item, stems: _Stems | None) -> Rouge155Statistic:
-        candidate, *references = (rouge_words(text, stems) for text in (item.candidate, *item.references))
-        return Rouge155Statistic(tuple(self._measures(KINDS[kind], candidate, references) for kind in self.kinds))
+    def profiles(self, texts: Sequence[str]) -> list[tuple[Profile, ...]]:
+        """Return each text as each of the metric's kinds sees it."""
+        stems = _Stems() if self.stem else None
+        split = [rouge_words(text, stems) for text in texts]
+        kinds = [KINDS[kind] for kind in self.kinds]
+        return [tuple(Profile(words, Counter(kind.units(words))) for kind in kinds) for words in split]
 
-    def _measures(self, kind: Kind, candidate: Words, references: Sequence[Words]) -> Measures:
-        overlaps = [kind.overlap(candidate, reference) for reference in references]
+    def overlaps(
+        self,
+        candidate: Sequence[Profile],
+        reference: Sequence[Profile],
+        *,
+        turned: Sequence[Overlap] | None = None,
+    ) -> tuple[Overlap, ...]:
+        """Return what a candidate and a reference share, by each of the metric's kinds.
+
+        ``turned``: the same with the two texts in each other's place, where that is known already.
+        """
+        return tuple(
+            Overlap(turned[place].common, turned[place].reference, turned[place].candidate)
+            if turned is not None and KINDS[kind].symmetric
+            else KINDS[kind].overlap(candidate[place], reference[place])
+            for place, kind in enumerate(self.kinds)
+        )
+
+    def statistic(self, overlaps: Sequence[Sequence[Overlap]]) -> Rouge155Statistic:
+        """Return the measures of a candidate from its overlaps with each reference."""
+        by_kind = zip(self.kinds, zip(*overlaps, strict=True), strict=True)
+        return Rouge155Statistic(tuple(self._measures(KINDS[kind], found) for kind, found in by_kind))
+
+    def _measures(self, kind: Kind, overlaps: Sequence[Overlap]) -> Measures:
         if self.combine == "best":
             # The lengths that the program chooses by are not yet weighted twice.
             overlap = max(overlaps, key=lambda o: _share(o.common, o.reference ** (1 / kind.exponent)))
@@ -171,10 +216,11 @@ def _balanced(recall: float, precision: float, alpha: float) -> float:
     return recall * precision / weighted if weighted else 0.0
 
 
-def _counted(units: Callable[[Words], Iterator[tuple[str, ...]]], candidate: Words, reference: Words) -> Overlap:
+def _counted(candidate: Profile, reference: Profile) -> Overlap:
     """Overlap of counted units: each counts as often as it is in both texts."""
-    ours, theirs = Counter(units(candidate)), Counter(units(reference))
-    return Overlap((ours & theirs).total(), ours.total(), theirs.total())
+    ours, theirs = candidate.units, reference.units
+    common = sum([min(ours[unit], theirs[unit]) for unit in ours.keys() & theirs.keys()])
+    return Overlap(common, ours.total(), theirs.total())
 
 
 def _ngrams(words: Words, *, n: int) -> Iterator[tuple[str, ...]]:
@@ -195,22 +241,24 @@ def _skip_bigrams(words: Words, *, gap: int | None, unigrams: bool) -> Iterator[
             yield (word,)
 
 
-def _subsequence(candidate: Words, reference: Words) -> Overlap:
-    return Overlap(common_length(candidate, reference), len(candidate), len(reference))
+def _subsequence(candidate: Profile, reference: Profile) -> Overlap:
+    common = common_length(candidate.words, reference.words)
+    return Overlap(common, len(candidate.words), len(reference.words))
 
 
-def _weighted_subsequence(candidate: Words, reference: Words) -> Overlap:
+def _weighted_subsequence(candidate: Profile, reference: Profile) -> Overlap:
     """Overlap by the weighted longest common subsequence: a run of k words counts k^1.2.
 
     The program looks for the subsequence whose runs are longest in both texts, but then counts the runs in
     the reference. It weighs the reference's length twice, so that even a repeated text has a recall below
     1.
     """
-    places = _best_places(candidate, reference)
+    places = _best_places(candidate.words, reference.words)
+    lengths = len(candidate.words), len(reference.words)
     starts = [place for place in places if place - 1 not in places]
-    runs = [next(k for k in range(1, len(reference) + 1) if start + k not in places) for start in starts]
+    runs = [next(k for k in range(1, lengths[1] + 1) if start + k not in places) for start in starts]
     common = math.fsum(run**_WEIGHT for run in runs)
-    return Overlap(common, len(candidate) ** _WEIGHT, len(reference) ** _WEIGHT**2)
+    return Overlap(common, lengths[0] ** _WEIGHT, lengths[1] ** _WEIGHT**2)
 
 
 def _best_places(candidate: Words, reference: Words) -> frozenset[int]:
@@ -239,11 +287,11 @@ def _best_places(candidate: Words, reference: Words) -> frozenset[int]:
 
 
 def _ngram_kind(n: int) -> Kind:
-    return Kind(partial(_counted, partial(_ngrams, n=n)))
+    return Kind(_counted, partial(_ngrams, n=n))
 
 
 def _skip_kind(gap: int | None, *, unigrams: bool) -> Kind:
-    return Kind(partial(_counted, partial(_skip_bigrams, gap=gap, unigrams=unigrams)))
+    return Kind(_counted, partial(_skip_bigrams, gap=gap, unigrams=unigrams))
 
 
 KINDS: Final[Mapping[str, Kind]] = {
@@ -252,7 +300,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "3": _ngram_kind(3),
     "4": _ngram_kind(4),
     "L": Kind(_subsequence),
-    "W-1.2": Kind(_weighted_subsequence, _WEIGHT),
+    "W-1.2": Kind(_weighted_subsequence, exponent=_WEIGHT, symmetric=False),
     "S": _skip_kind(None, unigrams=False),
     "S4": _skip_kind(4, unigrams=False),
     "SU": _skip_kind(None, unigrams=True),

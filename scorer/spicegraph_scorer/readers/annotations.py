@@ -16,18 +16,23 @@ if TYPE_CHECKING:
     from spicegraph_scorer.items import ItemId
     from spicegraph_scorer.readers.source import Limits, Source
 
-__all__ = ["Annotations", "read_annotations"]
+__all__ = ["Annotations", "coco_annotations", "read_annotations"]
 
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """What an annotations file says: each image's captions in the file's order, and the images' file names.
+    """What a file of references says: each image's captions in the file's order, and the images' file names.
 
-    An image that is listed without any caption has an empty tuple.
+    An image that is listed without any caption has an empty tuple. ``format`` names what the content showed.
+    Where the format writes ids as text (``typed`` is false), an integer that is meant for a string is one;
+    where it has no ids (``by_line``), the lines' numbers, from 1, stand for them.
     """
 
     captions: Mapping[ItemId, tuple[str, ...]]
     file_names: Mapping[ItemId, str]
+    format: str = "COCO annotations"
+    typed: bool = True
+    by_line: bool = False
 
     def names(self, image_id: ItemId) -> tuple[str, ...]:
         """Return what the image is called: its id and, where it is known, its file name."""
@@ -44,10 +49,18 @@ def read_annotations(source: Source, *, limits: Limits) -> Annotations:
         InputError: the file is something else, or captions are faulty; the message lists every fault.
         LimitError: it is larger than the limits.
     """
-    content = decode_all(source, limits=limits)
+    return coco_annotations(source.name, decode_all(source, limits=limits))
+
+
+def coco_annotations(name: str, content: object) -> Annotations:
+    """Return what the JSON value of a COCO annotations file says.
+
+    Raises:
+        InputError: it is something else, or captions are faulty; the message begins with ``name``.
+    """
     if not isinstance(content, dict) or not isinstance(content.get("annotations"), list):
         raise InputError(
-            f'{source.name}: is not COCO annotations, expected an object with a list "annotations" of '
+            f'{name}: is not COCO annotations, expected an object with a list "annotations" of '
             '{"image_id", "caption"}'
         )
     file_names: dict[ItemId, str] = {}
@@ -58,7 +71,7 @@ def read_annotations(source: Source, *, limits: Limits) -> Annotations:
     if not captions and not faults:
         faults.append(Fault("", "annotations", "holds no caption"))
     if faults:
-        raise input_error(source.name, faults)
+        raise input_error(name, faults)
     return Annotations({image_id: tuple(texts) for image_id, texts in captions.items()}, file_names)
 
 

@@ -31,6 +31,8 @@ MAX_CAPTION = MAX_CAPTION_LENGTH
 """Longest caption that is read, in characters: what the parser accepts."""
 
 _FILE_NAME = re.compile(r"[^\s]+\.(?:jpe?g|png|gif|bmp|webp|tiff?|wav|mp3|flac|mp4|avi|mkv|webm)", re.IGNORECASE)
+# Words between single spaces: of the faults such a caption can only be too long, or the image's name.
+_PLAIN = re.compile(r"[A-Za-z]++(?: [A-Za-z',]++)++\.?")
 _INTEGER_DIGITS = 18
 
 Names = tuple[str, ...]
@@ -76,6 +78,8 @@ def caption_faults(caption: object, names: Names = ()) -> Iterator[str]:
     """Yield what is wrong with a caption."""
     if not isinstance(caption, str):
         yield f"is {_kind(caption)}, expected a string"
+        return
+    if _PLAIN.fullmatch(caption) and len(caption) <= MAX_CAPTION and caption not in names:
         return
     yield from (reason for reason, is_wrong in CAPTION_FAULTS.items() if is_wrong(caption, names))
 

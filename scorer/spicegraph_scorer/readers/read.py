@@ -5,169 +5,265 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from spicegraph_parser.errors import InputError
 from spicegraph_scorer.items import Item, ItemId
-from spicegraph_scorer.readers.annotations import Annotations, read_annotations
 from spicegraph_scorer.readers.checks import caption_faults, id_faults, label, reference_faults
 from spicegraph_scorer.readers.faults import Fault, input_error, shown
-from spicegraph_scorer.readers.records import Format, Record, read_records
-from spicegraph_scorer.readers.source import DEFAULT_LIMITS, Limits, open_source
+from spicegraph_scorer.readers.formats import PLAIN_TEXT, Format, Record, Records
+from spicegraph_scorer.readers.records import read_json
+from spicegraph_scorer.readers.references import read_reference_files
+from spicegraph_scorer.readers.source import DEFAULT_LIMITS, Limits, Source, open_source
+from spicegraph_scorer.readers.tables import PARQUET_MAGIC, has_header, read_delimited, read_parquet
+from spicegraph_scorer.readers.text import text_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from spicegraph_scorer.readers.annotations import Annotations
+    from spicegraph_scorer.readers.columns import Columns
 
 __all__ = ["Dataset", "read_items", "read_references"]
 
 _PARTIAL_HINT = "To score only the images that have a result, say so: --partial."
+_SEVERAL_HINT = "To score several candidates of an image, say how: --candidates best, or --candidates each."
+
+_LISTS = frozenset({"candidates", "captions"})
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
     """Items to score and where they come from.
 
-    ``format`` names what the content showed, such as ``COCO results (zip)``; ``left_out`` counts the images
-    of the references that have no candidate (only when that was asked for).
+    ``format`` names what the content showed, such as ``COCO results (zip)``, ``references`` the same of the
+    file of references, if there is one; ``left_out`` counts the images of the references that have no
+    candidate (only when that was asked for). ``images`` gives for each item the id of its image where an
+    image may have several candidates; the items' own ids then are made of that and a number from 1.
     """
 
     items: tuple[Item, ...]
     source: str
     format: str
     left_out: int = 0
+    references: str = ""
+    images: tuple[ItemId, ...] = ()
 
 
 def read_items(
-    path: str, *, references: str | None = None, partial: bool = False, limits: Limits = DEFAULT_LIMITS
+    path: str,
+    *,
+    references: str | Sequence[str] | None = None,
+    partial: bool = False,
+    several: bool = False,
+    columns: Columns | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Dataset:
     """Read the items of a file; what the format is, its content says.
 
-    Formats: the SPICE jar's ``[{"image_id", "test", "refs"}]``; COCO results ``[{"image_id", "caption"}]``
-    with an annotations file; JSON Lines with ``image_id`` or ``id``, ``candidate``, ``caption`` or ``test``,
-    and ``references`` or ``refs``; a zip that holds one such file.
+    Formats: the SPICE jar's ``[{"image_id", "test", "refs"}]``; COCO results ``[{"image_id", "caption"}]``;
+    JSON Lines, or a list, of objects with ``image_id`` or ``id``, ``candidate``, ``caption`` or ``test``, and
+    ``references`` or ``refs``; captions by id ``{"img1": "a dog"}``; CSV, TSV and Parquet with named columns;
+    plain text with one caption a line; a zip that holds one such file.
 
     Args:
         path: the file, or ``-`` for standard input.
-        references: COCO annotations that hold the references of every image.
+        references: a file with the references of every image (COCO annotations, ``{id: [reference, ...]}``, or
+            one of the formats above), or several, which add up; plain text belongs to plain text.
         partial: leave out images of ``references`` that have no candidate, instead of refusing.
+        several: let an image have several candidates: a list of them, or several records of one id.
+        columns: the columns of tables that are not called what people usually call them.
         limits: how much is read at most.
 
     Raises:
         InputError: the message lists every fault with item, field and reason (the first 50 and a count).
         LimitError: a file, a line or what a zip unpacks to is too large.
+        DataError: a Parquet file needs pyarrow, which is not installed.
 
     Example:
         >>> read_items("results.json", references="captions_val2014.json", partial=True).format
         'COCO results'
     """
+    paths = (references,) if isinstance(references, str) else tuple(references or ())
     with open_source(path, limits=limits) as source:
-        found = read_records(source, limits=limits)
+        found = _read_records(source, limits, columns)
         name, zipped = source.name, source.zipped
-    annotations = None
-    if references is not None:
-        with open_source(references, limits=limits) as source:
-            annotations = read_annotations(source, limits=limits)
-    collected = _Collected(found.format, annotations)
-    items: list[Item] = []
-    faults = [*found.faults, *collected.items(found.records, items)]
+    annotations = read_reference_files(paths, limits=limits, columns=columns) if paths else None
+    _check_pairing(name, found.format, annotations)
+    collected = _Collected(found.format, annotations, several=several)
+    faults = list(found.faults)
+    for record in found.records:
+        faults += collected.add(record)
     missing = collected.missing()
-    hint = ""
+    hints = [_SEVERAL_HINT] if collected.has_several else []
     if missing and not partial:
-        faults += [
-            Fault(f"image_id {shown(image_id)}", "", f"is in {references}, but has no result") for image_id in missing
-        ]
-        hint = _PARTIAL_HINT
+        reason = f"is in {', '.join(paths)}, but has no result"
+        faults += [Fault(_image(found.format, image_id), "", reason) for image_id in missing]
+        hints.append(_PARTIAL_HINT)
     if not found.records and not faults:
         faults.append(Fault("", "", "holds no items"))
     if faults:
-        raise input_error(name, faults, hint=hint)
-    form = f"{found.format.name} (zip)" if zipped else found.format.name
-    return Dataset(tuple(items), name, form, len(missing))
+        raise input_error(name, faults, hint="\n".join(hints))
+    return Dataset(
+        tuple(collected.found),
+        name,
+        f"{found.format.name} (zip)" if zipped else found.format.name,
+        len(missing),
+        annotations.format if annotations else "",
+        tuple(collected.images) if several else (),
+    )
 
 
 def read_references(path: str, *, limits: Limits = DEFAULT_LIMITS) -> Mapping[ItemId, tuple[str, ...]]:
-    """Read COCO annotations: each image's captions, in the file's order.
+    """Read references: each image's captions, in the file's order.
 
     Raises:
-        InputError: the file is something else, or captions are faulty; the message lists every fault.
+        InputError: the file is in no known format, or captions are faulty; the message lists every fault.
         LimitError: it is larger than the limits.
     """
-    with open_source(path, limits=limits) as source:
-        return read_annotations(source, limits=limits).captions
+    return read_reference_files([path], limits=limits).captions
+
+
+def _read_records(source: Source, limits: Limits, columns: Columns | None) -> Records:
+    """Read the records of a file in the format that its content shows."""
+    start = source.stream.peek(len(PARQUET_MAGIC))
+    if start.startswith(PARQUET_MAGIC):
+        return read_parquet(source, limits=limits, columns=columns, only_references=False)
+    if start.lstrip()[:1] in (b"{", b"["):
+        return read_json(source, limits=limits)
+    if columns is not None or has_header(source, only_references=False):
+        return read_delimited(source, limits=limits, columns=columns, only_references=False)
+    return _read_text(source, limits)
+
+
+def _read_text(source: Source, limits: Limits) -> Records:
+    faults: list[Fault] = []
+    records = [
+        Record(f"line {number}", {"line": number, "caption": line})
+        for number, line in enumerate(text_lines(source, faults, limits=limits), start=1)
+    ]
+    if not any(str(record.fields["caption"]).strip() for record in records) and not faults:
+        raise InputError(f"{source.name}: is empty")
+    return Records(PLAIN_TEXT, records, faults)
+
+
+def _check_pairing(name: str, form: Format, annotations: Annotations | None) -> None:
+    """Refuse captions without ids and references with ids, or the reverse."""
+    if form is PLAIN_TEXT and annotations is None:
+        raise InputError(
+            f"{name}: is not JSON, Parquet or a table with known columns; as plain text, one caption a line, it needs "
+            "--references FILE with a line for each caption (several files: several references), and a table with "
+            "other names needs --columns"
+        )
+    if annotations is not None and (form is PLAIN_TEXT) != annotations.by_line:
+        raise InputError(f"{name}: is {form.name}, which can't be paired with {annotations.format} as references")
+
+
+def _image(form: Format, image_id: ItemId) -> str:
+    return f"line {image_id}" if form is PLAIN_TEXT else f"image_id {shown(image_id)}"
 
 
 class _Collected:
-    """The ids seen so far and the rules by which a record of a format becomes an item."""
+    """The items found so far, and the rules by which a record of a format becomes items."""
 
-    def __init__(self, form: Format, annotations: Annotations | None) -> None:
+    def __init__(self, form: Format, annotations: Annotations | None, *, several: bool) -> None:
+        self.found: list[Item] = []
+        self.images: list[ItemId] = []
+        self.has_several = False
         self._format = form
         self._annotations = annotations
+        self._several = several
         self._first: dict[ItemId, str] = {}
+        self._candidates: dict[ItemId, int] = {}
 
-    def items(self, records: list[Record], items: list[Item]) -> Iterator[Fault]:
-        """Append every sound record to ``items``, and yield the faults of the others."""
-        for record in records:
-            faults = list(self._read(record, items))
-            yield from faults
+    def add(self, record: Record) -> Iterator[Fault]:
+        """Keep the items of a sound record, and yield the faults of another."""
+        fields = record.fields
+        id_key = _key(fields, self._format.ids)
+        reasons = list(id_faults(fields[id_key])) if id_key in fields else ["is missing"]
+        given = fields.get(id_key)
+        faults = [Fault(record.place, id_key, reason) for reason in reasons]
+        name = record.place
+        names: tuple[str, ...] = ()
+        image_id: ItemId | None = None
+        if not reasons and isinstance(given, int | str):
+            image_id = self._known(given)
+            name = record.place if self._format is PLAIN_TEXT else label(record.place, image_id)
+            names = self._names(image_id)
+            faults += self._repeated(image_id, name, id_key, record.place)
+        candidates = list(self._read_candidates(fields, name, names, faults))
+        if image_id is not None:
+            references = self._references(fields, image_id, name, names, faults)
+            if not faults:
+                self._keep(image_id, candidates, references)
+        yield from faults
 
     def missing(self) -> list[ItemId]:
         """Return the images that have references and no candidate, in the order of the references."""
         known = self._annotations.captions if self._annotations else {}
         return [image_id for image_id, captions in known.items() if captions and image_id not in self._first]
 
-    def _read(self, record: Record, items: list[Item]) -> Iterator[Fault]:
-        fields = record.fields
-        key = _key(fields, self._format.ids)
-        image_id = fields.get(key)
-        reasons = list(id_faults(image_id)) if key in fields else ["is missing"]
-        names: tuple[str, ...] = ()
-        if reasons or not isinstance(image_id, int | str):
-            yield from (Fault(record.place, key, reason) for reason in reasons)
-            name = record.place
-        else:
-            name = label(record.place, image_id)
-            names = self._names(image_id)
-            earlier = self._first.setdefault(image_id, record.place)
-            if earlier != record.place:
-                yield Fault(name, key, f"is also the id of {earlier}")
-        candidate_key = _key(fields, self._format.candidates)
-        candidate = fields.get(candidate_key)
-        wrong = list(caption_faults(candidate, names)) if candidate_key in fields else ["is missing"]
-        yield from (Fault(name, candidate_key, reason) for reason in wrong)
-        references: list[str] = []
-        if not reasons and isinstance(image_id, int | str):
-            reference_problems = list(self._references(fields, image_id, name, names, references))
-            yield from reference_problems
-            if not wrong and not reference_problems and isinstance(candidate, str):
-                items.append(Item(image_id, candidate, tuple(references)))
+    def _known(self, image_id: ItemId) -> ItemId:
+        """Return the id as the references write it, if one side writes all ids as text."""
+        if self._annotations is None or image_id in self._annotations.captions:
+            return image_id
+        other = _other(image_id)
+        loose = not (self._format.typed and self._annotations.typed)
+        return other if loose and other is not None and other in self._annotations.captions else image_id
+
+    def _repeated(self, image_id: ItemId, name: str, key: str, place: str) -> Iterator[Fault]:
+        earlier = self._first.setdefault(image_id, place)
+        if earlier != place and not self._several:
+            self.has_several = True
+            yield Fault(name, key, f"is also the id of {earlier}")
+
+    def _read_candidates(
+        self, fields: Mapping[str, object], name: str, names: tuple[str, ...], faults: list[Fault]
+    ) -> Iterator[str]:
+        """Yield the sound candidates of a record, and add what is wrong with the others."""
+        key = _key(fields, self._format.candidates)
+        value = fields.get(key)
+        listed = value if isinstance(value, list) and value and (self._several or key in _LISTS) else None
+        if listed is not None and len(listed) > 1 and not self._several:
+            self.has_several = True
+            faults.append(Fault(name, key, f"holds {len(listed)} captions, expected one"))
+            return
+        for index, candidate in enumerate([value] if listed is None else listed):
+            wrong = list(caption_faults(candidate, names)) if key in fields else ["is missing"]
+            faults += [Fault(name, key if listed is None else f"{key}[{index}]", reason) for reason in wrong]
+            if isinstance(candidate, str):
+                yield candidate
+
+    def _keep(self, image_id: ItemId, candidates: Sequence[str], references: tuple[str, ...]) -> None:
+        for candidate in candidates:
+            number = self._candidates[image_id] = self._candidates.get(image_id, 0) + 1
+            item_id = f"{image_id}#{number}" if self._several else image_id
+            self.found.append(Item(item_id, candidate, references))
+            self.images.append(image_id)
 
     def _names(self, image_id: ItemId) -> tuple[str, ...]:
+        if self._format is PLAIN_TEXT:
+            return ()
         return self._annotations.names(image_id) if self._annotations else (str(image_id),)
 
     def _references(
-        self,
-        fields: Mapping[str, object],
-        image_id: ItemId,
-        name: str,
-        names: tuple[str, ...],
-        found: list[str],
-    ) -> Iterator[Fault]:
-        """Add the item's references to ``found``, from its own record or from the annotations."""
+        self, fields: Mapping[str, object], image_id: ItemId, name: str, names: tuple[str, ...], faults: list[Fault]
+    ) -> tuple[str, ...]:
+        """Return the item's references, from its own record or from the annotations."""
         key = _key(fields, self._format.references) if self._format.references else ""
         if self._annotations is None:
             if key not in fields:
-                yield Fault(name, key or "references", _no_references(self._format))
-                return
-            faults = [Fault(name, f"{key}{index}", reason) for index, reason in reference_faults(fields[key], names)]
-            yield from faults
+                faults.append(Fault(name, key or "references", _no_references(self._format)))
+                return ()
             value = fields[key]
-            if not faults and isinstance(value, list):
-                found.extend(value)
-        elif key in fields:
-            yield Fault(name, key, "stands in the file although --references gives the references")
-        elif image_id not in self._annotations.captions:
-            yield Fault(name, "image_id", _unknown(image_id, self._annotations))
-        elif not self._annotations.captions[image_id]:
-            yield Fault(name, "image_id", "has no reference caption")
-        else:
-            found.extend(self._annotations.captions[image_id])
+            faults += [Fault(name, f"{key}{index}", reason) for index, reason in reference_faults(value, names)]
+            return tuple(value) if isinstance(value, list) else ()
+        known = self._annotations.captions
+        if key in fields:
+            faults.append(Fault(name, key, "stands in the file although --references gives the references"))
+        elif image_id not in known:
+            faults.append(Fault(name, self._format.ids[0], _unknown(image_id, self._annotations)))
+        elif not known[image_id]:
+            faults.append(Fault(name, self._format.ids[0], "has no reference caption"))
+        return known.get(image_id, ())
 
 
 def _key(fields: Mapping[str, object], keys: tuple[str, ...]) -> str:
@@ -178,15 +274,20 @@ def _key(fields: Mapping[str, object], keys: tuple[str, ...]) -> str:
 def _no_references(form: Format) -> str:
     if form.references:
         return "is missing (and no --references file is given)"
-    return f"are missing: {form.name} need a COCO annotations file with --references"
+    return f"are missing: {form.name} need a file of references, such as a COCO annotations file, with --references"
+
+
+def _other(image_id: ItemId) -> ItemId | None:
+    """Return an id in its other type: a number as a string, or a string of digits as a number."""
+    if isinstance(image_id, int):
+        return str(image_id)
+    return int(image_id) if image_id.strip().isascii() and image_id.strip().isdigit() else None
 
 
 def _unknown(image_id: ItemId, annotations: Annotations) -> str:
     """Say that an id is unknown, and whether only its type is wrong."""
-    other: ItemId = str(image_id) if isinstance(image_id, int) else image_id
-    if isinstance(image_id, str) and image_id.strip().isascii() and image_id.strip().isdigit():
-        other = int(image_id)
-    if other != image_id and other in annotations.captions:
+    other = _other(image_id)
+    if other is not None and other in annotations.captions:
         kinds = ("a number", "a string") if isinstance(other, int) else ("a string", "a number")
         return f"is not in the references, which have {shown(other)}: {kinds[0]}, not {kinds[1]}"
     return "is not in the references"

@@ -8,10 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from spicegraph_parser.wordnet import load_wordnet
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from spicegraph_parser.graph import SceneTuple
+    from spicegraph_parser.lexicon import Concept
+    from spicegraph_parser.wordnet import Synset
 
 __all__ = ["CATEGORIES", "COLORS", "NUMERALS", "SIZES", "Category"]
 
@@ -50,21 +54,28 @@ class Category:
     The label of a merged attribute ("gray/grey") is in no list: SPICE 1.0 loses such tuples from their
     category.
 
-    ``keys`` limits a category of the user's own to tuples whose object, attribute or relation has one of these
-    strings or synsets; merged labels are not lost there.
+    ``keys`` and ``roots`` limit a category of the user's own to tuples whose object, attribute or relation has one
+    of these strings or synsets, or a string that WordNet calls a kind of one of the roots; merged labels are not
+    lost there.
     """
 
     length: int
     words: frozenset[str] | None = None
     keys: frozenset[str | int] | None = None
+    roots: tuple[Synset, ...] = ()
 
     def select(self, tuples: Sequence[SceneTuple], indices: Iterable[int]) -> list[int]:
         """Return which of the given indices, all of tuples of this category's length, belong to it."""
-        words, keys = self.words, self.keys
-        if keys is not None:
+        words = self.words
+        if self.keys is not None:
             slot = min(self.length - 1, 1)
-            return [i for i in indices if not keys.isdisjoint(tuples[i].concepts[slot].keys)]
+            return [i for i in indices if self._holds(self.keys, tuples[i].concepts[slot])]
         return [i for i in indices if words is None or tuples[i].concepts[1].label in words]
+
+    def _holds(self, keys: frozenset[str | int], concept: Concept) -> bool:
+        return not keys.isdisjoint(concept.keys) or any(
+            load_wordnet().is_kind_of(string, root) for root in self.roots for string in concept.strings
+        )
 
 
 CATEGORIES: Mapping[str, Category] = {

@@ -1,17 +1,21 @@
-"""Categories of the user's own, from a small TOML file.
+"""Categories of the user's own: word lists, or everything under a synset of WordNet; from a small TOML file.
 
 .. code-block:: toml
 
     [Animal]
-    kind = "object"            # object, attribute or relation
-    words = ["dog", "cat", "polar bear"]
+    subtree = ["animal"]       # every word whose most frequent sense is a kind of animal; or "animal.n.01"
+
+    [Kitchen]
+    kind = "object"            # object (default), attribute or relation
+    words = ["stove", "oven", "cutting board"]
     synonyms = true            # also what shares a WordNet synset with one of them (default: false)
 """
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,22 +23,126 @@ import msgspec
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.lexicon import load_lexicon
+from spicegraph_parser.wordnet import load_wordnet
 from spicegraph_scorer.spice.categories import CATEGORIES, Category
-from spicegraph_scorer.spice.counts import ALL, count_match
+from spicegraph_scorer.spice.counts import ALL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from spicegraph_scorer.spice.metric import SpiceStatistic
+__all__ = [
+    "KINDS",
+    "CategoryDefinition",
+    "categories_digest",
+    "category_faults",
+    "make_categories",
+    "read_categories",
+]
 
-__all__ = ["read_categories", "recount"]
+KINDS: Mapping[str, tuple[int, str]] = {"object": (1, "n"), "attribute": (2, "a"), "relation": (3, "v")}
+"""What a category is made of: the length of its tuples, and the part of speech of its words in WordNet."""
 
-_LENGTHS: Mapping[str, int] = {"object": 1, "attribute": 2, "relation": 3}
+MOST_CATEGORIES = 50
+MOST_WORDS = 10_000
+MOST_ROOTS = 100
+LONGEST_NAME = 60
+LONGEST_WORD = 200
+_HASH_CHARACTERS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryDefinition:
+    """A category as its user writes it.
+
+    Attributes:
+        name: its key in every result; 1 to 60 printable characters, none of SPICE's own names.
+        kind: ``object``, ``attribute`` or ``relation``.
+        words: lower- or upper-case words and phrases.
+        subtree: synsets (``animal.n.01``) or words (``animal``: its most frequent sense) of WordNet 3.0; every
+            word belongs whose own most frequent sense is one of them or a kind of one.
+        synonyms: the words' synonyms belong, too.
+    """
+
+    name: str
+    kind: str = "object"
+    words: tuple[str, ...] = ()
+    subtree: tuple[str, ...] = ()
+    synonyms: bool = False
+
+
+def make_categories(definitions: Sequence[CategoryDefinition]) -> dict[str, Category]:
+    """Return SPICE's categories, and behind them the defined ones.
+
+    Raises:
+        InputError: there are more than 50, or some are faulty; the message names every fault.
+
+    Example:
+        >>> list(make_categories([CategoryDefinition("Pet", words=("dog", "cat"))]))[-1]
+        'Pet'
+    """
+    faults = [
+        f"category {definitions[index].name[:LONGEST_NAME]!a}: {field}: {reason}"
+        for index, field, reason in category_faults(definitions)
+    ]
+    if faults:
+        raise InputError("\n".join(faults))
+    return {**CATEGORIES, **{definition.name: _category(definition) for definition in definitions}}
+
+
+def category_faults(definitions: Sequence[CategoryDefinition]) -> Iterator[tuple[int, str, str]]:
+    """Yield everything that is wrong with definitions: which of them, the field, and the reason."""
+    if len(definitions) > MOST_CATEGORIES:
+        yield MOST_CATEGORIES, "name", f"is one of {len(definitions)} categories, at most {MOST_CATEGORIES} are allowed"
+        return
+    taken = {ALL, *CATEGORIES}
+    for index, definition in enumerate(definitions):
+        for field, reason in _faults(definition, taken):
+            yield index, field, reason
+        taken.add(definition.name)
+
+
+def _faults(definition: CategoryDefinition, taken: set[str]) -> Iterator[tuple[str, str]]:
+    name = definition.name
+    if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
+        yield "name", f"is not 1 to {LONGEST_NAME} printable characters without spaces around"
+    if name in taken:
+        yield "name", "is taken"
+    if definition.kind not in KINDS:
+        yield "kind", f"is {definition.kind!a}, expected one of {', '.join(KINDS)}"
+    if not definition.words and not definition.subtree:
+        yield "words", "is empty, and there is no subtree"
+    for field, values, most in (("words", definition.words, MOST_WORDS), ("subtree", definition.subtree, MOST_ROOTS)):
+        if len(values) > most:
+            yield field, f"has {len(values)} entries, at most {most} are allowed"
+            continue
+        for place, value in enumerate(values):
+            if not value.strip() or len(value) > LONGEST_WORD:
+                yield f"{field}[{place}]", f"is empty, or longer than {LONGEST_WORD} characters"
+            elif field == "subtree" and definition.kind in KINDS:
+                yield from ((f"{field}[{place}]", reason) for reason in _unknown(value, KINDS[definition.kind][1]))
+
+
+def _unknown(name: str, part: str) -> Iterator[str]:
+    try:
+        load_wordnet().find(name, part)
+    except InputError as error:
+        yield str(error)
+
+
+def _category(definition: CategoryDefinition) -> Category:
+    length, part = KINDS[definition.kind]
+    words = {" ".join(word.lower().split()) for word in definition.words}
+    keys: set[str | int] = set(words)
+    if definition.synonyms:
+        keys.update(*map(load_lexicon().synsets, words))
+    roots = {load_wordnet().find(name, part) for name in definition.subtree}
+    return Category(length, keys=frozenset(keys), roots=tuple(sorted(roots)))
 
 
 class _Entry(msgspec.Struct, forbid_unknown_fields=True):
-    kind: str
-    words: list[str]
+    kind: str = "object"
+    words: list[str] = msgspec.field(default_factory=list)
+    subtree: str | list[str] = msgspec.field(default_factory=list)
     synonyms: bool = False
 
 
@@ -42,7 +150,7 @@ def read_categories(path: str) -> dict[str, Category]:
     """Read categories from a TOML file: SPICE's own, and behind them the file's.
 
     Raises:
-        InputError: the file can't be read, or a category is faulty; the message names it.
+        InputError: the file can't be read, or categories are faulty; the message names them all.
 
     Example:
         >>> list(read_categories("categories.toml"))[-1]  # doctest: +SKIP
@@ -56,30 +164,37 @@ def read_categories(path: str) -> dict[str, Category]:
         raise InputError(f"{path}: is not TOML: {error}") from error
     if not tables:
         raise InputError(f"{path}: holds no category")
-    return {**CATEGORIES, **{name: _category(path, name, table) for name, table in tables.items()}}
-
-
-def _category(path: str, name: str, table: object) -> Category:
-    place = f"{path}: category {name!a}"
-    if name in (ALL, *CATEGORIES) or not name.isprintable():
-        raise InputError(f"{place}: the name is taken or not printable")
+    definitions, faults = [], []
+    for name, table in tables.items():
+        try:
+            entry = msgspec.convert(table, _Entry)
+        except msgspec.ValidationError as error:
+            faults.append(f"category {name!a}: {error}")
+        else:
+            subtree = (entry.subtree,) if isinstance(entry.subtree, str) else tuple(entry.subtree)
+            definitions.append(CategoryDefinition(name, entry.kind, tuple(entry.words), subtree, entry.synonyms))
+    made: dict[str, Category] = {}
     try:
-        entry = msgspec.convert(table, _Entry)
-    except msgspec.ValidationError as error:
-        raise InputError(f"{place}: {error}") from error
-    if entry.kind not in _LENGTHS:
-        raise InputError(f"{place}: kind is {entry.kind!a}, expected one of {', '.join(_LENGTHS)}")
-    words = [" ".join(word.lower().split()) for word in entry.words]
-    if not words or not all(words):
-        raise InputError(f"{place}: words is empty, or one of the words is")
-    keys: set[str | int] = set(words)
-    if entry.synonyms:
-        keys.update(*map(load_lexicon().synsets, words))
-    return Category(_LENGTHS[entry.kind], keys=frozenset(keys))
+        made = make_categories(definitions)
+    except InputError as error:
+        faults += str(error).split("\n")
+    if faults:
+        raise InputError("\n".join(f"{path}: {fault}" for fault in faults))
+    return made
 
 
-def recount(statistics: Sequence[SpiceStatistic], categories: Mapping[str, Category]) -> tuple[SpiceStatistic, ...]:
-    """Count the same matches by other categories; nothing is parsed or matched again."""
-    return tuple(
-        replace(statistic, counts=count_match(statistic.match, categories=categories)) for statistic in statistics
-    )
+def categories_digest(categories: Mapping[str, Category]) -> str | None:
+    """Return what tells whether two results count the same categories of the user's own; ``None`` without any.
+
+    Names, and a hash of what belongs to each, however that was written.
+
+    Example:
+        >>> categories_digest(make_categories([CategoryDefinition("Pet", words=("dog", "cat"))]))
+        'Pet,08e12317'
+    """
+    own = sorted((name, category) for name, category in categories.items() if CATEGORIES.get(name) != category)
+    if not own:
+        return None
+    rows = [(name, category.length, sorted(map(str, category.keys or ())), category.roots) for name, category in own]
+    digest = hashlib.sha256(msgspec.json.encode(rows)).hexdigest()[:_HASH_CHARACTERS]
+    return "+".join(name for name, _ in own) + "," + digest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -10,15 +11,16 @@ from spicegraph_parser.lexicon import Lexicon, load_lexicon
 from spicegraph_scorer.metric import Score
 from spicegraph_scorer.spice.categories import CATEGORIES, Category
 from spicegraph_scorer.spice.counts import ALL, Counts, count_match
+from spicegraph_scorer.spice.custom import categories_digest
 from spicegraph_scorer.spice.match import Match, match_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.rules import Fact
-    from spicegraph_scorer.items import Corpus
+    from spicegraph_scorer.items import Corpus, Item
 
-__all__ = ["FactSource", "Spice", "SpiceStatistic", "category_means", "score_graphs"]
+__all__ = ["FactSource", "FactsInOrder", "Spice", "SpiceStatistic", "category_means", "score_graphs"]
 
 
 class FactSource(Protocol):
@@ -74,25 +76,27 @@ class Spice:
         return "spice-exact" if self.exact else "spice"
 
     def signature(self) -> dict[str, str]:
-        """Return metric, pipeline and lexicon."""
+        """Return metric, pipeline and lexicon, and the categories of the user's own, if there are any."""
+        own = categories_digest(self.categories)
         return {
             "metric": self.name,
             "pipeline": self.source.signature,
             "lexicon": "none" if self.exact else self.lexicon.signature,
+            **({} if own is None else {"categories": own}),
         }
 
     def collect(self, corpus: Corpus) -> list[SpiceStatistic]:
         """Parse every distinct caption once, and return the counts of every item."""
-        texts = list(dict.fromkeys(text for item in corpus.items for text in (item.candidate, *item.references)))
-        facts = dict(zip(texts, self.source.facts(texts), strict=True))
+        found = FactsInOrder(self.source, corpus.items)
         graphs: dict[tuple[str, ...], SceneGraph] = {}
         statistics = []
         for item in corpus.items:
             reference = graphs.get(item.references)
             if reference is None:
-                reference = self.graph([facts[text] for text in item.references])
+                reference = self.graph([found.facts(text) for text in item.references])
                 graphs = {item.references: reference}  # items of one image usually follow each other
-            statistics.append(score_graphs(self.graph([facts[item.candidate]]), reference, categories=self.categories))
+            candidate = self.graph([found.facts(item.candidate)])
+            statistics.append(score_graphs(candidate, reference, categories=self.categories))
         return statistics
 
     def graph(self, captions: Iterable[Sequence[Fact]]) -> SceneGraph:
@@ -108,9 +112,25 @@ class Spice:
         )
 
 
+class FactsInOrder:
+    """The facts of the items' captions, as the source finds them: items are scored while others are parsed."""
+
+    def __init__(self, source: FactSource, items: Sequence[Item]) -> None:
+        texts = list(dict.fromkeys(text for item in items for text in (item.candidate, *item.references)))
+        self._coming = zip(texts, source.facts(texts), strict=True)
+        self._known: dict[str, Sequence[Fact]] = {}
+
+    def facts(self, text: str) -> Sequence[Fact]:
+        """Return the facts of one of the captions."""
+        while text not in self._known:
+            parsed, facts = next(self._coming)
+            self._known[parsed] = facts
+        return self._known[text]
+
+
 def _score(name: str, each: list[float | None]) -> Score:
     defined = [value for value in each if value is not None]
-    return Score(name, sum(defined) / len(defined) if defined else None, tuple(each))
+    return Score(name, _mean(defined), tuple(each))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,4 +166,5 @@ def category_means(statistics: Sequence[SpiceStatistic]) -> dict[str, CategoryMe
 
 
 def _mean(values: list[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+    """Return the mean, rounded once: it does not depend on the order of the items."""
+    return math.fsum(values) / len(values) if values else None

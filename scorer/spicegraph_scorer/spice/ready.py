@@ -9,12 +9,14 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.graph import merge
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.rules import Fact
+from spicegraph_scorer.spice.categories import CATEGORIES
 from spicegraph_scorer.spice.counts import ALL, Counts
 from spicegraph_scorer.spice.metric import SpiceStatistic, score_graphs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from spicegraph_scorer.spice.categories import Category
     from spicegraph_scorer.spice.match import Match
 
 __all__ = ["ScoredTuple", "TupleResult", "counts_dict", "score_tuples", "scored_tuples"]
@@ -55,6 +57,8 @@ def score_tuples(
     candidate: Sequence[Sequence[str]],
     references: Sequence[Sequence[Sequence[str]]],
     exact: bool = False,  # noqa: FBT001, FBT002 (public signature)
+    *,
+    categories: Mapping[str, Category] = CATEGORIES,
 ) -> TupleResult:
     """Score ready tuples of a candidate against those of its references.
 
@@ -62,6 +66,7 @@ def score_tuples(
         candidate: tuples (object), (object, attribute) or (subject, object, relation), in a parser's order.
         references: one such list per reference caption.
         exact: no synonyms (SPICE's ``-noSynsets``).
+        categories: what is counted beside the total.
 
     Raises:
         InputError: a tuple has no or more than three words, or a word is not a non-empty string.
@@ -74,7 +79,8 @@ def score_tuples(
     lexicon = load_lexicon()
     mine = [_facts(candidate, "candidate")]
     theirs = [_facts(tuples, f"references[{index}]") for index, tuples in enumerate(references)]
-    statistic = score_graphs(merge(mine, lexicon, exact=exact), merge(theirs, lexicon, exact=exact))
+    graphs = merge(mine, lexicon, exact=exact), merge(theirs, lexicon, exact=exact)
+    statistic = score_graphs(*graphs, categories=categories)
     scores = {name: counts_dict(counts, total=name == ALL) for name, counts in statistic.counts.items()}
     return TupleResult(scores, statistic)
 

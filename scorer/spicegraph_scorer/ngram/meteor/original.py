@@ -6,6 +6,7 @@ has to be downloaded, or by nltk's corpus where that is installed.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
@@ -196,5 +197,5 @@ class Meteor2005:
 
     def total(self, statistics: Sequence[float]) -> tuple[Score, ...]:
         """Return the score ``METEOR_2005``; its corpus value is ``None`` where there are no items."""
-        value = sum(statistics) / len(statistics) if statistics else None
+        value = math.fsum(statistics) / len(statistics) if statistics else None
         return (Score("METEOR_2005", value, tuple(statistics)),)

@@ -1,0 +1,152 @@
+"""References that stand in a file of their own, in whatever format."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from spicegraph_parser.errors import InputError
+from spicegraph_scorer.readers.annotations import Annotations, coco_annotations
+from spicegraph_scorer.readers.checks import id_faults, label, reference_faults
+from spicegraph_scorer.readers.faults import Fault, input_error
+from spicegraph_scorer.readers.formats import COCO_RESULTS, PLAIN_TEXT
+from spicegraph_scorer.readers.records import decode, is_mapping, mapping_records, read_all, read_json
+from spicegraph_scorer.readers.source import Source, open_source
+from spicegraph_scorer.readers.tables import PARQUET_MAGIC, has_header, read_delimited, read_parquet
+from spicegraph_scorer.readers.text import text_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from spicegraph_scorer.items import ItemId
+    from spicegraph_scorer.readers.columns import Columns
+    from spicegraph_scorer.readers.formats import Record, Records
+    from spicegraph_scorer.readers.source import Limits
+
+__all__ = ["read_reference_files"]
+
+_REFERENCE_KEYS = ("references", "refs", "captions", "caption")
+_EXPECTED = "COCO annotations, references by id, JSON Lines, a table, or plain text with a line for each candidate"
+
+
+def read_reference_files(paths: Sequence[str], *, limits: Limits, columns: Columns | None = None) -> Annotations:
+    """Read the references of a set of images.
+
+    Several files add up, in their order: the captions of an image in all of them, or, of plain text, the
+    captions on the same line of all of them.
+
+    Raises:
+        InputError: a file is in no known format, or captions are faulty; the message lists a file's faults.
+        LimitError: a file is larger than the limits.
+        DataError: a Parquet file needs pyarrow, which is not installed.
+    """
+    read = []
+    for path in paths:
+        with open_source(path, limits=limits) as source:
+            read.append(_read(source, limits, columns))
+    if len(read) == 1:
+        return read[0]
+    by_line = {one.by_line for one in read}
+    if len(by_line) > 1:
+        raise InputError(f"{', '.join(paths)}: some are plain text, whose captions have no ids, and some are not")
+    if by_line == {True}:
+        _check_lengths(paths, read)
+    return _joined(read)
+
+
+def _check_lengths(paths: Sequence[str], read: Sequence[Annotations]) -> None:
+    lengths = [len(one.captions) for one in read]
+    if len(set(lengths)) > 1:
+        counts = ", ".join(f"{path} has {length}" for path, length in zip(paths, lengths, strict=True))
+        raise InputError(f"files of references must have the same number of lines: {counts}")
+
+
+def _joined(read: Sequence[Annotations]) -> Annotations:
+    captions: dict[ItemId, tuple[str, ...]] = {}
+    file_names: dict[ItemId, str] = {}
+    for one in read:
+        for image_id, texts in one.captions.items():
+            captions[image_id] = captions.get(image_id, ()) + texts
+        file_names.update(one.file_names)
+    names = dict.fromkeys(one.format for one in read)
+    typed = all(one.typed for one in read)
+    return Annotations(captions, file_names, " + ".join(names), typed=typed, by_line=read[0].by_line)
+
+
+def _read(source: Source, limits: Limits, columns: Columns | None) -> Annotations:
+    start = source.stream.peek(len(PARQUET_MAGIC))
+    if start.startswith(PARQUET_MAGIC):
+        return _from_records(source, read_parquet(source, limits=limits, columns=columns, only_references=True))
+    if start.lstrip()[:1] in (b"{", b"["):
+        return _from_json(source, limits)
+    if columns is not None or has_header(source, only_references=True):
+        return _from_records(source, read_delimited(source, limits=limits, columns=columns, only_references=True))
+    return _from_text(source, limits)
+
+
+def _from_json(source: Source, limits: Limits) -> Annotations:
+    """Read COCO annotations, references by id, one object a line, or a list of objects."""
+    content = read_all(source, limits=limits)
+    value, reason = decode(content)
+    if isinstance(value, dict):
+        if is_mapping(value):
+            return _from_records(source, mapping_records(value))
+        if not value.keys() & set(_REFERENCE_KEYS):
+            return coco_annotations(source.name, value)
+    elif reason and not isinstance(decode(content.partition(b"\n")[0])[0], dict):
+        raise InputError(f"{source.name}: {reason}")
+    again = Source(source.name, io.BufferedReader(io.BytesIO(content)), zipped=source.zipped)
+    return _from_records(source, read_json(again, limits=limits))
+
+
+def _from_records(source: Source, records: Records) -> Annotations:
+    """Collect the references of every id; records of the same id add up."""
+    form = records.format
+    if form is COCO_RESULTS:
+        raise InputError(f"{source.name}: is COCO results, which hold candidates; --references takes {_EXPECTED}")
+    captions: dict[ItemId, list[str]] = {}
+    faults = list(records.faults)
+    for record in records.records:
+        faults += _collect(record, form.ids, captions)
+    if not captions and not faults:
+        faults.append(Fault("", "", "holds no references"))
+    if faults:
+        raise input_error(source.name, faults)
+    found = {image_id: tuple(texts) for image_id, texts in captions.items()}
+    return Annotations(found, {}, form.name, typed=form.typed)
+
+
+def _collect(record: Record, id_keys: Sequence[str], captions: dict[ItemId, list[str]]) -> Iterator[Fault]:
+    fields = record.fields
+    id_key = next((key for key in id_keys if key in fields), id_keys[0])
+    key = next((key for key in _REFERENCE_KEYS if key in fields), "references")
+    missing = [name for name in (id_key, key) if name not in fields]
+    if missing:
+        yield from (Fault(record.place, name, "is missing") for name in missing)
+        return
+    image_id, value = fields[id_key], fields[key]
+    reasons = list(id_faults(image_id))
+    if reasons or not isinstance(image_id, int | str):
+        yield from (Fault(record.place, id_key, reason) for reason in reasons)
+        return
+    texts = [value] if isinstance(value, str) else value
+    faults = [
+        Fault(label(record.place, image_id), f"{key}{index if isinstance(value, list) else ''}", reason)
+        for index, reason in reference_faults(texts, (str(image_id),))
+    ]
+    yield from faults
+    if not faults and isinstance(texts, list):
+        captions.setdefault(image_id, []).extend(texts)
+
+
+def _from_text(source: Source, limits: Limits) -> Annotations:
+    """Read a caption a line; an empty line is an image for which this file has none."""
+    captions: dict[ItemId, tuple[str, ...]] = {}
+    faults: list[Fault] = []
+    for number, line in enumerate(text_lines(source, faults, limits=limits), start=1):
+        captions[number] = (line,) if line.strip() else ()
+    if not captions and not faults:
+        raise InputError(f"{source.name}: is empty")
+    if faults:
+        raise input_error(source.name, faults)
+    return Annotations(captions, {}, PLAIN_TEXT.name, by_line=True)
