@@ -1,0 +1,55 @@
+"""SPICE for Hugging Face's ``evaluate``, loaded by the path of this file.
+
+```python
+import evaluate
+from spicegraph_scorer.compat import metric_path
+
+spice = evaluate.load(metric_path())
+spice.compute(predictions=["a dog"], references=[["a brown dog", "the dog"]])
+```
+
+Nothing is fetched from the network. Without ``evaluate``, :class:`spicegraph_scorer.compat.lists.CaptionMetric`
+has the same methods.
+"""
+
+import datasets
+
+import evaluate
+import spicegraph_parser.pipelines
+import spicegraph_scorer.compat.lists
+
+_CITATION = """\
+@inproceedings{spice2016,
+  title     = {SPICE: Semantic Propositional Image Caption Evaluation},
+  author    = {Peter Anderson and Basura Fernando and Mark Johnson and Stephen Gould},
+  booktitle = {ECCV},
+  year      = {2016}
+}
+"""
+
+
+class Spicegraph(evaluate.Metric):  # type: ignore[misc] # evaluate has no types
+    """SPICE and the COCO caption metrics; the configuration's name lists the metrics (default ``spice``)."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        text = datasets.Value("string")
+        return evaluate.MetricInfo(
+            description="SPICE by category, and the metrics of the COCO caption evaluation, without Java.",
+            citation=_CITATION,
+            inputs_description="predictions: a caption each; references: a list of captions each, or one caption.",
+            features=[
+                datasets.Features({"predictions": text, "references": datasets.Sequence(text)}),
+                datasets.Features({"predictions": text, "references": text}),
+            ],
+        )
+
+    def _compute(
+        self,
+        *,
+        predictions: list[str],
+        references: list[str | list[str]],
+        pipeline: str = spicegraph_parser.pipelines.DEFAULT_PIPELINE,
+    ) -> dict[str, float]:
+        names = ("spice",) if self.config_name == "default" else tuple(self.config_name.split(","))
+        metric = spicegraph_scorer.compat.lists.CaptionMetric(names, pipeline=pipeline)
+        return metric.compute(predictions=predictions, references=references)
