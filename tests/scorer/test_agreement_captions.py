@@ -1,0 +1,199 @@
+"""Agreement on rated captions: what the protocols average and remove, ties, intervals and tests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from spicegraph_parser.errors import InputError
+from spicegraph_scorer.agreement import CAPTION_PROTOCOLS, Judgement, Scoring, agree_on_captions, caption_protocol
+from spicegraph_scorer.agreement.captions import correlate
+from spicegraph_scorer.agreement.preparing import prepare
+from spicegraph_scorer.agreement.protocols import Own, Ratings
+from spicegraph_scorer.agreement.values import MetricScores, caption_scores
+from spicegraph_scorer.items import Item
+from spicegraph_scorer.scoring import score
+from spicegraph_scorer.significance import Resampling
+
+QUICK = Resampling(draws=40, seed=7)
+GIVEN = Scoring(metrics=())
+
+
+def judged(image, candidate, ratings, *, references=("a dog runs",), **more):
+    return Judgement(f"{image}/{candidate}", image, candidate, references, tuple(ratings), **more)
+
+
+def random_set(size=90, *, seed=0):
+    generator = np.random.default_rng(seed)
+    return tuple(
+        judged(
+            f"image {n // 3}",
+            f"caption {n}",
+            generator.integers(1, 5, size=3).astype(float),
+            given={"A": round(float(generator.normal()), 1), "B": round(float(generator.normal()), 1)},
+        )
+        for n in range(size)
+    )
+
+
+def test_flickr8k_expert_takes_every_rating_and_leaves_out_own_references():
+    judgements = (
+        judged("1", "a cat", (1, 2, 2)),
+        judged("1", "a  dog runs", (4, 4, 4)),  # a reference, up to white space
+        judged("2", "a dog sits", (2, 3, 3)),
+        judged("3", "two dogs run", (3, 4, 4)),
+    )
+    found = agree_on_captions(
+        judgements, caption_protocol("flickr8k-expert"), scoring=Scoring(("rouge",)), resampling=QUICK
+    )
+    assert (found.captions, found.images, found.observations) == (3, 3, 9)
+    assert found.removed == {"captions that are a reference of their image": 1}
+    items = [Item(n, j.candidate, j.references) for n, j in enumerate(judgements) if n != 1]
+    values = np.repeat(score(items, ("rouge",)).runs[0].scores[0].each, 3)
+    expected = stats.kendalltau(values, [1, 2, 2, 2, 3, 3, 3, 4, 4], variant="c").statistic
+    assert found.metrics[0].coefficients["tau_c"].value == pytest.approx(expected, abs=1e-12)
+
+
+def test_flickr8k_cf_keeps_the_caption_and_removes_it_from_its_references():
+    own = judged("1", "a dog runs", (1.0,), references=("a dog runs", "a dog is running"))
+    prepared = prepare([own, judged("2", "a cat", (0.0,))], caption_protocol("flickr8k-cf"))
+    assert [judgement.references for judgement in prepared.judgements] == [("a dog is running",), ("a dog runs",)]
+    assert prepared.removed == {"references equal to a judged caption, removed": 1}
+    other = replace(own, candidate="a bird")
+    of_image = prepare([own, other], caption_protocol("flickr8k-cf"))
+    assert [judgement.references for judgement in of_image.judgements] == [("a dog is running",)] * 2
+    alone = prepare([own, other], replace(caption_protocol("flickr8k-cf"), own=Own.DROP_REFERENCE))
+    assert [len(judgement.references) for judgement in alone.judgements] == [1, 2]
+    alone = prepare([judged("1", "a dog runs", (1.0,)), judged("2", "a cat", (0.0,))], caption_protocol("flickr8k-cf"))
+    assert [judgement.image for judgement in alone.judgements] == ["2"]
+    assert alone.removed == {"captions without another reference": 1}
+
+
+def test_thumb_machine_leaves_out_people():
+    judgements = [judged("1", "a dog", (5.0,), system="Human"), judged("1", "a cat", (1.0,), system="Up-Down")]
+    assert [j.system for j in prepare(judgements, caption_protocol("thumb-machine")).judgements] == ["Up-Down"]
+    assert len(prepare(judgements, caption_protocol("thumb")).judgements) == 2
+    with pytest.raises(InputError, match="thumb-machine leaves no caption: 1 captions by left-out systems"):
+        prepare(judgements[:1], caption_protocol("thumb-machine"))
+
+
+@pytest.mark.parametrize("ratings", Ratings)
+def test_coefficients_ties_and_defined_values_are_those_of_the_observations(ratings):
+    judgements = random_set()
+    protocol = replace(CAPTION_PROTOCOLS["plain"], ratings=ratings)
+    found = agree_on_captions(judgements, protocol, scoring=GIVEN, resampling=QUICK)
+    repeat = 3 if ratings is Ratings.EACH else 1
+    values = np.repeat([j.given["A"] for j in judgements], repeat)
+    human = np.concatenate([j.ratings if repeat == 3 else [np.mean(j.ratings)] for j in judgements])
+    row = found.metrics[0]
+    assert row.coefficients["tau_b"].value == pytest.approx(stats.kendalltau(values, human).statistic, abs=1e-12)
+    assert row.coefficients["spearman"].value == pytest.approx(stats.spearmanr(values, human).statistic, abs=1e-12)
+    i, j = np.triu_indices(len(values), 1)
+    assert row.ties.pairs == len(i)
+    assert row.ties.metric == np.sum(values[i] == values[j])
+    assert row.ties.human == np.sum(human[i] == human[j])
+    assert row.ties.both == np.sum((values[i] == values[j]) & (human[i] == human[j]))
+    assert (row.ties.values, row.ties.ratings) == (len(set(values)), len(set(human)))
+
+
+def test_intervals_are_those_of_resampled_images():
+    judgements = random_set(60, seed=4)
+    found = agree_on_captions(judgements, scoring=GIVEN, resampling=Resampling(draws=400, seed=1))
+    generator = np.random.default_rng(99)
+    values = np.array([j.given["A"] for j in judgements]).reshape(20, 3)
+    human = np.array([np.mean(j.ratings) for j in judgements]).reshape(20, 3)
+    draws = []
+    for _ in range(400):
+        images = generator.integers(0, 20, size=20)
+        draws.append(stats.kendalltau(values[images].ravel(), human[images].ravel()).statistic)
+    low, high = np.quantile(draws, [0.025, 0.975])
+    interval = found.metrics[0].coefficients["tau_b"]
+    assert interval.low == pytest.approx(low, abs=0.05)
+    assert interval.high == pytest.approx(high, abs=0.05)
+    again = agree_on_captions(judgements, scoring=GIVEN, resampling=Resampling(draws=400, seed=1))
+    assert again == found
+
+
+def test_comparisons_hold_the_protocols_coefficient_and_find_the_better_metric():
+    generator = np.random.default_rng(8)
+    judgements = tuple(
+        judged(f"{n}", f"caption {n}", (rating,), given={"good": rating + noise, "poor": float(generator.normal())})
+        for n, (rating, noise) in enumerate(
+            zip(generator.integers(1, 6, 120).astype(float), generator.normal(size=120), strict=True)
+        )
+    )
+    found = agree_on_captions(judgements, scoring=GIVEN, resampling=Resampling(draws=200))
+    (row,) = found.comparisons
+    assert (row.first_metric, row.second_metric, row.statistic) == ("good", "poor", "tau_b")
+    assert row.first == found.metrics[0].coefficients["tau_b"].value
+    assert row.difference == row.second - row.first
+    assert row.high < 0
+    assert row.p_permutation == 1 / 201
+    assert row.p_williams < 0.001
+
+
+def test_a_metric_without_a_value_leaves_the_caption_out_for_all():
+    judgements = (
+        judged("1", "a", (1.0,), given={"A": 0.1, "B": None}),
+        judged("2", "b", (2.0,), given={"A": 0.2, "B": 1.0}),
+        judged("3", "c", (3.0,), given={"A": 0.3, "B": 3.0}),
+        judged("4", "d", (4.0,), given={"A": 0.2, "B": 2.0}),
+    )
+    found = agree_on_captions(judgements, scoring=GIVEN, resampling=QUICK)
+    assert found.captions == 3
+    assert [row.undefined for row in found.metrics] == [0, 1]
+    assert found.metrics[0].coefficients["pearson"].value == pytest.approx(stats.pearsonr([2, 3, 2], [2, 3, 4])[0])
+    with pytest.raises(InputError, match="no caption has a value of every metric"):
+        correlate(judgements[:1], MetricScores({"A": [None]}, {}), CAPTION_PROTOCOLS["plain"])
+
+
+def test_a_constant_metric_has_no_coefficient_and_no_test():
+    judgements = tuple(judged(f"{n}", f"{n}", (float(n),), given={"A": 1.0, "B": float(n)}) for n in range(5))
+    found = agree_on_captions(judgements, scoring=GIVEN, resampling=QUICK)
+    assert found.metrics[0].coefficients["tau_b"] == found.metrics[0].coefficients["pearson"]
+    assert found.metrics[0].coefficients["tau_b"].value is None
+    assert found.comparisons[0].difference is None
+    assert found.metrics[1].coefficients["tau_b"].value == pytest.approx(1)
+
+
+def test_people_against_people_pools_every_ordered_pair_of_ratings():
+    judgements = (
+        judged("1", "a", (1.0, 2.0), given={"A": 1.0}),
+        judged("2", "b", (3.0, 4.0), given={"A": 2.0}),
+        judged("3", "c", (2.0, 2.0), given={"A": 3.0}),
+    )
+    found = agree_on_captions(judgements, scoring=GIVEN, resampling=QUICK)
+    expected = stats.pearsonr([1, 2, 3, 4, 2, 2], [2, 1, 4, 3, 2, 2])[0]
+    assert found.between_people["pearson"] == pytest.approx(expected)
+    alone = tuple(replace(judgement, ratings=judgement.ratings[:1]) for judgement in judgements)
+    assert set(agree_on_captions(alone, scoring=GIVEN, resampling=QUICK).between_people.values()) == {None}
+
+
+def test_computed_and_given_scores_stand_side_by_side_and_may_not_clash():
+    judgements = tuple(judged(f"{n}", "a dog", (float(n),), given={"Mine": float(n)}) for n in range(3))
+    scores = caption_scores(judgements, Scoring(("rouge", "bleu")))
+    assert list(scores.each) == ["ROUGE_L", "Bleu_1", "Bleu_2", "Bleu_3", "Bleu_4", "Mine"]
+    clash = [replace(judgement, given={"ROUGE_L": 1.0}) for judgement in judgements]
+    with pytest.raises(InputError, match=r"metrics\.ROUGE_L: is computed, too"):
+        caption_scores(clash, Scoring(("rouge",)))
+    gap = [judgements[0], replace(judgements[1], given={})]
+    with pytest.raises(InputError, match=r"1/a dog, metrics\.Mine: is missing, but other rows have it"):
+        caption_scores(gap, GIVEN)
+    bare = [replace(judgement, references=()) for judgement in judgements]
+    with pytest.raises(InputError, match="references: are missing, but a metric is to be computed"):
+        caption_scores(bare, Scoring(("rouge",)))
+    assert caption_scores(bare, GIVEN).each == {"Mine": [0.0, 1.0, 2.0]}
+    with pytest.raises(InputError, match="there is no metric"):
+        caption_scores([replace(judgement, given={}) for judgement in judgements], GIVEN)
+
+
+def test_every_protocol_says_what_it_does_and_unknown_ones_are_refused():
+    for name, protocol in CAPTION_PROTOCOLS.items():
+        assert protocol.name == name
+        assert protocol.about.endswith(".")
+    assert caption_protocol("flickr8k-expert").own is Own.DROP_CAPTION
+    with pytest.raises(InputError, match="there is no protocol 'flickr'"):
+        caption_protocol("flickr")

@@ -1,0 +1,143 @@
+"""Coefficients equal scipy's, and so does every resample; pair counts equal counting every pair."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from spicegraph_scorer.agreement.coefficients import COEFFICIENTS, correlation, observations, resampled
+from spicegraph_scorer.agreement.concordance import pair_order
+from spicegraph_scorer.agreement.paired import accuracy_permutation, permutation, williams
+from spicegraph_scorer.significance import Resampling
+
+SCIPY = {
+    "tau_b": lambda x, y: stats.kendalltau(x, y, variant="b"),
+    "tau_c": lambda x, y: stats.kendalltau(x, y, variant="c"),
+    "pearson": stats.pearsonr,
+    "spearman": stats.spearmanr,
+}
+
+
+@st.composite
+def tied(draw):
+    """Values and ratings with many ties, and whole weights, some of them 0."""
+    size = draw(st.integers(3, 40))
+    few = draw(st.sampled_from([2, 5, 100]))
+    values = draw(st.lists(st.integers(0, few).map(lambda n: n / 7), min_size=size, max_size=size))
+    ratings = draw(st.lists(st.integers(1, 4).map(float), min_size=size, max_size=size))
+    weights = draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
+    return np.array(values), np.array(ratings), np.array(weights, dtype=float)
+
+
+@settings(deadline=None)
+@given(tied())
+def test_coefficients_are_scipys_and_undefined_where_scipys_are(data):
+    values, ratings, _ = data
+    for name, of_scipy in SCIPY.items():
+        found = correlation(name, values, ratings)
+        if np.ptp(values) == 0 or np.ptp(ratings) == 0:
+            assert found == (None, None)
+        else:
+            expected = of_scipy(values, ratings)
+            assert found.value == pytest.approx(expected.statistic, abs=1e-12)
+            assert found.p == pytest.approx(expected.pvalue, abs=1e-12)
+
+
+@settings(deadline=None)
+@given(tied())
+def test_a_resample_has_the_coefficients_of_the_drawn_observations(data):
+    values, ratings, weights = data
+    drawn = np.repeat(np.arange(len(values)), weights.astype(int))
+    x, y = values[drawn], ratings[drawn]
+    found = resampled(observations(values, ratings), weights[None, :], COEFFICIENTS)
+    for name, of_scipy in SCIPY.items():
+        value = float(found[name][0])
+        if len(drawn) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+            assert math.isnan(value), name
+        else:
+            with np.errstate(all="ignore"):
+                assert value == pytest.approx(of_scipy(x, y).statistic, abs=1e-9), name
+
+
+@settings(deadline=None)
+@given(tied(), st.booleans())
+def test_pair_counts_are_those_of_every_pair(data, swapped):
+    values, ratings, weights = data
+    first, second = (ratings, values) if swapped else (values, ratings)
+    found = pair_order(first, second).counts(weights[None, :])
+    drawn = np.repeat(np.arange(len(values)), weights.astype(int))
+    expected = dict.fromkeys(("concordant", "discordant", "tied_first", "tied_second", "tied_both"), 0)
+    for i, j in itertools.combinations(drawn, 2):
+        one, other = np.sign(first[i] - first[j]), np.sign(second[i] - second[j])
+        expected["concordant"] += one * other > 0
+        expected["discordant"] += one * other < 0
+        expected["tied_first"] += one == 0
+        expected["tied_second"] += other == 0
+        expected["tied_both"] += one == other == 0
+    assert {name: int(getattr(found, name)[0]) for name in expected} == expected
+    assert int(found.total[0]) == len(drawn) * (len(drawn) - 1) // 2
+
+
+def test_every_coefficient_has_its_scipy_function_here():
+    assert SCIPY.keys() == COEFFICIENTS.keys()
+
+
+def test_williams_gives_the_published_example():
+    """R's psych, ``r.test(103, .4, .5, .1)``: t = -0.89, p < 0.37 with 100 degrees of freedom."""
+    p = williams(0.4, 0.5, 0.1, 103)
+    assert stats.t.isf(p / 2, 100) == pytest.approx(0.89, abs=0.005)
+    assert williams(0.5, 0.4, 0.1, 103) == p
+    assert williams(0.4, 0.4, 1.0, 103) is None
+    assert williams(0.4, 0.5, 0.1, 3) is None
+
+
+def brute_permutation(name, first, second, ratings, groups):
+    """Exchange the scaled values of the two metrics in every possible way."""
+    scale = stats.zscore if name == "pearson" else stats.rankdata
+    one, other = scale(first), scale(second)
+    observed = correlation(name, second, ratings).value - correlation(name, first, ratings).value
+    extreme = []
+    for moved in itertools.product([False, True], repeat=int(groups.max()) + 1):
+        swap = np.array(moved)[groups]
+        values = [correlation(name, np.where(swap, a, b), ratings).value for a, b in ((other, one), (one, other))]
+        extreme.append(abs(values[1] - values[0]) >= abs(observed) - 1e-12)
+    return np.mean(extreme)
+
+
+@pytest.mark.parametrize("name", COEFFICIENTS)
+def test_the_permutation_test_is_that_of_all_exchanges(name):
+    generator = np.random.default_rng(3)
+    groups = np.repeat(np.arange(8), 2)
+    ratings = generator.integers(1, 5, 16).astype(float)
+    first, second = ratings + generator.normal(0, 2, 16), ratings + generator.normal(0, 1, 16)
+    expected = brute_permutation(name, first, second, ratings, groups)
+    found = permutation(name, first, second, ratings, groups, resampling=Resampling(draws=4000, seed=1))
+    assert found == pytest.approx(expected, abs=0.03)
+
+
+def test_a_metric_does_not_differ_from_itself_and_chance_gives_uniform_p():
+    generator = np.random.default_rng(5)
+    ratings = generator.integers(1, 5, 60).astype(float)
+    values = generator.normal(size=60)
+    assert permutation("tau_b", values, values, ratings, np.arange(60), resampling=Resampling(draws=50)) == 1
+    found = [
+        permutation(
+            "pearson", *generator.normal(size=(2, 60)), ratings, np.arange(60), resampling=Resampling(draws=200)
+        )
+        for _ in range(60)
+    ]
+    assert stats.kstest(found, "uniform").pvalue > 0.001
+
+
+def test_the_permutation_test_of_accuracy_is_the_sign_test_of_all_exchanges():
+    difference = np.array([1.0, 1.0, 1.0, 0.5, 0.0, -0.5])
+    totals = [abs(np.dot(signs, difference)) for signs in itertools.product([-1, 1], repeat=6)]
+    expected = np.mean(np.array(totals) >= difference.sum() - 1e-12)
+    found = accuracy_permutation(difference, np.arange(6), resampling=Resampling(draws=20000, seed=2))
+    assert found == pytest.approx(expected, abs=0.01)

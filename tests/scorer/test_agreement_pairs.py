@@ -1,0 +1,147 @@
+"""Agreement on pairs: accuracy by category, ties, references, intervals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spicegraph_parser.errors import InputError
+from spicegraph_scorer.agreement import PAIR_PROTOCOLS, CaptionPair, Scoring, agree_on_pairs, pair_protocol
+from spicegraph_scorer.agreement.pairwise import ALL, MEAN
+from spicegraph_scorer.agreement.protocols import TIE_CREDIT, ReferenceChoice, Ties
+from spicegraph_scorer.items import Item
+from spicegraph_scorer.scoring import score
+from spicegraph_scorer.significance import Resampling
+
+QUICK = Resampling(draws=40, seed=7)
+PLAIN = PAIR_PROTOCOLS["plain"]
+
+
+def pair(number, scores, *, category="", preferred=0, references=("a dog runs",), **more):
+    given_scores = {"A": scores} if scores is not None else {}
+    return CaptionPair(
+        f"pair {number}", f"{number}", category, ("a dog", "a cat"), preferred, references, given_scores, **more
+    )
+
+
+def accuracy(found, category=ALL, metric="A"):
+    return next(row for row in found.accuracies if (row.metric, row.category) == (metric, category))
+
+
+VALUES = st.integers(0, 3).map(float)
+ROWS = st.lists(st.tuples(VALUES, VALUES, st.integers(0, 1), st.sampled_from("xyz")), min_size=1, max_size=30)
+
+
+@settings(deadline=None, max_examples=60)
+@given(ROWS, st.sampled_from(Ties))
+def test_accuracy_is_a_count(rows, ties):
+    pairs = [pair(n, (a, b), category=c, preferred=p) for n, (a, b, p, c) in enumerate(rows)]
+    found = agree_on_pairs(pairs, replace(PLAIN, ties=ties), scoring=Scoring(()), resampling=Resampling(draws=2))
+    for category in {c for *_, c in rows} | {ALL}:
+        mine = [(a, b) if p == 0 else (b, a) for a, b, p, c in rows if category in {c, ALL}]
+        right, tied = sum(a > b for a, b in mine), sum(a == b for a, b in mine)
+        row = accuracy(found, category)
+        assert (row.pairs, row.right, row.tied, row.wrong) == (len(mine), right, tied, len(mine) - right - tied)
+        assert row.value == pytest.approx((right + TIE_CREDIT[ties] * tied) / len(mine))
+
+
+def test_the_mean_is_that_of_the_categories():
+    pairs = [pair(0, (1.0, 0.0), category="HC"), pair(1, (1.0, 0.0), category="HC"), pair(2, (0.0, 1.0), category="HI")]
+    found = agree_on_pairs(pairs, PLAIN, scoring=Scoring(()), resampling=QUICK)
+    assert accuracy(found, MEAN).value == 0.5
+    assert accuracy(found).value == pytest.approx(2 / 3)
+    assert found.categories == ("HC", "HI")
+
+
+def test_pairs_without_a_preference_or_a_value_are_left_out_and_counted():
+    pairs = [pair(0, (1.0, 0.0)), pair(1, (1.0, 0.0), preferred=None), pair(2, (None, 1.0))]
+    found = agree_on_pairs(pairs, PLAIN, scoring=Scoring(()), resampling=QUICK)
+    assert accuracy(found).pairs == found.pairs == 1
+    assert found.removed == {"pairs on which people are tied": 1}
+    assert found.undefined == {"A": 1}
+    with pytest.raises(InputError, match="leaves no pair: 1 pairs on which people are tied"):
+        agree_on_pairs(pairs[1:2], PLAIN, scoring=Scoring(()))
+
+
+def test_the_interval_is_that_of_resampled_images():
+    generator = np.random.default_rng(2)
+    outcomes = generator.integers(0, 2, size=200).astype(float)
+    pairs = [pair(n, (outcome, 0.5)) for n, outcome in enumerate(outcomes)]
+    found = accuracy(agree_on_pairs(pairs, PLAIN, scoring=Scoring(()), resampling=Resampling(draws=2000)))
+    spread = 1.96 * np.sqrt(found.value * (1 - found.value) / 200)
+    assert found.low == pytest.approx(found.value - spread, abs=0.012)
+    assert found.high == pytest.approx(found.value + spread, abs=0.012)
+    together = [replace(each, image="one") for each in pairs]
+    alone = accuracy(agree_on_pairs(together, PLAIN, scoring=Scoring(()), resampling=QUICK))
+    assert alone.low == alone.high == alone.value
+
+
+REFERENCES = ("a dog runs", "a cat sleeps", "a dog and a cat", "two animals", "a brown dog", "the cat")
+
+
+def test_references_are_the_first_or_drawn_and_the_curve_says_how_many():
+    pairs = [pair(n, None, preferred=n % 2, references=REFERENCES[n:] + REFERENCES[:n]) for n in range(6)]
+    scoring = Scoring(("rouge",))
+    first = replace(PLAIN, references=2, choice=ReferenceChoice.FIRST)
+    found = agree_on_pairs(pairs, first, scoring=scoring, resampling=QUICK, curve=(1, 2, 6))
+    items = [[Item(n, each.captions[side], each.references[:2]) for n, each in enumerate(pairs)] for side in (0, 1)]
+    sides = [score(side, ("rouge",)).runs[0].scores[0].each for side in items]
+    expected = [np.sign(a - b) * (1 if each.preferred == 0 else -1) for each, a, b in zip(pairs, *sides, strict=True)]
+    row = accuracy(found, metric="ROUGE_L")
+    assert (row.right, row.tied) == (expected.count(1), expected.count(0))
+    assert [point.references for point in found.curve] == [1, 2, 6]
+    assert found.curve[1].accuracies == found.accuracies
+    drawn = replace(first, choice=ReferenceChoice.RANDOM, draws=3)
+    one, other = (agree_on_pairs(pairs, drawn, scoring=scoring, resampling=QUICK) for _ in range(2))
+    assert one == other
+    all_used = agree_on_pairs(pairs, replace(drawn, references=9), scoring=scoring, resampling=QUICK)
+    assert all_used.fewer_references == 6
+    assert all_used.accuracies == found.curve[2].accuracies
+
+
+def test_a_draw_takes_no_reference_twice_and_averages_outcomes():
+    """One of two references prefers each caption: over all draws of one, accuracy is near one half."""
+    pairs = [pair(n, None, references=("a dog", "a cat")) for n in range(50)]
+    protocol = replace(PLAIN, references=1, choice=ReferenceChoice.RANDOM, draws=8)
+    row = accuracy(agree_on_pairs(pairs, protocol, scoring=Scoring(("rouge",)), resampling=QUICK), metric="ROUGE_L")
+    assert row.value == pytest.approx(0.5, abs=0.08)
+    assert row.right + row.tied + row.wrong == pytest.approx(50)
+    both = accuracy(
+        agree_on_pairs(pairs, replace(protocol, references=2), scoring=Scoring(("rouge",)), resampling=QUICK),
+        metric="ROUGE_L",
+    )
+    assert both.tied == 50
+
+
+def test_foil_removes_the_true_caption_from_its_references():
+    own = pair(0, None, references=("a dog", "an animal"))
+    found = agree_on_pairs([own], pair_protocol("foil"), scoring=Scoring(("rouge",)), resampling=QUICK)
+    assert found.removed == {"references equal to a judged caption, removed": 1}
+    assert accuracy(found, metric="ROUGE_L").tied == 1
+
+
+def test_two_metrics_are_tested_against_each_other():
+    pairs = [
+        CaptionPair(f"{n}", f"{n}", "", ("a", "b"), 0, ("a",), {"good": (1.0, 0.0), "poor": (float(n % 2), 0.5)})
+        for n in range(60)
+    ]
+    (row,) = agree_on_pairs(pairs, PLAIN, scoring=Scoring(()), resampling=Resampling(draws=500)).comparisons
+    assert (row.first, row.second, row.difference) == (1.0, 0.5, -0.5)
+    assert row.high < 0
+    assert row.p_permutation == 1 / 501
+
+
+def test_bad_numbers_and_curves_from_given_scores_are_refused():
+    pairs = [pair(0, (1.0, 0.0))]
+    with pytest.raises(InputError, match="numbers of references and draws begin at 1, got 0"):
+        agree_on_pairs(pairs, PLAIN, scoring=Scoring(()), curve=(0,))
+    with pytest.raises(InputError, match="given scores belong to one set of references"):
+        agree_on_pairs(pairs, PLAIN, scoring=Scoring(()), curve=(1,))
+    with pytest.raises(InputError, match="there is no protocol 'pascal' for pairs"):
+        pair_protocol("pascal")
+    for name, protocol in PAIR_PROTOCOLS.items():
+        assert protocol.name == name

@@ -1,0 +1,320 @@
+"""Readers of judgements: our own formats, the published shapes, and one clear error for everything else."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy import io
+
+from spicegraph_parser.errors import InputError
+from spicegraph_scorer.agreement import read_judgements, read_pairs
+
+TOKENS = (
+    "1_a.jpg#0\tA dog runs .\n1_a.jpg#1\tOne brown dog is running .\n"
+    "2_b.jpg#0\tA cat sleeps .\n2_b.jpg#1\tThe cat is asleep .\n"
+)
+
+
+def write(folder, name, content):
+    path = folder / name
+    if isinstance(content, str):
+        path.write_text(content, encoding="utf-8")
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in content), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def tokens(tmp_path):
+    return write(tmp_path, "Flickr8k.token.txt", TOKENS)
+
+
+def test_json_lines_of_rated_captions(tmp_path):
+    rows = [
+        {"image_id": 7, "candidate": "a dog", "references": ["a cat"], "ratings": [1, 2.5], "system": "x"},
+        {
+            "image": "b.jpg",
+            "caption": "a cat",
+            "refs": ["a cat"],
+            "rating": 3,
+            "metrics": {"CLIPScore": 0.5, "B": None},
+        },
+        {"hyp": "a bird", "references": ["a cat"], "human_score": None},
+        {"id": "THumB-1", "image_id": "c", "candidate": "two", "references": ["a"], "score": -1.5, "P": 4.0},
+    ]
+    found = read_judgements(write(tmp_path, "rated.jsonl", rows))
+    assert (found.format, found.unrated) == ("JSON Lines", 1)
+    first, second, third = found.items
+    assert (first.image, first.candidate, first.references, first.ratings) == ("7", "a dog", ("a cat",), (1.0, 2.5))
+    assert (first.place, first.system) == ("line 1", "x")
+    assert (second.image, second.given) == ("b.jpg", {"CLIPScore": 0.5, "B": None})
+    assert third.ratings == (-1.5,)
+
+
+def test_the_rating_field_can_be_named_and_a_list_is_as_good_as_lines(tmp_path):
+    rows = [{"image_id": 1, "candidate": "a dog", "references": ["a cat"], "score": 3.5, "P": 4, "R": 3}]
+    path = write(tmp_path, "rated.json", json.dumps(rows))
+    assert read_judgements(path, rating="P").items[0].ratings == (4.0,)
+    with pytest.raises(InputError, match="item 1, Fl: is missing"):
+        read_judgements(path, rating="Fl")
+
+
+def test_captions_without_an_image_belong_to_those_with_the_same_references(tmp_path):
+    rows = [{"candidate": c, "references": r, "rating": 1} for c, r in (("a", ["x"]), ("b", ["x"]), ("c", ["y"]))]
+    images = [judgement.image for judgement in read_judgements(write(tmp_path, "r.jsonl", rows)).items]
+    assert images[0] == images[1] != images[2]
+
+
+def test_human_judgement_by_image(tmp_path):
+    def rated(caption, rating):
+        return {"image_id": "1_a", "image_path": "x/1_a.jpg", "caption": caption, "rating": rating}
+
+    content = {
+        "1_a": {
+            "human_judgement": [
+                rated("A cat .", 1.0),
+                rated("A cat .", 2.0),
+                rated("A dog .", 4.0),
+                rated("A cat .", 3.0),
+            ],
+            "ground_truth": ["A dog runs ."],
+            "image_id": "1_a",
+        },
+        "2_b": {"human_judgement": [rated("A dog .", 2.0), rated("A dog .", None)], "ground_truth": ["A cat sleeps ."]},
+    }
+    found = read_judgements(write(tmp_path, "flickr8k.json", json.dumps(content)))
+    assert [(j.image, j.candidate, j.ratings) for j in found.items] == [
+        ("1_a", "A cat .", (1.0, 2.0)),
+        ("1_a", "A dog .", (4.0,)),
+        ("1_a", "A cat .", (3.0,)),
+        ("2_b", "A dog .", (2.0,)),
+    ]
+    assert found.items[0].references == ("A dog runs .",)
+    assert found.unrated == 1
+
+
+def test_flickr8k_expert_annotations(tmp_path, tokens):
+    path = write(tmp_path, "ExpertAnnotations.txt", "1_a.jpg\t2_b.jpg#1\t1\t1\t2\n2_b.jpg\t2_b.jpg#0\t4\t4\t4\n")
+    found = read_judgements(path, references=[tokens])
+    assert found.format == "Flickr8k annotations"
+    assert found.items[0].candidate == "The cat is asleep ."
+    assert found.items[0].references == ("A dog runs .", "One brown dog is running .")
+    assert [judgement.ratings for judgement in found.items] == [(1.0, 1.0, 2.0), (4.0, 4.0, 4.0)]
+
+
+def test_flickr8k_crowdflower_annotations(tmp_path, tokens):
+    text = "1_a.jpg\t2_b.jpg#1\t0\t0\t3\n2_b.jpg\t2_b.jpg#0\t0.6666666666666666\t2\t1\n1_a.jpg\t1_a.jpg#0\t1\t3\t0\n"
+    found = read_judgements(write(tmp_path, "CrowdFlowerAnnotations.txt", text), references=[tokens])
+    assert [judgement.ratings for judgement in found.items] == [(0.0,), (0.6666666666666666,), (1.0,)]
+
+
+COMPOSITE = (
+    '"HITId";"Input.image_url";Input.text1;Input.text2;"Answer.Q1Answer";Answer.Q2Answer\n'
+    "x;http://h/1_a.jpg;A cat, sleeping;A dog runs .;2;5\n"
+    "x;http://h/COCO_val2014_000000000042.jpg;A bus;A car;;4\n"
+    ";;;;;\n"
+)
+
+
+def test_composite_tables(tmp_path):
+    annotations = {"annotations": [{"image_id": 42, "caption": "A red bus"}, {"image_id": 1, "caption": "x y"}]}
+    coco = write(tmp_path, "captions.json", json.dumps(annotations))
+    path = write(tmp_path, "8k_correctness.csv", COMPOSITE)
+    tokens = write(tmp_path, "t.txt", TOKENS + "COCO_val2014_000000000042.jpg#0\tA red bus\n")
+    found = read_judgements(path, references=[tokens])
+    assert found.format == "Composite table"
+    assert [(j.image, j.candidate, j.ratings) for j in found.items] == [
+        ("1_a.jpg", "A cat, sleeping", (2.0,)),
+        ("1_a.jpg", "A dog runs .", (5.0,)),
+        ("COCO_val2014_000000000042.jpg", "A car", (4.0,)),
+    ]
+    assert found.unrated == 2
+    lines = COMPOSITE.splitlines(keepends=True)
+    only_coco = write(tmp_path, "coco_correctness.csv", lines[0] + lines[2])
+    assert read_judgements(only_coco, references=[coco]).items[0].references == ("A red bus",)
+
+
+def test_several_files_are_one_set_with_several_references(tmp_path):
+    lines = COMPOSITE.splitlines(keepends=True)
+    flickr = write(tmp_path, "8k_correctness.csv", lines[0] + lines[1])
+    coco = write(tmp_path, "coco_correctness.csv", lines[0] + lines[2])
+    annotations = {"annotations": [{"image_id": 42, "caption": "A red bus"}]}
+    banks = [write(tmp_path, "t.txt", TOKENS), write(tmp_path, "captions.json", json.dumps(annotations))]
+    found = read_judgements(flickr, coco, references=banks)
+    assert [judgement.references[0] for judgement in found.items] == ["A dog runs .", "A dog runs .", "A red bus"]
+    assert found.items[2].place == f"{coco}, line 2, caption 2"
+    assert (found.format, found.unrated) == ("Composite table", 1)
+
+
+def matlab(texts, winners):
+    """Triplets as MATLAB's struct array of cells."""
+    rows = np.empty((1, len(texts)), dtype=[(name, object) for name in ("A", "B", "C", "winner")])
+    for index, (row, winner) in enumerate(zip(texts, winners, strict=True)):
+        for name, text in zip("ABC", row, strict=True):
+            rows[name][0, index] = np.array([[text]], dtype=object)
+        rows["winner"][0, index] = winner
+    return rows
+
+
+@pytest.fixture
+def pascal(tmp_path):
+    """Two pairs with three triplets each, in the recorded shape of the published files."""
+    first = [(f"reference {n} ", "a dog", " a cat") for n in range(3)]
+    second = [(f"other {n}", "a bus", "a car") for n in range(3)]
+    io.savemat(tmp_path / "consensus_pascal.mat", {"triplets": matlab(first + second, [1, 1, -1, -1, 1, -1])})
+    images = np.empty((1, 2), dtype=[(name, object) for name in ("image", "B", "C")])
+    for index, row in enumerate((("2008_1.jpg", "a dog", "a cat"), ("2008_2.jpg", "a bus", "a car"))):
+        for name, text in zip(("image", "B", "C"), row, strict=True):
+            images[name][0, index] = text
+    io.savemat(tmp_path / "pair_pascal.mat", {"new_input": images, "category": np.array([[2, 4]])})
+    return tmp_path
+
+
+def test_pascal50s(pascal):
+    found = read_pairs(str(pascal))
+    first, second = found.items
+    assert found.format == "PASCAL-50S"
+    assert (first.image, first.category, first.captions, first.preferred) == ("2008_1.jpg", "HI", ("a dog", "a cat"), 0)
+    assert first.references == ("reference 0", "reference 1", "reference 2")
+    assert (second.category, second.preferred) == ("MM", 1)
+    assert read_pairs(str(pascal / "consensus_pascal.mat")).items == found.items
+
+
+def test_pascal50s_with_as_many_votes_for_both_has_no_preference(pascal):
+    texts = [("r1", "a", "b"), ("r2", "a", "b"), ("r3", "c", "d"), ("r4", "c", "d")]
+    io.savemat(pascal / "consensus_pascal.mat", {"triplets": matlab(texts, [1, -1, -1, -1])})
+    assert [pair.preferred for pair in read_pairs(str(pascal)).items] == [None, 1]
+
+
+@pytest.mark.parametrize(
+    ("break_it", "message"),
+    [
+        (lambda p: (p / "pair_pascal.mat").unlink(), "pair_pascal.mat: there is no such file"),
+        (lambda p: (p / "pair_pascal.mat").write_bytes(b"nothing"), "is not a MATLAB file that can be read"),
+        (lambda p: io.savemat(p / "pair_pascal.mat", {"category": [1]}), "holds no variable 'new_input'"),
+        (
+            lambda p: io.savemat(p / "consensus_pascal.mat", {"triplets": matlab([("r", "a", "b")] * 5, [1] * 5)}),
+            "5 triplets don't belong to 2 pairs",
+        ),
+        (
+            lambda p: io.savemat(
+                p / "consensus_pascal.mat", {"triplets": matlab([("r", "a", "b"), ("r", "a", "c")] * 2, [1] * 4)}
+            ),
+            "the triplets of pair 1 hold different candidates",
+        ),
+        (
+            lambda p: io.savemat(p / "consensus_pascal.mat", {"triplets": np.arange(6)}),
+            "is not PASCAL-50S as published",
+        ),
+    ],
+)
+def test_broken_pascal50s_gives_one_clear_error(pascal, break_it, message):
+    break_it(pascal)
+    with pytest.raises(InputError, match=message):
+        read_pairs(str(pascal))
+
+
+def test_json_lines_of_pairs(tmp_path):
+    rows = [
+        {"image_id": 1, "category": "swap", "captions": ["a", "b"], "label": 1, "references": ["c"], "mturk": {}},
+        {"captions": ["a", "b"], "preferred": None, "refs": ["c"], "metrics": {"CLIPScore": [0.1, None]}},
+    ]
+    first, second = read_pairs(write(tmp_path, "pairs.jsonl", rows)).items
+    assert (first.image, first.category, first.captions, first.preferred) == ("1", "swap", ("a", "b"), 1)
+    assert (second.category, second.preferred, second.given) == ("", None, {"CLIPScore": (0.1, None)})
+
+
+@pytest.mark.parametrize(
+    ("content", "faults"),
+    [
+        (
+            [
+                {"candidate": " ", "references": [], "rating": "good", "image_id": ""},
+                {"references": "a", "rating": True},
+                {"candidate": "a", "references": ["a"], "rating": [1, "x"], "metrics": 3, "system": 1},
+                {"candidate": "a", "references": ["a"]},
+                {"candidate": "a", "references": ["a"], "rating": 1, "metrics": {"CLIPScore": "high"}},
+            ],
+            [
+                "line 1, candidate: is empty",
+                "line 1, references: holds no reference",
+                "line 1, rating: is 'good', expected a number",
+                "line 1, image_id: is empty",
+                "line 2, candidate: is missing",
+                "line 2, references: is a string, expected a list of strings",
+                "line 2, rating: is True, expected a number",
+                "line 3, rating[1]: is 'x', expected a number",
+                "line 3, metrics: is 3, expected an object",
+                "line 3, system: is 1, expected a string",
+                "line 4, ratings: is missing",
+                "line 5, metrics.CLIPScore: is 'high', expected a number or null",
+            ],
+        ),
+        (
+            '{"candidate": "a", "references": ["a"], "rating": 1}\n{"candid\n[1]\n',
+            ["line 2: is not JSON", "line 3: is [1]"],
+        ),
+        ("", ["is empty"]),
+        ("some text\n", ["holds no rated captions in a format that is known"]),
+        (
+            '{"a": {"human_judgement": 1}, "b": {"human_judgement": [{"caption": "x"}], "ground_truth": ["y"]}}',
+            ["is no list", "rating: is missing"],
+        ),
+        ('{"candidate": "a", "references": ["a"], "rating": null}', ["holds no rated caption"]),
+        (
+            "1_a.jpg\t2_b.jpg#9\t1\t1\t2\n3_c.jpg\t2_b.jpg#0\t1\t1\t2\nx\ty\n",
+            ["'2_b.jpg#9' is not in", "'3_c.jpg' has no captions in", "line 3: is not: image, caption id"],
+        ),
+        (COMPOSITE.replace("2;5", "two;5"), ["line 2, caption 1, Answer.Q1Answer: is 'two', expected a number"]),
+        (COMPOSITE.replace("Answer.Q2Answer", "Answer"), ["has no column Answer.Q2Answer"]),
+    ],
+)
+def test_bad_judgements_give_one_error_that_lists_every_fault(tmp_path, tokens, content, faults):
+    path = write(tmp_path, "bad", content)
+    with pytest.raises(InputError) as error:
+        read_judgements(path, references=[tokens])
+    for fault in faults:
+        assert fault in str(error.value)
+
+
+def test_published_files_without_references_say_what_they_need(tmp_path, tokens):
+    path = write(tmp_path, "ExpertAnnotations.txt", "1_a.jpg\t2_b.jpg#1\t1\t1\t2\n")
+    with pytest.raises(InputError, match="hold no reference captions: give them with --references"):
+        read_judgements(path)
+    with pytest.raises(InputError, match="line 1: is not"):
+        read_judgements(path, references=[write(tmp_path, "bad.txt", "no caption\n")])
+
+
+@pytest.mark.parametrize(
+    ("rows", "faults"),
+    [
+        (
+            [
+                {"captions": ["a"], "label": 0, "references": ["c"]},
+                {"captions": ["a", " "], "label": 2, "references": ["c"]},
+                {"label": True, "references": ["c"]},
+                {"captions": ["a", "b"], "references": ["c"], "metrics": {"A": 1, "B": [1, "x"]}, "category": 1},
+            ],
+            [
+                "line 1, captions: is no list of two captions",
+                "line 2, captions[1]: is empty",
+                "line 2, label: is 2, expected 0 or 1",
+                "line 3, captions: is missing",
+                "line 3, label: is True, expected 0 or 1",
+                "line 4, preferred: is missing",
+                "line 4, category: is 1, expected a string",
+                "line 4, metrics.A: is no list of two numbers",
+                "line 4, metrics.B[1]: is 'x', expected a number or null",
+            ],
+        ),
+        ("[]", ["holds no pair"]),
+        ("captions\n", ["holds no pairs, expected one JSON object a line"]),
+    ],
+)
+def test_bad_pairs_give_one_error_that_lists_every_fault(tmp_path, rows, faults):
+    with pytest.raises(InputError) as error:
+        read_pairs(write(tmp_path, "bad", rows))
+    for fault in faults:
+        assert fault in str(error.value)

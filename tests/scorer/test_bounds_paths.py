@@ -1,0 +1,260 @@
+"""Leave-one-out: every fast path gives what the metric gives when it is called once for each held-out reference."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import warnings
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from spicegraph_parser.rules import Fact
+from spicegraph_scorer.bounds import Lower, Study, Trial, human, lower_trials, system
+from spicegraph_scorer.bounds.paths import CALL_THE_METRIC, PATHS, path_of
+from spicegraph_scorer.bounds.tables import batches
+from spicegraph_scorer.metrics import METRICS, Resources, make_metrics
+from spicegraph_scorer.ngram.cider import Cider, CiderWarning
+from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
+from spicegraph_scorer.ngram.meteor import Meteor, Meteor2005, bundled_wordnet
+from spicegraph_scorer.ngram.ptb import tokenize_texts
+from spicegraph_scorer.ngram.rouge155 import Rouge155
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from spicegraph_scorer.bounds.tables import Table
+    from spicegraph_scorer.metric import Metric
+    from spicegraph_scorer.ngram.meteor.original import BundledWordNet
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+COSTLY = {"meteor": 60, "meteor-2005": 10, "spice-exact": 150, "spider": 100, "rouge-1.5.5": 150}
+"""Images that are enough of the golden ones, where calling a metric for each takes long."""
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A source of facts: the tuples that SPICE 1.0 printed for the golden captions."""
+
+    known: Mapping[str, tuple[Fact, ...]]
+    signature: str = "golden"
+
+    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        return (self.known[text] for text in texts)
+
+
+@dataclass(frozen=True)
+class EveryWord:
+    """A source of facts for made-up captions: each word is an object, and what stands before it an attribute."""
+
+    signature: str = "words"
+
+    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        for text in texts:
+            words = [word for word in text.split() if word.isalpha()]
+            objects = [Fact((word,), "word", ()) for word in words]
+            pairs = [Fact((word, before), "pair", ()) for before, word in pairwise(words)]
+            triples = [Fact((words[0], words[-1], words[1]), "triple", ())] if len(words) > 2 else []
+            yield (*objects, *pairs, *triples)
+
+
+def lines(name: str) -> list[dict[str, Any]]:
+    with gzip.open(GOLDEN / "spice" / name, "rt", encoding="utf-8") as stream:
+        return [json.loads(line) for line in stream]
+
+
+@pytest.fixture(scope="module")
+def parsed() -> Parsed:
+    rows = lines("spice_parses.jsonl.gz")
+    return Parsed({row["text"]: tuple(Fact(tuple(words), "", ()) for words in row["tuples"]) for row in rows})
+
+
+@pytest.fixture(scope="module")
+def golden() -> dict[str, dict[int, dict[str, Any]]]:
+    """The golden items: by system, then by image."""
+    found: dict[str, dict[int, dict[str, Any]]] = {}
+    for row in lines("spice_scores.jsonl.gz"):
+        found.setdefault(row["system"], {})[row["image_id"]] = row
+    return found
+
+
+@pytest.fixture(scope="module")
+def study(golden: dict[str, dict[int, dict[str, Any]]]) -> Study:
+    return Study.of({name: row["references"] for name, row in golden["near"].items()})
+
+
+@pytest.fixture(scope="module")
+def near(golden: dict[str, dict[int, dict[str, Any]]], study: Study) -> Trial:
+    return system("near", {name: row["candidate"] for name, row in golden["near"].items()}, study)
+
+
+@pytest.fixture(scope="module")
+def wordnet() -> BundledWordNet:
+    return bundled_wordnet()
+
+
+def tables(metric: Metric[Any], study: Study, trials: Sequence[Trial], *, fast: bool) -> list[Table]:
+    path = path_of(metric) if fast else CALL_THE_METRIC
+    told: list[tuple[int, int]] = []
+    found = path.tables(
+        metric, study, [trial.candidates for trial in trials], spread=map, advance=lambda *done: told.append(done)
+    )
+    assert told[-1][0] == told[-1][1]
+    return found
+
+
+def assert_same(metric: Metric[Any], study: Study, trials: Sequence[Trial]) -> None:
+    for fast, slow in zip(
+        tables(metric, study, trials, fast=True), tables(metric, study, trials, fast=False), strict=True
+    ):
+        assert fast.names == slow.names
+        np.testing.assert_allclose(fast.each, slow.each, rtol=0, atol=1e-9)
+        assert (fast.columns is None) == (slow.columns is None)
+        if fast.columns is not None and slow.columns is not None:
+            np.testing.assert_array_equal(fast.columns, slow.columns)
+
+
+def test_every_metric_has_a_path_and_most_a_fast_one(parsed: Parsed) -> None:
+    made = make_metrics(METRICS, Resources(lambda: parsed))
+    assert {name for name, metric in made.items() if type(metric) in PATHS} >= {
+        "spice",
+        "spice-exact",
+        "bleu",
+        "bleu-sentence",
+        "meteor",
+        "meteor-2005",
+        "rouge",
+        "rouge-1.5.5",
+        "cider",
+        "cider-d",
+        "cider-plain",
+        "spider",
+    }
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_golden_images_as_calling_the_metric_for_each_held_out_reference(
+    name: str, study: Study, near: Trial, parsed: Parsed, wordnet: BundledWordNet
+) -> None:
+    metric = make_metrics([name], Resources(lambda: parsed))[name]
+    if isinstance(metric, Meteor2005):
+        metric = Meteor2005(wordnet)  # otherwise every call makes its own
+    images = COSTLY.get(name, len(study.ids))
+    few = Study(study.ids[:images], study.captions[:images])
+    trials = [human(few), Trial("near", "system", near.candidates[:images])]
+    assert_same(metric, few, trials)
+
+
+@pytest.mark.parametrize("name", ["bleu", "meteor", "rouge", "cider"])
+def test_first_round_is_what_the_original_programs_print(name: str, study: Study, parsed: Parsed) -> None:
+    """Their ``human``: each image's first caption against the other four."""
+    with gzip.open(GOLDEN / "ngram" / "ngram_scores.json.gz", "rt", encoding="utf-8") as stream:
+        theirs = json.load(stream)["human"]["items"]
+    by_image = {row["image_id"]: row for row in theirs}
+    metric = make_metrics([name], Resources(lambda: parsed))[name]
+    table = tables(metric, study, [human(study)], fast=True)[0]
+    for place, score in enumerate(table.names):
+        expected = [by_image[image][score] for image in study.ids]
+        # The program's tokenizer reads all captions as one text, which changes a token here and there.
+        assert np.isclose(table.each[0, :, place], expected, rtol=0, atol=1e-9).mean() > 0.98
+
+
+def test_first_round_of_spice_is_what_spice_prints(
+    study: Study, golden: dict[str, dict[int, dict[str, Any]]], parsed: Parsed
+) -> None:
+    metric = make_metrics(["spice"], Resources(lambda: parsed))["spice"]
+    table = tables(metric, study, [human(study)], fast=True)[0]
+    for place, name in enumerate(table.names):
+        category = name.removeprefix("SPICE").removeprefix("_") or "All"
+        expected = [golden["human"][int(image)]["scores"][category]["f"] for image in study.ids]
+        np.testing.assert_allclose(
+            table.each[0, :, place], [np.nan if f is None else f for f in expected], rtol=0, atol=1e-9
+        )
+
+
+WORDS = ["a", "dog", "cat", "red", "runs", "running", "the", "2\u00a01/2", "!", "|||", "automobile", "car"]
+CAPTION = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
+IMAGE = st.lists(CAPTION, min_size=2, max_size=4).map(tuple)
+
+
+@st.composite
+def studies(draw: st.DrawFn) -> tuple[Study, list[Trial]]:
+    """Images with different numbers of captions, people, a system and something else for every caption."""
+    captions = tuple(draw(st.lists(IMAGE, min_size=1, max_size=4)))
+    study = Study(tuple(range(len(captions))), captions)
+    texts = {image: draw(CAPTION) for image in study.ids}
+    other = tuple(tuple(draw(CAPTION) for _ in mine) for mine in captions)
+    return study, [human(study), system("s", texts, study), Trial("other", "lower", other)]
+
+
+FAST = [name for name in METRICS if name not in {"meteor", "meteor-2005"}]
+
+
+@pytest.mark.parametrize("name", FAST)
+@settings(max_examples=25, deadline=None)
+@given(made=studies())
+def test_fast_is_slow(name: str, made: tuple[Study, list[Trial]]) -> None:
+    metric = make_metrics([name], Resources(EveryWord))[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CiderWarning)
+        assert_same(metric, *made)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(made=studies())
+def test_fast_is_slow_for_meteor(made: tuple[Study, list[Trial]]) -> None:
+    assert_same(Meteor(), *made)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(made=studies())
+def test_fast_is_slow_for_meteor_of_2005(wordnet: BundledWordNet, made: tuple[Study, list[Trial]]) -> None:
+    assert_same(Meteor2005(wordnet), *made)
+
+
+@settings(max_examples=25, deadline=None)
+@given(made=studies())
+def test_fast_is_slow_with_frozen_document_frequencies(made: tuple[Study, list[Trial]]) -> None:
+    study, trials = made
+    frozen = DocumentFrequencies.from_references([tokenize_texts(texts) for texts in (("a dog runs",), ("the cat",))])
+    for variant in ("CIDEr", "CIDEr-D"):
+        assert_same(Cider(variant, frequencies=frozen), study, trials)
+
+
+@settings(max_examples=20, deadline=None)
+@given(made=studies())
+def test_fast_is_slow_for_the_best_reference_of_rouge(made: tuple[Study, list[Trial]]) -> None:
+    assert_same(Rouge155(kinds=("1", "L", "W-1.2", "S", "SU"), combine="best", stem=False, alpha=0.2), *made)
+
+
+def test_batches_hold_every_image_once_in_order() -> None:
+    captions = tuple(tuple(f"{image} {place}" for place in range(2 + image % 40)) for image in range(400))
+    study = Study(tuple(range(400)), captions)
+    found = list(batches(study, [captions]))
+    assert len(found) > 5
+    assert tuple(texts for batch in found for texts in batch.captions) == captions
+    assert all(batch.trials == (batch.captions,) for batch in found)
+
+
+def test_undefined_in_some_rounds_is_nan_there() -> None:
+    """Only the first image names a colour, in one caption: without it no reference does."""
+    study = Study((1, 2), (("red car", "car"), ("a cat", "the cat")))
+    metric = make_metrics(["spice"], Resources(EveryWord))["spice"]
+    table = tables(metric, study, [human(study)], fast=True)[0]
+    color = table.each[:, :, table.names.index("SPICE_Color")]
+    assert np.isnan(color[0, 0])
+    assert color[1, 0] == 0
+    assert np.isnan(color[:, 1]).all()
+
+
+def test_substitutes_of_the_golden_images_score_below_people(study: Study, parsed: Parsed) -> None:
+    metric = make_metrics(["cider"], Resources(lambda: parsed))["cider"]
+    trials = [human(study), *lower_trials(study, Lower(kinds=("intra", "gibberish", "words")))]
+    values = [np.nanmean(table.each) for table in tables(metric, study, trials, fast=True)]
+    assert values[0] > 10 * max(values[1:])
