@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
-# Writes the Python code and type stubs of proto/ beside the .proto files, and lints the contract where npm is present.
-# Usage: tools/proto.sh [--check]     --check fails if the committed code is not what the .proto files give.
+# Writes the Python code and type stubs of proto/ beside the .proto files; where npm is present, lints the contract and
+# compares it with the last release's, which proto/released.binpb holds (a set of file descriptors): what programs in the
+# field rely on must not change.
+# Usage: tools/proto.sh [--check | --release]
+#   --check     fails if the committed code is not what the .proto files give
+#   --release   makes the present contract the released one: part of a release
 # Needs the development requirements (PYTHON names the interpreter, default .venv/bin/python).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -28,12 +32,12 @@ else
 fi
 
 if command -v npm > /dev/null; then
-  (cd proto && npm exec --yes --package="@bufbuild/buf@$buf_version" -- buf lint)
-  if git describe --tags --abbrev=0 > /dev/null 2>&1; then
-    release=$(git describe --tags --abbrev=0)
-    (cd proto && npm exec --yes --package="@bufbuild/buf@$buf_version" -- \
-      buf breaking --against "../.git#tag=$release,subdir=proto")
-  fi
+  cd proto
+  buf() { npm exec --yes --package="@bufbuild/buf@$buf_version" -- buf "$@"; }
+  buf lint
+  buf breaking --against released.binpb
+  if [[ "${1:-}" == --release ]]; then buf build --exclude-source-info --output released.binpb; fi
 else
-  echo "npm is not installed: buf lint skipped" >&2
+  echo "npm is not installed: the contract is not linted, nor compared with the released one" >&2
+  if [[ "${1:-}" == --release ]]; then exit 1; fi
 fi

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -86,6 +87,21 @@ class RunningServer:
         if self.process.poll() is None:
             self.process.send_signal(number)
         return self.process.wait(timeout=60)
+
+
+@pytest.fixture(scope="session")
+def program() -> Callable[[str], str]:
+    """Find a program that a test needs. Without it the test is skipped, but in CI it fails."""
+
+    def find(name: str) -> str:
+        found = shutil.which(name)
+        if found is None:
+            if os.environ.get("CI"):
+                pytest.fail(f"{name} is not installed, and CI must run this test")
+            pytest.skip(f"{name} is not installed")
+        return found
+
+    return find
 
 
 @pytest.fixture(scope="session")

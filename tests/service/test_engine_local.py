@@ -11,7 +11,7 @@ import pytest
 
 from spicegraph_parser import load_pipeline
 from spicegraph_parser.errors import DataError
-from spicegraph_service.engines import local
+from spicegraph_service.engines import local, processes
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.store import StoreError
 
@@ -32,7 +32,7 @@ def expected():
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_facts_do_not_depend_on_processes_or_the_store(workers, expected, tmp_path, monkeypatch):
-    monkeypatch.setattr(local, "_TASK", 5)
+    monkeypatch.setattr(processes, "_WINDOW", 5)
     monkeypatch.setattr(local, "_LOOK_UP", 7)
     cache = str(tmp_path / "parses.db")
     with local_facts("en_caption", workers=workers) as source:
@@ -47,10 +47,10 @@ def test_a_warm_store_parses_nothing(expected, tmp_path, monkeypatch):
     with local_facts("en_caption", cache=cache) as source:
         list(source.facts(CAPTIONS))
 
-    def parses(_self, texts):
+    def packed(_self, texts):
         raise AssertionError(list(texts))
 
-    monkeypatch.setattr(local._Here, "parses", parses)
+    monkeypatch.setattr(local._Here, "packed", packed)
     with local_facts("en_caption", cache=cache) as source:
         assert list(source.facts(CAPTIONS)) == expected
 

@@ -19,6 +19,8 @@ from spicegraph_scorer import score
 from spicegraph_scorer.items import Item
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from conftest import RunningServer
 
     from spicegraph_scorer.results import Result
@@ -27,20 +29,11 @@ pytestmark = [pytest.mark.model, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
 CLIENTS = ROOT / "examples" / "clients"
-GRPCURL = "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.4"
+GRPCURL = "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.1"
 ITEMS = [
     Item("1", "a man rides a brown horse", ("a man riding a horse", "a brown horse")),
     Item("2", "two dogs on a bed", ("a cat sleeping on a bed",)),
 ]
-
-
-def tool(name: str) -> str:
-    found = shutil.which(name)
-    if found is None:
-        if os.environ.get("CI"):
-            pytest.fail(f"{name} is not installed, and CI must test this client")
-        pytest.skip(f"{name} is not installed")
-    return found
 
 
 def run(command: list[str], *, cwd: Path, env: dict[str, str] | None = None) -> str:
@@ -70,8 +63,10 @@ def corpus_values(truth: Result) -> dict[str, float | None]:
     return {s.name: s.value for run in truth.runs for s in run.scores}
 
 
-def test_node_scores_as_the_library(server: RunningServer, truth: Result, tmp_path: Path) -> None:
-    node, npm = tool("node"), tool("npm")
+def test_node_scores_as_the_library(
+    server: RunningServer, truth: Result, tmp_path: Path, program: Callable[[str], str]
+) -> None:
+    node, npm = program("node"), program("npm")
     project = shutil.copytree(CLIENTS / "node", tmp_path / "node", ignore=shutil.ignore_patterns("node_modules"))
     run([npm, "install", "--silent", "--no-audit", "--no-fund"], cwd=project)
     found = json.loads(
@@ -83,8 +78,10 @@ def test_node_scores_as_the_library(server: RunningServer, truth: Result, tmp_pa
     assert found["error"] == "items[0].references: is empty"
 
 
-def test_go_scores_as_the_library(server: RunningServer, truth: Result, tmp_path: Path) -> None:
-    go = tool("go")
+def test_go_scores_as_the_library(
+    server: RunningServer, truth: Result, tmp_path: Path, program: Callable[[str], str]
+) -> None:
+    go = program("go")
     project = shutil.copytree(CLIENTS / "go", tmp_path / "go", ignore=shutil.ignore_patterns("gen", "bin"))
     run(
         ["bash", "generate.sh"],
@@ -102,8 +99,10 @@ def test_go_scores_as_the_library(server: RunningServer, truth: Result, tmp_path
     }
 
 
-def test_grpcurl_needs_nothing_but_reflection(server: RunningServer, truth: Result, tmp_path: Path) -> None:
-    go = tool("go")
+def test_grpcurl_needs_nothing_but_reflection(
+    server: RunningServer, truth: Result, tmp_path: Path, program: Callable[[str], str]
+) -> None:
+    go = program("go")
 
     def grpcurl(*arguments: str) -> str:
         return run([go, "run", GRPCURL, "-plaintext", *arguments], cwd=tmp_path)

@@ -8,20 +8,26 @@ import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, FileDescriptor
 
 from spicegraph_api.v1 import (
+    challenge_pb2,
     evaluation_service_pb2,
     reference_service_pb2,
     scene_graph_pb2,
     scores_pb2,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 ROOT = Path(__file__).parents[2]
 FILES: list[FileDescriptor] = [
-    module.DESCRIPTOR for module in (evaluation_service_pb2, reference_service_pb2, scene_graph_pb2, scores_pb2)
+    module.DESCRIPTOR
+    for module in (challenge_pb2, evaluation_service_pb2, reference_service_pb2, scene_graph_pb2, scores_pb2)
 ]
 
 
@@ -39,12 +45,30 @@ def test_the_generated_code_is_fresh() -> None:
         assert shutil.which("npm"), "CI must lint the contract, which needs npm"
 
 
-@pytest.mark.parametrize("name", ["evaluation_service", "reference_service", "scene_graph", "scores"])
+def test_a_change_that_breaks_clients_is_refused(tmp_path: Path, program: Callable[[str], str]) -> None:
+    program("npm")
+    for folder in ("proto", "tools"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    scores = tmp_path / "proto" / "spicegraph_api" / "v1" / "scores.proto"
+    scores.write_text(scores.read_text().replace("string candidate = 2;", "string candidate = 20;"))
+    ended = subprocess.run(
+        ["bash", str(tmp_path / "tools" / "proto.sh")],
+        env=os.environ | {"PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert ended.returncode != 0
+    assert 'Previously present field "2" with name "candidate" on message "Item"' in ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize("name", ["challenge", "evaluation_service", "reference_service", "scene_graph", "scores"])
 def test_every_message_and_field_is_explained(name: str) -> None:
     lines = (ROOT / "proto" / "spicegraph_api" / "v1" / f"{name}.proto").read_text().splitlines()
     for before, line in pairwise(lines):
         declares = line.rstrip().endswith((";", "{", "{}")) and not line.startswith(("syntax", "package", "import"))
-        if declares and line.strip():
+        if declares and line.strip() and not line.strip().startswith("//"):
             assert before.strip().startswith("//"), f"{name}.proto: {line.strip()} has no comment"
 
 

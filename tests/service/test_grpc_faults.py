@@ -5,20 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import grpc
 import grpc.aio
 import pytest
-from fakeredis import TcpFakeServer
 from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2
 from grpc_status import rpc_status
@@ -28,6 +28,7 @@ from spicegraph_api.v1 import reference_service_pb2 as rpb
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceStub
+from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_service.client import Client, item
 
 if TYPE_CHECKING:
@@ -145,22 +146,44 @@ def test_a_killed_server_loses_nothing_acknowledged(start_server: Callable[..., 
 
 
 @contextmanager
-def small_disk(place: Path, size: str) -> Iterator[None]:
+def small_disk(place: Path) -> Iterator[dict[str, str]]:
+    """A file system with room for a few hundred kB."""
     place.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", str(place)], capture_output=True, check=False
     )
     if mounted.returncode:
         pytest.skip("this machine lets nobody mount a small disk")
     try:
-        yield
+        yield {}
     finally:
         subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-def test_a_full_disk_stops_uploads_but_not_scores(start_server: Callable[..., RunningServer], tmp_path: Path) -> None:
-    with small_disk(tmp_path / "disk", "600k"):
-        server = start_server(f"--store={tmp_path / 'disk' / 'server.db'}")
+@contextmanager
+def small_database(place: Path) -> Iterator[dict[str, str]]:
+    """Where nobody can mount a disk: SQLite itself is told to find no room after so many pages."""
+    place.mkdir()
+    (place / "sitecustomize.py").write_text(
+        "import sqlite3\n"
+        "connect = sqlite3.connect\n"
+        "def connect_small(*args, **options):\n"
+        "    connection = connect(*args, **options)\n"
+        "    connection.execute('PRAGMA max_page_count = 60')\n"
+        "    return connection\n"
+        "sqlite3.connect = connect_small\n"
+    )
+    yield {"PYTHONPATH": os.pathsep.join(filter(None, (str(place), os.environ.get("PYTHONPATH"))))}
+
+
+@pytest.mark.parametrize("small", [small_disk, small_database])
+def test_a_full_disk_stops_uploads_but_not_scores(
+    start_server: Callable[..., RunningServer],
+    tmp_path: Path,
+    small: Callable[[Path], AbstractContextManager[dict[str, str]]],
+) -> None:
+    with small(tmp_path / "disk") as env:
+        server = start_server(f"--store={tmp_path / 'disk' / 'server.db'}", env=env)
         with Client(server.address) as client:
             first = client.create_reference_set({"1": ["a dog"]})
             large = {str(n): [f"{text} {'x' * 500}"] for n, text in enumerate(captions(6, 1500))}
@@ -175,45 +198,81 @@ def test_a_full_disk_stops_uploads_but_not_scores(start_server: Callable[..., Ru
         assert server.stop() == 0
 
 
-def test_scores_go_on_without_redis(start_server: Callable[..., RunningServer]) -> None:
+@contextmanager
+def redis_server(program: str, folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    command = [program, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--appendonly", "yes"]
+    with subprocess.Popen([*command, "--save", ""], stdout=subprocess.DEVNULL) as process:
+        try:
+            wait_until(lambda: accepts(port))
+            yield process
+        finally:
+            process.kill()
+
+
+def accepts(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        address = ("127.0.0.1", int(probe.getsockname()[1]))
-    redis = TcpFakeServer(address, server_type="redis")
-    threading.Thread(target=redis.serve_forever, daemon=True).start()
-    server = start_server(f"--store=redis://{address[0]}:{address[1]}/0")
-    other = start_server(f"--store=redis://{address[0]}:{address[1]}/0")
-    with Client(server.address) as client, Client(other.address) as second:
-        before = client.score(fresh_items(12, 50))
-        created = client.create_reference_set({"1": ["a brown dog", "a dog"]})
-        assert client.score([item("1", "a dog")], reference_set=created.id) == second.score(
-            [item("1", "a dog")], reference_set=created.id
-        )
-        redis.shutdown()
-        redis.server_close()
-        _cut_connections(redis)
+        return int(probe.getsockname()[1])
+
+
+def test_scores_go_on_without_redis(
+    start_server: Callable[..., RunningServer], tmp_path: Path, program: Callable[[str], str]
+) -> None:
+    """Two servers share a Redis, which is killed and comes back."""
+    redis, port = program("redis-server"), free_port()
+    with redis_server(redis, tmp_path, port):
+        servers = [start_server(f"--store=redis://127.0.0.1:{port}/0") for _ in range(2)]
+        with Client(servers[0].address) as client, Client(servers[1].address) as other:
+            before = client.score(fresh_items(12, 50))
+            created = client.create_reference_set({"1": ["a brown dog", "a dog"]})
+            shared = client.score([item("1", "a dog")], reference_set=created.id)
+            assert other.score([item("1", "a dog")], reference_set=created.id) == shared
+    with Client(servers[0].address) as client:
         assert client.score(fresh_items(12, 50)) == before
         assert len(client.score(fresh_items(13, 50)).items) == 50
-    with grpc.insecure_channel(server.address) as channel, pytest.raises(grpc.RpcError) as caught:
+    with grpc.insecure_channel(servers[0].address) as channel, pytest.raises(grpc.RpcError) as caught:
         ReferenceServiceStub(channel).ListReferenceSets(rpb.ListReferenceSetsRequest(), timeout=20)
     assert caught.value.code() is CODES.UNAVAILABLE
     assert "store cannot be reached" in caught.value.details()
+    with redis_server(redis, tmp_path, port):
+        for server in servers:
+            with Client(server.address) as client:
+                assert [one.id for one in client.list_reference_sets()] == [created.id]
+                assert client.score([item("1", "a dog")], reference_set=created.id) == shared
+    assert [server.stop() for server in servers] == [0, 0]
+
+
+def test_without_any_worker_calls_are_refused(start_server: Callable[..., RunningServer], tmp_path: Path) -> None:
+    """The pipeline is gone and so is the worker: no call waits for what may never come. Then the pipeline is back."""
+    pipeline = shutil.copytree(pipeline_path(), tmp_path / "pipeline")
+    server = start_server(f"--pipeline={pipeline}")
+    with grpc.insecure_channel(server.address) as channel:
+        stub = EvaluationServiceStub(channel)
+        assert len(stub.Score(pb.ScoreRequest(items=fresh_items(24, 3))).items) == 3
+        pipeline.rename(tmp_path / "gone")
+        for worker in server.workers():
+            os.kill(worker, signal.SIGKILL)
+        wait_until(lambda: server.health() == health_pb2.HealthCheckResponse.NOT_SERVING)
+        calls = [
+            lambda: stub.Score(pb.ScoreRequest(items=fresh_items(25, 3))),
+            lambda: stub.Score(pb.ScoreRequest(items=fresh_items(25, 300))),
+            lambda: stub.ParseCaptions(pb.ParseCaptionsRequest(captions=["a dog"])),
+            lambda: list(stub.ScoreStream(iter([pb.ScoreStreamRequest(items=pb.ItemBatch(items=fresh_items(25, 3)))]))),
+        ]
+        for call in calls:  # without a deadline
+            with pytest.raises(grpc.RpcError) as caught:
+                call()
+            assert caught.value.code() is CODES.UNAVAILABLE
+            assert "no worker" in caught.value.details()
+        (tmp_path / "gone").rename(pipeline)
+        wait_until(lambda: server.health() == health_pb2.HealthCheckResponse.SERVING, 40)
+        assert len(stub.Score(pb.ScoreRequest(items=fresh_items(26, 3))).items) == 3
     assert server.stop() == 0
-
-
-def _cut_connections(redis: TcpFakeServer) -> None:
-    """End the connections that the fake server still has: a real one's would end with its process."""
-    for path in Path("/proc/self/fd").iterdir():
-        try:
-            duplicate = socket.socket(fileno=os.dup(int(path.name)))
-        except OSError:
-            continue
-        with duplicate:
-            try:
-                if duplicate.family == socket.AF_INET and duplicate.getsockname() == redis.server_address:
-                    duplicate.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                continue
 
 
 def test_a_client_that_does_not_read_is_not_read_from(server: RunningServer) -> None:
@@ -251,42 +310,58 @@ def test_a_client_that_does_not_read_is_not_read_from(server: RunningServer) -> 
     assert server.memory_mb() < before + 150
 
 
-def hostile_messages(count: int) -> Iterator[tuple[str, bytes]]:
-    """Methods and bytes: noise, broken and odd messages, deep nesting, strings that are not UTF-8."""
+UNARY = (
+    "EvaluationService/Score",
+    "EvaluationService/ParseCaptions",
+    "EvaluationService/GetServerInfo",
+    "ReferenceService/GetReferenceSet",
+    "ReferenceService/ListReferenceSets",
+    "ReferenceService/DeleteReferenceSet",
+)
+STREAMS = ("EvaluationService/ScoreStream", "ReferenceService/CreateReferenceSet")
+
+
+def hostile_messages(count: int) -> Iterator[bytes]:
+    """Noise, broken and odd messages, deep nesting, strings that are not UTF-8, large ones."""
     chance = random.Random(11)
-    good = pb.ScoreRequest(items=fresh_items(15, 2), metrics=["spice"]).SerializeToString()
-    methods = (
-        "EvaluationService/Score",
-        "EvaluationService/ParseCaptions",
-        "ReferenceService/GetReferenceSet",
-    )
+    good = [
+        pb.ScoreRequest(items=fresh_items(15, 2), metrics=["spice"]).SerializeToString(),
+        pb.ScoreStreamRequest(items=pb.ItemBatch(items=fresh_items(15, 2))).SerializeToString(),
+        rpb.CreateReferenceSetRequest(
+            entries=rpb.ReferenceEntryBatch(entries=[rpb.ReferenceEntry(id="1", references=["a dog"])])
+        ).SerializeToString(),
+    ]
     nested = b""
     for _ in range(200):
         nested = b"\x0a" + _varint(len(nested)) + nested
+
+    def changed() -> bytes:
+        data = bytearray(chance.choice(good))
+        for _ in range(chance.randrange(1, 10)):
+            data[chance.randrange(len(data))] = chance.randrange(256)
+        return bytes(data)
+
+    def cut() -> bytes:
+        data = chance.choice(good)
+        return data[: chance.randrange(len(data))]
+
+    def odd() -> bytes:
+        marks = "\x01\x1b[]()|\u202e\u200b\U0001f468\u200d\ud7ff\U0010ffff \n"
+        caption = "".join(chance.choices(marks, k=chance.randrange(300)))
+        return pb.ParseCaptionsRequest(captions=[caption]).SerializeToString()
+
+    kinds: list[Callable[[], bytes]] = [
+        lambda: chance.randbytes(chance.randrange(200)),
+        changed,
+        cut,
+        odd,
+        lambda: nested,
+        lambda: b"\x0a" + _varint(4) + chance.choice([b"\xff\xfe\xfd\xfc", b"\xed\xa0\x80a", b"\xc0\x80ab"]),
+        lambda: b"\x0a" + _varint(chance.randrange(1 << 40)) + b"abc",  # a length that lies
+        lambda: b"\x0a" + _varint(60_000) + b"x" * 60_000,
+    ]
     for _ in range(count):
-        kind = chance.randrange(7)
-        method = methods[chance.randrange(3)]
-        if kind == 0:
-            data = chance.randbytes(chance.randrange(200))
-        elif kind == 1:  # a good message with some bytes changed
-            changed = bytearray(good)
-            for _ in range(chance.randrange(1, 10)):
-                changed[chance.randrange(len(changed))] = chance.randrange(256)
-            data = bytes(changed)
-        elif kind == 2:
-            data = good[: chance.randrange(len(good))]
-        elif kind == 3:
-            data = nested
-        elif kind == 4:  # a caption that is not UTF-8
-            data = b"\x0a" + _varint(4) + chance.choice([b"\xff\xfe\xfd\xfc", b"\xed\xa0\x80a", b"\xc0\x80ab"])
-        elif kind == 5:  # a caption of control characters, brackets, and other planes
-            odd = "".join(
-                chance.choices("\x01\x1b[]()|\u202e\u200b\U0001f468\u200d\ud7ff\U0010ffff \n", k=chance.randrange(300))
-            )
-            data = pb.ParseCaptionsRequest(captions=[odd]).SerializeToString()
-        else:  # a length that lies
-            data = b"\x0a" + _varint(chance.randrange(1 << 40)) + b"abc"
-        yield f"/spicegraph.v1.{method}", data
+        yield chance.choice(kinds)()
 
 
 def _varint(value: int) -> bytes:
@@ -298,33 +373,52 @@ def _varint(value: int) -> bytes:
 
 
 def test_ten_thousand_hostile_messages_each_get_a_status(server: RunningServer) -> None:
+    """Every third one in a stream or an upload, some of them behind good messages."""
     expected = {CODES.OK, CODES.INVALID_ARGUMENT, CODES.NOT_FOUND}
+    entries = rpb.ReferenceEntryBatch(entries=[rpb.ReferenceEntry(id="good", references=["a dog"])])
+    before_it = {
+        STREAMS[0]: pb.ScoreStreamRequest(items=pb.ItemBatch(items=fresh_items(27, 1))).SerializeToString(),
+        STREAMS[1]: rpb.CreateReferenceSetRequest(entries=entries).SerializeToString(),
+    }
 
-    async def play() -> dict[grpc.StatusCode, int]:
-        seen: dict[grpc.StatusCode, int] = {}
+    async def play() -> dict[str, dict[grpc.StatusCode, int]]:
+        seen: dict[str, dict[grpc.StatusCode, int]] = {method: {} for method in (*UNARY, *STREAMS)}
+        uploads = asyncio.Semaphore(2)  # the server takes four at a time
         async with grpc.aio.insecure_channel(server.address) as channel:
 
-            async def send(method: str, data: bytes) -> None:
-                call = channel.unary_unary(method)(data, timeout=60)
+            async def send(number: int, data: bytes) -> None:
+                method = STREAMS[number // 3 % 2] if number % 3 == 0 else UNARY[number // 3 % len(UNARY)]
+                path = f"/spicegraph.v1.{method}"
+                messages = [before_it[method], data] if method in before_it and number // 6 % 2 else [data]
+                if method == STREAMS[0]:
+                    call = channel.stream_stream(path)(iter(messages), timeout=60)
+                    with suppress(grpc.aio.AioRpcError):
+                        async for _ in call:
+                            pass
+                elif method == STREAMS[1]:
+                    async with uploads:
+                        call = channel.stream_unary(path)(iter(messages), timeout=60)
+                        await call.code()
+                else:
+                    call = channel.unary_unary(path)(data, timeout=60)
                 code = await call.code()
                 assert code in expected, (method, data, code, await call.details())
-                seen[code] = seen.get(code, 0) + 1
+                seen[method][code] = seen[method].get(code, 0) + 1
 
-            batch = []
-            for method, data in hostile_messages(10_000):
-                batch.append(send(method, data))
-                if len(batch) == 100:
-                    await asyncio.gather(*batch)
-                    batch = []
+            numbered = enumerate(hostile_messages(10_000))
+            while batch := list(islice(numbered, 60)):
+                await asyncio.gather(*(send(number, data) for number, data in batch))
         return seen
 
     with Client(server.address) as client:
         client.score(fresh_items(16, 100))
         before = server.memory_mb()
         seen = asyncio.run(play())
-        assert sum(seen.values()) == 10_000
-        assert min(seen.get(code, 0) for code in expected) > 100
+        assert sum(sum(codes.values()) for codes in seen.values()) == 10_000
+        assert all(codes[CODES.INVALID_ARGUMENT] > 200 for codes in seen.values()), seen
+        assert sum(codes.get(CODES.NOT_FOUND, 0) for codes in seen.values()) > 100
         assert len(client.score(fresh_items(17, 20)).items) == 20
+        assert not any(line.get("code") == "INTERNAL" for line in server.lines())
     assert server.memory_mb() < before + 150
     assert server.process.poll() is None
 

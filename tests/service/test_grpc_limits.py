@@ -56,6 +56,43 @@ def test_the_time_to_wait_follows_the_speed() -> None:
     assert caught.value.retry_after_s == pytest.approx(10, rel=0.2)
 
 
+def test_a_call_that_would_wait_for_long_is_refused() -> None:
+    clock = Clock()
+    budget = Budget(100_000, max_wait_s=0.5, clock=clock)
+    for _ in range(40):
+        budget.take(1000)
+        clock.now += 1
+        budget.release(1000)  # 1000 captions a second
+    budget.take(490)
+    budget.take(490)  # 0.49 s of work are before it
+    with pytest.raises(FullError) as caught:
+        budget.take(1)
+    assert caught.value.retry_after_s == pytest.approx(0.98, rel=0.1)
+    budget.take(500)  # takes half a second itself, so it can wait for 1.5 s
+    budget.release(490 + 490 + 500)
+    budget.take(50_000)  # never too large on its own
+
+
+def test_streams_leave_room_for_calls() -> None:
+    async def play() -> None:
+        clock = Clock()
+        budget = Budget(100_000, max_wait_s=1.0, clock=clock)
+        for _ in range(40):
+            budget.take(1000)
+            clock.now += 1
+            budget.release(1000)
+        await budget.wait(400)
+        await budget.wait(400)
+        waiting = asyncio.create_task(budget.wait(400))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        budget.take(10)  # 0.8 s are before it
+        budget.release(400)
+        await waiting
+
+    asyncio.run(play())
+
+
 def test_streams_wait_in_turn_and_leave_when_cancelled() -> None:
     async def play() -> list[str]:
         budget, order = Budget(10), []
@@ -173,15 +210,15 @@ def test_nothing_is_open_by_accident(config: ServerConfig, refused: str | None) 
 
 @pytest.mark.model
 def test_a_worker_that_has_grown_is_replaced() -> None:
-    """Between two tasks, so that no call fails of it."""
+    """Between two tasks, so that no call fails of it. Here each has grown, by more than less than nothing."""
     from spicegraph_service.server.tasks import CaptionsWork, Work
     from spicegraph_service.server.workers import WorkerPool
 
     async def play() -> tuple[set[int], int]:
-        pool = WorkerPool("", 1, growth_bytes=2 << 20)
+        pool = WorkerPool("", 1, growth_bytes=-1)
         await pool.start()
         seen = set()
-        for number in range(200):
+        for number in range(3):
             worker = await pool.acquire()
             seen.add(worker.process.pid)
             texts = tuple(f"a dog{number}x{n} on a cat{number}y{n}" for n in range(20))

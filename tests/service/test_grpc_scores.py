@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import random
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +22,7 @@ from spicegraph_scorer.metrics import METRICS
 from spicegraph_service.client import AsyncClient, Client, item
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from conftest import RunningServer
 
@@ -172,7 +176,38 @@ def test_the_order_of_a_stream_does_not_change_items(client: Client, items: list
     for index, one in enumerate(items):
         expected = item_truth(truth, index)
         assert found[str(one.id)] == {name: expected[name] for name in found[str(one.id)]}
-    assert values(corpus.scores) == corpus_truth(score(shuffled, names))
+    assert values(corpus.scores) == {name: corpus_truth(truth)[name] for name in values(corpus.scores)}
+
+
+def test_every_worker_scores_alike(start_server: Callable[..., RunningServer], items: list[Item]) -> None:
+    """Many calls on two workers, and one of the two is killed in between: bit for bit the library's numbers."""
+    server = start_server("--workers=2", "--max-wait=60")
+    wait_until(lambda: len(server.workers()) == 2 and server.health() == 1)
+    first, second = server.workers()
+    started = [cpu_seconds(worker) for worker in (first, second)]
+    truth = score(items)
+    expected = [item_truth(truth, index) for index in range(len(items))]
+    with Client(server.address) as client, ThreadPoolExecutor(4) as pool:
+        calls = [pool.submit(client.score, sent(items[n % 5 :])) for n in range(12)]
+        wait_until(lambda: all(cpu_seconds(pid) > s for pid, s in zip((first, second), started, strict=True)))
+        os.kill(first, signal.SIGKILL)
+        for n, call in enumerate(calls):
+            assert [values(result.scores) for result in call.result(60).items] == expected[n % 5 :]
+        wait_until(lambda: len(server.workers()) == 2 and first not in server.workers())
+        assert values(client.score(sent(items)).corpus.scores) == corpus_truth(truth)
+    assert server.stop() == 0
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_until(condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
+    end = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.05)
 
 
 def test_a_stream_answers_before_it_ends(server: RunningServer, items: list[Item]) -> None:

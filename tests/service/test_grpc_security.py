@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import grpc
@@ -97,6 +98,10 @@ def test_a_token_opens_and_its_revocation_closes(
         text=True,
     )
     assert token_id not in fresh_server_sees_it.stdout
+    revoked = time.monotonic()
+    while call(server, tls(authority), token) != "UNAUTHENTICATED":
+        assert time.monotonic() - revoked < 7, "a revoked token still opens"
+        time.sleep(0.2)
     assert call(server, tls(authority), other).startswith("en_")
 
 

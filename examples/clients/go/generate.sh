@@ -7,9 +7,9 @@ protos=${SPICEGRAPH_PROTO:-../../../proto}
 mkdir -p gen bin
 GOBIN="$PWD/bin" go install google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc
 options=()
-for file in scene_graph scores evaluation_service reference_service; do
-  options+=("--go_opt=Mspicegraph_api/v1/$file.proto=example.com/spicegraph/gen")
-  options+=("--go-grpc_opt=Mspicegraph_api/v1/$file.proto=example.com/spicegraph/gen")
+for file in "$protos"/spicegraph_api/v1/*.proto; do
+  options+=("--go_opt=Mspicegraph_api/v1/${file##*/}=example.com/spicegraph/gen")
+  options+=("--go-grpc_opt=Mspicegraph_api/v1/${file##*/}=example.com/spicegraph/gen")
 done
 PATH="$PWD/bin:$PATH" "$python" -m grpc_tools.protoc --proto_path="$protos" \
   --go_out=. --go_opt=module=example.com/spicegraph --go-grpc_out=. --go-grpc_opt=module=example.com/spicegraph \

@@ -84,6 +84,7 @@ class ScoreRequest(_message.Message):
     METRICS_FIELD_NUMBER: _builtins.int
     DETAIL_FIELD_NUMBER: _builtins.int
     REFERENCE_SET_FIELD_NUMBER: _builtins.int
+    CATEGORIES_FIELD_NUMBER: _builtins.int
     detail: _scores_pb2.Detail.ValueType
     """How much evidence comes back."""
     reference_set: _builtins.str
@@ -96,6 +97,10 @@ class ScoreRequest(_message.Message):
     def metrics(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Names of metrics, as GetServerInfo lists them. None means "spice" alone."""
 
+    @_builtins.property
+    def categories(self) -> _containers.RepeatedCompositeFieldContainer[_scores_pb2.CategoryDefinition]:
+        """Categories that SPICE metrics count beside their own; at most 50."""
+
     def __init__(
         self,
         *,
@@ -103,10 +108,11 @@ class ScoreRequest(_message.Message):
         metrics: _abc.Iterable[_builtins.str] | None = ...,
         detail: _scores_pb2.Detail.ValueType = ...,
         reference_set: _builtins.str | None = ...,
+        categories: _abc.Iterable[_scores_pb2.CategoryDefinition] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "reference_set", b"reference_set"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "detail", b"detail", "items", b"items", "metrics", b"metrics", "reference_set", b"reference_set"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "detail", b"detail", "items", b"items", "metrics", b"metrics", "reference_set", b"reference_set"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__reference_set: _TypeAlias = _typing.Literal["reference_set"]  # noqa: Y015
     _WhichOneofArgType__reference_set: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set"]  # noqa: Y015
@@ -153,6 +159,7 @@ class ScoreStreamSettings(_message.Message):
     METRICS_FIELD_NUMBER: _builtins.int
     DETAIL_FIELD_NUMBER: _builtins.int
     REFERENCE_SET_FIELD_NUMBER: _builtins.int
+    CATEGORIES_FIELD_NUMBER: _builtins.int
     detail: _scores_pb2.Detail.ValueType
     """As in ScoreRequest."""
     reference_set: _builtins.str
@@ -161,16 +168,21 @@ class ScoreStreamSettings(_message.Message):
     def metrics(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """As in ScoreRequest."""
 
+    @_builtins.property
+    def categories(self) -> _containers.RepeatedCompositeFieldContainer[_scores_pb2.CategoryDefinition]:
+        """As in ScoreRequest."""
+
     def __init__(
         self,
         *,
         metrics: _abc.Iterable[_builtins.str] | None = ...,
         detail: _scores_pb2.Detail.ValueType = ...,
         reference_set: _builtins.str | None = ...,
+        categories: _abc.Iterable[_scores_pb2.CategoryDefinition] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "reference_set", b"reference_set"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "detail", b"detail", "metrics", b"metrics", "reference_set", b"reference_set"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "detail", b"detail", "metrics", b"metrics", "reference_set", b"reference_set"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__reference_set: _TypeAlias = _typing.Literal["reference_set"]  # noqa: Y015
     _WhichOneofArgType__reference_set: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set"]  # noqa: Y015

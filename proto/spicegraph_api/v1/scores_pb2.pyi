@@ -48,6 +48,34 @@ DETAIL_TUPLES: Detail.ValueType  # 3
 """All that, and the tuples of the candidate and of the references with their partners."""
 Global___Detail: _TypeAlias = Detail  # noqa: Y015
 
+class _CategoryKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _CategoryKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_CategoryKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    CATEGORY_KIND_UNSPECIFIED: _CategoryKind.ValueType  # 0
+    """The same as CATEGORY_KIND_OBJECT."""
+    CATEGORY_KIND_OBJECT: _CategoryKind.ValueType  # 1
+    """Objects, by their names."""
+    CATEGORY_KIND_ATTRIBUTE: _CategoryKind.ValueType  # 2
+    """Attributes of objects, by their words."""
+    CATEGORY_KIND_RELATION: _CategoryKind.ValueType  # 3
+    """Relations between objects, by their words."""
+
+class CategoryKind(_CategoryKind, metaclass=_CategoryKindEnumTypeWrapper):
+    """What a category of the client's own is made of."""
+
+CATEGORY_KIND_UNSPECIFIED: CategoryKind.ValueType  # 0
+"""The same as CATEGORY_KIND_OBJECT."""
+CATEGORY_KIND_OBJECT: CategoryKind.ValueType  # 1
+"""Objects, by their names."""
+CATEGORY_KIND_ATTRIBUTE: CategoryKind.ValueType  # 2
+"""Attributes of objects, by their words."""
+CATEGORY_KIND_RELATION: CategoryKind.ValueType  # 3
+"""Relations between objects, by their words."""
+Global___CategoryKind: _TypeAlias = CategoryKind  # noqa: Y015
+
 @_typing.final
 class Item(_message.Message):
     """One candidate caption and what it is held against."""
@@ -121,6 +149,54 @@ class Score(_message.Message):
 Global___Score: _TypeAlias = Score  # noqa: Y015
 
 @_typing.final
+class CategoryDefinition(_message.Message):
+    """A SPICE category of the client's own, scored like SPICE's: a word list, everything under synsets of WordNet 3.0, or
+    both.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    WORDS_FIELD_NUMBER: _builtins.int
+    SUBTREES_FIELD_NUMBER: _builtins.int
+    SYNONYMS_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Its key in the results ("SPICE_<name>", and in breakdowns). 1 to 60 printable characters without spaces around;
+    differs from the other definitions' and SPICE's own names.
+    """
+    kind: Global___CategoryKind.ValueType
+    """Which tuples it counts."""
+    synonyms: _builtins.bool
+    """Whether the synonyms of `words` belong, too."""
+    @_builtins.property
+    def words(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Words and phrases, at most 10,000 of at most 200 characters; upper and lower case are the same."""
+
+    @_builtins.property
+    def subtrees(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Synsets such as "animal.n.01", or words such as "animal", which stand for their most frequent sense; at most 100.
+        Every word belongs whose own most frequent sense is one of them or a kind of one.
+        """
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        kind: Global___CategoryKind.ValueType = ...,
+        words: _abc.Iterable[_builtins.str] | None = ...,
+        subtrees: _abc.Iterable[_builtins.str] | None = ...,
+        synonyms: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "name", b"name", "subtrees", b"subtrees", "synonyms", b"synonyms", "words", b"words"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CategoryDefinition: _TypeAlias = CategoryDefinition  # noqa: Y015
+
+@_typing.final
 class CategoryScore(_message.Message):
     """Precision, recall and F1 of one SPICE category. All three are in [0, 1] but recall, which may pass 1 where several
     candidate tuples match one reference tuple; absent where the references have no tuple of the category.
@@ -136,7 +212,7 @@ class CategoryScore(_message.Message):
     CANDIDATE_FIELD_NUMBER: _builtins.int
     REFERENCE_FIELD_NUMBER: _builtins.int
     category: _builtins.str
-    """"All", or a category: "Relation", "Cardinality", "Attribute", "Size", "Color", "Object"."""
+    """"All", or a category: "Relation", "Cardinality", "Attribute", "Size", "Color", "Object", or one of the request's own."""
     precision: _builtins.float
     """Matched candidate tuples over candidate tuples."""
     recall: _builtins.float

@@ -93,10 +93,19 @@ def serve(
     max_message: Annotated[
         int, typer.Option(help="MiB of one message.", min=1, max=1_024, envvar="SPICEGRAPH_MAX_MESSAGE")
     ] = 8,
+    max_wait: Annotated[
+        float,
+        typer.Option(
+            help="Seconds that a call may have to wait for others before it; one that would wait longer (and longer "
+            "than twice the time that it takes itself) is refused at once.",
+            min=0.001,
+            envvar="SPICEGRAPH_MAX_WAIT",
+        ),
+    ] = 0.15,
     queue: Annotated[
         int,
         typer.Option(
-            help="Captions that may wait for an answer; above, calls are refused at once.",
+            help="Captions that may wait for an answer, however fast the server is; bounds its memory.",
             min=1,
             envvar="SPICEGRAPH_QUEUE",
         ),
@@ -126,11 +135,42 @@ def serve(
         float,
         typer.Option(help="Seconds that calls have to finish after SIGTERM.", min=0, envvar="SPICEGRAPH_GRACE"),
     ] = 30.0,
+    challenges: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|URL",
+            help="Be an evaluation server, too: its database, an SQLite file or postgresql://USER@HOST/NAME, which "
+            "several servers may share.",
+            envvar="SPICEGRAPH_CHALLENGES",
+        ),
+    ] = None,
+    challenge_files: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where files of challenges are kept; servers that share the database share it, too. Default: beside "
+            "the SQLite file.",
+            envvar="SPICEGRAPH_CHALLENGE_FILES",
+        ),
+    ] = None,
+    challenge_lease: Annotated[
+        float,
+        typer.Option(
+            help="Seconds after which another server takes over the work of one that has died.",
+            min=1,
+            envvar="SPICEGRAPH_CHALLENGE_LEASE",
+        ),
+    ] = 30.0,
+    max_submission: Annotated[
+        int,
+        typer.Option(help="MiB of a submitted file.", min=1, max=1_024, envvar="SPICEGRAPH_MAX_SUBMISSION"),
+    ] = 64,
     log_format: Annotated[LogFormat, typer.Option(envvar="SPICEGRAPH_LOG_FORMAT")] = LogFormat.JSON,
     log_level: Annotated[str, typer.Option(metavar="LEVEL", envvar="SPICEGRAPH_LOG_LEVEL")] = "info",
 ) -> None:
     """Serve parses and scores over gRPC until SIGTERM. The log goes to standard error."""
     with server_extra():
+        from spicegraph_service.challenge.host import ChallengeConfig  # noqa: PLC0415
         from spicegraph_service.server.config import ServerConfig, TlsFiles  # noqa: PLC0415
         from spicegraph_service.server.limits import Limits  # noqa: PLC0415
         from spicegraph_service.server.observe import set_up_logging  # noqa: PLC0415
@@ -141,6 +181,15 @@ def serve(
     if log_level.lower() not in {"debug", "info", "warning", "error"}:
         raise InputError(f"--log-level is debug, info, warning or error, got {log_level!a}")
     set_up_logging(level=log_level, as_json=log_format is LogFormat.JSON)
+    hosted = None
+    if challenges is not None:
+        hosted = ChallengeConfig(
+            challenges,
+            files=challenge_files,
+            lease_s=challenge_lease,
+            submission_bytes=max_submission << 20,
+            pipeline=pipeline,
+        )
     config = ServerConfig(
         address=address,
         pipeline=pipeline,
@@ -151,6 +200,7 @@ def serve(
         allow_insecure=allow_insecure,
         rate=rate,
         limits=Limits(max_items=max_items, max_caption_characters=max_caption, max_message_bytes=max_message << 20),
+        max_wait_s=max_wait,
         queue_captions=queue,
         window_s=window_ms / 1000,
         memory_bytes=memory << 20,
@@ -158,5 +208,6 @@ def serve(
         reflection=reflection,
         metrics_address=metrics_address,
         reuse_port=reuse_port,
+        challenges=hosted,
     )
     asyncio.run(run(config))

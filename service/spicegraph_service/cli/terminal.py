@@ -20,6 +20,7 @@ __all__ = [
     "note",
     "printable",
     "progress_bar",
+    "say",
     "say_error",
     "say_warning",
     "use_utf8",
@@ -59,10 +60,15 @@ def say_warning(message: Warning | str, *_where: object, **_how: object) -> None
     sys.stderr.write(f"warning: {printable(str(message))}\n")
 
 
+def say(message: str) -> None:
+    """Write a line to standard error, also into a file or a pipe: what a person must be able to look up later."""
+    sys.stderr.write(f"{printable(message)}\n")
+
+
 def note(message: str) -> None:
     """Write a note to standard error if a person reads it there."""
     if is_terminal(sys.stderr):
-        sys.stderr.write(f"{printable(message)}\n")
+        say(message)
 
 
 def write_stdout(text: str) -> None:

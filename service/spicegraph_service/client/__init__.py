@@ -13,6 +13,7 @@ Example:
 
 from spicegraph_service.client.asynchronous import AsyncClient
 from spicegraph_service.client.blocking import Client
-from spicegraph_service.client.messages import SERVICE_CONFIG, TlsOptions, item
+from spicegraph_service.client.challenges import ChallengeClient
+from spicegraph_service.client.messages import SERVICE_CONFIG, TlsOptions, category, item
 
-__all__ = ["SERVICE_CONFIG", "AsyncClient", "Client", "TlsOptions", "item"]
+__all__ = ["SERVICE_CONFIG", "AsyncClient", "ChallengeClient", "Client", "TlsOptions", "category", "item"]

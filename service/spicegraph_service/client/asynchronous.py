@@ -70,9 +70,12 @@ class AsyncClient:
         metrics: Sequence[str] = SPICE_ALONE,
         detail: scores_pb2.Detail.ValueType = scores_pb2.DETAIL_SCORES,
         reference_set: str | None = None,
+        categories: Sequence[scores_pb2.CategoryDefinition] = (),
     ) -> evaluation.ScoreResponse:
         """Score a batch of items."""
-        request = evaluation.ScoreRequest(items=items, metrics=metrics, detail=detail, reference_set=reference_set)
+        request = evaluation.ScoreRequest(
+            items=items, metrics=metrics, detail=detail, reference_set=reference_set, categories=categories
+        )
         return await self._evaluation.Score(request, timeout=self._options.timeout_s, metadata=self._options.metadata)
 
     async def stream(
@@ -82,11 +85,12 @@ class AsyncClient:
         metrics: Sequence[str] = SPICE_ALONE,
         detail: scores_pb2.Detail.ValueType = scores_pb2.DETAIL_SCORES,
         reference_set: str | None = None,
+        categories: Sequence[scores_pb2.CategoryDefinition] = (),
     ) -> AsyncIterator[evaluation.ScoreStreamResponse]:
         """Score items of any number: results as they come, the corpus result last."""
 
         async def requests() -> AsyncIterator[evaluation.ScoreStreamRequest]:
-            yield settings_message(metrics, detail, reference_set)
+            yield settings_message(metrics, detail, reference_set, categories)
             if isinstance(items, AsyncIterable):
                 async for one in items:
                     yield item_batch([one])

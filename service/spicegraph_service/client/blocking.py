@@ -78,9 +78,12 @@ class Client:
         metrics: Sequence[str] = SPICE_ALONE,
         detail: scores_pb2.Detail.ValueType = scores_pb2.DETAIL_SCORES,
         reference_set: str | None = None,
+        categories: Sequence[scores_pb2.CategoryDefinition] = (),
     ) -> evaluation.ScoreResponse:
         """Score a batch of items."""
-        request = evaluation.ScoreRequest(items=items, metrics=metrics, detail=detail, reference_set=reference_set)
+        request = evaluation.ScoreRequest(
+            items=items, metrics=metrics, detail=detail, reference_set=reference_set, categories=categories
+        )
         return self._evaluation.Score(request, timeout=self._options.timeout_s, metadata=self._options.metadata)
 
     def stream(
@@ -90,9 +93,10 @@ class Client:
         metrics: Sequence[str] = SPICE_ALONE,
         detail: scores_pb2.Detail.ValueType = scores_pb2.DETAIL_SCORES,
         reference_set: str | None = None,
+        categories: Sequence[scores_pb2.CategoryDefinition] = (),
     ) -> Iterator[evaluation.ScoreStreamResponse]:
         """Score items of any number: results as they come, the corpus result last."""
-        settings = settings_message(metrics, detail, reference_set)
+        settings = settings_message(metrics, detail, reference_set, categories)
         requests = then(settings, (item_batch(batch) for batch in batches(items, STREAM_BATCH)))
         yield from self._evaluation.ScoreStream(requests, metadata=self._options.metadata)
 

@@ -25,6 +25,7 @@ __all__ = [
     "CallOptions",
     "TlsOptions",
     "batches",
+    "category",
     "channel_options",
     "entry_batch",
     "item",
@@ -42,19 +43,37 @@ SERVICE_CONFIG = json.dumps(
                 "name": [
                     {"service": "spicegraph.v1.EvaluationService"},
                     {"service": "spicegraph.v1.ReferenceService"},
+                    # Those of its calls that do the same when they are made twice.
+                    *(
+                        {"service": "spicegraph.v1.ChallengeService", "method": method}
+                        for method in (
+                            "GetChallenge",
+                            "ListChallenges",
+                            "UploadReferences",
+                            "CreateSubmission",
+                            "GetSubmission",
+                            "ListSubmissions",
+                            "WatchSubmission",
+                            "ListSubmissionFaults",
+                            "CancelSubmission",
+                            "ChooseSubmission",
+                            "GetLeaderboard",
+                        )
+                    ),
                 ],
                 "retryPolicy": {
                     "maxAttempts": 5,
                     "initialBackoff": "0.2s",
                     "maxBackoff": "5s",
                     "backoffMultiplier": 2,
-                    "retryableStatusCodes": ["UNAVAILABLE"],
+                    # A full queue says when to come again; what is no use to repeat, the server says as well.
+                    "retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"],
                 },
             }
         ],
     }
 )
-"""Retries where no server is available, and calls in turn to all servers that a name stands for."""
+"""Retries where no server is available or the queue is full; calls in turn to all servers of a name."""
 
 STREAM_BATCH = 64
 """Items in one message of a stream."""
@@ -114,11 +133,28 @@ def channel_options() -> list[tuple[str, str | int]]:
 
 
 def settings_message(
-    metrics: Sequence[str], detail: scores_pb2.Detail.ValueType, reference_set: str | None
+    metrics: Sequence[str],
+    detail: scores_pb2.Detail.ValueType,
+    reference_set: str | None,
+    categories: Sequence[scores_pb2.CategoryDefinition] = (),
 ) -> evaluation.ScoreStreamRequest:
     """Return the first message of a stream."""
-    settings = evaluation.ScoreStreamSettings(metrics=metrics, detail=detail, reference_set=reference_set)
+    settings = evaluation.ScoreStreamSettings(
+        metrics=metrics, detail=detail, reference_set=reference_set, categories=categories
+    )
     return evaluation.ScoreStreamRequest(settings=settings)
+
+
+def category(
+    name: str,
+    *,
+    kind: scores_pb2.CategoryKind.ValueType = scores_pb2.CATEGORY_KIND_OBJECT,
+    words: Sequence[str] = (),
+    subtrees: Sequence[str] = (),
+    synonyms: bool = False,
+) -> scores_pb2.CategoryDefinition:
+    """Return a category of one's own: words, everything under synsets of WordNet (``animal.n.01``), or both."""
+    return scores_pb2.CategoryDefinition(name=name, kind=kind, words=words, subtrees=subtrees, synonyms=synonyms)
 
 
 def item_batch(items: Iterable[scores_pb2.Item]) -> evaluation.ScoreStreamRequest:

@@ -6,31 +6,27 @@ The result does not depend on the number of processes, and comes in the order of
 from __future__ import annotations
 
 import functools
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+import warnings
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 import msgspec
 
-from spicegraph_parser.errors import DataError
 from spicegraph_parser.pipelines import CaptionPipeline, load_pipeline
-from spicegraph_service.store import Store, StoreError, open_store, parse_signature
-from spicegraph_service.store.parses import StoredParse, decode_parse, encode_parse, stored_parse
+from spicegraph_service.engines.processes import parsing_processes
+from spicegraph_service.store import Store, StoreError, StoreFullError, open_store, parse_signature
+from spicegraph_service.store.parses import encode_parse, stored_parse, unpack_parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.spice.metric import FactSource
+    from spicegraph_service.store.parses import StoredParse
 
-__all__ = ["local_facts"]
-
-_TASK: Final = 1024
-"""Captions that a process gets at a time."""
+__all__ = ["PackedSource", "local_facts", "unpacked"]
 
 _LOOK_UP: Final = 8192
 """Captions that are looked up, parsed and stored at a time: what a crash loses of the work."""
@@ -59,37 +55,49 @@ def local_facts(pipeline: str, *, workers: int = 1, cache: str | None = None) ->
             stack.callback(store.close)
 
         @functools.cache
-        def source() -> _Source:
+        def source() -> PackedSource:
             if workers == 1:
-                parses: _Source = _Here(load_pipeline(pipeline))
+                parses: PackedSource = _Here(load_pipeline(pipeline))
             else:
-                parses = stack.enter_context(_processes(pipeline, workers))
+                parses = stack.enter_context(parsing_processes(pipeline, workers))
             return parses if store is None else _Stored(parses, store)
 
-        yield _Facts(source)
+        yield _Lazy(source)
 
 
-class _Source(Protocol):
-    """Turns captions into parses, in order."""
+@runtime_checkable
+class PackedSource(Protocol):
+    """Turns captions into facts, or into parses as the store keeps them, in order."""
 
     @property
-    def signature(self) -> str: ...
+    def signature(self) -> str:
+        """Name and version of the pipeline."""
+        ...
 
-    def parses(self, texts: Iterable[str]) -> Iterator[StoredParse]: ...
+    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        """Return the facts of each caption."""
+        ...
+
+    def packed(self, texts: Iterable[str]) -> Iterator[bytes]:
+        """Return what the store keeps of each caption."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
-class _Facts:
-    """What the scorer asks for: facts alone. Nothing is loaded before it asks."""
+class _Lazy:
+    """What the scorer asks for. Nothing is loaded before it asks."""
 
-    source: Callable[[], _Source]
+    source: Callable[[], PackedSource]
 
     @property
     def signature(self) -> str:
         return self.source().signature
 
     def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        return (parse.facts for parse in self.source().parses(texts))
+        return self.source().facts(texts)
+
+    def packed(self, texts: Iterable[str]) -> Iterator[bytes]:
+        return self.source().packed(texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,95 +110,60 @@ class _Here:
     def signature(self) -> str:
         return self.pipeline.signature
 
-    def parses(self, texts: Iterable[str]) -> Iterator[StoredParse]:
-        return map(stored_parse, self.pipeline.captions(texts))
+    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        return self.pipeline.facts(texts)
+
+    def packed(self, texts: Iterable[str]) -> Iterator[bytes]:
+        return (encode_parse(stored_parse(caption)) for caption in self.pipeline.captions(texts))
 
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
     """Looks into a store before it parses, and keeps what is new."""
 
-    source: _Source
+    source: PackedSource
     store: Store
 
     @property
     def signature(self) -> str:
         return self.source.signature
 
-    def parses(self, texts: Iterable[str]) -> Iterator[StoredParse]:
+    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        return (parse.facts for parse in unpacked(self.packed(texts)))
+
+    def packed(self, texts: Iterable[str]) -> Iterator[bytes]:
         stream = iter(texts)
         signature = parse_signature(self.signature)
+        is_full = False
         while batch := list(islice(stream, _LOOK_UP)):
-            found = self.store.get_parses(signature, batch)
-            try:
-                known = {text: decode_parse(data) for text, data in found.items()}
-            except msgspec.DecodeError as error:
-                raise StoreError(f"the cache holds something that is no parse ({error}); name another") from error
+            known = self.store.get_parses(signature, batch)
             new = [text for text in dict.fromkeys(batch) if text not in known]
             if new:
-                fresh = dict(zip(new, self.source.parses(new), strict=True))
-                self.store.put_parses(signature, {text: encode_parse(parse) for text, parse in fresh.items()})
+                fresh = dict(zip(new, self.source.packed(new), strict=True))
+                if not is_full:
+                    is_full = self._is_full(signature, fresh)
                 known |= fresh
             for text in batch:
                 yield known[text]
 
-
-@dataclass(frozen=True, slots=True)
-class _Processes:
-    """Parses in several processes."""
-
-    executor: ProcessPoolExecutor
-    signature: str
-
-    def parses(self, texts: Iterable[str]) -> Iterator[StoredParse]:
-        wanted = list(texts)
-        tasks = [wanted[start : start + _TASK] for start in range(0, len(wanted), _TASK)]
+    def _is_full(self, signature: str, parses: Mapping[str, bytes]) -> bool:
+        """Keep parses, and say whether there was no room: the work goes on without the store then."""
         try:
-            for data in self.executor.map(_parse, tasks):
-                yield from _decoder.decode(data)
-        except BrokenProcessPool as error:
-            raise _process_ended() from error
+            self.store.put_parses(signature, parses)
+        except StoreFullError as error:
+            warnings.warn(f"new parses are not kept any more: {error}", stacklevel=2)
+            return True
+        return False
 
 
-_decoder = msgspec.msgpack.Decoder(list[StoredParse])
+def unpacked(parses: Iterable[bytes]) -> Iterator[StoredParse]:
+    """Yield the parses that a source has packed.
 
-
-@contextmanager
-def _processes(pipeline: str, workers: int) -> Iterator[_Processes]:
-    """Give ``workers`` processes, each with the pipeline loaded."""
-    context = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks of numpy and grpc
-    with ProcessPoolExecutor(workers, context, initializer=_load, initargs=(pipeline,)) as executor:
+    Raises:
+        StoreError: the source's store holds something else.
+    """
+    for data in parses:
         try:
-            yield _Processes(executor, executor.submit(_signature).result())
-        except BrokenProcessPool as error:
-            raise _process_ended() from error
-        finally:
-            executor.shutdown(wait=False, cancel_futures=True)
-
-
-def _process_ended() -> DataError:
-    return DataError(
-        "a parsing process ended unexpectedly (killed, or out of memory); with a cache, earlier parses are kept"
-    )
-
-
-# What follows runs in the processes; each holds its one pipeline, or why it has none.
-_loaded: list[CaptionPipeline] = []
-_failed: list[DataError] = []
-
-
-def _load(pipeline: str) -> None:
-    try:
-        _loaded.append(load_pipeline(pipeline))
-    except DataError as error:  # raised here, it would only break the pool, and the reason would be lost
-        _failed.append(error)
-
-
-def _signature() -> str:
-    for error in _failed:
-        raise error
-    return _loaded[0].signature
-
-
-def _parse(texts: Sequence[str]) -> bytes:
-    return msgspec.msgpack.encode([stored_parse(caption) for caption in _loaded[0].captions(texts)])
+            yield unpack_parse(data)
+        except msgspec.DecodeError as error:
+            raise StoreError(f"the cache holds something that is no parse ({error}); name another") from error

@@ -15,6 +15,7 @@ from spicegraph_service.store import Store, TokenRecord
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from spicegraph_service.challenge.accounts import Account
     from spicegraph_service.server.cache import StoreThread
 
 __all__ = [
@@ -53,14 +54,20 @@ def create_token(store: Store, name: str, scopes: tuple[str, ...], *, rate: floa
 
 
 class Caller:
-    """Who calls: a token's name (or nobody in particular), and the rate left to them."""
+    """Who calls: a token's name (or nobody in particular), and the rate left to them.
 
-    __slots__ = ("bucket", "name", "scopes")
+    ``account`` is the evaluation server's user, in calls of its service.
+    """
 
-    def __init__(self, name: str, scopes: frozenset[str], bucket: TokenBucket | None) -> None:
+    __slots__ = ("account", "bucket", "name", "scopes")
+
+    def __init__(
+        self, name: str, scopes: frozenset[str], bucket: TokenBucket | None, account: Account | None = None
+    ) -> None:
         self.name = name
         self.scopes = scopes
         self.bucket = bucket
+        self.account = account
 
     def charge(self, captions: int) -> None:
         """Count captions against the caller's rate.

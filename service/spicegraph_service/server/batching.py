@@ -24,7 +24,7 @@ from spicegraph_service.server.tasks import (
     Work,
     WorkReply,
 )
-from spicegraph_service.server.workers import Worker, WorkerDiedError, WorkerPool
+from spicegraph_service.server.workers import NoWorkersError, Worker, WorkerDiedError, WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -91,6 +91,7 @@ class Dispatcher:
 
         Raises:
             WorkFailedError: it failed, or workers died of it twice.
+            NoWorkersError: no worker can be started.
         """
         texts = tuple(dict.fromkeys(self._texts(group)))
         fresh = self._parses.missing(texts)
@@ -108,6 +109,7 @@ class Dispatcher:
 
         Raises:
             WorkFailedError: it failed, or workers died of it twice.
+            NoWorkersError: no worker can be started.
         """
         for last in (False, True):
             worker = await self._pool.acquire()
@@ -149,7 +151,11 @@ class Dispatcher:
     async def _feed(self) -> None:
         while True:
             await self._filled.wait()
-            worker = await self._pool.acquire()
+            try:
+                worker = await self._pool.acquire()
+            except NoWorkersError as error:
+                self._refuse(error)
+                continue
             batch = await self._gather()
             if not batch:
                 self._pool.release(worker)
@@ -157,6 +163,14 @@ class Dispatcher:
             task = asyncio.create_task(self._run(worker, batch))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+
+    def _refuse(self, error: NoWorkersError) -> None:
+        """Answer all that waits: nobody knows for how long it would."""
+        self._filled.clear()
+        while self._entries:
+            entry = self._entries.popleft()
+            if not entry.reply.done():
+                entry.reply.set_exception(error)
 
     async def _gather(self) -> list[_Entry]:
         """Take the next batch from the queue, after a short wait if only unparsed captions would be in it."""
@@ -195,6 +209,9 @@ class Dispatcher:
             await self._do(await self._pool.acquire(), [entry])
         except WorkerDiedError as error:
             _fail([entry], str(error))
+        except NoWorkersError as error:
+            if not entry.reply.done():
+                entry.reply.set_exception(error)
         except Exception as error:  # noqa: BLE001 (as above)
             _log.exception("a group failed when it was tried again")
             _fail([entry], f"an unexpected {type(error).__name__}")

@@ -13,6 +13,8 @@ from spicegraph_service.server.limits import Limits
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from spicegraph_service.challenge.host import ChallengeConfig
+
 __all__ = ["ServerConfig", "TlsFiles", "default_workers", "is_local"]
 
 
@@ -30,9 +32,10 @@ class ServerConfig:
     """A server's options; the defaults suit a machine of one's own.
 
     ``address`` is ``HOST:PORT`` (port 0: any free one) or ``unix:PATH``. ``tokens`` of ``None`` means:
-    needed but on local addresses. ``queue_captions`` bounds what is accepted and not answered yet, ``rate``
+    needed but on local addresses. ``max_wait_s`` and ``queue_captions`` bound what is accepted and not answered
+    yet: by the time that it takes, and at most by its captions (see :class:`~.limits.Budget`); ``rate``
     is a caller's captions a second (0: no limit), ``metrics_address`` where Prometheus asks (``None``:
-    nowhere).
+    nowhere), ``challenges`` the evaluation server (``None``: not served).
     """
 
     address: str = "127.0.0.1:50051"
@@ -44,6 +47,7 @@ class ServerConfig:
     allow_insecure: bool = False
     rate: float = 0.0
     limits: Limits = field(default_factory=Limits)
+    max_wait_s: float = 0.15
     queue_captions: int = 16_384
     batch_captions: int = 256
     window_s: float = 0.002
@@ -55,6 +59,7 @@ class ServerConfig:
     reflection: bool = False
     metrics_address: str | None = None
     reuse_port: bool = False
+    challenges: ChallengeConfig | None = None
 
     @property
     def needs_tokens(self) -> bool:

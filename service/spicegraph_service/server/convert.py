@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
+from spicegraph_parser.loose import without_loose
 from spicegraph_scorer.spice.counts import ALL, Counts
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def caption_message(text: str, parse: StoredParse, graph: SceneGraph) -> scene_g
     places = {id(fact): index for index, fact in enumerate(parse.facts)}
     return scene_graph_pb2.ParsedCaption(
         text=text,
-        facts=[_fact(fact, parse.spans) for fact in parse.facts],
+        facts=[_fact(fact, parse.spans) for fact in without_loose(parse.facts)],
         graph=_graph(graph, places),
         tuples=[_tuple(scene_tuple) for scene_tuple in graph.tuples()],
     )

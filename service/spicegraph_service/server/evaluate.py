@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import pickle
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,10 +17,10 @@ from spicegraph_parser.graph import merge
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_scorer.items import Corpus, Item
 from spicegraph_scorer.metrics import METRICS, Resources
-from spicegraph_scorer.ngram.cider import Cider
-from spicegraph_scorer.spice.match import Match
+from spicegraph_scorer.spice.custom import make_categories
 from spicegraph_scorer.spice.metric import Spice, SpiceStatistic
 from spicegraph_service.server import convert
+from spicegraph_service.server.parts import collect_part, finish_parts, needs_whole_corpus, without_match
 from spicegraph_service.server.reference_tuples import ReferenceTuples
 from spicegraph_service.server.tasks import (
     CaptionsWork,
@@ -42,10 +42,11 @@ if TYPE_CHECKING:
     from spicegraph_parser.extract import ParsedCaption
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.metric import Metric, Score
+    from spicegraph_scorer.spice.custom import CategoryDefinition
 
 __all__ = ["CaptionSource", "Evaluator"]
 
-_NO_MATCH = Match((), (), (), ())
+_categories = lru_cache(maxsize=8)(make_categories)  # a training loop asks for the same again and again
 _log = logging.getLogger(__name__)
 
 
@@ -104,7 +105,7 @@ class Evaluator:
             self._missing[name] = str(error)
         else:
             self._metrics[name] = metric
-            if _needs_whole_corpus(metric):
+            if needs_whole_corpus(metric):
                 self._corpus_dependent.add(name)
 
     def hello(self) -> Hello:
@@ -173,12 +174,14 @@ class Evaluator:
 
     def _items(self, work: ItemsWork) -> GroupReply:
         corpus = Corpus(tuple(Item(item.id, item.candidate, item.references) for item in work.items))
+        metrics = self._counting(work.categories)
         later = set() if work.finish else self._corpus_dependent
         statistics: dict[str, Sequence[Any]] = {
-            name: corpus.items if name in later else self._collect(name, corpus) for name in work.metrics
+            name: collect_part(metrics[name], corpus) if name in later else self._collect(metrics[name], corpus)
+            for name in work.metrics
         }
         now = [name for name in self._listed(work.metrics) if name not in later]
-        totals = {name: self._metrics[name].total(statistics[name]) for name in now}
+        totals = {name: metrics[name].total(statistics[name]) for name in now}
         each = _by_item([score for name in now for score in totals[name]], len(work.items))
         results = [
             scores_pb2.ItemResult(id=item.id, scores=convert.score_messages(scores))
@@ -188,14 +191,20 @@ class Evaluator:
             _add_evidence(results, name, statistics[name], work.detail)
         serialized = tuple(result.SerializeToString() for result in results)
         if work.finish:
-            return GroupReply(serialized, self._corpus(len(work.items), totals))
+            return GroupReply(serialized, self._corpus(len(work.items), totals, work.categories))
         return GroupReply(serialized, statistics=_pack(statistics))
 
-    def _collect(self, name: str, corpus: Corpus) -> Sequence[Any]:
-        metric = self._metrics[name]
+    def _collect(self, metric: Metric[Any], corpus: Corpus) -> Sequence[Any]:
         if isinstance(metric, Spice):
             return self._references.collect(metric, corpus.items)
         return metric.collect(corpus)
+
+    def _counting(self, definitions: tuple[CategoryDefinition, ...]) -> Mapping[str, Metric[Any]]:
+        """Return the metrics, those that parse with a request's own categories."""
+        if not definitions:
+            return self._metrics
+        own = Resources(lambda: self._table, categories=_categories(definitions))
+        return {**self._metrics, **{name: METRICS[name](own) for name in self._parsing}}
 
     def _totals(self, work: Totals) -> TotalsReply:
         try:
@@ -205,27 +214,32 @@ class Evaluator:
             return TotalsReply(error=_reason(error))
 
     def _total(self, work: Totals) -> TotalsReply:
+        metrics = self._counting(work.categories)
         statistics: dict[str, list[Any]] = {name: [] for name in work.metrics}
         for chunk in work.statistics:
             for name, values in _unpack(chunk).items():
                 statistics[name] += values
         count = len(statistics[work.metrics[0]])
-        for name in self._corpus_dependent.intersection(statistics):  # so far, these are the items themselves
-            statistics[name] = self._metrics[name].collect(Corpus(tuple(statistics[name])))
-        totals = {name: self._metrics[name].total(values) for name, values in statistics.items()}
+        for name in self._corpus_dependent.intersection(statistics):
+            statistics[name] = finish_parts(metrics[name], statistics[name])
+        totals = {name: metrics[name].total(values) for name, values in statistics.items()}
         late = [score for name in work.metrics if name in self._corpus_dependent for score in totals[name]]
         each = (
             scores_pb2.ItemResult(scores=convert.score_messages(scores)).SerializeToString()
             for scores in (_by_item(late, count) if late else ())
         )
-        return TotalsReply(self._corpus(count, totals), tuple(each))
+        return TotalsReply(self._corpus(count, totals, work.categories), tuple(each))
 
-    def _corpus(self, count: int, totals: Mapping[str, Sequence[Score]]) -> bytes:
+    def _corpus(
+        self, count: int, totals: Mapping[str, Sequence[Score]], categories: tuple[CategoryDefinition, ...]
+    ) -> bytes:
         names = self._listed(totals)
+        metrics = self._counting(categories)
+        signatures = {name: metrics[name].signature() if categories else self._signatures[name] for name in names}
         return convert.corpus_message(
             count,
             [score for name in names for score in totals[name]],
-            [convert.signature_message(name, self._signatures[name]) for name in names],
+            [convert.signature_message(name, signatures[name]) for name in names],
         ).SerializeToString()
 
     def _listed(self, names: Iterable[str]) -> list[str]:
@@ -242,11 +256,6 @@ def _decode(parses: Mapping[str, bytes]) -> dict[str, StoredParse]:
         except msgspec.DecodeError:
             _log.warning("the store holds a damaged parse")
     return decoded
-
-
-def _needs_whole_corpus(metric: Metric[Any]) -> bool:
-    """Say whether an item's statistic depends on the others: CIDEr weighs words by all references."""
-    return isinstance(metric, Cider) and metric.frequencies is None
 
 
 def _by_item(scores: Sequence[Score], count: int) -> list[list[tuple[str, float | None]]]:
@@ -268,11 +277,7 @@ def _add_evidence(
 
 def _pack(statistics: Mapping[str, Sequence[Any]]) -> bytes:
     """Return statistics without the evidence, which the item's result has already."""
-    return pickle.dumps({name: [_without_match(value) for value in values] for name, values in statistics.items()})
-
-
-def _without_match(statistic: Any) -> Any:
-    return dataclasses.replace(statistic, match=_NO_MATCH) if isinstance(statistic, SpiceStatistic) else statistic
+    return pickle.dumps({name: [without_match(value) for value in values] for name, values in statistics.items()})
 
 
 def _unpack(data: bytes) -> dict[str, list[Any]]:

@@ -46,13 +46,14 @@ class EvaluationServicer(EvaluationServiceServicer):
         """Score a batch."""
         del context
         metrics = self._metrics(request.metrics)
+        categories = await validation.check_categories(request.categories)
         set_id = request.reference_set if request.HasField("reference_set") else None
         validation.check_items(request.items, self._limits, reference_set=set_id is not None, seen=set())
         if set_id is not None:
             await self._references.check(set_id)
         items = await self._items(request.items, set_id, first=0)
         current_call().charge(count_captions(items))
-        results, corpus = await self._scheduler.score(items, metrics, request.detail)
+        results, corpus = await self._scheduler.score(items, metrics, request.detail, categories)
         return pb.ScoreResponse(
             items=map(scores_pb2.ItemResult.FromString, results),
             corpus=scores_pb2.CorpusResult.FromString(corpus),
@@ -79,7 +80,8 @@ class EvaluationServicer(EvaluationServiceServicer):
             match request.WhichOneof("payload"):
                 case "settings" if first:
                     settings = request.settings
-                    stream.start(self._metrics(settings.metrics), settings.detail)
+                    categories = await validation.check_categories(settings.categories, path="settings.")
+                    stream.start(self._metrics(settings.metrics), settings.detail, categories)
                     if settings.HasField("reference_set"):
                         set_id = settings.reference_set
                         await self._references.check(set_id)

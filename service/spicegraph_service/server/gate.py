@@ -19,9 +19,10 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 
 from spicegraph_service.server.auth import REFERENCES_SCOPE, SCORE_SCOPE, Authenticator, Caller, require_scope
-from spicegraph_service.server.status import CallError, Violation, invalid, to_call_error, to_status
+from spicegraph_service.server.status import CallError, Violation, invalid, to_call_error, to_trailers
 
 if TYPE_CHECKING:
+    from spicegraph_service.challenge.host import ChallengeHost
     from spicegraph_service.server.observe import CallLog
 
 __all__ = ["Call", "Gate", "current_call"]
@@ -37,11 +38,20 @@ _SCOPES: Mapping[str, str | None] = {
     "/spicegraph.v1.ReferenceService/ListReferenceSets": REFERENCES_SCOPE,
     "/spicegraph.v1.ReferenceService/DeleteReferenceSet": REFERENCES_SCOPE,
 }
+_CHALLENGES = "/spicegraph.v1.ChallengeService/"
 _LONGEST_REQUEST_ID = 100
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Metadata: TypeAlias = Mapping[str, str | bytes]
+
+_SHAPES: Mapping[tuple[bool, bool], tuple[str, Any]] = {
+    (False, False): ("unary_unary", grpc.unary_unary_rpc_method_handler),
+    (False, True): ("unary_stream", grpc.unary_stream_rpc_method_handler),
+    (True, False): ("stream_unary", grpc.stream_unary_rpc_method_handler),
+    (True, True): ("stream_stream", grpc.stream_stream_rpc_method_handler),
+}
+"""Kinds of methods, by whether requests and responses are streams: the handler's attribute, and what makes one."""
 
 
 @dataclass(slots=True)
@@ -80,11 +90,19 @@ class _Malformed:
 
 
 class Gate(grpc.aio.ServerInterceptor):
-    """The interceptor. Health and reflection pass by it."""
+    """The interceptor. Health and reflection pass by it.
 
-    def __init__(self, authenticator: Authenticator, log: CallLog) -> None:
+    Args:
+        authenticator: knows the callers of all services but the evaluation server's.
+        log: is told of every call.
+        users: the evaluation server's users, who have tokens of their own.
+    """
+
+    def __init__(self, authenticator: Authenticator, log: CallLog, users: ChallengeHost | None = None) -> None:
         self._authenticator = authenticator
         self._log = log
+        self._users = users
+        self._handlers: dict[str, Handler] = {}  # the wrapped ones by method
 
     async def intercept_service(
         self,
@@ -92,70 +110,55 @@ class Gate(grpc.aio.ServerInterceptor):
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Handler | None:
         """Wrap the handler of a call."""
-        handler = await continuation(handler_call_details)
         method = handler_call_details.method
+        known = self._handlers.get(method)
+        if known is not None:
+            return known
+        handler = await continuation(handler_call_details)
         if handler is None or not method.startswith(_OURS):
             return handler
-        metadata = {str(key): value for key, value in handler_call_details.invocation_metadata or ()}
-        return self._wrapped(handler, method, metadata)
+        return self._handlers.setdefault(method, self._wrapped(handler, method))
 
-    def _wrapped(self, handler: Handler, method: str, metadata: Metadata) -> Handler:
+    def _wrapped(self, handler: Handler, method: str) -> Handler:
         # The stubs of handlers know only synchronous servicers: hence Any.
-        make: Any
-        serve: Any
-        if handler.response_streaming:
-            make, serve = (
-                grpc.stream_stream_rpc_method_handler,
-                self._stream(handler.stream_stream, method, metadata),
-            )
-        elif handler.request_streaming:
-            make, serve = (
-                grpc.stream_unary_rpc_method_handler,
-                self._upload(handler.stream_unary, method, metadata),
-            )
-        else:
-            make, serve = (
-                grpc.unary_unary_rpc_method_handler,
-                self._unary(handler.unary_unary, method, metadata),
-            )
+        kind, make = _SHAPES[handler.request_streaming, handler.response_streaming]
+        inner: Any = getattr(handler, kind)
+        checked = _all_checked if handler.request_streaming else _checked
+
+        async def answer(request: Any, context: Context) -> Any:
+            async with self._around(method, context):
+                return await inner(checked(request), context)
+
+        async def answers(request: Any, context: Context) -> AsyncIterator[Any]:
+            async with self._around(method, context):
+                async for response in inner(checked(request), context):
+                    yield response
+
+        serve = answers if handler.response_streaming else answer
         wrapped: Handler = make(serve, _decoder(handler.request_deserializer), handler.response_serializer)
         return wrapped
 
-    def _unary(self, inner: Any, method: str, metadata: Metadata) -> Any:
-        async def serve(request: Any, context: Context) -> Any:
-            async with self._around(method, metadata, context):
-                return await inner(_checked(request), context)
-
-        return serve
-
-    def _upload(self, inner: Any, method: str, metadata: Metadata) -> Any:
-        async def serve(requests: AsyncIterator[Any], context: Context) -> Any:
-            async with self._around(method, metadata, context):
-                return await inner(_all_checked(requests), context)
-
-        return serve
-
-    def _stream(self, inner: Any, method: str, metadata: Metadata) -> Any:
-        async def serve(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
-            async with self._around(method, metadata, context):
-                async for response in inner(_all_checked(requests), context):
-                    yield response
-
-        return serve
+    async def _identify(self, method: str, authorization: str | None) -> Caller:
+        """Return a caller who may make the call."""
+        if self._users is not None and method.startswith(_CHALLENGES):
+            return await self._users.identify(authorization)
+        caller = await self._authenticator.identify(authorization)
+        scope = _SCOPES[method]
+        if scope is not None:
+            require_scope(caller, scope)
+        return caller
 
     @asynccontextmanager
-    async def _around(self, method: str, metadata: Metadata, context: Context) -> AsyncIterator[None]:
+    async def _around(self, method: str, context: Context) -> AsyncIterator[None]:
         """Identify the caller, run the call, turn what it raises into a status, and record how it ended."""
+        metadata: Metadata = {str(key): value for key, value in context.invocation_metadata() or ()}
         call = Call(method, _request_id(metadata.get("x-request-id")))
         _current.set(call)
         started = time.monotonic()
         code, message = "OK", ""
         self._log.started()
         try:
-            call.caller = await self._authenticator.identify(_text(metadata.get("authorization")))
-            scope = _SCOPES[method]
-            if scope is not None:
-                require_scope(call.caller, scope)
+            call.caller = await self._identify(method, _text(metadata.get("authorization")))
             yield
         except (asyncio.CancelledError, GeneratorExit):
             left = cast("float | None", context.time_remaining())  # None: no deadline
@@ -164,7 +167,7 @@ class Gate(grpc.aio.ServerInterceptor):
         except Exception as error:  # noqa: BLE001 (every error becomes a status)
             told = to_call_error(error)
             code, message = told.code.name, told.message
-            await context.abort_with_status(to_status(told, request_id=call.request_id))
+            await context.abort(told.code, told.message, to_trailers(told, request_id=call.request_id))
         finally:
             self._log.ended(
                 method=method.removeprefix(_OURS),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
 from dataclasses import dataclass
@@ -16,7 +17,9 @@ __all__ = ["Budget", "FullError", "Limits", "TokenBucket"]
 _SHORTEST_RETRY = 0.05
 _LONGEST_RETRY = 30.0
 _SMOOTHING = 0.2
-_FIRST_RATE = 500.0  # captions a second, until the first batches tell
+_FIRST_RATE = 3_000.0  # captions a second, until the first batches tell
+_OWN_TIMES = 2  # a request may wait this often its own time longer
+_STREAMS_SHARE = 0.5  # of the wait, so that streams leave room for calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +49,19 @@ class Budget:
 
     A request is accepted whole or refused whole. A request on its own is never too large, so that the
     limits of a request alone say how large it may be.
+
+    Args:
+        limit: captions at most.
+        max_wait_s: how long an accepted request may have to wait, by the captions done a second so far, and
+            twice the time that it takes itself: whoever brings much work can wait longer.
+        clock: the time in seconds.
     """
 
-    def __init__(self, limit: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, limit: int, *, max_wait_s: float = math.inf, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.limit = limit
+        self.max_wait_s = max_wait_s
         self.used = 0
         self._clock = clock
         self._rate = _FIRST_RATE
@@ -63,17 +75,16 @@ class Budget:
         Raises:
             FullError: there is none.
         """
-        if self.used and self.used + captions > self.limit:
+        longest = self.max_wait_s + _OWN_TIMES * captions / self._rate
+        if self.used and (self.used + captions > self.limit or self.used / self._rate > longest):
             seconds = self.used / self._rate
             raise FullError(min(max(seconds, _SHORTEST_RETRY), _LONGEST_RETRY))
-        self.used += captions
-        if self._since is None:
-            self._since = self._clock()
+        self._enter(captions)
 
     async def wait(self, captions: int) -> None:
         """Make room for a part of a stream when there is some: a stream is slowed down, not refused."""
-        if not self._waiting and (not self.used or self.used + captions <= self.limit):
-            self.take(captions)
+        if not self._waiting and self._suits_stream(captions):
+            self._enter(captions)
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((captions, turn))
@@ -92,12 +103,22 @@ class Budget:
             wanted, turn = self._waiting[0]
             if turn.cancelled():
                 self._waiting.popleft()
-            elif not self.used or self.used + wanted <= self.limit:
+            elif self._suits_stream(wanted):
                 self._waiting.popleft()
-                self.used += wanted
+                self._enter(wanted)
                 turn.set_result(None)
             else:
                 return
+
+    def _enter(self, captions: int) -> None:
+        self.used += captions
+        if self._since is None:
+            self._since = self._clock()
+
+    def _suits_stream(self, captions: int) -> bool:
+        if not self.used:
+            return True
+        return self.used + captions <= self.limit and self.used / self._rate <= self.max_wait_s * _STREAMS_SHARE
 
     def _measure(self, captions: int) -> None:
         """Keep a running estimate of the captions done a second while there is work."""

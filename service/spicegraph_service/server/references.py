@@ -8,7 +8,6 @@ import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-import grpc
 import msgspec
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -18,7 +17,8 @@ from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceService
 from spicegraph_service.server import validation
 from spicegraph_service.server.cache import Lru, StoreThread
 from spicegraph_service.server.gate import Context, current_call
-from spicegraph_service.server.status import CallError, Violation, exhausted, invalid, not_found
+from spicegraph_service.server.status import Violation, exhausted, invalid, not_found
+from spicegraph_service.server.streams import patiently
 from spicegraph_service.server.tasks import ItemWork
 from spicegraph_service.store import ReferenceSet
 
@@ -34,7 +34,6 @@ _KIND = "reference set"
 _SET_REMEMBERED_S = 5.0  # how long a set that another server deleted may still be used here
 _MOST_SETS_REMEMBERED = 1_000
 _UPLOADS_AT_ONCE = 4
-_LONGEST_SILENCE_S = 60
 _PARSED_AT_ONCE = 256  # captions of an upload that are parsed together
 
 _captions = msgspec.msgpack.Decoder(tuple[str, ...])
@@ -142,7 +141,7 @@ class ReferencesServicer(ReferenceServiceServicer):
         entries: dict[str, tuple[str, ...]] = {}
         size = 0
         first = True
-        async for request in _patiently(requests):
+        async for request in patiently(requests):
             match request.WhichOneof("payload"):
                 case "settings" if first:
                     name = request.settings.display_name
@@ -221,23 +220,6 @@ def reference_set_id(display_name: str, entries: dict[str, tuple[str, ...]]) -> 
     for entry_id in sorted(entries):
         digest.update(_encoder.encode((entry_id, entries[entry_id])))
     return digest.hexdigest()[:32]
-
-
-async def _patiently(
-    requests: AsyncIterator[pb.CreateReferenceSetRequest],
-) -> AsyncIterator[pb.CreateReferenceSetRequest]:
-    """Return the messages of an upload; a client that sends nothing for long loses its place to others."""
-    while True:
-        try:
-            async with asyncio.timeout(_LONGEST_SILENCE_S):
-                request = await anext(requests, None)
-        except TimeoutError as error:
-            raise CallError(
-                grpc.StatusCode.ABORTED, "UPLOAD_STALLED", f"no message came for {_LONGEST_SILENCE_S} s"
-            ) from error
-        if request is None:
-            return
-        yield request
 
 
 def _message(reference_set: ReferenceSet) -> pb.ReferenceSet:

@@ -12,10 +12,13 @@ import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2
+from spicegraph_api.v1 import challenge_pb2, evaluation_service_pb2, reference_service_pb2
+from spicegraph_api.v1.challenge_pb2_grpc import add_ChallengeServiceServicer_to_server
 from spicegraph_api.v1.evaluation_service_pb2_grpc import add_EvaluationServiceServicer_to_server
 from spicegraph_api.v1.reference_service_pb2_grpc import add_ReferenceServiceServicer_to_server
 from spicegraph_parser.errors import InputError
+from spicegraph_service.challenge.host import ChallengeHost
+from spicegraph_service.challenge.servicer import ChallengeServicer
 from spicegraph_service.server.auth import Authenticator
 from spicegraph_service.server.batching import Dispatcher
 from spicegraph_service.server.cache import ParseCache, StoreThread
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from wsgiref.simple_server import WSGIServer
 
+    from spicegraph_service.server.tasks import Hello
+
 __all__ = ["SERVICES", "Server", "run"]
 
 SERVICES = (
@@ -40,6 +45,9 @@ SERVICES = (
     reference_service_pb2.DESCRIPTOR.services_by_name["ReferenceService"].full_name,
 )
 """Full names of our services, as the health service knows them."""
+
+_CHALLENGES = challenge_pb2.DESCRIPTOR.services_by_name["ChallengeService"].full_name
+_PRIVATE = " private"  # parses of private references are found by nobody's guesses
 
 _SERVING = health_pb2.HealthCheckResponse.SERVING
 _NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -53,6 +61,8 @@ class Server:
         config.check()
         self.config = config
         self.telemetry = Telemetry()
+        self._challenges = ChallengeHost(config.challenges) if config.challenges is not None else None
+        self.services = SERVICES if self._challenges is None else (*SERVICES, _CHALLENGES)
         self.port = 0
         self.metrics_port = 0
         self._store = StoreThread(open_store(config.store))
@@ -65,10 +75,13 @@ class Server:
             changed=self._workers_changed,
         )
         self._scheduler = Scheduler(
-            Budget(config.queue_captions), chunks_at_once=2 * count, queue_changed=self.telemetry.queue.set
+            Budget(config.queue_captions, max_wait_s=config.max_wait_s),
+            chunks_at_once=2 * count,
+            queue_changed=self.telemetry.queue.set,
         )
         self._health = health.aio.HealthServicer()
         self._dispatcher: Dispatcher | None = None
+        self._private: tuple[ParseCache, Dispatcher] | None = None
         self._parses: ParseCache | None = None
         self._server: grpc.aio.Server | None = None
         self._metrics_server: WSGIServer | None = None
@@ -103,23 +116,32 @@ class Server:
         hello = await self.pool.start()
         for name, reason in hello.missing.items():
             _log.warning("the metric %s is not served: %s", name, reason)
-        self._parses = ParseCache(
-            self._store,
-            parse_signature(hello.pipeline),
-            max_bytes=self.config.memory_bytes,
-            observe=self.telemetry.lookup,
-        )
-        self._dispatcher = Dispatcher(
+        self._parses, self._dispatcher = self._dispatch(hello, parse_signature(hello.pipeline))
+        self._scheduler.loaded(hello, self._dispatcher)
+        if self._challenges is not None:
+            self._start_challenges(self._challenges, hello)
+        await self._set_health(_SERVING)
+        _log.info("serving: pipeline %s, metrics %s", hello.pipeline, ", ".join(m.name for m in hello.metrics))
+
+    def _dispatch(self, hello: Hello, signature: str) -> tuple[ParseCache, Dispatcher]:
+        """Return parses under a signature, and the way from them to the workers."""
+        parses = ParseCache(self._store, signature, max_bytes=self.config.memory_bytes, observe=self.telemetry.lookup)
+        dispatcher = Dispatcher(
             self.pool,
-            self._parses,
+            parses,
             parsing=frozenset(metric.name for metric in hello.metrics if metric.parses),
             batch_captions=self.config.batch_captions,
             window_s=self.config.window_s,
             observe=self.telemetry.batch,
         )
-        self._scheduler.loaded(hello, self._dispatcher)
-        await self._set_health(_SERVING)
-        _log.info("serving: pipeline %s, metrics %s", hello.pipeline, ", ".join(m.name for m in hello.metrics))
+        return parses, dispatcher
+
+    def _start_challenges(self, challenges: ChallengeHost, hello: Hello) -> None:
+        """Let submissions be scored: on a way of their own, so that a call waits behind one chunk of them at most."""
+        self._private = self._dispatch(hello, parse_signature(hello.pipeline) + _PRIVATE)
+        scheduler = Scheduler(Budget(self.config.queue_captions), chunks_at_once=1, queue_changed=_ignored)
+        scheduler.loaded(hello, self._private[1])
+        challenges.start(scheduler, workers=self.config.workers or default_workers())
 
     async def stop(self, grace_s: float | None = None) -> None:
         """Refuse new calls, let those under way finish, and release everything."""
@@ -127,15 +149,21 @@ class Server:
         await self._health.enter_graceful_shutdown()
         if self._server is not None:
             await self._server.stop(self.config.grace_s if grace_s is None else grace_s)
-        if self._dispatcher is not None:
-            await self._dispatcher.close()
-        if self._parses is not None:
-            await self._parses.flush()
+        if self._challenges is not None:
+            await self._challenges.stop()
+        for dispatcher in (self._dispatcher, self._private and self._private[1]):
+            if dispatcher is not None:
+                await dispatcher.close()
+        for parses in (self._parses, self._private and self._private[0]):
+            if parses is not None:
+                await parses.flush()
         await self.pool.close()
         if self._metrics_server is not None:
             await asyncio.to_thread(self._metrics_server.shutdown)
             self._metrics_server.server_close()
         await self._store.close()
+        if self._challenges is not None:
+            self._challenges.close()
 
     async def hurry(self) -> None:
         """End the calls that :meth:`stop` still waits for."""
@@ -146,7 +174,7 @@ class Server:
         config = self.config
         authenticator = Authenticator(self._store, required=config.needs_tokens, rate=config.rate)
         server = grpc.aio.server(
-            interceptors=[Gate(authenticator, CallLog(self.telemetry))],
+            interceptors=[Gate(authenticator, CallLog(self.telemetry), self._challenges)],
             options=[
                 ("grpc.max_receive_message_length", config.limits.max_message_bytes),
                 ("grpc.max_send_message_length", -1),
@@ -159,9 +187,11 @@ class Server:
         add_ReferenceServiceServicer_to_server(
             ReferencesServicer(self._scheduler, references, self._store, config.limits), server
         )
+        if self._challenges is not None:
+            add_ChallengeServiceServicer_to_server(ChallengeServicer(self._challenges), server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         if config.reflection:
-            reflection.enable_server_reflection((*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
+            reflection.enable_server_reflection((*self.services, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
         try:
             if config.tls is None:
                 self.port = server.add_insecure_port(config.address)
@@ -182,8 +212,12 @@ class Server:
         task.add_done_callback(self._background.discard)
 
     async def _set_health(self, status: int) -> None:
-        for service in ("", *SERVICES):
+        for service in ("", *self.services):
             await self._health.set(service, status)
+
+
+def _ignored(_captions: int) -> None:
+    """Take no note of the queue of submissions: the gauge is of calls."""
 
 
 def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:

@@ -13,6 +13,7 @@ from spicegraph_service.server.tasks import CaptionsWork, GroupReply, Hello, Ite
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
+    from spicegraph_scorer.spice.custom import CategoryDefinition
     from spicegraph_service.server.batching import Dispatcher
     from spicegraph_service.server.limits import Budget
 
@@ -53,7 +54,11 @@ class Scheduler:
         return self._ready().hello
 
     async def score(
-        self, items: Sequence[ItemWork], metrics: tuple[str, ...], detail: int
+        self,
+        items: Sequence[ItemWork],
+        metrics: tuple[str, ...],
+        detail: int,
+        categories: tuple[CategoryDefinition, ...] = (),
     ) -> tuple[list[bytes], bytes]:
         """Score all items of a request; return a serialized result an item, and the corpus result.
 
@@ -64,13 +69,15 @@ class Scheduler:
         dispatcher = self._ready().dispatcher
         async with self._room(items):
             if len(items) <= CHUNK_ITEMS:
-                only = await dispatcher.submit(ItemsWork(metrics, detail, tuple(items), finish=True))
+                only = await dispatcher.submit(
+                    ItemsWork(metrics, detail, tuple(items), finish=True, categories=categories)
+                )
                 return list(only.results), only.corpus
             chunks = list(chunked(items, CHUNK_ITEMS))
             replies = await self._gather(
-                [ItemsWork(metrics, detail, chunk, finish=False) for chunk in chunks], dispatcher
+                [ItemsWork(metrics, detail, chunk, finish=False, categories=categories) for chunk in chunks], dispatcher
             )
-            totals = await dispatcher.totals(Totals(metrics, tuple(reply.statistics for reply in replies)))
+            totals = await dispatcher.totals(Totals(metrics, tuple(reply.statistics for reply in replies), categories))
         results = [result for reply in replies for result in reply.results]
         # Two serialized messages, one behind the other, are the merged message.
         return [a + b for a, b in zip(results, totals.each or [b""] * len(results), strict=True)], totals.corpus
@@ -107,7 +114,13 @@ class Scheduler:
         finally:
             self._release(len(texts))
 
-    async def chunk(self, items: Sequence[ItemWork], metrics: tuple[str, ...], detail: int) -> GroupReply:
+    async def chunk(
+        self,
+        items: Sequence[ItemWork],
+        metrics: tuple[str, ...],
+        detail: int,
+        categories: tuple[CategoryDefinition, ...] = (),
+    ) -> GroupReply:
         """Score a chunk of a stream; waits for room.
 
         Raises:
@@ -118,13 +131,17 @@ class Scheduler:
         await self.budget.wait(captions)
         try:
             self._queue_changed(self.budget.used)
-            return await dispatcher.submit(ItemsWork(metrics, detail, tuple(items), finish=False))
+            return await dispatcher.submit(
+                ItemsWork(metrics, detail, tuple(items), finish=False, categories=categories)
+            )
         finally:
             self._release(captions)
 
-    async def totals(self, metrics: tuple[str, ...], statistics: Iterable[bytes]) -> TotalsReply:
+    async def totals(
+        self, metrics: tuple[str, ...], statistics: Iterable[bytes], categories: tuple[CategoryDefinition, ...] = ()
+    ) -> TotalsReply:
         """Return the corpus result of a stream."""
-        return await self._ready().dispatcher.totals(Totals(metrics, tuple(statistics)))
+        return await self._ready().dispatcher.totals(Totals(metrics, tuple(statistics), categories))
 
     def _ready(self) -> _Loaded:
         if self._loaded is None:

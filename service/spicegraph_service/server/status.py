@@ -20,10 +20,11 @@ from grpc_status import rpc_status
 
 from spicegraph_parser.errors import DataError, InputError, LimitError
 from spicegraph_service.server.limits import FullError
+from spicegraph_service.server.workers import NoWorkersError
 from spicegraph_service.store import StoreError, StoreFullError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from google.protobuf.message import Message
 
@@ -35,7 +36,7 @@ __all__ = [
     "not_found",
     "permission_denied",
     "to_call_error",
-    "to_status",
+    "to_trailers",
     "unauthenticated",
     "unavailable",
 ]
@@ -43,6 +44,8 @@ __all__ = [
 DOMAIN = "spicegraph"
 MOST_VIOLATIONS = 50  # details travel in trailers, which have a size limit of their own
 _LONGEST_TEXT = 300
+_LONGEST_PUSHBACK_MS = 5_000  # what takes longer is for the caller to decide
+_RETRIED = (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE)
 _log = logging.getLogger(__name__)
 
 
@@ -138,6 +141,11 @@ def _store_gone(error: Exception) -> CallError:
     return unavailable("STORE_UNAVAILABLE", "the server's store cannot be reached", 1.0)
 
 
+def _no_workers(error: Exception) -> CallError:
+    _log.error("no worker: %s", error)
+    return unavailable("NO_WORKERS", "the server has no worker process and cannot start one", 1.0)
+
+
 def _as(code: grpc.StatusCode, reason: str) -> Callable[[Exception], CallError]:
     """Return a translation for errors whose text is meant for users."""
 
@@ -151,6 +159,7 @@ def _as(code: grpc.StatusCode, reason: str) -> Callable[[Exception], CallError]:
 _TRANSLATIONS: Mapping[type[Exception], Callable[[Exception], CallError]] = {
     CallError: _itself,
     FullError: _full,
+    NoWorkersError: _no_workers,
     StoreFullError: _store_full,
     StoreError: _store_gone,
     InputError: _as(grpc.StatusCode.INVALID_ARGUMENT, "INVALID_INPUT"),
@@ -159,8 +168,8 @@ _TRANSLATIONS: Mapping[type[Exception], Callable[[Exception], CallError]] = {
 }
 
 
-def to_status(error: CallError, *, request_id: str) -> grpc.Status:
-    """Return the status with its details, as gRPC sends it."""
+def to_trailers(error: CallError, *, request_id: str) -> tuple[tuple[str, str | bytes], ...]:
+    """Return what goes with a status: its details, and for clients that retry by themselves when they may."""
     info = ErrorInfo(reason=error.reason, domain=DOMAIN, metadata={"request_id": request_id})
     details = []
     for message in (info, *error.details):
@@ -169,7 +178,14 @@ def to_status(error: CallError, *, request_id: str) -> grpc.Status:
         details.append(packed)
     number: int = error.code.value[0]
     status: grpc.Status = rpc_status.to_status(Status(code=number, message=error.message, details=details))
-    return status
+    return (*(status.trailing_metadata or ()), *_pushback(error))
+
+
+def _pushback(error: CallError) -> Iterator[tuple[str, str]]:
+    """Give gRPC's word to retry policies: the milliseconds to wait, or -1, not to try again."""
+    if error.code in _RETRIED:
+        waits = [round(d.retry_delay.ToMilliseconds()) for d in error.details if isinstance(d, RetryInfo)]
+        yield "grpc-retry-pushback-ms", str(waits[0] if waits and waits[0] <= _LONGEST_PUSHBACK_MS else -1)
 
 
 def _retry(seconds: float) -> RetryInfo:

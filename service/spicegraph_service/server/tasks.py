@@ -11,6 +11,8 @@ from typing import IO, NamedTuple, TypeAlias
 
 import msgspec
 
+from spicegraph_scorer.spice.custom import CategoryDefinition  # noqa: TC001 (msgspec reads the annotation)
+
 __all__ = [
     "CaptionsWork",
     "GroupReply",
@@ -47,12 +49,14 @@ class ItemsWork(msgspec.Struct, frozen=True, tag="items"):
 
     With ``finish`` they are all of the request, and the reply is final. Without it the reply lacks the
     scores that depend on the whole request, and holds the statistics, for :class:`Totals` to finish.
+    ``categories`` are the request's own.
     """
 
     metrics: tuple[str, ...]
     detail: int
     items: tuple[ItemWork, ...]
     finish: bool
+    categories: tuple[CategoryDefinition, ...] = ()
 
 
 class CaptionsWork(msgspec.Struct, frozen=True, tag="captions"):
@@ -74,6 +78,7 @@ class Totals(msgspec.Struct, frozen=True, tag="totals"):
 
     metrics: tuple[str, ...]
     statistics: tuple[bytes, ...]
+    categories: tuple[CategoryDefinition, ...] = ()
 
 
 class GroupReply(msgspec.Struct, frozen=True):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
+from spicegraph_api.v1 import scores_pb2
+from spicegraph_scorer.spice.custom import CategoryDefinition, category_faults
 from spicegraph_service.server.status import Violation, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from spicegraph_api.v1 import reference_service_pb2, scores_pb2
+    from spicegraph_api.v1 import reference_service_pb2
     from spicegraph_service.server.limits import Limits
 
 __all__ = [
     "check_captions",
+    "check_categories",
     "check_display_name",
     "check_entries",
     "check_items",
@@ -21,6 +25,12 @@ __all__ = [
     "check_page_size",
 ]
 
+_KINDS = {
+    scores_pb2.CATEGORY_KIND_UNSPECIFIED: "object",
+    scores_pb2.CATEGORY_KIND_OBJECT: "object",
+    scores_pb2.CATEGORY_KIND_ATTRIBUTE: "attribute",
+    scores_pb2.CATEGORY_KIND_RELATION: "relation",
+}
 _NUL = "\0"
 _MAX_DISPLAY_NAME = 200
 _MAX_PAGE = 1_000
@@ -106,6 +116,38 @@ def check_metrics(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]
         ]
     )
     return tuple(dict.fromkeys(names)) or ("spice",)
+
+
+async def check_categories(
+    messages: Sequence[scores_pb2.CategoryDefinition], *, path: str = ""
+) -> tuple[CategoryDefinition, ...]:
+    """Return a request's own categories.
+
+    They are checked in a thread, since the first of them loads WordNet.
+
+    Raises:
+        CallError: INVALID_ARGUMENT, naming every wrong field below ``path``.
+    """
+    if not messages:
+        return ()
+    definitions = tuple(
+        CategoryDefinition(
+            message.name,
+            _KINDS.get(message.kind, str(message.kind)),
+            tuple(message.words),
+            tuple(message.subtrees),
+            message.synonyms,
+        )
+        for message in messages
+    )
+    faults = await asyncio.to_thread(list, category_faults(definitions))
+    _raise(
+        [
+            Violation(f"{path}categories[{index}].{field.replace('subtree', 'subtrees', 1)}", reason)
+            for index, field, reason in faults
+        ]
+    )
+    return definitions
 
 
 def check_display_name(name: str) -> None:

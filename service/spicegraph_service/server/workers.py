@@ -16,7 +16,7 @@ from spicegraph_service.server.tasks import Hello, Reply, Task, decode_reply, en
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Worker", "WorkerDiedError", "WorkerPool"]
+__all__ = ["NoWorkersError", "Worker", "WorkerDiedError", "WorkerPool"]
 
 _STREAM_LIMIT = 1 << 20
 _FIRST_PAUSE = 0.1
@@ -28,6 +28,10 @@ _log = logging.getLogger(__name__)
 
 class WorkerDiedError(Exception):
     """A worker ended, or was ended for taking too long, before it replied."""
+
+
+class NoWorkersError(Exception):
+    """There is no worker, and none can be started; the message says why, for the log."""
 
 
 class Worker:
@@ -174,7 +178,8 @@ class WorkerPool:
         self._start_timeout_s = start_timeout_s
         self._growth_bytes = growth_bytes
         self._changed = changed
-        self._idle: asyncio.Queue[Worker] = asyncio.Queue()
+        self._idle: asyncio.Queue[Worker | None] = asyncio.Queue()  # None: look at _unable
+        self._unable = ""  # why there is no worker, once one could not be replaced
         self._alive: set[Worker] = set()
         self._supervisors: list[asyncio.Task[None]] = []
         self._hello: asyncio.Future[Hello] | None = None
@@ -211,6 +216,9 @@ class WorkerPool:
                     self._hello.set_exception(error)
                     return
                 _log.error("a worker cannot be started (next try in %.1f s): %s", pause, error)
+                if not self._alive and not self._unable:
+                    self._unable = str(error)
+                    self._idle.put_nowait(None)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
                 continue
@@ -231,6 +239,7 @@ class WorkerPool:
 
     def _enter(self, worker: Worker) -> None:
         self._alive.add(worker)
+        self._unable = ""
         self._idle.put_nowait(worker)
         if self._hello is not None and not self._hello.done():
             self._hello.set_result(worker.hello)
@@ -241,11 +250,18 @@ class WorkerPool:
             self._changed(len(self._alive))
 
     async def acquire(self) -> Worker:
-        """Wait for a worker that has nothing to do."""
+        """Wait for a worker that has nothing to do.
+
+        Raises:
+            NoWorkersError: there is none, and the last one could not be replaced.
+        """
         while True:
             worker = await self._idle.get()
-            if worker.alive:
+            if worker is not None and worker.alive:
                 return worker
+            if worker is None and self._unable:
+                self._idle.put_nowait(None)  # for whoever else waits
+                raise NoWorkersError(self._unable)
 
     def release(self, worker: Worker) -> None:
         """Give a worker back. One that has grown large is replaced: spaCy remembers every word it saw."""

@@ -25,6 +25,8 @@ __all__ = [
     "parse_signature",
 ]
 
+_FACTS = "loose"  # what kind of facts is stored: with those of loose words
+
 
 class StoreError(SpicegraphError):
     """The store cannot be reached, or is damaged; the message says which."""
@@ -71,6 +73,14 @@ class Store(Protocol):
         """Store parses by text; the oldest may go to make room."""
         ...
 
+    def count_parses(self) -> int:
+        """Return how many parses are stored, of all pipelines."""
+        ...
+
+    def trim_parses(self, keep: int) -> int:
+        """Delete all but about the given number of the newest parses, give the room back, and return how many went."""
+        ...
+
     def create_set(self, new: ReferenceSet, entries: Mapping[str, bytes]) -> ReferenceSet:
         """Store a set whole, durably, or not at all; return the stored one if its id exists already."""
         ...
@@ -114,7 +124,7 @@ class Store(Protocol):
 
 def parse_signature(pipeline: str) -> str:
     """Return what stored facts depend on beside the text: the pipeline and this version's rules."""
-    return f"{pipeline} spicegraph-{version('spicegraph')}"
+    return f"{pipeline} spicegraph-{version('spicegraph')} {_FACTS}"
 
 
 def parse_key(signature: str, text: str) -> bytes:

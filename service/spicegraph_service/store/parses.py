@@ -12,13 +12,16 @@ from spicegraph_parser.rules import Fact  # noqa: TC001 (msgspec reads the annot
 if TYPE_CHECKING:
     from spicegraph_parser.extract import ParsedCaption
 
-__all__ = ["StoredParse", "decode_parse", "encode_parse", "stored_parse"]
+__all__ = ["StoredParse", "decode_parse", "encode_parse", "stored_parse", "unpack_parse"]
 
 _DECODED_PARSES = 20_000  # parses that a process keeps decoded: the references of some 4,000 images
 
 
 class StoredParse(NamedTuple):
-    """A parse as the store keeps it: the caption's facts, and for each of its words the place in the text."""
+    """A parse as the store keeps it: the caption's facts, and for each of its words the place in the text.
+
+    The facts of loose words stand behind the others.
+    """
 
     facts: tuple[Fact, ...]
     spans: tuple[tuple[int, int], ...]
@@ -26,8 +29,7 @@ class StoredParse(NamedTuple):
 
 def stored_parse(caption: ParsedCaption) -> StoredParse:
     """Return what the store keeps of a parsed caption."""
-    spans = tuple((word.start, word.end) for parse in caption.sentences for word in parse.words)
-    return StoredParse(caption.facts, spans)
+    return StoredParse(caption.every_fact, tuple([span for parse in caption.sentences for span in parse.spans]))
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -39,11 +41,16 @@ def encode_parse(parse: StoredParse) -> bytes:
     return _encoder.encode(parse)
 
 
-@lru_cache(maxsize=_DECODED_PARSES)
-def decode_parse(data: bytes) -> StoredParse:
+def unpack_parse(data: bytes) -> StoredParse:
     """Return a stored parse.
 
     Raises:
         msgspec.DecodeError: the bytes are not a parse (a store that somebody else wrote to).
     """
     return _parses.decode(data)
+
+
+@lru_cache(maxsize=_DECODED_PARSES)
+def decode_parse(data: bytes) -> StoredParse:
+    """Return a stored parse as :func:`unpack_parse` does, and remember it: a server meets references again."""
+    return unpack_parse(data)

@@ -60,6 +60,24 @@ class RedisStore:
                 pipe.set(_PARSE + parse_key(signature, text), value, ex=_PARSE_LIFE_S)
             pipe.execute()
 
+    def count_parses(self) -> int:
+        """See :class:`~spicegraph_service.store.Store`."""
+        with _errors():
+            return sum(1 for _ in self._client.scan_iter(_PARSE + b"*", count=_ENTRIES_AT_ONCE))
+
+    def trim_parses(self, keep: int) -> int:
+        """See :class:`~spicegraph_service.store.Store`. The oldest are those that expire first."""
+        with _errors():
+            keys = list(self._client.scan_iter(_PARSE + b"*", count=_ENTRIES_AT_ONCE))
+            pipe = self._client.pipeline(transaction=False)
+            for key in keys:
+                pipe.pttl(key)
+            left = pipe.execute()
+            old = [keys[index] for index in sorted(range(len(keys)), key=left.__getitem__)[: max(len(keys) - keep, 0)]]
+            for start in range(0, len(old), _ENTRIES_AT_ONCE):
+                self._client.unlink(*old[start : start + _ENTRIES_AT_ONCE])
+        return len(old)
+
     def create_set(self, new: ReferenceSet, entries: Mapping[str, bytes]) -> ReferenceSet:
         """See :class:`~spicegraph_service.store.Store`. The set appears in one step, entries and all."""
         upload = f"{_ENTRIES}{new.id}:{secrets.token_hex(8)}"

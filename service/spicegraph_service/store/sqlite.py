@@ -71,6 +71,22 @@ class SqliteStore:
                 "DELETE FROM parses WHERE number <= (SELECT max(number) FROM parses) - ?", (self._max_parses,)
             )
 
+    def count_parses(self) -> int:
+        """See :class:`~spicegraph_service.store.Store`."""
+        with self._errors():
+            count: int = self._connection.execute("SELECT count(*) FROM parses").fetchone()[0]
+        return count
+
+    def trim_parses(self, keep: int) -> int:
+        """See :class:`~spicegraph_service.store.Store`. Other processes may go on reading and writing."""
+        with self._transaction(durable=False) as connection:
+            old = "DELETE FROM parses WHERE number NOT IN (SELECT number FROM parses ORDER BY number DESC LIMIT ?)"
+            gone = connection.execute(old, (keep,)).rowcount
+        with self._errors():
+            self._connection.execute("VACUUM")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        return gone
+
     def create_set(self, new: ReferenceSet, entries: Mapping[str, bytes]) -> ReferenceSet:
         """See :class:`~spicegraph_service.store.Store`."""
         with self._transaction(durable=True) as connection:

@@ -1,0 +1,300 @@
+"""Between the tables and the messages of the contract."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypeVar
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_api.v1 import scores_pb2
+from spicegraph_service.challenge.catalogue import NewChallenge, NewSplit
+from spicegraph_service.challenge.errors import wrong
+from spicegraph_service.challenge.leaderboard import visible
+from spicegraph_service.challenge.schema import Role, State, Visibility
+from spicegraph_service.challenge.submissions import queue_position
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from sqlalchemy.orm import Session
+
+    from spicegraph_service.challenge import schema
+    from spicegraph_service.challenge.accounts import Account
+    from spicegraph_service.challenge.frames import FaultRow
+    from spicegraph_service.challenge.leaderboard import Row, ScorerVersion, Standing
+
+__all__ = [
+    "challenge_message",
+    "fault_message",
+    "leaderboard_message",
+    "moment_of",
+    "new_challenge",
+    "role_of",
+    "submission_message",
+    "timestamp",
+    "token_message",
+    "user_message",
+    "visibility_of",
+]
+
+SHOWN_FAULTS = 50
+_LATEST = datetime(9999, 12, 31, tzinfo=UTC)
+
+_VISIBILITIES: Mapping[pb.Visibility.ValueType, Visibility] = {
+    pb.VISIBILITY_UNSPECIFIED: Visibility.ALWAYS,
+    pb.VISIBILITY_ALWAYS: Visibility.ALWAYS,
+    pb.VISIBILITY_AFTER_CLOSE: Visibility.AFTER_CLOSE,
+    pb.VISIBILITY_ORGANISERS: Visibility.ORGANISERS,
+}
+_ROLES: Mapping[pb.UserRole.ValueType, Role] = {
+    pb.USER_ROLE_UNSPECIFIED: Role.PARTICIPANT,
+    pb.USER_ROLE_PARTICIPANT: Role.PARTICIPANT,
+    pb.USER_ROLE_ORGANISER: Role.ORGANISER,
+}
+_STATES: Mapping[State, pb.SubmissionState.ValueType] = {
+    State.VALIDATING: pb.SUBMISSION_STATE_VALIDATING,
+    State.QUEUED: pb.SUBMISSION_STATE_QUEUED,
+    State.RUNNING: pb.SUBMISSION_STATE_RUNNING,
+    State.SUCCEEDED: pb.SUBMISSION_STATE_SUCCEEDED,
+    State.FAILED: pb.SUBMISSION_STATE_FAILED,
+    State.CANCELLED: pb.SUBMISSION_STATE_CANCELLED,
+}
+Known = TypeVar("Known")
+Number = TypeVar("Number", bound=int)
+
+
+def _known(field: str, value: Number, table: Mapping[Number, Known]) -> Known:
+    if value not in table:
+        raise wrong(field, f"{value} is no value of it")
+    return table[value]
+
+
+def visibility_of(field: str, value: pb.Visibility.ValueType) -> Visibility:
+    """Return a visibility.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: the number is none.
+    """
+    return _known(field, value, _VISIBILITIES)
+
+
+def role_of(value: pb.UserRole.ValueType) -> Role:
+    """Return a role.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: the number is none.
+    """
+    return _known("role", value, _ROLES)
+
+
+def moment_of(field: str, value: Timestamp) -> datetime | None:
+    """Return a moment; 1970 stands for none.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: it is out of range.
+    """
+    if not value.seconds and not value.nanos:
+        return None
+    try:
+        moment = value.ToDatetime(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
+        raise wrong(field, "is no moment") from error
+    if not datetime(1970, 1, 1, tzinfo=UTC) <= moment <= _LATEST:
+        raise wrong(field, "is before 1970 or after 9999")
+    return moment
+
+
+def timestamp(moment: datetime | None) -> Timestamp | None:
+    """Return a moment as a message."""
+    if moment is None:
+        return None
+    message = Timestamp()
+    message.FromDatetime(moment)
+    return message
+
+
+def new_challenge(message: pb.Challenge) -> NewChallenge:
+    """Return the challenge that a request describes.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: an enum or a moment is wrong.
+    """
+    splits = tuple(
+        NewSplit(
+            split.name,
+            tuple(found.name for found in split.reference_sets),
+            visibility_of(f"challenge.splits[{place}].score_visibility", split.score_visibility),
+            visibility_of(f"challenge.splits[{place}].leaderboard_visibility", split.leaderboard_visibility),
+        )
+        for place, split in enumerate(message.splits)
+    )
+    return NewChallenge(
+        message.name,
+        message.title,
+        message.description,
+        tuple(message.metrics),
+        message.primary_score,
+        splits,
+        moment_of("challenge.open_time", message.open_time),
+        moment_of("challenge.close_time", message.close_time),
+        message.daily_limit,
+        message.total_limit,
+    )
+
+
+def challenge_message(challenge: schema.Challenge) -> pb.Challenge:
+    """Return a challenge."""
+    shown = {value: key for key, value in _VISIBILITIES.items()}
+    return pb.Challenge(
+        name=challenge.name,
+        title=challenge.title,
+        description=challenge.description,
+        metrics=challenge.metrics,
+        primary_score=challenge.primary_score,
+        splits=[
+            pb.ChallengeSplit(
+                name=split.name,
+                reference_sets=[
+                    pb.ChallengeReferenceSet(
+                        name=found.name, image_count=found.image_count, caption_count=found.caption_count
+                    )
+                    for found in split.reference_sets
+                ],
+                score_visibility=shown[split.score_visibility],
+                leaderboard_visibility=shown[split.leaderboard_visibility],
+            )
+            for split in challenge.splits
+        ],
+        open_time=timestamp(challenge.opens),
+        close_time=timestamp(challenge.closes),
+        daily_limit=challenge.daily_limit,
+        total_limit=challenge.total_limit,
+        create_time=timestamp(challenge.created),
+        ready=challenge.ready,
+    )
+
+
+def user_message(user: schema.User) -> pb.User:
+    """Return a user with their tokens' names."""
+    shown = {value: key for key, value in _ROLES.items()}
+    return pb.User(
+        name=user.name,
+        role=shown[user.role],
+        create_time=timestamp(user.created),
+        tokens=[token_message(token) for token in user.tokens],
+    )
+
+
+def token_message(token: schema.Token) -> pb.UserToken:
+    """Return a token without its secret."""
+    return pb.UserToken(id=token.id, name=token.name, create_time=timestamp(token.created))
+
+
+def fault_message(row: FaultRow) -> pb.SubmissionFault:
+    """Return a fault."""
+    return pb.SubmissionFault(file=row.file, item=row.item, field=row.field, reason=row.reason)
+
+
+def submission_message(
+    session: Session,
+    submission: schema.Submission,
+    account: Account,
+    now: datetime,
+    *,
+    scorer: ScorerVersion | None,
+    faults: Sequence[FaultRow] = (),
+) -> pb.Submission:
+    """Return a submission as its user, or an organiser, may see it now."""
+    message = pb.Submission(
+        id=submission.id,
+        challenge=submission.challenge.name,
+        user=submission.user.name,
+        method=submission.method,
+        description=submission.description,
+        file_name=submission.file_name,
+        sha256=submission.sha256,
+        file_bytes=submission.file_bytes,
+        state=_STATES[submission.state],
+        queue_position=queue_position(session, submission, now),
+        create_time=timestamp(submission.created),
+        start_time=timestamp(submission.started),
+        end_time=timestamp(submission.ended),
+        splits=[found.split.name for found in submission.files],
+    )
+    if submission.state is State.RUNNING:
+        message.progress = submission.job.progress if submission.job is not None else 0.0
+    if submission.state is State.FAILED:
+        message.failure.CopyFrom(_failure(submission, faults))
+    if submission.state is State.SUCCEEDED:
+        run = submission.runs[-1]
+        message.scores.extend(_split_scores(submission, run, account, now))
+        message.origin.CopyFrom(_origin(run, scorer))
+    return message
+
+
+def _failure(submission: schema.Submission, faults: Sequence[FaultRow]) -> pb.SubmissionFailure:
+    return pb.SubmissionFailure(
+        reason=submission.failure or "",
+        message=submission.failure_message,
+        faults=[fault_message(row) for row in faults[:SHOWN_FAULTS]],
+        fault_count=submission.fault_count,
+    )
+
+
+def _split_scores(
+    submission: schema.Submission, run: schema.Run, account: Account, now: datetime
+) -> Iterable[pb.SplitScores]:
+    challenge = submission.challenge
+    for found in submission.files:
+        if not visible(found.split.score_visibility, challenge, account, now):
+            continue
+        for reference_set in found.split.reference_sets:
+            rows = [row for row in run.scores if row.reference_set_id == reference_set.id]
+            yield pb.SplitScores(
+                split=found.split.name,
+                reference_set=reference_set.name,
+                image_count=reference_set.image_count,
+                scores=map(_score, rows),
+            )
+
+
+def _score(row: schema.RunScore) -> pb.CorpusScore:
+    return pb.CorpusScore(name=row.name, value=row.value, low=row.low, high=row.high)
+
+
+def _origin(run: schema.Run, scorer: ScorerVersion | None) -> pb.ScoreOrigin:
+    return pb.ScoreOrigin(
+        version=run.version,
+        signatures=[scores_pb2.MetricSignature(metric=name, fields=fields) for name, fields in run.signatures.items()],
+        score_time=timestamp(run.created),
+        outdated=scorer is not None and not scorer.is_of(run),
+    )
+
+
+def leaderboard_message(
+    found: Standing, account: Account, now: datetime, *, scorer: ScorerVersion | None
+) -> pb.GetLeaderboardResponse:
+    """Return a leaderboard."""
+    return pb.GetLeaderboardResponse(
+        title=found.challenge.title,
+        challenge=found.challenge.name,
+        split=found.split.name,
+        reference_set=found.reference_set.name,
+        score=found.score,
+        rows=[_row(row, account, scorer) for row in found.rows],
+        create_time=timestamp(now),
+    )
+
+
+def _row(row: Row, account: Account, scorer: ScorerVersion | None) -> pb.LeaderboardRow:
+    return pb.LeaderboardRow(
+        rank=row.rank,
+        user=row.submission.user.name,
+        method=row.submission.method,
+        create_time=timestamp(row.submission.created),
+        scores=map(_score, row.scores),
+        origin=_origin(row.run, scorer),
+        submission=row.submission.id if account.organises else "",
+    )

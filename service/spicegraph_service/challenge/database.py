@@ -1,0 +1,169 @@
+"""The database: opened, brought to this version's schema, and asked in transactions.
+
+SQLite takes its write lock when a transaction begins, so that what a transaction has read still holds when it writes;
+PostgreSQL locks the rows that a transaction asks for. The functions that need one of the two ask for rows ``FOR
+UPDATE``, which SQLite does not know and does not need.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from alembic import command
+from alembic.config import Config
+from alembic.util.exc import CommandError
+from sqlalchemy import Engine, create_engine, event, func, make_url, select, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError, SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from spicegraph_parser.errors import DataError, InputError
+from spicegraph_service.store import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection
+    from sqlalchemy.engine.interfaces import DBAPIConnection
+    from sqlalchemy.pool import ConnectionPoolEntry
+
+__all__ = ["Database"]
+
+_BUSY_MS = 30_000
+_MIGRATION_LOCK = 0x73706963  # any number that nobody else locks in this database
+_DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
+
+
+class Database:
+    """A database of the evaluation server, with this version's schema.
+
+    Args:
+        place: an SQLite file's path, or ``postgresql://USER@HOST/NAME``.
+        migrate: bring the schema up to date; several servers may do that at the same time.
+
+    Raises:
+        InputError: the place is no path or URL of these.
+        DataError: the database's driver is not installed, or its schema is a newer version's.
+        StoreError: it cannot be opened.
+    """
+
+    def __init__(self, place: str, *, migrate: bool = True) -> None:
+        self._engine = _engine(place)
+        # Readers of SQLite neither wait for its writer nor hold it up.
+        self._readers = self._engine.execution_options(sqlite_begin="BEGIN")
+        if migrate:
+            with _told():
+                self._migrate()
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether all servers of this database are on this machine."""
+        return self._engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """Give a session whose changes are there, durably, when this ends well; otherwise none of them is.
+
+        Raises:
+            StoreError: the database fails.
+        """
+        with _told(), Session(self._engine, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """Give a session that sees one state of the database and changes nothing.
+
+        Raises:
+            StoreError: the database fails.
+        """
+        with _told(), Session(self._readers, expire_on_commit=False) as session:
+            yield session
+
+    def now(self, session: Session) -> datetime:
+        """Return the time that all servers of this database share: PostgreSQL's own clock."""
+        if self.is_sqlite:
+            return datetime.now(UTC)
+        moment: datetime = session.execute(select(func.clock_timestamp())).scalar_one()
+        return moment.astimezone(UTC)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    def _migrate(self) -> None:
+        """Run the migrations that are missing, in one transaction that locks out other servers."""
+        with (
+            as_file(files("spicegraph_service.challenge") / "migrations") as folder,
+            self._engine.begin() as connection,
+        ):
+            if not self.is_sqlite:
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+            config = Config()
+            config.set_main_option("script_location", str(folder).replace("%", "%%"))
+            config.attributes["connection"] = connection
+            try:
+                command.upgrade(config, "head")
+            except CommandError as error:
+                raise DataError(f"the challenge database is a newer version's: {error}") from error
+
+
+def _engine(place: str) -> Engine:
+    if "://" not in place:
+        return _sqlite(place)
+    try:
+        url = make_url(place)
+        if url.drivername == "sqlite":
+            return _sqlite(url.database or "")
+        if url.drivername not in {*_DRIVERS, *_DRIVERS.values()}:
+            raise InputError(f"a challenge database is an SQLite file or a postgresql:// URL, got {url.drivername!a}")
+        url = url.set(drivername=_DRIVERS.get(url.drivername, url.drivername))
+        return create_engine(url, pool_pre_ping=True, pool_size=8, max_overflow=8, connect_args={"connect_timeout": 10})
+    except (ArgumentError, ValueError) as error:
+        raise InputError(f"the URL of the challenge database is wrong: {error}") from error
+    except (NoSuchModuleError, ModuleNotFoundError) as error:
+        raise DataError("PostgreSQL needs the extra: pip install 'spicegraph[postgres]'") from error
+
+
+def _sqlite(path: str) -> Engine:
+    if path in {"", ":memory:", "memory"}:
+        raise InputError("the challenge database is a file: what is acknowledged must outlive the server")
+    try:
+        Path(path).absolute().parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror or error}") from error
+    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": _BUSY_MS / 1000})
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
+    if isinstance(connection, sqlite3.Connection):
+        connection.isolation_level = None  # BEGIN is ours
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    connection.exec_driver_sql(connection.get_execution_options().get("sqlite_begin", "BEGIN IMMEDIATE"))
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Turn the database's errors into ours, which name no statement and no value."""
+    try:
+        yield
+    except OperationalError as error:
+        raise StoreError(f"the challenge database: {_short(error)}") from error
+    except SQLAlchemyError as error:
+        raise StoreError(f"the challenge database refuses a {type(error).__name__}: {_short(error)}") from error
+
+
+def _short(error: SQLAlchemyError) -> str:
+    origin = error.orig if isinstance(error, DBAPIError) else error
+    return str(origin).partition("\n")[0]

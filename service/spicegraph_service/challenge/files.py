@@ -1,0 +1,146 @@
+"""Files by their content: written once, durable before anybody hears of them, never changed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from spicegraph_service.store import StoreError, StoreFullError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+__all__ = ["FileStore", "Incoming"]
+
+_NO_ROOM = {28, 122}  # ENOSPC, EDQUOT
+_ABANDONED_S = 24 * 3600.0
+_BLOCK = 1 << 20
+
+
+class Incoming:
+    """A file that is being written; it has no name yet."""
+
+    def __init__(self, path: Path, stream: BinaryIO) -> None:
+        self._digest = hashlib.sha256()
+        self._stream = stream
+        self.path = path
+        self.size = 0
+
+    def write(self, data: bytes) -> None:
+        """Append bytes."""
+        with _errors(self.path):
+            self._stream.write(data)
+        self._digest.update(data)
+        self.size += len(data)
+
+    def finish(self) -> str:
+        """Bring the bytes to the disk; return the key that the file will have."""
+        with _errors(self.path):
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
+        return self._digest.hexdigest()
+
+
+class FileStore:
+    """A folder of files that are called by the SHA-256 of their content.
+
+    Several servers may share it, as they share the database.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._objects = folder / "objects"
+        self._incoming = folder / "incoming"
+        with _errors(folder):
+            for part in (self._objects, self._incoming):
+                part.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def path(self, key: str) -> Path:
+        """Return where a file is."""
+        return self._objects / key[:2] / key
+
+    @contextmanager
+    def incoming(self) -> Iterator[Incoming]:
+        """Give a file to write; what was not kept by then is gone at the end.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        path = self._incoming / secrets.token_hex(12)
+        with _errors(path), path.open("xb") as stream:
+            path.chmod(0o600)
+            try:
+                yield Incoming(path, stream)
+            finally:
+                path.unlink(missing_ok=True)
+
+    def keep(self, incoming: Incoming, key: str) -> None:
+        """Give a finished file its name, durably. Doing it twice does no harm.
+
+        Raises:
+            StoreError: it cannot be done.
+        """
+        target = self.path(key)
+        with _errors(target):
+            target.parent.mkdir(exist_ok=True, mode=0o700)
+            incoming.path.replace(target)
+            for folder in (target.parent, self._objects):
+                _sync(folder)
+
+    def adopt(self, path: Path) -> str:
+        """Store a copy of a file; return its key.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        with self.incoming() as incoming, path.open("rb") as stream:
+            while block := stream.read(_BLOCK):
+                incoming.write(block)
+            key = incoming.finish()
+            self.keep(incoming, key)
+        return key
+
+    @contextmanager
+    def workspace(self) -> Iterator[Path]:
+        """Give a folder for files that nobody else sees; it is gone at the end."""
+        with (
+            _errors(self._incoming),
+            tempfile.TemporaryDirectory(dir=self._incoming, ignore_cleanup_errors=True) as folder,
+        ):
+            yield Path(folder)
+
+    def sweep(self, used: Collection[str], *, age_s: float = _ABANDONED_S) -> int:
+        """Delete old files that nobody names: what a crash left; return how many there were."""
+        before = time.time() - age_s
+        gone = 0
+        with _errors(self._objects):
+            for path in (*self._objects.glob("*/*"), *self._incoming.iterdir()):
+                if path.name not in used and path.stat().st_mtime < before:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+                    gone += 1
+        return gone
+
+
+def _sync(folder: Path) -> None:
+    """Bring a folder's entries to the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            raise StoreFullError(f"{path}: no room left on the disk") from error
+        raise StoreError(f"{path}: {error.strerror or error}") from error

@@ -1,0 +1,176 @@
+"""Who stands where: the submissions that users chose, ordered by one of their scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+from sqlalchemy.orm import selectinload
+
+from spicegraph_service.challenge.errors import denied, wrong
+from spicegraph_service.challenge.schema import (
+    Challenge,
+    Choice,
+    Job,
+    JobKind,
+    ReferenceSet,
+    Run,
+    RunScore,
+    Split,
+    State,
+    Submission,
+    Visibility,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy.orm import Session
+
+    from spicegraph_service.challenge.accounts import Account
+
+__all__ = ["Row", "ScorerVersion", "Standing", "check_visible", "rescore", "standing", "visible"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScorerVersion:
+    """What scores now: the package's version and the metrics' signatures."""
+
+    version: str
+    signatures: Mapping[str, Mapping[str, str]]
+
+    def is_of(self, run: Run) -> bool:
+        """Say whether a run's scores would come out the same today."""
+        wanted = {name: dict(self.signatures.get(name, {})) for name in run.signatures}
+        return run.version == self.version and run.signatures == wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A submission on the leaderboard; ``rank`` is ``None`` where its score is undefined."""
+
+    rank: int | None
+    submission: Submission
+    run: Run
+    scores: tuple[RunScore, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A leaderboard: rows in order, and the score that orders them."""
+
+    challenge: Challenge
+    split: Split
+    reference_set: ReferenceSet
+    score: str
+    rows: tuple[Row, ...]
+
+
+def visible(when: Visibility, challenge: Challenge, account: Account, now: datetime) -> bool:
+    """Say whether a caller may see something."""
+    return account.organises or _SHOWN[when](challenge, now)
+
+
+def _always(_challenge: Challenge, _now: datetime) -> bool:
+    return True
+
+
+def _closed(challenge: Challenge, now: datetime) -> bool:
+    return challenge.closes is not None and now >= challenge.closes
+
+
+def _never(_challenge: Challenge, _now: datetime) -> bool:
+    return False
+
+
+_SHOWN: Mapping[Visibility, Callable[[Challenge, datetime], bool]] = {
+    Visibility.ALWAYS: _always,
+    Visibility.AFTER_CLOSE: _closed,
+    Visibility.ORGANISERS: _never,
+}
+
+
+def check_visible(split: Split, challenge: Challenge, account: Account, now: datetime) -> None:
+    """Check that a caller may see the leaderboard of a split.
+
+    Raises:
+        CallError: PERMISSION_DENIED.
+    """
+    if not visible(split.leaderboard_visibility, challenge, account, now):
+        when = "not shown to participants" if split.leaderboard_visibility is Visibility.ORGANISERS else "shown later"
+        raise denied(f"the leaderboard of the split {split.name!r} is {when}", reason="NOT_VISIBLE")
+
+
+def standing(session: Session, split: Split, reference_set: ReferenceSet, score: str) -> Standing:
+    """Return the leaderboard of a split: one submission a user, the best first, equal ones by the earlier time.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: there is no such score.
+    """
+    challenge = split.challenge
+    rows = []
+    for submission in _entries(session, challenge):
+        run = submission.runs[-1]
+        scores = tuple(row for row in run.scores if row.reference_set_id == reference_set.id)
+        if scores:
+            rows.append((submission, run, scores))
+    names = list(dict.fromkeys(row.name for _, _, scores in rows for row in scores))
+    chosen = score or challenge.primary_score or (names[0] if names else "")
+    if chosen and names and chosen not in names:
+        if score:
+            raise wrong("score", f"there is no score {chosen!a}; there are {', '.join(names)}")
+        chosen = names[0]
+    return Standing(challenge, split, reference_set, chosen, _ranked(rows, chosen))
+
+
+def _entries(session: Session, challenge: Challenge) -> list[Submission]:
+    """Return each user's chosen submission, or their latest that succeeded."""
+    query = (
+        select(Submission)
+        .where(Submission.challenge_id == challenge.id, Submission.state == State.SUCCEEDED)
+        .order_by(Submission.created, Submission.id)
+        .options(selectinload(Submission.user), selectinload(Submission.runs).selectinload(Run.scores))
+    )
+    chosen = {
+        choice.user_id: choice.submission_id
+        for choice in session.scalars(select(Choice).where(Choice.challenge_id == challenge.id))
+    }
+    latest: dict[int, Submission] = {}
+    for submission in session.scalars(query):
+        user = submission.user_id
+        if user not in chosen or chosen[user] == submission.id:
+            latest[user] = submission
+    return list(latest.values())
+
+
+def _ranked(rows: Sequence[tuple[Submission, Run, tuple[RunScore, ...]]], score: str) -> tuple[Row, ...]:
+    def value(scores: Sequence[RunScore]) -> float | None:
+        return next((row.value for row in scores if row.name == score), None)
+
+    def order(row: tuple[Submission, Run, tuple[RunScore, ...]]) -> tuple[bool, float, datetime, str]:
+        found = value(row[2])
+        return found is None, -(found or 0.0), row[0].created, row[0].id
+
+    ordered = sorted(rows, key=order)
+    return tuple(
+        Row(rank if value(scores) is not None else None, submission, run, scores)
+        for rank, (submission, run, scores) in enumerate(ordered, start=1)
+    )
+
+
+def rescore(session: Session, challenge: Challenge, current: ScorerVersion, *, everything: bool) -> int:
+    """Have submissions scored again, behind all that wait; return how many."""
+    query = (
+        select(Submission)
+        .where(Submission.challenge_id == challenge.id, Submission.state == State.SUCCEEDED)
+        .order_by(Submission.created)
+        .options(selectinload(Submission.runs), selectinload(Submission.job))
+    )
+    count = 0
+    for submission in session.scalars(query):
+        if submission.job is None and (everything or not current.is_of(submission.runs[-1])):
+            session.add(Job(kind=JobKind.RESCORE, submission_id=submission.id))
+            count += 1
+    return count

@@ -1,0 +1,229 @@
+"""Takes jobs and does them: validation in child processes, scoring in the workers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from spicegraph_service.challenge import queue
+from spicegraph_service.challenge.children import Allowance, OverAllowanceError
+from spicegraph_service.challenge.queue import Failure, Lease, LeaseLostError
+from spicegraph_service.challenge.schema import JobKind, ReferenceSet, Submission
+from spicegraph_service.challenge.scoring import Part, Plan, Progress
+from spicegraph_service.challenge.tasks import Validate, Validated
+from spicegraph_service.store import StoreError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sqlalchemy.orm import Session
+
+    from spicegraph_service.challenge.children import Children
+    from spicegraph_service.challenge.files import FileStore
+    from spicegraph_service.challenge.host import Transactions
+    from spicegraph_service.challenge.leaderboard import ScorerVersion
+    from spicegraph_service.challenge.scoring import Scoring
+
+__all__ = ["VALIDATION", "Runner"]
+
+VALIDATION = Allowance(memory_bytes=1 << 30, seconds=60)
+"""What checking a submitted file may take."""
+
+_LOOK_EVERY_S = 1.0  # for jobs that other servers have left
+_PAUSE_S = 1.0
+_BEATS = 3  # in the time of a lease
+_LANES = ((JobKind.VALIDATE,), (JobKind.SCORE, JobKind.RESCORE), (JobKind.PARSE,))
+_log = logging.getLogger(__name__)
+
+Work: TypeAlias = Callable[[Lease, Progress], Coroutine[Any, Any, None]]
+
+
+class Runner:
+    """Does one job of each lane at a time."""
+
+    def __init__(
+        self,
+        transactions: Transactions,
+        files: FileStore,
+        children: Children,
+        scoring: Scoring,
+        *,
+        scorer: ScorerVersion,
+        owner: str,
+        lease_s: float,
+    ) -> None:
+        self._transactions = transactions
+        self._files = files
+        self._children = children
+        self._scoring = scoring
+        self._scorer = scorer
+        self._owner = owner
+        self._lease_s = lease_s
+        self._nudges = [asyncio.Event() for _ in _LANES]
+        self._work: Mapping[JobKind, Work] = {
+            JobKind.VALIDATE: self._validate,
+            JobKind.SCORE: self._score,
+            JobKind.RESCORE: self._score,
+            JobKind.PARSE: self._parse,
+        }
+
+    def nudge(self) -> None:
+        """Look for work now."""
+        for event in self._nudges:
+            event.set()
+
+    async def run(self) -> None:
+        """Work until this is cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for kinds, nudged in zip(_LANES, self._nudges, strict=True):
+                group.create_task(self._lane(kinds, nudged))
+
+    async def _lane(self, kinds: tuple[JobKind, ...], nudged: asyncio.Event) -> None:
+        while True:
+            nudged.clear()
+            try:
+                lease = await self._transactions.write(
+                    lambda session, now: queue.claim(session, kinds, self._owner, now, self._lease_s)
+                )
+                if lease is not None:
+                    await self._do(lease)
+                    continue
+            except StoreError as error:
+                _log.warning("no jobs can be taken now: %s", error)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_EVERY_S):
+                    await nudged.wait()
+
+    async def _do(self, lease: Lease) -> None:
+        """Do a job while its lease is extended; when that is lost, or the job is cancelled, stop."""
+        progress = Progress()
+        work = asyncio.create_task(self._guarded(lease, progress))
+        beat = asyncio.create_task(self._beat(lease, progress))
+        try:
+            await asyncio.wait((work, beat), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (work, beat):
+                task.cancel()
+            for result in await asyncio.gather(work, beat, return_exceptions=True):
+                if isinstance(result, LeaseLostError):
+                    _log.info("%s is no longer ours", result)
+                elif isinstance(result, Exception):
+                    _log.error("a job ended unexpectedly", exc_info=result)
+
+    async def _beat(self, lease: Lease, progress: Progress) -> None:
+        def extend(session: Session, now: datetime) -> None:
+            queue.extend(session, lease, self._owner, now, lease_s=self._lease_s, progress=progress.share)
+
+        pause = min(_PAUSE_S, self._lease_s / _BEATS)
+        while True:
+            await asyncio.sleep(pause)
+            try:
+                await self._transactions.write(extend)
+            except StoreError as error:
+                _log.warning("a lease could not be extended: %s", error)
+
+    async def _guarded(self, lease: Lease, progress: Progress) -> None:
+        """Do a job; whatever goes wrong is told of it, and ends it."""
+        try:
+            await self._work[lease.kind](lease, progress)
+        except LeaseLostError:
+            raise
+        except StoreError as error:
+            # Not the job's fault: it is tried again, here or elsewhere.
+            _log.warning("job %d must wait: %s", lease.job_id, error)
+            await asyncio.sleep(_PAUSE_S)
+            await self._end(lambda session, _now: queue.give_up(session, lease, self._owner))
+        except OverAllowanceError as error:
+            _log.warning("submission %s: %s", lease.submission_id, error)
+            message = "the file needs more memory or time to read than results for this challenge do"
+            await self._fail(lease, Failure("VALIDATION_LIMIT", message))
+        except Exception as error:  # noqa: BLE001 (every job ends)
+            incident = secrets.token_hex(6)
+            _log.error("incident %s: job %d failed", incident, lease.job_id, exc_info=error)
+            message = f"internal error; the server's log has it as {incident}"
+            await self._fail(lease, Failure("INTERNAL", message))
+
+    async def _end(self, end: Callable[[Session, datetime], None]) -> None:
+        """End a job; the transaction is finished even when this server stops at the same moment."""
+        await asyncio.shield(asyncio.ensure_future(self._transactions.write(end)))
+        self.nudge()
+
+    async def _fail(self, lease: Lease, failure: Failure) -> None:
+        await self._end(lambda session, now: queue.end_failed(session, lease, self._owner, now, failure))
+        _log.info("submission %s failed: %s", lease.submission_id, failure.reason)
+
+    async def _validate(self, lease: Lease, _progress: Progress) -> None:
+        sent, splits = await self._transactions.read(lambda session, _now: _to_validate(session, lease))
+        with self._files.workspace() as folder:
+            task = Validate(
+                str(self._files.path(sent.sha256)),
+                sent.file_name,
+                sent.split,
+                {name: tuple(str(self._files.path(key)) for key in keys) for name, (_, keys) in splits.items()},
+                str(folder),
+            )
+            found = await self._children.run(task, Validated, VALIDATION)
+            if found.faults:
+                key = await self._adopt(found.faults)
+                message = f"the file has {found.fault_count:,} fault{'s' if found.fault_count > 1 else ''}"
+                await self._fail(lease, Failure("INVALID_FILE", message, key, found.fault_count))
+                return
+            files = {splits[name][0]: await self._adopt(path) for name, path in found.results.items()}
+        await self._end(lambda session, _now: queue.end_validated(session, lease, self._owner, files))
+        _log.info("submission %s is sound", lease.submission_id)
+
+    async def _adopt(self, path: str) -> str:
+        return await self._transactions.thread(lambda: self._files.adopt(Path(path)))
+
+    async def _score(self, lease: Lease, progress: Progress) -> None:
+        plan = await self._transactions.read(lambda session, _now: _to_score(session, lease))
+        scores = await self._scoring.score(plan, progress)
+        signatures = {name: self._scorer.signatures[name] for name in plan.metrics}
+
+        def end(session: Session, now: datetime) -> None:
+            queue.end_scored(
+                session,
+                lease,
+                self._owner,
+                now,
+                version=self._scorer.version,
+                signatures=signatures,
+                scores=scores,
+            )
+
+        await self._end(end)
+        _log.info("submission %s is scored", lease.submission_id)
+
+    async def _parse(self, lease: Lease, progress: Progress) -> None:
+        def find(session: Session, _now: datetime) -> tuple[Path, int, list[str]]:
+            found = session.get_one(ReferenceSet, lease.reference_set_id)
+            return self._files.path(found.file or ""), found.caption_count, found.split.challenge.metrics
+
+        path, captions, metrics = await self._transactions.read(find)
+        await self._scoring.parse(path, captions, metrics, progress)
+        await self._end(lambda session, _now: queue.end_parsed(session, lease, self._owner))
+
+
+def _to_validate(session: Session, lease: Lease) -> tuple[Submission, dict[str, tuple[int, tuple[str, ...]]]]:
+    """Return the submission, and of each split its id and its reference files."""
+    submission = session.get_one(Submission, lease.submission_id)
+    splits = {
+        split.name: (split.id, tuple(found.file for found in split.reference_sets if found.file))
+        for split in submission.challenge.splits
+    }
+    return submission, splits
+
+
+def _to_score(session: Session, lease: Lease) -> Plan:
+    submission = session.get_one(Submission, lease.submission_id)
+    parts = tuple(
+        Part(found.id, found.file or "", results.file, found.image_count)
+        for results in submission.files
+        for found in results.split.reference_sets
+    )
+    return Plan(tuple(submission.challenge.metrics), parts)

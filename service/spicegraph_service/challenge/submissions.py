@@ -1,0 +1,258 @@
+"""Submissions: accepted within the limits, found, cancelled, chosen.
+
+A user's row is locked while a submission of theirs is accepted, so that calls at the same time count one after the
+other. The limits count rows: there is no counter that a crash could leave wrong.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from sqlalchemy import func, or_, select, tuple_
+
+from spicegraph_service.challenge.catalogue import find_challenge
+from spicegraph_service.challenge.errors import no_submission, quota_used, refused, wrong
+from spicegraph_service.challenge.schema import (
+    UNCHARGED,
+    Challenge,
+    Choice,
+    Job,
+    JobKind,
+    State,
+    Submission,
+    User,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy.orm import Session
+
+    from spicegraph_service.challenge.accounts import Account
+
+__all__ = [
+    "NewSubmission",
+    "Usage",
+    "accept",
+    "cancel",
+    "check_open",
+    "choose",
+    "find_submission",
+    "list_submissions",
+    "queue_position",
+    "usage",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class NewSubmission:
+    """A submission whose file has arrived; the contract's ``SubmissionSettings`` says what each field means."""
+
+    challenge: str
+    method: str
+    description: str
+    file_name: str
+    split: str
+    sha256: str
+    file_bytes: int
+    idempotency_key: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Submissions of a user that count, today (UTC) and in all."""
+
+    today: int
+    total: int
+
+    def left(self, challenge: Challenge) -> int | None:
+        """Return how many more may follow now; ``None``: any number."""
+        rooms = [
+            max(0, limit - used)
+            for limit, used in ((challenge.daily_limit, self.today), (challenge.total_limit, self.total))
+            if limit
+        ]
+        return min(rooms) if rooms else None
+
+
+def check_open(challenge: Challenge, account: Account, now: datetime) -> None:
+    """Check that a challenge takes submissions; organisers may try theirs out at any time.
+
+    Raises:
+        CallError: FAILED_PRECONDITION.
+    """
+    if not challenge.ready:
+        raise refused("NOT_READY", f"the challenge {challenge.name!r} has not all its references yet", challenge.name)
+    if account.organises:
+        return
+    if challenge.opens is not None and now < challenge.opens:
+        raise refused("NOT_OPEN", f"the challenge opens at {_shown(challenge.opens)}", challenge.name)
+    if challenge.closes is not None and now >= challenge.closes:
+        raise refused("CLOSED", f"the challenge closed at {_shown(challenge.closes)}", challenge.name)
+
+
+def usage(session: Session, challenge: Challenge, user_id: int, now: datetime) -> Usage:
+    """Count the submissions of a user that count against the limits."""
+    charged = (
+        Submission.challenge_id == challenge.id,
+        Submission.user_id == user_id,
+        Submission.state.not_in(UNCHARGED),
+    )
+    total = session.scalar(select(func.count()).select_from(Submission).where(*charged)) or 0
+    today = session.scalar(
+        select(func.count()).select_from(Submission).where(*charged, Submission.created >= _day(now))
+    )
+    return Usage(today or 0, total)
+
+
+def accept(session: Session, account: Account, new: NewSubmission, now: datetime) -> tuple[Submission, bool]:
+    """Store a submission and its job; return it, and whether it was there before.
+
+    Raises:
+        CallError: the challenge takes none, a limit is used up, or the key belongs to another file.
+    """
+    session.execute(select(User.id).where(User.id == account.user_id).with_for_update()).one()
+    challenge = find_challenge(session, new.challenge, share=True)
+    known = _known(session, challenge, account, new)
+    if known is not None:
+        return known, True
+    check_open(challenge, account, now)
+    _check_limits(challenge, account, usage(session, challenge, account.user_id, now), now)
+    submission = Submission(
+        id=secrets.token_hex(8),
+        challenge_id=challenge.id,
+        user_id=account.user_id,
+        method=new.method,
+        description=new.description,
+        file_name=new.file_name,
+        split=new.split,
+        sha256=new.sha256,
+        file_bytes=new.file_bytes,
+        idempotency_key=new.idempotency_key,
+        state=State.VALIDATING,
+        created=now,
+        failure_message="",
+        fault_count=0,
+    )
+    session.add(submission)
+    session.flush()
+    session.add(Job(kind=JobKind.VALIDATE, submission_id=submission.id))
+    session.flush()
+    session.refresh(submission)
+    return submission, False
+
+
+def _known(session: Session, challenge: Challenge, account: Account, new: NewSubmission) -> Submission | None:
+    """Return the submission that this one repeats."""
+    own = select(Submission).where(Submission.challenge_id == challenge.id, Submission.user_id == account.user_id)
+    if new.idempotency_key is not None:
+        known = session.scalars(own.where(Submission.idempotency_key == new.idempotency_key)).one_or_none()
+        if known is not None:
+            if known.sha256 != new.sha256:
+                raise wrong("settings.idempotency_key", "was used for another file")
+            return known
+    return session.scalars(own.where(Submission.sha256 == new.sha256, Submission.state.not_in(UNCHARGED))).one_or_none()
+
+
+def _check_limits(challenge: Challenge, account: Account, used: Usage, now: datetime) -> None:
+    subject = f"challenge:{challenge.name} user:{account.name}"
+    if challenge.total_limit and used.total >= challenge.total_limit:
+        message = f"the limit of {challenge.total_limit} submissions is used up"
+        raise quota_used(subject, message, retry_after_s=None)
+    if challenge.daily_limit and used.today >= challenge.daily_limit:
+        seconds = (_day(now) + timedelta(days=1) - now).total_seconds()
+        message = f"the limit of {challenge.daily_limit} submissions a day (UTC) is used up"
+        raise quota_used(subject, message, retry_after_s=seconds)
+
+
+def find_submission(session: Session, account: Account, submission_id: str, *, lock: bool = False) -> Submission:
+    """Return a submission of the caller's own; organisers find all.
+
+    Raises:
+        CallError: NOT_FOUND.
+    """
+    query = select(Submission).where(Submission.id == submission_id)
+    submission = session.scalars(query.with_for_update() if lock else query).one_or_none()
+    if submission is None or not (account.organises or submission.user_id == account.user_id):
+        raise no_submission(submission_id)
+    return submission
+
+
+def list_submissions(
+    session: Session, account: Account, challenge: Challenge, *, user: str, after: str, count: int
+) -> Sequence[Submission]:
+    """Return up to ``count`` submissions that follow the one with the id ``after``, the newest first."""
+    query = select(Submission).where(Submission.challenge_id == challenge.id)
+    if not account.organises:
+        query = query.where(Submission.user_id == account.user_id)
+    elif user:
+        query = query.join(User).where(User.name == user)
+    if after:
+        last = find_submission(session, account, after)
+        query = query.where(tuple_(Submission.created, Submission.id) < (last.created, last.id))
+    return session.scalars(query.order_by(Submission.created.desc(), Submission.id.desc()).limit(count)).all()
+
+
+def queue_position(session: Session, submission: Submission, now: datetime) -> int | None:
+    """Return the place of a queued submission, 1 is next; ``None`` if it does not wait."""
+    if submission.state is not State.QUEUED or submission.job is None:
+        return None
+    waiting = or_(Job.lease_end.is_(None), Job.lease_end < now)
+    before = select(func.count()).select_from(Job).where(Job.kind == JobKind.SCORE, Job.id < submission.job.id, waiting)
+    return 1 + (session.scalar(before) or 0)
+
+
+def cancel(session: Session, account: Account, submission_id: str, now: datetime) -> Submission:
+    """Cancel a submission; whoever works on it finds its job gone. Twice is once.
+
+    Raises:
+        CallError: NOT_FOUND, or FAILED_PRECONDITION: it has ended.
+    """
+    submission = find_submission(session, account, submission_id)
+    # Jobs are locked before submissions, here as where a job ends: no two transactions wait for each other.
+    job = session.scalars(select(Job).where(Job.submission_id == submission.id).with_for_update()).one_or_none()
+    session.refresh(submission, with_for_update=True)
+    if submission.state is State.CANCELLED:
+        return submission
+    if submission.state.ended:
+        raise refused("ENDED", f"the submission has ended: it {submission.state.value}", submission.id)
+    submission.state, submission.ended = State.CANCELLED, now
+    if job is not None:
+        session.delete(job)
+    session.flush()
+    session.expire(submission, ["job"])
+    return submission
+
+
+def choose(session: Session, account: Account, challenge_name: str, submission_id: str | None) -> None:
+    """Choose the caller's submission that stands on the leaderboard, or none.
+
+    Raises:
+        CallError: NOT_FOUND, or FAILED_PRECONDITION: the submission has no scores.
+    """
+    challenge = find_challenge(session, challenge_name)
+    session.execute(select(User.id).where(User.id == account.user_id).with_for_update()).one()
+    if submission_id is not None:
+        submission = session.get(Submission, submission_id)
+        if submission is None or submission.user_id != account.user_id or submission.challenge_id != challenge.id:
+            raise no_submission(submission_id)
+        if submission.state is not State.SUCCEEDED:
+            raise refused(
+                "NOT_SUCCEEDED", "only a submission that succeeded can stand on the leaderboard", submission_id
+            )
+    choice = session.get(Choice, (challenge.id, account.user_id))
+    if choice is None:
+        session.add(Choice(challenge_id=challenge.id, user_id=account.user_id, submission_id=submission_id))
+    else:
+        choice.submission_id = submission_id
+
+
+def _day(now: datetime) -> datetime:
+    return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _shown(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,0 +1,333 @@
+"""What organisers do."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spicegraph_parser.errors import InputError
+from spicegraph_service.cli.challenge.connection import connected
+from spicegraph_service.cli.options import MetricsOption, names_of
+from spicegraph_service.cli.output import check_output, whole_path
+from spicegraph_service.cli.stores import server_extra
+from spicegraph_service.cli.terminal import note, write_stdout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from google.protobuf.timestamp_pb2 import Timestamp
+
+    from spicegraph_api.v1 import challenge_pb2 as pb
+    from spicegraph_service.client import ChallengeClient
+
+__all__ = ["ORGANISERS_COMMANDS", "user"]
+
+ReferencesOption = Annotated[
+    list[str] | None,
+    typer.Option("--references", metavar="SPLIT/SET=FILE", help="COCO annotations, e.g. test2014/c40=private.json."),
+]
+OpensOption = Annotated[str | None, typer.Option(metavar="TIME", help="ISO 8601; without a zone, UTC. never: at once.")]
+ClosesOption = Annotated[str | None, typer.Option(metavar="TIME", help="ISO 8601; without a zone, UTC; or never.")]
+SplitOption = Annotated[str, typer.Option(help="The split; default: the first.")]
+SetOption = Annotated[str, typer.Option("--set", help="The reference set; default: the first of the split.")]
+
+
+class Shown(StrEnum):
+    """When participants see something."""
+
+    ALWAYS = "always"
+    AFTER_CLOSE = "after-close"
+    ORGANISERS = "organisers"
+
+
+def init(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Your name on the server.")],
+    *,
+    challenges: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE|URL",
+            help="The server's database: what serve --challenges gets.",
+            envvar="SPICEGRAPH_CHALLENGES",
+        ),
+    ],
+) -> None:
+    """Make an organiser and print their token, on the server's own machine: somebody must be the first."""
+    with server_extra():
+        from spicegraph_service.challenge.accounts import add_user  # noqa: PLC0415
+        from spicegraph_service.challenge.database import Database  # noqa: PLC0415
+        from spicegraph_service.challenge.schema import Role  # noqa: PLC0415
+        from spicegraph_service.server.status import CallError  # noqa: PLC0415
+    database = Database(challenges)
+    try:
+        with database.writing() as session:
+            _, secret = add_user(session, name, Role.ORGANISER, database.now(session))
+    except CallError as error:
+        raise InputError(error.message) from error
+    finally:
+        database.close()
+    write_stdout(f"{secret}\n")
+
+
+def create(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The challenge's name in calls and commands.")],
+    *,
+    references: ReferencesOption = None,
+    metrics: MetricsOption = "coco",
+    title: Annotated[str, typer.Option(help="Its name for people.")] = "",
+    description: Annotated[str, typer.Option(help="What it is about, in plain text.")] = "",
+    rank_by: Annotated[str, typer.Option(metavar="SCORE", help="The score that ranks, e.g. CIDEr or SPICE.")] = "",
+    opens: OpensOption = None,
+    closes: ClosesOption = None,
+    daily: Annotated[int, typer.Option(min=0, help="Submissions of a user in a day (UTC); 0: any number.")] = 0,
+    total: Annotated[int, typer.Option(min=0, help="Submissions of a user in all; 0: any number.")] = 0,
+    scores: Annotated[Shown, typer.Option(help="When participants see their scores.")] = Shown.ALWAYS,
+    leaderboard: Annotated[Shown, typer.Option(help="When participants see the leaderboard.")] = Shown.ALWAYS,
+) -> None:
+    """Create a challenge from annotation files: every --references names a split and a reference set of it."""
+    from spicegraph_api.v1 import challenge_pb2 as pb  # noqa: PLC0415
+
+    places = _places(references or [])
+    if not places:
+        raise InputError("a challenge needs references: --references SPLIT/SET=FILE, as often as there are sets")
+    splits: dict[str, list[str]] = {}
+    for split, reference_set, _ in places:
+        splits.setdefault(split, []).append(reference_set)
+    challenge = pb.Challenge(
+        name=name,
+        title=title,
+        description=description,
+        metrics=names_of(metrics),
+        primary_score=rank_by,
+        splits=[
+            pb.ChallengeSplit(
+                name=split,
+                reference_sets=[pb.ChallengeReferenceSet(name=reference_set) for reference_set in sets],
+                score_visibility=_visibility(scores),
+                leaderboard_visibility=_visibility(leaderboard),
+            )
+            for split, sets in splits.items()
+        ],
+        open_time=_moment("--opens", opens),
+        close_time=_moment("--closes", closes),
+        daily_limit=daily,
+        total_limit=total,
+    )
+    with connected(context) as client:
+        client.create_challenge(challenge)
+        try:
+            _upload(client, name, places)
+        except BaseException:
+            client.delete_challenge(name)  # all of it, or nothing
+            raise
+    note(f"the challenge {name} is there")
+
+
+def references(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="CHALLENGE")],
+    *,
+    files: ReferencesOption = None,
+) -> None:
+    """Replace references of a challenge that has no submissions yet."""
+    with connected(context) as client:
+        _upload(client, name, _places(files or []))
+
+
+def update(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="CHALLENGE")],
+    *,
+    title: Annotated[str | None, typer.Option(help="New title.")] = None,
+    description: Annotated[str | None, typer.Option(help="New description.")] = None,
+    rank_by: Annotated[str | None, typer.Option(metavar="SCORE", help="New score that ranks.")] = None,
+    opens: OpensOption = None,
+    closes: ClosesOption = None,
+    daily: Annotated[int | None, typer.Option(min=0, help="New limit a day; 0: none.")] = None,
+    total: Annotated[int | None, typer.Option(min=0, help="New limit in all; 0: none.")] = None,
+    split: Annotated[list[str] | None, typer.Option(help="Splits that --scores and --leaderboard are for.")] = None,
+    scores: Annotated[Shown | None, typer.Option(help="When participants see their scores.")] = None,
+    leaderboard: Annotated[Shown | None, typer.Option(help="When participants see the leaderboard.")] = None,
+) -> None:
+    """Change what may change of a challenge; what no option names stays as it is."""
+    from spicegraph_api.v1 import challenge_pb2 as pb  # noqa: PLC0415
+
+    request = pb.UpdateChallengeRequest(
+        name=name,
+        title=title,
+        description=description,
+        primary_score=rank_by,
+        open_time=_moment("--opens", opens),
+        close_time=_moment("--closes", closes),
+        daily_limit=daily,
+        total_limit=total,
+    )
+    with connected(context) as client:
+        if scores is not None or leaderboard is not None:
+            names = split or [found.name for found in client.get_challenge(name).challenge.splits]
+            request.visibilities.extend(
+                pb.SplitVisibility(
+                    split=found, score_visibility=_visibility(scores), leaderboard_visibility=_visibility(leaderboard)
+                )
+                for found in names
+            )
+        client.update_challenge(request)
+
+
+def delete(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="CHALLENGE")],
+) -> None:
+    """Delete a challenge that has no submissions."""
+    with connected(context) as client:
+        client.delete_challenge(name)
+
+
+def rescore(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="CHALLENGE")],
+    *,
+    everything: Annotated[bool, typer.Option("--all", help="Also what the present scorer has scored already.")] = False,
+) -> None:
+    """Score submissions again that another version of the scorer has scored. Old scores stand until then."""
+    with connected(context) as client:
+        write_stdout(f"{client.rescore(name, everything=everything)}\n")
+
+
+def report(
+    context: typer.Context,
+    submission: Annotated[str, typer.Argument(metavar="SUBMISSION")],
+    *,
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The page.")],
+    split: SplitOption = "",
+    reference_set: SetOption = "",
+    images: Annotated[int, typer.Option(min=1, max=5000, help="Most images, evenly spread over the split.")] = 500,
+) -> None:
+    """Write the error report of a submission. It shows references: for organisers alone."""
+    check_output(output)
+    with (
+        connected(context) as client,
+        whole_path(output) as path,
+        path.open("wb") as stream,
+    ):
+        stream.writelines(client.report(submission, split=split, reference_set=reference_set, image_limit=images))
+
+
+user = typer.Typer(help="Add, list and remove users, and make and revoke their tokens.", no_args_is_help=True)
+
+
+@user.command("add")
+def add_user(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Leaderboards show it.")],
+    *,
+    organiser: Annotated[bool, typer.Option("--organiser", help="They manage challenges and users.")] = False,
+) -> None:
+    """Add a user and print their token. It is shown this once: the server keeps only its hash."""
+    from spicegraph_api.v1 import challenge_pb2 as pb  # noqa: PLC0415
+
+    role = pb.USER_ROLE_ORGANISER if organiser else pb.USER_ROLE_PARTICIPANT
+    with connected(context) as client:
+        write_stdout(f"{client.create_user(name, role)}\n")
+
+
+@user.command("list")
+def list_users(
+    context: typer.Context,
+) -> None:
+    """List users and their tokens."""
+    from spicegraph_service.cli.challenge.tables import user_table  # noqa: PLC0415
+    from spicegraph_service.cli.tables import rendered  # noqa: PLC0415
+
+    with connected(context) as client:
+        write_stdout(rendered([user_table(client.list_users())]))
+
+
+@user.command("remove")
+def remove_user(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+) -> None:
+    """Shut a user out. Their submissions stay."""
+    with connected(context) as client:
+        client.delete_user(name)
+
+
+@user.command("token")
+def make_token(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="PURPOSE", help="What the token is for.")],
+    *,
+    of: Annotated[str, typer.Option("--user", help="Whose token; default: your own.")] = "",
+) -> None:
+    """Make another token and print it."""
+    with connected(context) as client:
+        write_stdout(f"{client.create_token(name, user=of)}\n")
+
+
+@user.command("revoke")
+def revoke_token(
+    context: typer.Context,
+    token_id: Annotated[str, typer.Argument(metavar="TOKEN_ID", help="As list shows it.")],
+) -> None:
+    """Revoke a token."""
+    with connected(context) as client:
+        client.revoke_token(token_id)
+
+
+def _places(given: Sequence[str]) -> list[tuple[str, str, Path]]:
+    """Return split, reference set and file of each option."""
+    found = []
+    for text in given:
+        place, equals, path = text.partition("=")
+        split, slash, reference_set = place.partition("/")
+        if not (equals and slash and split and reference_set and path):
+            raise InputError(f"references are SPLIT/SET=FILE, got {text!a}")
+        if not Path(path).is_file():
+            raise InputError(f"{path}: there is no such file")
+        found.append((split, reference_set, Path(path)))
+    return found
+
+
+def _upload(client: ChallengeClient, challenge: str, places: Sequence[tuple[str, str, Path]]) -> None:
+    for split, reference_set, path in places:
+        note(f"{path}: references {reference_set} of {split}")
+        client.upload_references(challenge, split, reference_set, path)
+
+
+def _visibility(shown: Shown | None) -> pb.Visibility.ValueType:
+    from spicegraph_api.v1 import challenge_pb2 as pb  # noqa: PLC0415
+
+    table = {
+        None: pb.VISIBILITY_UNSPECIFIED,
+        Shown.ALWAYS: pb.VISIBILITY_ALWAYS,
+        Shown.AFTER_CLOSE: pb.VISIBILITY_AFTER_CLOSE,
+        Shown.ORGANISERS: pb.VISIBILITY_ORGANISERS,
+    }
+    return table[shown]
+
+
+def _moment(option: str, text: str | None) -> Timestamp | None:
+    """Return a moment; ``never`` is 1970, as the contract has it."""
+    from google.protobuf.timestamp_pb2 import Timestamp  # noqa: PLC0415
+
+    if text is None:
+        return None
+    made = Timestamp()
+    if text == "never":
+        return made
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InputError(f"{option}: a time such as 2030-06-01T12:00, got {text!a}") from error
+    made.FromDatetime(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    return made
+
+
+ORGANISERS_COMMANDS: tuple[Callable[..., None], ...] = (init, create, references, update, delete, rescore, report)
+"""In the order of ``--help``."""

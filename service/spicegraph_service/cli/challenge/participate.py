@@ -1,0 +1,238 @@
+"""What participants do, and organisers too."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spicegraph_service.cli.challenge.connection import connected
+from spicegraph_service.cli.output import check_output, whole_file
+from spicegraph_service.cli.terminal import note, progress_bar, write_stdout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from google.protobuf.message import Message
+
+    from spicegraph_api.v1 import challenge_pb2 as pb
+    from spicegraph_service.client import ChallengeClient
+
+__all__ = ["PARTICIPANTS_COMMANDS"]
+
+FAILED = 1
+"""Exit code of a command that waited for a submission which did not succeed."""
+
+SubmissionArgument = Annotated[str, typer.Argument(metavar="SUBMISSION", help="Its id.")]
+ChallengeArgument = Annotated[str, typer.Argument(metavar="CHALLENGE")]
+
+
+class ShownAs(StrEnum):
+    """Output formats."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+class BoardShownAs(StrEnum):
+    """Output formats of a leaderboard."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    HTML = "html"
+
+
+FormatOption = Annotated[ShownAs, typer.Option("--format", help="How to write it.")]
+_BY_ENDING = {".json": BoardShownAs.JSON, ".csv": BoardShownAs.CSV, ".html": BoardShownAs.HTML}
+
+
+def show(
+    context: typer.Context,
+    name: Annotated[str | None, typer.Argument(metavar="[CHALLENGE]", help="Default: all.")] = None,
+    *,
+    form: FormatOption = ShownAs.TABLE,
+) -> None:
+    """Show the challenges, or one with what you may still submit."""
+    from spicegraph_service.cli.challenge.tables import challenge_table, challenge_view  # noqa: PLC0415
+    from spicegraph_service.cli.tables import rendered  # noqa: PLC0415
+
+    with connected(context) as client:
+        if name is None:
+            found = list(client.list_challenges())
+            text = _json(found) if form is ShownAs.JSON else rendered([challenge_table(found)])
+        else:
+            one = client.get_challenge(name)
+            text = _json(one) if form is ShownAs.JSON else rendered(challenge_view(one))
+    write_stdout(text)
+
+
+def submit(
+    context: typer.Context,
+    challenge: ChallengeArgument,
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="captions_SPLIT_METHOD_results.json, or a zip of such files.")
+    ],
+    *,
+    method: Annotated[str, typer.Option(help="Its name on the leaderboard; default: what the file's name says.")] = "",
+    description: Annotated[str, typer.Option(help="Notes.")] = "",
+    split: Annotated[str, typer.Option(help="The split of a JSON file whose name does not say it.")] = "",
+    key: Annotated[str, typer.Option(help="Makes a retry safe: the same key is the same submission.")] = "",
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for the scores.")] = True,
+    form: FormatOption = ShownAs.TABLE,
+) -> None:
+    """Submit results and wait for their scores. The exit code is 1 where the submission fails."""
+    with connected(context) as client:
+        found, existed = client.submit(challenge, file, method=method, description=description, split=split, key=key)
+        note(f"{found.id}: {'was submitted before' if existed else 'is stored'}")
+        _show(_watched(client, found.id) if wait else found, form, wait=wait)
+
+
+def status(
+    context: typer.Context,
+    submission: SubmissionArgument,
+    *,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for its end.")] = False,
+    form: FormatOption = ShownAs.TABLE,
+) -> None:
+    """Show a submission: its state, its faults or its scores."""
+    with connected(context) as client:
+        _show(_watched(client, submission) if wait else client.get_submission(submission), form, wait=wait)
+
+
+def submissions(
+    context: typer.Context,
+    challenge: ChallengeArgument,
+    *,
+    of: Annotated[str, typer.Option("--user", help="Organisers: of this user alone.")] = "",
+    form: FormatOption = ShownAs.TABLE,
+) -> None:
+    """List your submissions, the newest first; organisers see all."""
+    from spicegraph_service.cli.challenge.tables import submission_table  # noqa: PLC0415
+    from spicegraph_service.cli.tables import rendered  # noqa: PLC0415
+
+    with connected(context) as client:
+        found = list(client.list_submissions(challenge, user=of))
+    write_stdout(_json(found) if form is ShownAs.JSON else rendered([submission_table(found)]))
+
+
+def faults(
+    context: typer.Context,
+    submission: SubmissionArgument,
+) -> None:
+    """List all faults of a refused file, as JSON."""
+    with connected(context) as client:
+        write_stdout(_json(list(client.faults(submission))))
+
+
+def cancel(
+    context: typer.Context,
+    submission: SubmissionArgument,
+) -> None:
+    """Cancel a submission that has not ended. It does not count."""
+    with connected(context) as client:
+        client.cancel(submission)
+
+
+def choose(
+    context: typer.Context,
+    challenge: ChallengeArgument,
+    submission: Annotated[str | None, typer.Argument(metavar="[SUBMISSION]", help="Default: none.")] = None,
+) -> None:
+    """Choose which of your submissions stands on the leaderboard. Before a choice, the latest does."""
+    with connected(context) as client:
+        client.choose(challenge, submission)
+
+
+def leaderboard(
+    context: typer.Context,
+    challenge: ChallengeArgument,
+    *,
+    split: Annotated[list[str] | None, typer.Option(help="Splits; default: all.")] = None,
+    reference_set: Annotated[str, typer.Option("--set", help="The reference set; default: all of the split.")] = "",
+    by: Annotated[str, typer.Option(metavar="SCORE", help="The score that ranks, e.g. SPICE_Color.")] = "",
+    form: Annotated[
+        BoardShownAs | None, typer.Option("--format", help="Default: what the ending of -o says, else a table.")
+    ] = None,
+    output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")] = None,
+) -> None:
+    """Show the leaderboards of a challenge: a table, JSON, CSV, or a self-contained HTML page."""
+    if output is not None:
+        check_output(output)
+    ending = PurePath(output).suffix.lower() if output else ""
+    with connected(context) as client:
+        wanted = [
+            (found.name, reference.name)
+            for found in client.get_challenge(challenge).challenge.splits
+            if not split or found.name in split
+            for reference in found.reference_sets
+            if reference_set in {"", reference.name}
+        ]
+        boards = [client.leaderboard(challenge, split=a, reference_set=b, score=by) for a, b in wanted]
+    text = _board(boards, form or _BY_ENDING.get(ending, BoardShownAs.TABLE))
+    if output is None:
+        write_stdout(text)
+        return
+    with whole_file(output) as stream:
+        stream.write(text)
+
+
+def _board(boards: Sequence[pb.GetLeaderboardResponse], form: BoardShownAs) -> str:
+    from spicegraph_service.challenge.pages import BOARD_FORMATS, BoardFormat  # noqa: PLC0415
+    from spicegraph_service.cli.challenge.tables import board_tables  # noqa: PLC0415
+    from spicegraph_service.cli.tables import rendered  # noqa: PLC0415
+
+    if form is BoardShownAs.TABLE:
+        return rendered(board_tables(boards))
+    return BOARD_FORMATS[BoardFormat(form.value)](boards)
+
+
+def _watched(client: ChallengeClient, submission_id: str) -> pb.Submission:
+    """Return a submission that has ended; on a terminal, show how it gets there."""
+    from spicegraph_service.cli.challenge.tables import state_name  # noqa: PLC0415
+
+    found = client.get_submission(submission_id)
+    with progress_bar() as progress:
+        for found in client.watch(submission_id):
+            if progress is not None:
+                place = f" (number {found.queue_position})" if found.HasField("queue_position") else ""
+                progress(f"{state_name(found)}{place}", round(100 * found.progress), 100)
+    return found
+
+
+def _show(found: pb.Submission, form: ShownAs, *, wait: bool) -> None:
+    """Write a submission; leave with an error where it was waited for and has no scores."""
+    from spicegraph_service.cli.challenge.tables import state_name, submission_view  # noqa: PLC0415
+    from spicegraph_service.cli.tables import rendered  # noqa: PLC0415
+
+    write_stdout(_json(found) if form is ShownAs.JSON else rendered(submission_view(found)))
+    if wait and state_name(found) != "SUCCEEDED":
+        raise typer.Exit(FAILED)
+
+
+def _json(found: Message | Sequence[Message]) -> str:
+    """Return messages as JSON with the contract's field names."""
+    import msgspec  # noqa: PLC0415
+    from google.protobuf.json_format import MessageToDict  # noqa: PLC0415
+
+    def plain(message: Message) -> dict[str, object]:
+        made: dict[str, object] = MessageToDict(message, preserving_proto_field_name=True)
+        return made
+
+    value = [plain(message) for message in found] if isinstance(found, list) else plain(found)  # type: ignore[arg-type]
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+
+
+PARTICIPANTS_COMMANDS: tuple[Callable[..., None], ...] = (
+    show,
+    submit,
+    status,
+    submissions,
+    faults,
+    cancel,
+    choose,
+    leaderboard,
+)
+"""In the order of ``--help``."""

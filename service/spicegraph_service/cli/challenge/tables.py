@@ -1,0 +1,183 @@
+"""Challenges, submissions and leaderboards as tables for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_service.challenge.pages import when
+from spicegraph_service.cli.terminal import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rich.console import RenderableType
+
+__all__ = [
+    "board_tables",
+    "challenge_table",
+    "challenge_view",
+    "state_line",
+    "state_name",
+    "submission_table",
+    "submission_view",
+    "user_table",
+]
+
+UNDEFINED = "–"
+_CATEGORY = "SPICE_"
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _text(value: str) -> Text:
+    return Text(printable(value))
+
+
+def challenge_table(challenges: Iterable[pb.Challenge]) -> Table:
+    """Return the challenges, one a row."""
+    table = _table("", "Name", "Title", "Splits", "Opens", "Closes", "A day", "In all", "Ready")
+    for challenge in challenges:
+        table.add_row(
+            challenge.name,
+            _text(challenge.title),
+            ", ".join(split.name for split in challenge.splits),
+            when(challenge.open_time) or UNDEFINED,
+            when(challenge.close_time) or UNDEFINED,
+            str(challenge.daily_limit or UNDEFINED),
+            str(challenge.total_limit or UNDEFINED),
+            "yes" if challenge.ready else "no",
+        )
+    return table
+
+
+def challenge_view(found: pb.GetChallengeResponse) -> Iterator[RenderableType]:
+    """Yield what is known of a challenge."""
+    challenge, quota = found.challenge, found.quota
+    yield challenge_table([challenge])
+    if challenge.description:
+        yield _text(challenge.description)
+    yield Text(f"metrics: {', '.join(challenge.metrics)}; ranked by {challenge.primary_score or 'the first score'}")
+    table = _table("References", "Split", "Set", "Images", "Captions", "Scores shown", "Leaderboard shown")
+    for split in challenge.splits:
+        for reference_set in split.reference_sets:
+            table.add_row(
+                split.name,
+                reference_set.name,
+                str(reference_set.image_count or UNDEFINED),
+                str(reference_set.caption_count or UNDEFINED),
+                _visibility(split.score_visibility),
+                _visibility(split.leaderboard_visibility),
+            )
+    yield table
+    left = str(quota.left) if quota.HasField("left") else "any number"
+    yield Text(f"your submissions that count: {quota.used_today} today, {quota.used_total} in all; left now: {left}")
+
+
+def _visibility(value: pb.Visibility.ValueType) -> str:
+    return pb.Visibility.Name(value).removeprefix("VISIBILITY_").lower().replace("_", " ")
+
+
+def user_table(users: Iterable[pb.User]) -> Table:
+    """Return the users with their tokens, one token a row."""
+    table = _table("", "User", "Role", "Token id", "Token", "Since")
+    for user in users:
+        role = pb.UserRole.Name(user.role).removeprefix("USER_ROLE_").lower()
+        for place, token in enumerate(user.tokens):
+            first = (user.name, role) if not place else ("", "")
+            table.add_row(*first, token.id, _text(token.name), when(token.create_time))
+        if not user.tokens:
+            table.add_row(user.name, role, UNDEFINED, UNDEFINED, when(user.create_time))
+    return table
+
+
+def state_name(submission: pb.Submission) -> str:
+    """Return the state in one word."""
+    return pb.SubmissionState.Name(submission.state).removeprefix("SUBMISSION_STATE_")
+
+
+def state_line(submission: pb.Submission) -> str:
+    """Return the state with what belongs to it."""
+    name = state_name(submission)
+    if submission.HasField("queue_position"):
+        return f"{name}, number {submission.queue_position} in the queue"
+    if submission.HasField("progress"):
+        return f"{name}, {100 * submission.progress:.0f} %"
+    if submission.HasField("failure"):
+        return f"{name}: {submission.failure.reason}, {submission.failure.message}"
+    return name
+
+
+def submission_table(submissions: Iterable[pb.Submission]) -> Table:
+    """Return submissions, one a row."""
+    table = _table("", "Id", "User", "Method", "Submitted", "State")
+    for submission in submissions:
+        table.add_row(
+            submission.id,
+            submission.user,
+            _text(submission.method),
+            when(submission.create_time),
+            _text(state_line(submission)),
+        )
+    return table
+
+
+def submission_view(submission: pb.Submission) -> Iterator[RenderableType]:
+    """Yield what is known of a submission: its state, its faults or its scores."""
+    yield submission_table([submission])
+    failure = submission.failure
+    if failure.faults:
+        table = _table("", "File", "Where", "Field", "What is wrong")
+        for fault in failure.faults:
+            table.add_row(*(_text(part) for part in (fault.file, fault.item, fault.field, fault.reason)))
+        yield table
+        if failure.fault_count > len(failure.faults):
+            more = failure.fault_count - len(failure.faults)
+            yield Text(f"... and {more:,} more: spicegraph challenge faults {submission.id}")
+    for scores in submission.scores:
+        table = _table(f"{scores.split}, {scores.reference_set}: {scores.image_count:,} images", "Score")
+        table.add_column("Value", justify="right")
+        table.add_column("95 % interval", justify="right")
+        for score in scores.scores:
+            table.add_row(score.name, _value(score), _interval(score))
+        yield table
+
+
+def _value(score: pb.CorpusScore) -> str:
+    return f"{score.value:.4f}" if score.HasField("value") else UNDEFINED
+
+
+def _interval(score: pb.CorpusScore) -> str:
+    return f"{score.low:.4f} .. {score.high:.4f}" if score.HasField("low") and score.HasField("high") else UNDEFINED
+
+
+def board_tables(boards: Iterable[pb.GetLeaderboardResponse]) -> Iterator[RenderableType]:
+    """Yield a table for each leaderboard; SPICE's categories are in the other formats, unless one ranks."""
+    for board in boards:
+        names = list(dict.fromkeys(score.name for row in board.rows for score in row.scores))
+        shown = [name for name in names if name == board.score or not name.startswith(_CATEGORY)]
+        table = _table(f"{board.split}, {board.reference_set}, by {board.score}", "Rank", "User", "Method")
+        for name in shown:
+            table.add_column(name, justify="right")
+        table.add_column("Submitted")
+        for row in board.rows:
+            scores = {score.name: _value(score) for score in row.scores}
+            table.add_row(
+                str(row.rank) if row.HasField("rank") else UNDEFINED,
+                row.user,
+                _text(row.method + ("*" if row.origin.outdated else "")),
+                *(scores.get(name, UNDEFINED) for name in shown),
+                when(row.create_time)[:10],
+            )
+        yield table
+        if any(row.origin.outdated for row in board.rows):
+            yield Text("* scored by another version of the scorer", style="dim")

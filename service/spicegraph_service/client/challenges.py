@@ -1,0 +1,239 @@
+"""The client of the evaluation server, for organisers and participants."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+
+import grpc
+
+from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_api.v1.challenge_pb2_grpc import ChallengeServiceStub
+from spicegraph_service.client.messages import PAGE, CallOptions, TlsOptions, channel_options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["ChallengeClient"]
+
+_CHUNK = 1 << 20
+
+
+class _Paged(Protocol):
+    """A request for a page of a list."""
+
+    page_token: str
+
+
+class _Page(Protocol):
+    """A page of a list."""
+
+    next_page_token: str
+
+
+Request = TypeVar("Request")
+Reply = TypeVar("Reply")
+Paged = TypeVar("Paged", bound=_Paged)
+Page = TypeVar("Page", bound=_Page)
+
+
+class ChallengeClient:
+    """A synchronous client. Its calls raise ``grpc.RpcError``, and ``OSError`` where a file cannot be read.
+
+    Args:
+        address: ``HOST:PORT``, ``unix:PATH`` or ``dns:///NAME:PORT``.
+        token: a user's token (``sgu_...``).
+        tls: how to trust the server; ``None``: no TLS.
+        timeout_s: the deadline of calls but of uploads, reports and watching, in seconds; ``None``: none.
+
+    Example:
+        >>> with ChallengeClient("localhost:50051", "sgu_...") as client:  # doctest: +SKIP
+        ...     submission, _ = client.submit("coco", "captions_val2014_mine_results.json")
+        ...     for seen in client.watch(submission.id):
+        ...         print(seen.state)
+    """
+
+    def __init__(
+        self, address: str, token: str, *, tls: TlsOptions | None = None, timeout_s: float | None = 60.0
+    ) -> None:
+        options = channel_options()
+        self._channel = (
+            grpc.insecure_channel(address, options)
+            if tls is None
+            else grpc.secure_channel(address, tls.credentials(), options)
+        )
+        self._stub = ChallengeServiceStub(self._channel)
+        self._options = CallOptions(token, timeout_s)
+
+    def create_challenge(self, challenge: pb.Challenge) -> pb.Challenge:
+        """Create a challenge."""
+        return self._call(self._stub.CreateChallenge, pb.CreateChallengeRequest(challenge=challenge)).challenge
+
+    def update_challenge(self, request: pb.UpdateChallengeRequest) -> pb.Challenge:
+        """Change a challenge."""
+        return self._call(self._stub.UpdateChallenge, request).challenge
+
+    def get_challenge(self, name: str) -> pb.GetChallengeResponse:
+        """Return a challenge, and what the caller may still submit."""
+        return self._call(self._stub.GetChallenge, pb.GetChallengeRequest(name=name))
+
+    def list_challenges(self) -> Iterator[pb.Challenge]:
+        """Return all challenges by name."""
+        request = pb.ListChallengesRequest(page_size=PAGE)
+        for page in self._pages(self._stub.ListChallenges, request):
+            yield from page.challenges
+
+    def delete_challenge(self, name: str) -> None:
+        """Delete a challenge that has no submissions."""
+        self._call(self._stub.DeleteChallenge, pb.DeleteChallengeRequest(name=name))
+
+    def upload_references(self, challenge: str, split: str, reference_set: str, path: str | Path) -> pb.Challenge:
+        """Upload COCO annotations as the references of a split."""
+        target = pb.ReferencesTarget(challenge=challenge, split=split, reference_set=reference_set)
+
+        def messages(stream: Iterator[bytes]) -> Iterator[pb.UploadReferencesRequest]:
+            yield pb.UploadReferencesRequest(target=target)
+            yield from (pb.UploadReferencesRequest(chunk=chunk) for chunk in stream)
+
+        with _chunks(path) as chunks:
+            return self._stub.UploadReferences(messages(chunks), metadata=self._options.metadata).challenge
+
+    def create_user(self, name: str, role: pb.UserRole.ValueType = pb.USER_ROLE_PARTICIPANT) -> str:
+        """Add a user; return the secret of their first token."""
+        return self._call(self._stub.CreateUser, pb.CreateUserRequest(name=name, role=role)).secret
+
+    def list_users(self) -> Iterator[pb.User]:
+        """Return all users by name."""
+        for page in self._pages(self._stub.ListUsers, pb.ListUsersRequest(page_size=PAGE)):
+            yield from page.users
+
+    def delete_user(self, name: str) -> None:
+        """Shut a user out."""
+        self._call(self._stub.DeleteUser, pb.DeleteUserRequest(name=name))
+
+    def create_token(self, name: str, *, user: str = "") -> str:
+        """Make a token for a user (default: oneself); return its secret."""
+        return self._call(self._stub.CreateUserToken, pb.CreateUserTokenRequest(user=user, name=name)).secret
+
+    def revoke_token(self, token_id: str) -> None:
+        """Revoke a token."""
+        self._call(self._stub.RevokeUserToken, pb.RevokeUserTokenRequest(id=token_id))
+
+    def submit(
+        self,
+        challenge: str,
+        path: str | Path,
+        *,
+        file_name: str = "",
+        method: str = "",
+        description: str = "",
+        split: str = "",
+        key: str = "",
+    ) -> tuple[pb.Submission, bool]:
+        """Submit a results file; return the submission, and whether it was there before."""
+        settings = pb.SubmissionSettings(
+            challenge=challenge,
+            file_name=file_name or Path(path).name,
+            method=method,
+            description=description,
+            split=split,
+            idempotency_key=key,
+        )
+
+        def messages(stream: Iterator[bytes]) -> Iterator[pb.CreateSubmissionRequest]:
+            yield pb.CreateSubmissionRequest(settings=settings)
+            yield from (pb.CreateSubmissionRequest(chunk=chunk) for chunk in stream)
+
+        with _chunks(path) as chunks:
+            reply = self._stub.CreateSubmission(messages(chunks), metadata=self._options.metadata)
+        return reply.submission, reply.existed
+
+    def get_submission(self, submission_id: str) -> pb.Submission:
+        """Return a submission."""
+        return self._call(self._stub.GetSubmission, pb.GetSubmissionRequest(id=submission_id)).submission
+
+    def list_submissions(self, challenge: str, *, user: str = "") -> Iterator[pb.Submission]:
+        """Return submissions, the newest first."""
+        request = pb.ListSubmissionsRequest(challenge=challenge, user=user, page_size=100)
+        for page in self._pages(self._stub.ListSubmissions, request):
+            yield from page.submissions
+
+    def watch(self, submission_id: str) -> Iterator[pb.Submission]:
+        """Return a submission now, and after every change until it has ended."""
+        request = pb.WatchSubmissionRequest(id=submission_id)
+        for reply in self._stub.WatchSubmission(request, metadata=self._options.metadata):
+            yield reply.submission
+
+    def faults(self, submission_id: str) -> Iterator[pb.SubmissionFault]:
+        """Return all faults of a submission whose file was refused."""
+        request = pb.ListSubmissionFaultsRequest(id=submission_id, page_size=PAGE)
+        for page in self._pages(self._stub.ListSubmissionFaults, request):
+            yield from page.faults
+
+    def cancel(self, submission_id: str) -> pb.Submission:
+        """Cancel a submission."""
+        return self._call(self._stub.CancelSubmission, pb.CancelSubmissionRequest(id=submission_id)).submission
+
+    def choose(self, challenge: str, submission_id: str | None) -> None:
+        """Choose which of one's submissions stands on the leaderboard; ``None``: none."""
+        self._call(
+            self._stub.ChooseSubmission, pb.ChooseSubmissionRequest(challenge=challenge, submission=submission_id)
+        )
+
+    def leaderboard(
+        self, challenge: str, *, split: str = "", reference_set: str = "", score: str = ""
+    ) -> pb.GetLeaderboardResponse:
+        """Return the leaderboard of a split."""
+        request = pb.GetLeaderboardRequest(challenge=challenge, split=split, reference_set=reference_set, score=score)
+        return self._call(self._stub.GetLeaderboard, request)
+
+    def rescore(self, challenge: str, *, everything: bool = False) -> int:
+        """Have submissions scored again; return how many."""
+        request = pb.RescoreChallengeRequest(challenge=challenge, all=everything)
+        return self._call(self._stub.RescoreChallenge, request).submission_count
+
+    def report(
+        self, submission_id: str, *, split: str = "", reference_set: str = "", image_limit: int = 0
+    ) -> Iterator[bytes]:
+        """Return the error report of a submission, an HTML page in pieces."""
+        request = pb.GetSubmissionReportRequest(
+            id=submission_id, split=split, reference_set=reference_set, image_limit=image_limit
+        )
+        for reply in self._stub.GetSubmissionReport(request, metadata=self._options.metadata):
+            yield reply.chunk
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._channel.close()
+
+    def __enter__(self) -> Self:
+        """Return the client."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the connection."""
+        self.close()
+
+    def _call(self, method: grpc.UnaryUnaryMultiCallable[Request, Reply], request: Request) -> Reply:
+        return method(request, timeout=self._options.timeout_s, metadata=self._options.metadata)
+
+    def _pages(self, method: grpc.UnaryUnaryMultiCallable[Paged, Page], request: Paged) -> Iterator[Page]:
+        while True:
+            page = self._call(method, request)
+            yield page
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+
+@contextmanager
+def _chunks(path: str | Path) -> Iterator[Iterator[bytes]]:
+    """Give the content of a file in pieces."""
+
+    def pieces() -> Iterator[bytes]:
+        while chunk := stream.read(_CHUNK):
+            yield chunk
+
+    with Path(path).open("rb") as stream:
+        yield pieces()

@@ -1,0 +1,167 @@
+"""Parsing in several processes of this machine.
+
+Captions go out sorted by length, in tasks of about equal text, so that a task's sentences share the network's
+calls; the results come back in the captions' order.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+from collections import deque
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from functools import cached_property
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import msgspec
+
+from spicegraph_parser.errors import DataError
+from spicegraph_parser.memory import RARE
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE, CaptionPipeline, load_pipeline
+from spicegraph_parser.rules import Fact
+from spicegraph_service.store.parses import encode_parse, stored_parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from concurrent.futures import Future
+
+__all__ = ["ParsingProcesses", "by_length", "in_order", "parsing_processes"]
+
+Parsed = TypeVar("Parsed")
+
+_fact_lists = msgspec.msgpack.Decoder(list[tuple[Fact, ...]])
+_byte_lists = msgspec.msgpack.Decoder(list[bytes])
+
+_TASK: Final = 32_000
+"""Characters that a process gets at a time, some 600 captions: 0.2 s."""
+
+_WINDOW: Final = 8_192
+"""Captions that are sorted by length together."""
+
+_AHEAD: Final = 2
+"""Windows that are parsed while the results of an earlier one are used."""
+
+
+@contextmanager
+def parsing_processes(pipeline: str, workers: int) -> Iterator[ParsingProcesses]:
+    """Give ``workers`` processes, each with the pipeline loaded; they start with the first captions.
+
+    Raises:
+        DataError: the pipeline is not installed, or a process was killed.
+    """
+    context = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks of numpy and grpc
+    with ProcessPoolExecutor(workers, context, initializer=_load, initargs=(pipeline,)) as executor:
+        try:
+            yield ParsingProcesses(pipeline, executor)
+        except BrokenProcessPool as error:
+            raise _process_ended() from error
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)
+
+
+class ParsingProcesses:
+    """Turns captions into facts, or into parses as the store keeps them, in several processes."""
+
+    def __init__(self, pipeline: str, executor: ProcessPoolExecutor) -> None:
+        self._pipeline = pipeline
+        self.executor = executor
+
+    @cached_property
+    def signature(self) -> str:
+        """Name and version of the pipeline; one that spaCy loads is asked in a process."""
+        if self._pipeline == DEFAULT_PIPELINE:
+            return load_pipeline(self._pipeline).signature
+        return self.executor.submit(_signature).result()
+
+    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        """Return the facts of each caption, in order."""
+        return self._parsed(texts, _facts, _fact_lists.decode)
+
+    def packed(self, texts: Iterable[str]) -> Iterator[bytes]:
+        """Return what the store keeps of each caption, in order."""
+        return self._parsed(texts, _packed, _byte_lists.decode)
+
+    def _parsed(
+        self, texts: Iterable[str], parse: Callable[[list[str]], bytes], decode: Callable[[bytes], list[Parsed]]
+    ) -> Iterator[Parsed]:
+        stream = iter(texts)
+        windows: deque[tuple[list[list[int]], list[Future[bytes]]]] = deque()
+        try:
+            while True:
+                while len(windows) <= _AHEAD and (window := list(islice(stream, _WINDOW))):
+                    tasks = by_length(window)
+                    futures = [self.executor.submit(parse, [window[index] for index in task]) for task in tasks]
+                    windows.append((tasks, futures))
+                if not windows:
+                    return
+                tasks, futures = windows.popleft()
+                yield from in_order(tasks, [decode(future.result()) for future in futures])
+        except BrokenProcessPool as error:
+            raise _process_ended() from error
+
+
+def by_length(texts: Sequence[str], *, characters: int = _TASK) -> list[list[int]]:
+    """Return the indices of captions sorted by length, in tasks of up to so many characters (or one caption).
+
+    >>> by_length(["a dog runs", "a cat", "a bus"], characters=12)
+    [[1, 2], [0]]
+    """
+    tasks: list[list[int]] = []
+    left = 0
+    for index in sorted(range(len(texts)), key=[len(text) for text in texts].__getitem__):
+        if not tasks or len(texts[index]) > left:
+            tasks.append([])
+            left = characters
+        tasks[-1].append(index)
+        left -= len(texts[index])
+    return tasks
+
+
+def in_order(tasks: Sequence[Sequence[int]], results: Sequence[Sequence[Parsed]]) -> list[Parsed]:
+    """Return the results of the tasks of :func:`by_length` in the order of their captions.
+
+    >>> in_order([[1, 2], [0]], [[b"b", b"c"], [b"a"]])
+    [b'a', b'b', b'c']
+    """
+    found = dict(zip(chain.from_iterable(tasks), chain.from_iterable(results), strict=True))
+    return [found[index] for index in range(len(found))]
+
+
+def _process_ended() -> DataError:
+    return DataError(
+        "a parsing process ended unexpectedly (killed, or out of memory); with a cache, earlier parses are kept"
+    )
+
+
+# What follows runs in the processes; each holds its one pipeline, or why it has none.
+_loaded: list[CaptionPipeline] = []
+_failed: list[DataError] = []
+
+
+def _load(pipeline: str) -> None:
+    try:
+        _loaded.append(load_pipeline(pipeline))
+    except DataError as error:  # raised here, it would only break the pool, and the reason would be lost
+        _failed.append(error)
+    gc.set_threshold(*RARE)
+
+
+def _pipeline() -> CaptionPipeline:
+    for error in _failed:
+        raise error
+    return _loaded[0]
+
+
+def _signature() -> str:
+    return _pipeline().signature
+
+
+def _facts(texts: list[str]) -> bytes:
+    return msgspec.msgpack.encode(list(_pipeline().facts(texts)))
+
+
+def _packed(texts: list[str]) -> bytes:
+    return msgspec.msgpack.encode([encode_parse(stored_parse(caption)) for caption in _pipeline().captions(texts)])

@@ -1,0 +1,258 @@
+"""Servers that are killed at any moment, and two servers that share the work."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from collections import Counter
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import grpc
+import pytest
+from sqlalchemy import func, select
+
+from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_service.challenge import queue
+from spicegraph_service.challenge.accounts import Account
+from spicegraph_service.challenge.schema import Job, JobKind, Role, Run, State, Submission, User
+from spicegraph_service.challenge.submissions import NewSubmission, accept
+from spicegraph_service.client import ChallengeClient
+
+if TYPE_CHECKING:
+    from conftest import Arena, RunningServer
+
+pytestmark = pytest.mark.model
+CODES = grpc.StatusCode
+KILLS = int(os.environ.get("SPICEGRAPH_TEST_KILLS", "4"))
+SHARED = int(os.environ.get("SPICEGRAPH_TEST_SHARED", "24"))
+USERS = ("ann", "bob", "eve")
+LIMIT = 10 + KILLS  # so that there is work until the last kill
+GONE = {CODES.UNAVAILABLE, CODES.CANCELLED, CODES.UNKNOWN, CODES.DEADLINE_EXCEEDED}
+
+
+class Participant(threading.Thread):
+    """Submits sound and faulty files and cancels some, through all crashes; remembers what was acknowledged."""
+
+    def __init__(self, arena: Arena, address: str, name: str, tools: type, stop: threading.Event) -> None:
+        super().__init__(name=name, daemon=True)
+        self.arena, self.address, self.tools, self.stop = arena, address, tools, stop
+        self.chance = random.Random(name)
+        self.sound: set[str] = set()
+        self.faulty: set[str] = set()
+        self.cancelled: set[str] = set()
+        self.refused = 0
+        self.problems: list[str] = []
+
+    def run(self) -> None:
+        number = 0
+        while not self.stop.is_set():
+            number += 1
+            with ChallengeClient(self.address, self.arena.tokens[self.name], timeout_s=10) as client:
+                draw = self.chance.random()
+                if draw < 0.6:
+                    self.submit(client, number, sound=True)
+                elif draw < 0.8:
+                    self.submit(client, number, sound=False)
+                elif self.sound:
+                    self.cancel(client, self.chance.choice(sorted(self.sound)))
+            self.stop.wait(self.chance.uniform(0.05, 0.5))
+
+    def submit(self, client: ChallengeClient, number: int, *, sound: bool) -> None:
+        """Send the same bytes until the server has acknowledged or refused them."""
+        results = self.tools.results(f"{self.name} {number}")
+        path = self.arena.write(f"{self.name}-{number}.json", results if sound else results[1:])
+        while not self.stop.is_set():
+            try:
+                found, _ = client.submit("small", path, file_name="captions_val_x_results.json")
+            except grpc.RpcError as error:
+                if error.code() is CODES.RESOURCE_EXHAUSTED:
+                    self.refused += 1
+                    return
+                if error.code() not in GONE:
+                    self.problems.append(f"{error.code()}: {error.details()}")
+                    return
+                self.stop.wait(0.1)
+            else:
+                (self.sound if sound else self.faulty).add(found.id)
+                return
+
+    def cancel(self, client: ChallengeClient, submission: str) -> None:
+        try:
+            client.cancel(submission)
+        except grpc.RpcError as error:
+            if error.code() not in GONE | {CODES.FAILED_PRECONDITION}:
+                self.problems.append(f"{error.code()}: {error.details()}")
+        else:
+            self.cancelled.add(submission)
+
+
+def prepare(arena: Arena, server: RunningServer, tools: type, **fields: object) -> None:
+    with ChallengeClient(server.address, arena.organiser()) as organiser:
+        organiser.create_challenge(tools.challenge(**fields))
+        organiser.upload_references("small", "val", "c5", arena.write("refs.json", tools.annotations(tools.small)))
+        for name in USERS:
+            arena.tokens[name] = organiser.create_user(name)
+
+
+def wait_for_all(arena: Arena, timeout_s: float = 300) -> None:
+    """Wait until no submission is left that has not ended: none may be stuck."""
+    database = arena.database()
+    end = time.monotonic() + timeout_s
+    while True:
+        with database.reading() as session:
+            waiting = session.scalar(select(func.count()).select_from(Submission).where(Submission.ended.is_(None)))
+            jobs = session.scalar(select(func.count()).select_from(Job))
+        if not waiting and not jobs:
+            break
+        assert time.monotonic() < end, f"{waiting} submissions are stuck"
+        time.sleep(0.3)
+    database.close()
+
+
+@pytest.mark.timeout(1800)
+def test_killed_servers_lose_nothing_and_score_nothing_twice(own_arena: Arena, tools: type) -> None:
+    """`kill -9` at random moments, with submissions in every state."""
+    arena, chance = own_arena, random.Random(12345)
+    address = f"127.0.0.1:{tools.free_port()}"
+    options = (f"--address={address}", "--challenge-lease=1")
+    server = arena.start(*options)
+    prepare(arena, server, tools, total_limit=LIMIT)
+    stop = threading.Event()
+    people = [Participant(arena, address, name, tools, stop) for name in USERS]
+    for person in people:
+        person.start()
+    seen: Counter[str] = Counter()
+    for _ in range(KILLS):
+        time.sleep(chance.uniform(0.0, 2.5))
+        seen.update(states(arena))
+        server.stop(signal.SIGKILL)
+        server = arena.start(*options, wait=chance.random() < 0.7)
+    server.wait_serving()
+    stop.set()
+    for person in people:
+        person.join(60)
+        assert not person.problems
+    wait_for_all(arena)  # what is faulty holds its place until that is known
+    fill_up(arena, people, server, tools)
+    wait_for_all(arena)
+    check(arena, people)
+    assert seen  # there was something to lose
+    assert server.stop() == 0
+
+
+def states(arena: Arena) -> list[str]:
+    database = arena.database()
+    with database.reading() as session:
+        found = [state.value for state in session.scalars(select(Submission.state)) if not state.ended]
+    database.close()
+    return found
+
+
+def fill_up(arena: Arena, people: list[Participant], server: RunningServer, tools: type) -> None:
+    """Let everybody submit until the limit stops them: it must do so at the right moment."""
+    for person in people:
+        with ChallengeClient(server.address, arena.tokens[person.name]) as client:
+            quota = client.get_challenge("small").quota
+            for number in range(quota.left):
+                path = arena.write("more.json", tools.results(f"more {person.name} {number}"))
+                person.sound.add(client.submit("small", path, file_name="captions_val_x_results.json")[0].id)
+            with pytest.raises(grpc.RpcError) as caught:
+                client.submit("small", arena.write("more.json", tools.results("one too many")))
+            assert caught.value.code() is CODES.RESOURCE_EXHAUSTED
+
+
+def check(arena: Arena, people: list[Participant]) -> None:
+    database = arena.database()
+    with database.reading() as session:
+        rows = {row.id: row for row in session.scalars(select(Submission))}
+        runs = Counter(session.scalars(select(Run.submission_id)))
+        for person in people:
+            for submission in person.cancelled:
+                assert rows[submission].state is State.CANCELLED
+            for submission in person.sound - person.cancelled:
+                # A cancellation whose answer was lost may have happened all the same.
+                assert rows[submission].state in {State.SUCCEEDED, State.CANCELLED}, rows[submission].failure_message
+            for submission in person.faulty:
+                assert rows[submission].state is State.FAILED
+                assert rows[submission].failure == "INVALID_FILE"
+            charged = [row for row in rows.values() if row.user.name == person.name and row.state is State.SUCCEEDED]
+            assert len(charged) == LIMIT
+        assert runs == {key: 1 for key, row in rows.items() if row.state is State.SUCCEEDED}
+    database.close()
+
+
+@pytest.mark.timeout(900)
+def test_two_servers_score_each_submission_once(postgres_arena: Arena, tools: type) -> None:
+    arena = postgres_arena
+    servers = [arena.start("--challenge-lease=5") for _ in range(2)]
+    prepare(arena, servers[0], tools)
+    for number in range(SHARED):
+        name = USERS[number % len(USERS)]
+        with ChallengeClient(servers[number % 2].address, arena.tokens[name]) as client:
+            path = arena.write("results.json", tools.results(number))
+            client.submit("small", path, file_name="captions_val_x_results.json")
+    wait_for_all(arena, 600)
+    database = arena.database()
+    with database.reading() as session:
+        assert set(session.scalars(select(Submission.state))) == {State.SUCCEEDED}
+        runs = Counter(session.scalars(select(Run.submission_id)))
+    database.close()
+    assert len(runs) == SHARED
+    assert set(runs.values()) == {1}
+    # Both have worked.
+    shares = [sum("is scored" in str(line["message"]) for line in server.lines()) for server in servers]
+    assert sum(shares) == SHARED
+    assert all(shares)
+    for server in servers:
+        assert server.stop() == 0
+
+
+def test_a_stopping_server_leaves_its_work_to_others(postgres_arena: Arena, tools: type) -> None:
+    """SIGTERM gives jobs back at once: nobody waits for the lease."""
+    arena = postgres_arena
+    first = arena.start("--challenge-lease=600")
+    prepare(arena, first, tools)
+    with ChallengeClient(first.address, arena.tokens["ann"]) as client:
+        for number in range(3):
+            client.submit(
+                "small", arena.write("r.json", tools.results(number)), file_name="captions_val_x_results.json"
+            )
+    assert first.stop() == 0
+    second = arena.start("--challenge-lease=600")
+    wait_for_all(arena, 60)
+    with ChallengeClient(second.address, arena.tokens["ann"]) as client:
+        assert {found.state for found in client.list_submissions("small")} == {pb.SUBMISSION_STATE_SUCCEEDED}
+    assert second.stop() == 0
+
+
+def test_old_servers_cannot_write(own_arena: Arena, tools: type) -> None:
+    """Who has lost a lease is refused, whatever it wants to write."""
+    arena = own_arena
+    server = arena.start()
+    prepare(arena, server, tools)
+    server.stop()
+    database = arena.database()
+    with database.writing() as session:
+        now = database.now(session)
+        ann = session.scalars(select(User).where(User.name == "ann")).one()
+        new = NewSubmission("small", "m", "", "f.json", "", "0" * 64, 1, None)
+        accept(session, Account(ann.id, "ann", Role.PARTICIPANT), new, now)
+        old = queue.claim(session, [JobKind.VALIDATE], "one", now, 5)
+        assert old is not None
+    with database.writing() as session:
+        assert queue.claim(session, [JobKind.VALIDATE], "two", now, 5) is None
+        later = now + timedelta(seconds=6)
+        new_lease = queue.claim(session, [JobKind.VALIDATE], "two", later, 5)
+        assert new_lease is not None
+        assert new_lease.fence == old.fence + 1
+    with pytest.raises(queue.LeaseLostError), database.writing() as session:
+        queue.end_validated(session, old, "one", {})
+    with pytest.raises(queue.LeaseLostError), database.writing() as session:
+        queue.extend(session, old, "one", later, lease_s=5, progress=0.5)
+    with database.writing() as session:
+        queue.end_validated(session, new_lease, "two", {})
+    database.close()

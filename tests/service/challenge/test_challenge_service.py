@@ -1,0 +1,470 @@
+"""The evaluation server through its contract, on a real socket, with SQLite and with PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import grpc
+import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
+from google.rpc import error_details_pb2
+from grpc_status import rpc_status
+from sqlalchemy import update
+
+from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_scorer.readers import read_items
+from spicegraph_scorer.scoring import score
+from spicegraph_service.challenge.schema import Run
+from spicegraph_service.client import ChallengeClient, Client
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from conftest import Arena, RunningServer
+
+pytestmark = pytest.mark.model
+CODES = grpc.StatusCode
+S = pb.SubmissionState
+
+
+@dataclass
+class World:
+    """A running evaluation server with an organiser; challenges and users are made as tests need them."""
+
+    arena: Arena
+    server: RunningServer
+    organiser: ChallengeClient
+    tools: type
+    clients: list[ChallengeClient] = field(default_factory=list)
+    count: int = 0
+
+    def name(self, word: str) -> str:
+        self.count += 1
+        return f"{word}-{self.count}"
+
+    def user(self, word: str = "user", role: pb.UserRole.ValueType = pb.USER_ROLE_PARTICIPANT) -> ChallengeClient:
+        client = ChallengeClient(self.server.address, self.organiser.create_user(self.name(word), role))
+        self.clients.append(client)
+        return client
+
+    def challenge(self, **fields: object) -> str:
+        message = self.tools.challenge(self.name("challenge"), **fields)
+        self.organiser.create_challenge(message)
+        references = self.arena.write("references.json", self.tools.annotations(self.tools.small))
+        for split in message.splits:
+            for reference_set in split.reference_sets:
+                self.organiser.upload_references(message.name, split.name, reference_set.name, references)
+        return message.name
+
+    def file(self, tag: object) -> Path:
+        return self.arena.write("captions_val_method_results.json", self.tools.results(tag))
+
+    def scored(self, client: ChallengeClient, challenge: str, tag: object, **options: str) -> pb.Submission:
+        found, existed = client.submit(challenge, self.file(tag), **options)
+        assert not existed
+        *_, last = client.watch(found.id)
+        assert last.state == S.SUBMISSION_STATE_SUCCEEDED, last
+        return last
+
+
+@pytest.fixture(scope="module")
+def world(arena: Arena, tools: type) -> Iterator[World]:
+    server = arena.start()
+    with ChallengeClient(server.address, arena.organiser()) as organiser:
+        made = World(arena, server, organiser, tools)
+        yield made
+        for client in made.clients:
+            client.close()
+
+
+def refused(call: Callable[[], object]) -> tuple[grpc.StatusCode, str]:
+    """The status and the reason of a call that must fail."""
+    with pytest.raises(grpc.RpcError) as caught:
+        call()
+    for detail in rpc_status.from_call(caught.value).details:
+        info = error_details_pb2.ErrorInfo()
+        if detail.Unpack(info):
+            return caught.value.code(), info.reason
+    raise AssertionError("no reason given")
+
+
+def test_scores_are_the_library_s(world: World) -> None:
+    """A submission gets the numbers of `spicegraph score`, from both reference sets."""
+    examples = world.tools.examples
+    metrics = ["bleu", "meteor", "rouge", "cider", "spice"]
+    name = world.name("coco")
+    world.organiser.create_challenge(world.tools.challenge(name, metrics=metrics, splits={"val2014": ["c5", "c4"]}))
+    files = {"c5": examples / "captions.json", "c4": examples / "captions_without_first.json"}
+    for reference_set, path in files.items():
+        world.organiser.upload_references(name, "val2014", reference_set, path)
+    user = world.user()
+    sent, _ = user.submit(name, examples / "human.json", file_name="captions_val2014_people_results.json")
+    assert (sent.state, sent.method) == (S.SUBMISSION_STATE_VALIDATING, "people")
+    seen = list(user.watch(sent.id))
+    states = [found.state for found in seen]
+    assert states == sorted(states)
+    assert states[-1] == S.SUBMISSION_STATE_SUCCEEDED
+    assert [scores.reference_set for scores in seen[-1].scores] == ["c5", "c4"]
+    for scores in seen[-1].scores:
+        items = read_items(str(examples / "human.json"), references=str(files[scores.reference_set])).items
+        expected = score(items, metrics).corpus
+        for row in scores.scores:
+            if row.name in expected:
+                assert row.value == pytest.approx(expected[row.name], abs=1e-12), row.name
+            assert row.low <= row.value + 1e-9
+            assert row.value <= row.high + 1e-9
+        assert set(expected) - {"SPICE_categories"} <= {row.name for row in scores.scores}
+    assert seen[-1].origin.version
+    assert {signature.metric for signature in seen[-1].origin.signatures} == set(metrics)
+    assert not seen[-1].origin.outdated
+
+
+def test_a_zip_may_hold_several_splits(world: World) -> None:
+    name = world.challenge(splits={"val": ["c5"], "test-dev": ["c5"], "test": ["c5"]})
+    path = world.arena.folder / "both.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for split in ("val", "test-dev"):
+            archive.writestr(f"captions_{split}_my_method_results.json", json.dumps(world.tools.results(split)))
+        archive.writestr("__MACOSX/x", "")
+    user = world.user()
+    sent, _ = user.submit(name, path, method="both")
+    *_, last = user.watch(sent.id)
+    assert last.state == S.SUBMISSION_STATE_SUCCEEDED
+    assert sorted(last.splits) == ["test-dev", "val"]
+    assert sorted(scores.split for scores in last.scores) == ["test-dev", "val"]
+    assert len(user.leaderboard(name, split="test-dev").rows) == 1
+    assert not user.leaderboard(name, split="test").rows
+
+
+def test_parallel_submissions_stop_at_the_limit(world: World) -> None:
+    """32 at a time with a limit of 5: exactly 5 are accepted, the others are told why."""
+    name = world.challenge(daily_limit=5)
+    user = world.user()
+    paths = [world.arena.write(f"p{n}.json", world.tools.results(f"parallel {n}")) for n in range(32)]
+    start = threading.Barrier(32)
+
+    def submit(path: Path) -> str:
+        start.wait()
+        try:
+            return user.submit(name, path, file_name="captions_val_x_results.json")[0].id
+        except grpc.RpcError as error:
+            return str(error.code().name)
+
+    with ThreadPoolExecutor(32) as pool:
+        answers = list(pool.map(submit, paths))
+    assert answers.count("RESOURCE_EXHAUSTED") == 27
+    accepted = set(answers) - {"RESOURCE_EXHAUSTED"}
+    assert len(accepted) == 5
+    assert {found.id for found in user.list_submissions(name)} == accepted
+    quota = user.get_challenge(name).quota
+    assert (quota.used_today, quota.used_total, quota.left) == (5, 5, 0)
+
+
+def test_what_failed_or_was_cancelled_is_not_charged(world: World) -> None:
+    name = world.challenge(total_limit=2)
+    user = world.user()
+    faulty = world.arena.write("faulty.json", [{"image_id": 99, "caption": ""}])
+    sent, _ = user.submit(name, faulty, file_name="captions_val_x_results.json")
+    *_, last = user.watch(sent.id)
+    assert (last.state, last.failure.reason) == (S.SUBMISSION_STATE_FAILED, "INVALID_FILE")
+    assert [str(fault.item) for fault in last.failure.faults][:2] == ["item 1 (image_id 99)"] * 2
+    assert last.failure.fault_count == 2 + len(world.tools.small) == len(list(user.faults(sent.id)))
+    assert user.get_challenge(name).quota.left == 2
+    world.scored(user, name, "one")
+    again, existed = user.submit(name, faulty, file_name="captions_val_x_results.json")
+    assert not existed  # a file that failed may be sent again
+    assert again.id != sent.id
+    list(user.watch(again.id))
+    second, _ = user.submit(name, world.file("two"))
+    assert refused(lambda: user.submit(name, world.file("three"))) == (CODES.RESOURCE_EXHAUSTED, "SUBMISSION_LIMIT")
+    # It was sent a moment ago: its validation alone takes longer than that.
+    assert user.cancel(second.id).state == S.SUBMISSION_STATE_CANCELLED
+    assert user.cancel(second.id).state == S.SUBMISSION_STATE_CANCELLED
+    assert user.get_challenge(name).quota.left == 1
+    world.scored(user, name, "three")
+
+
+def test_the_same_file_is_one_submission(world: World) -> None:
+    name = world.challenge()
+    user, other = world.user(), world.user()
+    path = world.file("same")
+    with ThreadPoolExecutor(8) as pool:
+        ids = set(pool.map(lambda _: user.submit(name, path)[0].id, range(8)))
+    assert len(ids) == 1
+    assert other.submit(name, path)[0].id not in ids
+    keyed, existed = user.submit(name, world.file("keyed"), key="a-key")
+    assert not existed
+    assert user.submit(name, world.file("keyed"), key="a-key") == (user.get_submission(keyed.id), True)
+    assert refused(lambda: user.submit(name, world.file("another"), key="a-key")) == (
+        CODES.INVALID_ARGUMENT,
+        "INVALID_FIELDS",
+    )
+
+
+def test_cancelling_in_the_queue_and_while_running(world: World) -> None:
+    name = world.challenge(metrics=["spice", "cider"])
+    user = world.user()
+    sent = [user.submit(name, world.file(f"cancel {n}"))[0].id for n in range(4)]
+    states = {user.cancel(submission).state for submission in reversed(sent)}
+    assert states == {S.SUBMISSION_STATE_CANCELLED}
+    list(user.watch(world.scored(user, name, "after").id))  # whoever worked on them goes on with others
+    assert [found.state for found in user.list_submissions(name)][1:] == [S.SUBMISSION_STATE_CANCELLED] * 4
+
+
+def test_participants_see_only_what_is_theirs(world: World) -> None:
+    name = world.challenge()
+    user, other = world.user(), world.user()
+    mine = world.scored(user, name, "mine")
+    for call in (other.get_submission, other.cancel):
+        assert refused(lambda call=call: call(mine.id)) == (CODES.NOT_FOUND, "NOT_FOUND")
+    for stream in (other.watch, other.faults):
+        assert refused(lambda stream=stream: list(stream(mine.id))) == (CODES.NOT_FOUND, "NOT_FOUND")
+    assert refused(lambda: other.choose(name, mine.id)) == (CODES.NOT_FOUND, "NOT_FOUND")
+    assert not list(other.list_submissions(name))
+    assert not list(other.list_submissions(name, user=mine.user))
+    assert [found.id for found in world.organiser.list_submissions(name, user=mine.user)] == [mine.id]
+    denied = (CODES.PERMISSION_DENIED, "NOT_AN_ORGANISER")
+    for call in (
+        lambda: other.create_challenge(world.tools.challenge("mine")),
+        lambda: other.update_challenge(pb.UpdateChallengeRequest(name=name, total_limit=9)),
+        lambda: other.delete_challenge(name),
+        lambda: other.upload_references(name, "val", "c5", world.file("x")),
+        lambda: other.create_user("friend"),
+        lambda: list(other.list_users()),
+        lambda: other.delete_user(mine.user),
+        lambda: other.create_token("x", user=mine.user),
+        lambda: other.rescore(name),
+        lambda: list(other.report(mine.id)),
+        lambda: list(user.report(mine.id)),
+    ):
+        assert refused(call) == denied
+    assert not other.leaderboard(name).rows[0].submission
+    assert world.organiser.leaderboard(name).rows[0].submission == mine.id
+
+
+def test_tokens(world: World) -> None:
+    name = world.name("tokens")
+    first = world.organiser.create_user(name)
+    user = ChallengeClient(world.server.address, first)
+    world.clients.append(user)
+    second = user.create_token("laptop")
+    listed = next(found for found in world.organiser.list_users() if found.name == name)
+    assert [token.name for token in listed.tokens] == ["first", "laptop"]
+    user.revoke_token(listed.tokens[0].id)
+    assert refused(lambda: list(user.list_challenges())) == (CODES.UNAUTHENTICATED, "INVALID_TOKEN")
+    with ChallengeClient(world.server.address, second) as later:
+        list(later.list_challenges())
+        assert refused(lambda: later.revoke_token(listed.tokens[0].id)) == (CODES.NOT_FOUND, "NOT_FOUND")
+        world.organiser.delete_user(name)
+        assert refused(lambda: list(later.list_challenges())) == (CODES.UNAUTHENTICATED, "INVALID_TOKEN")
+    for token in ("", "sgt_of-another-kind", "sgu_", "sgu_" + "x" * 500):
+        with ChallengeClient(world.server.address, token) as nobody:
+            assert refused(lambda nobody=nobody: list(nobody.list_challenges())) == (
+                CODES.UNAUTHENTICATED,
+                "INVALID_TOKEN",
+            )
+    database = world.arena.database()
+    with database.reading() as session:
+        stored = str(session.connection().exec_driver_sql("SELECT * FROM user_tokens").all())
+    database.close()
+    assert first not in stored
+    assert second not in stored
+
+
+def moment(seconds: float) -> Timestamp:
+    made = Timestamp()
+    made.FromDatetime(datetime.now(UTC) + timedelta(seconds=seconds))
+    return made
+
+
+def test_dates_and_visibility(world: World) -> None:
+    name = world.challenge(
+        close_time=moment(3600),
+        open_time=moment(1800),
+        splits={"val": ["c5"], "test": ["c5"]},
+    )
+    user = world.user()
+    assert refused(lambda: user.submit(name, world.file("early"))) == (CODES.FAILED_PRECONDITION, "NOT_OPEN")
+    world.scored(world.organiser, name, "trial")  # organisers may try
+    hidden = pb.SplitVisibility(
+        split="val", score_visibility=pb.VISIBILITY_AFTER_CLOSE, leaderboard_visibility=pb.VISIBILITY_ORGANISERS
+    )
+    world.organiser.update_challenge(pb.UpdateChallengeRequest(name=name, open_time=Timestamp(), visibilities=[hidden]))
+    done = world.scored(user, name, "dates")
+    assert not done.scores
+    assert refused(lambda: user.leaderboard(name)) == (CODES.PERMISSION_DENIED, "NOT_VISIBLE")
+    assert not user.leaderboard(name, split="test").rows
+    assert world.organiser.get_submission(done.id).scores
+    assert len(world.organiser.leaderboard(name).rows) == 2
+    world.organiser.update_challenge(pb.UpdateChallengeRequest(name=name, close_time=moment(-1)))
+    assert user.get_submission(done.id).scores
+    assert refused(lambda: user.leaderboard(name)) == (CODES.PERMISSION_DENIED, "NOT_VISIBLE")
+    assert refused(lambda: user.submit(name, world.file("late"))) == (CODES.FAILED_PRECONDITION, "CLOSED")
+
+
+def test_the_leaderboard(world: World) -> None:
+    """The best first, equal ones by the earlier time, one row a user: the chosen submission or the latest."""
+    name = world.challenge(metrics=["rouge", "spice"], primary_score="ROUGE_L")
+    first, second, third = (world.user("board") for _ in range(3))
+    best = [{"image_id": key, "caption": texts[0]} for key, texts in world.tools.small.items()]
+    path = world.arena.write("captions_val_best_results.json", best)
+
+    def submit(user: ChallengeClient, spaces: int) -> pb.Submission:
+        path.write_text(json.dumps(best) + " " * spaces)
+        found, _ = user.submit(name, path)
+        *_, last = user.watch(found.id)
+        return last
+
+    poor = world.scored(third, name, "poor")
+    early = submit(first, 1)
+    submit(second, 2)
+    rows = world.organiser.leaderboard(name).rows
+    assert [(row.rank, row.user) for row in rows] == [(1, early.user), (2, rows[1].user), (3, poor.user)]
+    assert rows[0].scores[0] == rows[1].scores[0]
+    submit(third, 3)  # the latest stands, and comes third because it is the latest
+    assert [row.user for row in first.leaderboard(name).rows][-1] == poor.user
+    assert first.leaderboard(name).rows[2].scores[0].value == pytest.approx(1.0)
+    third.choose(name, poor.id)
+    assert first.leaderboard(name).rows[2].scores[0].value < 1.0
+    by_category = first.leaderboard(name, score="SPICE_Object")
+    assert by_category.score == "SPICE_Object"
+    assert by_category.rows[0].rank == 1
+    undefined = first.leaderboard(name, score="SPICE_Color").rows
+    assert [row.HasField("rank") for row in undefined] == [False] * 3
+    third.choose(name, None)
+    assert len(first.leaderboard(name).rows) == 2
+    assert refused(lambda: first.leaderboard(name, score="Nope")) == (CODES.INVALID_ARGUMENT, "INVALID_FIELDS")
+    world.organiser.delete_user(poor.user)
+    assert len(first.leaderboard(name).rows) == 2
+
+
+def test_old_scores_stand_until_they_are_made_again(world: World) -> None:
+    name = world.challenge()
+    user = world.user()
+    done = world.scored(user, name, "old")
+    assert world.organiser.rescore(name) == 0
+    database = world.arena.database()
+    with database.writing() as session:
+        session.execute(update(Run).where(Run.submission_id == done.id).values(version="0.0.1"))
+    old = user.leaderboard(name).rows[0]
+    assert (old.origin.version, old.origin.outdated) == ("0.0.1", True)
+    assert world.organiser.rescore(name) == 1
+    assert world.organiser.rescore(name) == 0  # it waits already
+    end = time.monotonic() + 60
+    while user.leaderboard(name).rows[0].origin.outdated:
+        assert time.monotonic() < end
+        time.sleep(0.2)
+    new = user.leaderboard(name).rows[0]
+    assert new.scores == old.scores
+    assert new.create_time == old.create_time
+    with database.reading() as session:
+        versions = [run.version for run in session.query(Run).filter_by(submission_id=done.id).order_by(Run.id)]
+    database.close()
+    assert versions == ["0.0.1", new.origin.version]  # the old run is kept
+
+
+def test_wrong_challenges_are_refused(world: World) -> None:
+    make = world.tools.challenge
+    organiser = world.organiser
+    wrong = (CODES.INVALID_ARGUMENT, "INVALID_FIELDS")
+    name = world.name("wrong")
+    for fields in (
+        {"metrics": ["nope"]},
+        {"metrics": []},
+        {"splits": {}},
+        {"splits": {"val": []}},
+        {"splits": {"a/b": ["c5"]}},
+        {"splits": {"val": ["c5", "c5"]}},
+        {"title": "x" * 201},
+        {"daily_limit": -1},
+        {"open_time": moment(10), "close_time": moment(5)},
+    ):
+        assert refused(lambda fields=fields: organiser.create_challenge(make(name, **fields))) == wrong
+    for bad in ("", "../x", "a b", "x" * 41, "-x"):
+        assert refused(lambda bad=bad: organiser.create_challenge(make(bad))) == wrong
+    organiser.create_challenge(make(name))
+    assert refused(lambda: organiser.create_challenge(make(name))) == (CODES.ALREADY_EXISTS, "NAME_TAKEN")
+    assert refused(lambda: world.user().submit(name, world.file("x"))) == (CODES.FAILED_PRECONDITION, "NOT_READY")
+    for content in ("{", "[]", '{"annotations": []}', '{"annotations": [{"image_id": 1}]}'):
+        path = world.arena.write("bad.json", content)
+        assert refused(lambda path=path: organiser.upload_references(name, "val", "c5", path)) == wrong
+    assert not organiser.get_challenge(name).challenge.ready
+    organiser.delete_challenge(name)
+    assert refused(lambda: organiser.get_challenge(name)) == (CODES.NOT_FOUND, "NOT_FOUND")
+
+
+def test_references_are_fixed_once_there_are_submissions(world: World) -> None:
+    name = world.challenge()
+    path = world.arena.write("same.json", world.tools.annotations(world.tools.small))
+    other = world.arena.write("other.json", world.tools.annotations({0: ["something else"]}))
+    world.organiser.upload_references(name, "val", "c5", other)
+    world.organiser.upload_references(name, "val", "c5", path)
+    world.scored(world.user(), name, "fixed")
+    world.organiser.upload_references(name, "val", "c5", path)  # the same again does no harm
+    fixed = (CODES.FAILED_PRECONDITION, "HAS_SUBMISSIONS")
+    assert refused(lambda: world.organiser.upload_references(name, "val", "c5", other)) == fixed
+    assert refused(lambda: world.organiser.delete_challenge(name)) == fixed
+
+
+def test_lists_come_in_pages(world: World) -> None:
+    from spicegraph_api.v1.challenge_pb2_grpc import ChallengeServiceStub
+
+    name = world.challenge()
+    user = world.user()
+    sent = [user.submit(name, world.file(f"page {n}"))[0].id for n in range(5)]
+    metadata = (("authorization", f"Bearer {world.arena.tokens['organiser']}"),)
+    with grpc.insecure_channel(world.server.address) as channel:
+        stub = ChallengeServiceStub(channel)
+        found: list[str] = []
+        request = pb.ListSubmissionsRequest(challenge=name, page_size=2)
+        while True:
+            page = stub.ListSubmissions(request, metadata=metadata)
+            found += [submission.id for submission in page.submissions]
+            if not page.next_page_token:
+                break
+            request.page_token = page.next_page_token
+        assert found == sent[::-1]
+        users = stub.ListUsers(pb.ListUsersRequest(page_size=1), metadata=metadata)
+        assert users.next_page_token == users.users[0].name
+
+
+def test_an_error_report_is_for_organisers(world: World) -> None:
+    name = world.challenge(metrics=["spice"])
+    done = world.scored(world.user(), name, "report")
+    page = b"".join(world.organiser.report(done.id, image_limit=2)).decode()
+    assert page.startswith("<!DOCTYPE html>")
+    assert "2 images" in page
+
+
+def test_calls_keep_their_answers_while_submissions_are_scored(world: World) -> None:
+    """Submissions are scored in small pieces: a call waits behind one of them at most."""
+    from spicegraph_service.client import item
+
+    name = world.name("large")
+    images = {n: [f"a dog number {n} runs on the street", f"dog {n} in a street"] for n in range(1500)}
+    world.organiser.create_challenge(world.tools.challenge(name, metrics=["spice", "bleu"]))
+    path = world.arena.write("large.json", world.tools.annotations(images))
+    world.organiser.upload_references(name, "val", "c5", path)
+    results = [{"image_id": n, "caption": f"the cat {n} sits on a red table"} for n in images]
+    user = world.user()
+    sent, _ = user.submit(name, world.arena.write("captions_val_large_results.json", results))
+    seconds: list[float] = []
+    with Client(world.server.address) as client:
+        for found in user.watch(sent.id):
+            if found.state == S.SUBMISSION_STATE_RUNNING:
+                break
+        while user.get_submission(sent.id).state == S.SUBMISSION_STATE_RUNNING and len(seconds) < 40:
+            started = time.monotonic()
+            client.score([item("1", "a dog on a street", ["a dog in the street"])])
+            seconds.append(time.monotonic() - started)
+    user.cancel(sent.id) if user.get_submission(sent.id).state == S.SUBMISSION_STATE_RUNNING else None
+    assert len(seconds) > 5
+    assert sorted(seconds)[len(seconds) // 2] < 0.5  # seconds where chunks were not small
