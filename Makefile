@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format proto serve train bench examples clean
+.PHONY: help setup demo test lint format proto serve train bench examples docs clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -31,7 +31,8 @@ demo: $(READY)  ## Score the two example systems: tables here; JSON and an error
 	  --metrics coco -o demo-output/retrieval.json
 	@echo "== what both get wrong, on the same references"
 	@$(BIN)/spicegraph report examples/coco/human.json examples/coco/retrieval.json \
-	  --references examples/coco/captions_without_first.json -o demo-output/report.html
+	  --references examples/coco/captions_without_first.json --categories examples/categories.toml \
+	  -o demo-output/report.html
 	@echo "The scores of every image are in demo-output/human.json and demo-output/retrieval.json;"
 	@echo "open demo-output/report.html in a browser for the errors of both systems."
 
@@ -63,5 +64,9 @@ bench: $(READY)  ## Run the benchmarks; each prints ratios
 examples: $(READY)  ## Rebuild examples/coco from the captions in the installed pycocoevalcap wheel
 	$(BIN)/python tools/build_examples.py examples/coco
 
+docs: $(READY)  ## Build the documentation site in site/
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
 clean:  ## Remove the environment, caches and demo output
-	rm -rf $(VENV) demo-output build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) demo-output build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -83,7 +83,7 @@ def test_a_wrong_command_ends_with_2(run: Callable[..., tuple[int, str, str]], a
 def test_json(run: Callable[..., tuple[int, str, str]], source: str) -> None:
     status, out, err = run("score", source, "--metrics", "bleu, rouge", "--format", "json")
     result = json.loads(out)
-    assert (status, err) == (0, "")
+    assert (status, err) == (0, f"{source}: SPICE input, 2 items\n")
     assert list(result["corpus"]) == ["Bleu_1", "Bleu_2", "Bleu_3", "Bleu_4", "ROUGE_L"]
     assert [item["image_id"] for item in result["items"]] == [2, 1]
 
@@ -100,7 +100,7 @@ def test_json_lines_and_csv_hold_one_item_each(run: Callable[..., tuple[int, str
 
 def test_table_is_plain_in_a_pipe(run: Callable[..., tuple[int, str, str]], source: str) -> None:
     status, out, err = run("score", source, "--metrics", "bleu")
-    assert (status, err) == (0, "")
+    assert (status, err) == (0, f"{source}: SPICE input, 2 items\n")
     assert "Bleu_4" in out
     assert "\x1b" not in out
     assert "items:2|references:min=2,max=2" in out
@@ -120,7 +120,8 @@ def test_output_file_with_a_format_leaves_standard_output_empty(
     run: Callable[..., tuple[int, str, str]], source: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "out.txt"
-    assert run("score", source, "--metrics", "bleu", "--format", "csv", "-o", str(path)) == (0, "", "")
+    said = f"{source}: SPICE input, 2 items\n"
+    assert run("score", source, "--metrics", "bleu", "--format", "csv", "-o", str(path)) == (0, "", said)
     assert path.read_text().startswith("image_id,Bleu_1")
     umask = os.umask(0o022)
     os.umask(umask)
@@ -171,8 +172,9 @@ def test_warnings_are_one_line_on_standard_error(run: Callable[..., tuple[int, s
     status, out, err = run("score", str(tmp_path / "one.json"), "--metrics", "cider", "--format", "json")
     assert status == 0
     assert json.loads(out)["corpus"] == {"CIDEr": None}
-    assert err.startswith("warning: CIDEr is undefined")
-    assert err.count("\n") == 1
+    said, warning = err.splitlines()
+    assert said.endswith("one.json: SPICE input, 1 items")
+    assert warning.startswith("warning: CIDEr is undefined")
 
 
 def test_a_subset_of_the_references_needs_partial(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
@@ -195,12 +197,15 @@ def test_a_subset_of_the_references_needs_partial(run: Callable[..., tuple[int, 
     assert (status, len(out.splitlines())) == (0, 20)
 
 
-def test_notes_and_bar_are_for_terminals_only(
+def test_the_bar_is_for_terminals_only_and_the_format_is_always_said(
     run: Callable[..., tuple[int, str, str]], source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    said = f"{source}: SPICE input, 2 items\n"
+    assert run("score", source, "--metrics", "bleu", "--format", "json")[2] == said
     monkeypatch.setattr("spicegraph_service.cli.terminal.is_terminal", lambda _stream: True)
     _, _, err = run("score", source, "--metrics", "bleu", "--format", "json")
-    assert "SPICE input, 2 items" in err
+    assert err.startswith(said)
+    assert len(err) > len(said)
 
 
 @pytest.mark.model
@@ -298,5 +303,5 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
         assert process.stderr is not None
         assert process.stdout.readline().startswith(b'{"image_id":1,')
         process.stdout.close()
-        assert process.stderr.read() == b""
+        assert process.stderr.read().endswith(b"in.json: SPICE input, 20000 items\n")
         assert process.wait(timeout=60) == 0

@@ -21,7 +21,7 @@ from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.significance import Resampling
 from spicegraph_service.report import ReportOptions, build_report
 from spicegraph_service.report.data import SystemInput
-from spicegraph_service.report.render import to_html
+from spicegraph_service.report.render import to_html, to_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -171,6 +171,7 @@ def systems() -> list[SystemInput]:
     references = ("red_car dog", "red_car bench")
     items = [Item(n, "blue_car dog" if n % 3 == 0 else "red_car dog", references) for n in range(120)]
     items.append(Item("nasty", NASTY, ("dog", f"cat {NASTY}")))
+    items.append(Item("1", "sofa dog", ("couch animal", "couch")))
     other = [Item(item.id, "red_car bench dog", item.references) for item in items]
     return [SystemInput("one", tuple(items)), SystemInput("<i>two</i>", tuple(other))]
 
@@ -222,14 +223,14 @@ def test_the_list_comes_worst_first_and_sorts_the_other_way(browser: Browser) ->
 def test_a_search_filters_by_typing(browser: Browser) -> None:
     browser.click("#query")
     browser.type("blue_")
-    browser.until(f"{STATUS} === '40 of 121 images'")
+    browser.until(f"{STATUS} === '40 of 122 images'")
     assert "q=blue_" in browser.js("location.hash")
 
 
 def test_a_kind_of_error_filters(browser: Browser) -> None:
     kind = "[...document.querySelectorAll('#kind option')].find(o => o.textContent === 'Color confused').value"
     choose(browser, "kind", browser.js(kind))
-    assert browser.js(STATUS) == "40 of 121 images: color confused"
+    assert browser.js(STATUS) == "40 of 122 images: color confused"
 
 
 def test_an_error_group_leads_to_its_images(browser: Browser) -> None:
@@ -237,7 +238,7 @@ def test_an_error_group_leads_to_its_images(browser: Browser) -> None:
         "[...document.querySelectorAll('details.kind')].find(d => d.textContent.includes('Color confused')).open = true"
     )
     browser.click("a[href^='#kind=color_confused&group=0']")
-    browser.until(f"{STATUS} === '40 of 121 images: color confused (red / blue)'")
+    browser.until(f"{STATUS} === '40 of 122 images: color confused (red / blue)'")
 
 
 def test_an_image_opens_by_click_and_marks_its_states(browser: Browser) -> None:
@@ -283,6 +284,54 @@ def test_a_permalink_opens_its_image(browser: Browser, page: Path) -> None:
     assert browser.js("document.getElementById('system').value") == "1"
     browser.open(page, "#image=4711")
     assert browser.js(STATUS) == "There is no image 4711 in this report."
+
+
+def test_the_integer_1_and_the_string_1_have_permalinks_of_their_own(browser: Browser, page: Path) -> None:
+    browser.open(page, "#image=1")
+    assert browser.js("document.querySelector('#detail .said').textContent") == "red_car dog"
+    browser.open(page, "#image=%221%22")
+    assert browser.js("document.querySelector('#detail .said').textContent") == "sofa dog"
+    assert browser.js("document.querySelector('#detail h3').textContent") == "Image 1"
+    assert browser.js("document.querySelector('#list a[aria-current]').hash").startswith("#image=%221%22")
+
+
+def test_a_synonym_comes_with_its_definition_and_a_near_miss_with_its_distance(browser: Browser, page: Path) -> None:
+    browser.open(page, "#image=%221%22")
+    text = browser.js("document.getElementById('detail').textContent")
+    assert "object almost right; references have (animal); narrower, WordNet distance 2" in text
+    assert "synonym, WordNet sofa.n.01: an upholstered seat for more than one person: (couch)" in text
+
+
+def test_scores_are_filtered_by_range(browser: Browser) -> None:
+    all_scores = browser.js(SCORES)
+    low = sorted(all_scores)[len(all_scores) // 2]
+    browser.click("#low")
+    browser.type(str(low))
+    browser.until(f"{STATUS} !== '122 of 122 images'")
+    assert min(browser.js(SCORES)) >= low
+    assert f"low={low}" in browser.js("location.hash")
+    browser.js("document.querySelector('#controls button[type=reset]').click()")
+    browser.until(f"{STATUS} === '122 of 122 images'")
+
+
+def test_a_split_page_reads_its_images_from_the_folder_beside_it(chromium: Browser, tmp_path: Path) -> None:
+    report = build_report(systems(), ReportOptions(resampling=Resampling(20)), pipeline=WordFacts())
+    folder = tmp_path / "it's 100% <split>_files"
+    folder.mkdir()
+    for name, text in to_parts(report).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    page = tmp_path / "page.html"
+    page.write_text(to_html(report, parts=folder.name), encoding="utf-8")
+    chromium.errors.clear()
+    chromium.open(page, "#image=119")
+    assert chromium.js("document.querySelector('#detail h3').textContent") == "Image 119"
+    chromium.js("document.querySelector('#list a').click()")
+    chromium.until("document.querySelector('#detail h3').textContent !== 'Image 119'")
+    assert chromium.errors == []
+    (folder / "chunk1.js").unlink()
+    chromium.open(page)
+    chromium.js("location.hash = '#image=119'")
+    chromium.until(f"{STATUS}.includes('chunk1.js can')")
 
 
 def test_captions_are_text_and_nothing_else(browser: Browser, page: Path) -> None:

@@ -3,43 +3,72 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spicegraph_parser.errors import SpicegraphError
-from spicegraph_service.cli.compare import compare
-from spicegraph_service.cli.idf import idf
-from spicegraph_service.cli.parse import parse
-from spicegraph_service.cli.report import report
-from spicegraph_service.cli.score import score
-from spicegraph_service.cli.serve import serve
+from spicegraph_parser.memory import rare_collections
 from spicegraph_service.cli.terminal import say_error, use_utf8
-from spicegraph_service.cli.token import token
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["app", "main"]
+__all__ = ["COMMANDS", "main", "make_app"]
 
 BAD_INPUT = 2
 
-app = typer.Typer(
-    name="spicegraph",
-    help="Scene graphs from image captions, SPICE and the COCO caption metrics, without Java.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-app.command()(parse)
-app.command()(score)
-app.command()(compare)
-app.command()(report)
-app.command()(idf)
-app.command()(serve)
-app.add_typer(token, name="token")
+COMMANDS: Mapping[str, str] = {
+    "parse": "Turn captions into the tuples of their scene graphs.",
+    "score": "Score captions: SPICE by category, the COCO metrics.",
+    "compare": "Compare two systems, with tests of every difference.",
+    "report": "Show what systems get wrong, on one HTML page.",
+    "bounds": "Find how high and how low scores can go.",
+    "agree": "Hold metrics against people: ratings, pairs, systems, words.",
+    "idf": "Freeze CIDEr's document frequencies.",
+    "cache": "Show, trim or clear a cache of parses.",
+    "serve": "Serve parses and scores over gRPC.",
+    "token": "Make, list and revoke tokens for a server.",
+    "challenge": "Take part in a challenge with private references, or run one.",
+    "platform": "Score for an evaluation platform (Codabench, CapEvalKit).",
+}
+"""Every command with its one line of help, in the order of ``--help``.
+
+A command ``x`` is the function or ``typer.Typer`` called ``x`` in the module ``spicegraph_service.cli.x``, which is
+imported only when the command runs. To add one: that module, and a line here with what it does (its help is
+its docstring).
+"""
+
+
+def _not_loaded() -> None:
+    """Stand for a command that this run does not call."""
+
+
+def _load(name: str) -> Callable[..., None] | typer.Typer:
+    loaded: Callable[..., None] | typer.Typer = getattr(import_module(f"spicegraph_service.cli.{name}"), name)
+    return loaded
+
+
+def make_app(*wanted: str) -> typer.Typer:
+    """Return the command line, in which only the wanted commands can run; of the others it has the help line."""
+    app = typer.Typer(
+        name="spicegraph",
+        help="Scene graphs from image captions, SPICE and the COCO caption metrics, without Java.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.callback()(options)
+    for name, summary in COMMANDS.items():
+        command = _load(name) if name in wanted else _not_loaded
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name, help=summary if command is _not_loaded else None)(command)
+    return app
 
 
 def _print_version(value: bool) -> None:  # noqa: FBT001 (typer calls it with the flag)
@@ -48,7 +77,6 @@ def _print_version(value: bool) -> None:  # noqa: FBT001 (typer calls it with th
         raise typer.Exit
 
 
-@app.callback()
 def options(
     *,
     show_version: Annotated[
@@ -68,7 +96,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     use_utf8()
     try:
-        app(arguments if arguments is None else list(arguments), prog_name="spicegraph")
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        command = next((argument for argument in given if not argument.startswith("-")), "")
+        with rare_collections():
+            make_app(command)(given, prog_name="spicegraph")
     except SpicegraphError as error:
         say_error(str(error))
         return BAD_INPUT

@@ -8,17 +8,29 @@ from typing import Annotated
 
 import typer
 
+from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.comparing import compare_systems
-from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.significance import Resampling
 from spicegraph_service.cli.formats import COMPARISON_FORMATS, ComparisonFormat
-from spicegraph_service.cli.options import MetricsOption, PipelineOption, ReferencesOption, names_of
+from spicegraph_service.cli.options import (
+    CacheOption,
+    CategoriesOption,
+    FrequenciesOption,
+    MetricsOption,
+    PipelineOption,
+    ReferencesOption,
+    WorkersOption,
+    cache_at,
+    categories_in,
+    frequencies_in,
+    names_of,
+)
 from spicegraph_service.cli.output import check_output, whole_file
-from spicegraph_service.cli.report import write_report
+from spicegraph_service.cli.report import SplitOption, system_input, system_name, write_report
 from spicegraph_service.cli.terminal import progress_bar, say_warning, write_stdout
+from spicegraph_service.engines.local import local_facts
 from spicegraph_service.report import ReportFormat, ReportOptions
-from spicegraph_service.report.data import SystemInput
 
 __all__ = ["compare"]
 
@@ -26,8 +38,8 @@ _PAGES = frozenset({".html", ".htm"})
 
 
 def compare(
-    first: Annotated[str, typer.Argument(metavar="A", help="One system's captions, as for score.")],
-    second: Annotated[str, typer.Argument(metavar="B", help="The other system's, for the same images.")],
+    first: Annotated[str, typer.Argument(metavar="[NAME=]A", help="One system's captions, as for score.")],
+    second: Annotated[str, typer.Argument(metavar="[NAME=]B", help="The other system's, for the same images.")],
     *,
     references: ReferencesOption = None,
     metrics: MetricsOption = "spice",
@@ -48,36 +60,48 @@ def compare(
     ] = False,
     draws: Annotated[int, typer.Option(min=1, help="Resamples of each test.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same p-values.")] = 12345,
+    split: SplitOption = False,
+    categories: CategoriesOption = None,
+    frequencies: FrequenciesOption = None,
+    workers: WorkersOption = 1,
+    cache: CacheOption = "none",
     pipeline: PipelineOption = DEFAULT_PIPELINE,
 ) -> None:
     """Compare two systems by every score: paired bootstrap and approximate randomisation over the images."""
     names = names_of(metrics)
     if output is not None:
         check_output(output)
-    one = read_items(first, references=references, partial=partial)
-    other = read_items(second, references=references, partial=partial)
-    page = output is not None and PurePath(output).suffix.lower() in _PAGES
-    if page and form is ComparisonFormat.TABLE:
-        systems = [
-            SystemInput(name, dataset.items) for name, dataset in zip(_names(first, second), (one, other), strict=True)
-        ]
-        options = ReportOptions(
-            metrics=names,
-            title=f"{systems[1].name} against {systems[0].name}",
-            resampling=Resampling(draws, seed),
-        )
-        write_report(systems, options, form=ReportFormat.HTML, output=output, pipeline=pipeline)
-        return
-    with progress_bar() as progress, warnings.catch_warnings():
-        warnings.showwarning = say_warning
-        found = compare_systems(
-            one.items,
-            other.items,
-            names,
-            pipeline=pipeline,
-            resampling=Resampling(draws, seed),
-            progress=progress,
-        )
+    page = output is not None and PurePath(output).suffix.lower() in _PAGES and form is ComparisonFormat.TABLE
+    if split and not page:
+        raise InputError("--split: only an HTML page (-o FILE.html) can be split")
+    counted, frozen = categories_in(categories), frequencies_in(frequencies)
+    one, other = (
+        system_input(source, name=name, references=references, partial=partial)
+        for source, name in zip((first, second), _names(first, second), strict=True)
+    )
+    with local_facts(pipeline, workers=workers, cache=cache_at(cache)) as facts:
+        if page:
+            options = ReportOptions(
+                metrics=names,
+                title=f"{other.name} against {one.name}",
+                categories=counted,
+                resampling=Resampling(draws, seed),
+                frequencies=frozen,
+            )
+            write_report([one, other], options, form=ReportFormat.HTML, output=output, facts=facts, split=split)
+            return
+        with progress_bar() as progress, warnings.catch_warnings():
+            warnings.showwarning = say_warning
+            found = compare_systems(
+                one.items,
+                other.items,
+                names,
+                pipeline=facts,
+                resampling=Resampling(draws, seed),
+                progress=progress,
+                frequencies=frozen,
+                categories=counted,
+            )
     text = COMPARISON_FORMATS[form](found)
     if output is None:
         write_stdout(text)
@@ -87,6 +111,6 @@ def compare(
 
 
 def _names(first: str, second: str) -> tuple[str, str]:
-    """Return the files' names without folder and ending, or the whole paths where those are equal."""
-    stems = PurePath(first).stem, PurePath(second).stem
-    return stems if stems[0] != stems[1] else (first, second)
+    """Return what the systems are called, or the whole arguments where that is the same."""
+    names = system_name(first)[0], system_name(second)[0]
+    return names if names[0] != names[1] else (first, second)

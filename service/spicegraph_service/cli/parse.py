@@ -10,9 +10,12 @@ import typer
 
 from spicegraph_parser.export import caption_dict, to_dot
 from spicegraph_parser.extract import ParsedCaption, extract
+from spicegraph_parser.graph_text import graph_text
 from spicegraph_parser.parse import read_conllu
 from spicegraph_parser.picture import to_svg
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, parse_captions
+from spicegraph_parser.sng import sng_dict
+from spicegraph_parser.ud2 import Scheme, ud1_lines
 from spicegraph_scorer.readers.text import read_lines
 from spicegraph_service.cli.tables import caption_table, rendered
 from spicegraph_service.cli.terminal import write_stdout
@@ -30,6 +33,8 @@ class ParseFormat(StrEnum):
     TABLE = "table"
     DOT = "dot"
     SVG = "svg"
+    SNG = "sng"
+    FACTUAL = "factual"
 
 
 def _jsonl(captions: Iterable[ParsedCaption]) -> Iterator[str]:
@@ -49,11 +54,22 @@ def _svg(captions: Iterable[ParsedCaption]) -> Iterator[str]:
     yield to_svg((caption.text, caption.graph()) for caption in captions)
 
 
+def _sng(captions: Iterable[ParsedCaption]) -> Iterator[str]:
+    encoder = msgspec.json.Encoder()
+    return (encoder.encode(sng_dict(caption)).decode() + "\n" for caption in captions)
+
+
+def _factual(captions: Iterable[ParsedCaption]) -> Iterator[str]:
+    return (graph_text(caption.tuples) + "\n" for caption in captions)
+
+
 PARSE_FORMATS: Mapping[ParseFormat, Callable[[Iterable[ParsedCaption]], Iterator[str]]] = {
     ParseFormat.JSONL: _jsonl,
     ParseFormat.TABLE: _table,
     ParseFormat.DOT: _dot,
     ParseFormat.SVG: _svg,
+    ParseFormat.SNG: _sng,
+    ParseFormat.FACTUAL: _factual,
 }
 
 
@@ -66,14 +82,25 @@ def parse(
         str, typer.Option(metavar="NAME", help="The spaCy pipeline that parses captions.")
     ] = DEFAULT_PIPELINE,
     form: Annotated[
-        ParseFormat, typer.Option("--format", help="JSON Lines, a table, Graphviz, or a picture.")
+        ParseFormat,
+        typer.Option(
+            "--format",
+            help="JSON Lines, a table, Graphviz, a picture, or the forms of sng_parser (a dict a line) and FACTUAL.",
+        ),
     ] = ParseFormat.JSONL,
     conllu: Annotated[
-        bool, typer.Option("--conllu", help="The input holds parses: CoNLL-U, basic or collapsed UD v1.")
+        bool, typer.Option("--conllu", help="The input holds parses: CoNLL-U in Universal Dependencies v1 or v2.")
     ] = False,
+    scheme: Annotated[
+        Scheme, typer.Option(help="The version of --conllu parses; auto looks at every sentence.")
+    ] = Scheme.AUTO,
 ) -> None:
     """Turn captions into the tuples of their scene graphs."""
     lines = read_lines(source)
-    captions = map(extract, read_conllu(lines, source=source)) if conllu else parse_captions(lines, pipeline)
+    captions: Iterable[ParsedCaption]
+    if conllu:
+        captions = map(extract, read_conllu(ud1_lines(lines, scheme=scheme), source=source))
+    else:
+        captions = parse_captions(lines, pipeline)
     for text in PARSE_FORMATS[form](captions):
         write_stdout(text)

@@ -3,27 +3,48 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.significance import Resampling
-from spicegraph_scorer.spice.categories import CATEGORIES
-from spicegraph_scorer.spice.custom import read_categories
-from spicegraph_service.cli.options import MetricsOption, PipelineOption, ReferencesOption, names_of
+from spicegraph_service.cli.options import (
+    CacheOption,
+    CategoriesOption,
+    FrequenciesOption,
+    MetricsOption,
+    PipelineOption,
+    ReferencesOption,
+    WorkersOption,
+    cache_at,
+    categories_in,
+    frequencies_in,
+    names_of,
+)
 from spicegraph_service.cli.output import check_output, whole_file
 from spicegraph_service.cli.terminal import progress_bar, say_warning, write_stdout
+from spicegraph_service.engines.local import local_facts
+from spicegraph_service.plots import require_charts
 from spicegraph_service.report import REPORT_FORMATS, ReportFormat, ReportOptions, build_report
 from spicegraph_service.report.data import SystemInput
+from spicegraph_service.report.render import to_html, to_parts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["report", "system_input", "write_report"]
+    from spicegraph_scorer.spice.metric import FactSource
+    from spicegraph_service.report import Report
 
+__all__ = ["SplitOption", "check_split", "report", "system_input", "system_name", "write_report"]
+
+SplitOption = Annotated[
+    bool,
+    typer.Option("--split", help="Put the details of the images into a folder beside the page, for very large sets."),
+]
 _BY_ENDING: Mapping[str, ReportFormat] = {
     ".json": ReportFormat.JSON,
     ".md": ReportFormat.MARKDOWN,
@@ -58,16 +79,20 @@ def report(
             help="Show the images: a folder, or an address with {id} or {id:012} in it.",
         ),
     ] = None,
-    categories: Annotated[str | None, typer.Option(metavar="FILE", help="TOML with categories of your own.")] = None,
+    categories: CategoriesOption = None,
+    frequencies: FrequenciesOption = None,
     human: Annotated[
         bool,
         typer.Option("--human/--no-human", help="Score each first reference against the others, too."),
     ] = True,
+    split: SplitOption = False,
     partial: Annotated[
         bool, typer.Option("--partial", help="Only the images of --references that have a result.")
     ] = False,
     draws: Annotated[int, typer.Option(min=1, help="Resamples of each interval and test.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same intervals.")] = 12345,
+    workers: WorkersOption = 1,
+    cache: CacheOption = "none",
     pipeline: PipelineOption = DEFAULT_PIPELINE,
 ) -> None:
     """Show what systems get wrong, by category and image: one HTML page, JSON, or Markdown."""
@@ -77,15 +102,18 @@ def report(
     options = ReportOptions(
         metrics=names,
         title=title,
-        categories=read_categories(categories) if categories else CATEGORIES,
+        categories=categories_in(categories),
         images=images,
         resampling=Resampling(draws, seed),
         human=human,
+        frequencies=frequencies_in(frequencies),
     )
-    systems = [system_input(source, references=references, partial=partial) for source in sources]
     ending = PurePath(output).suffix.lower() if output else ""
     chosen = form or _BY_ENDING.get(ending, ReportFormat.HTML)
-    write_report(systems, options, form=chosen, output=output, pipeline=pipeline)
+    check_split(split=split, form=chosen, output=output)
+    systems = [system_input(source, references=references, partial=partial) for source in sources]
+    with local_facts(pipeline, workers=workers, cache=cache_at(cache)) as facts:
+        write_report(systems, options, form=chosen, output=output, facts=facts, split=split)
 
 
 def write_report(
@@ -94,12 +122,18 @@ def write_report(
     *,
     form: ReportFormat,
     output: str | None,
-    pipeline: str,
+    facts: FactSource,
+    split: bool = False,
 ) -> None:
     """Build a report and write it to a file or to standard output."""
+    if form is ReportFormat.HTML:
+        require_charts()
     with progress_bar() as progress, warnings.catch_warnings():
         warnings.showwarning = say_warning
-        built = build_report(systems, options, pipeline=pipeline, progress=progress)
+        built = build_report(systems, options, pipeline=facts, progress=progress)
+    if split and output is not None:
+        _write_split(built, output)
+        return
     text = REPORT_FORMATS[form](built)
     if output is None:
         write_stdout(text)
@@ -108,9 +142,48 @@ def write_report(
         stream.write(text)
 
 
-def system_input(source: str, *, references: str | None, partial: bool) -> SystemInput:
-    """Read a system; its name stands before the file (``mine=results.json``) or is the file's own."""
+def check_split(*, split: bool, form: ReportFormat, output: str | None) -> None:
+    """Say before the work that only a page in a file can be split.
+
+    Raises:
+        InputError: it is another format, or goes to standard output.
+    """
+    if split and (output is None or form is not ReportFormat.HTML):
+        raise InputError("--split: only an HTML page that is written to a file (-o) can be split")
+
+
+def _write_split(built: Report, output: str) -> None:
+    """Write a page, and the details of its images into a folder beside it: ``report_files`` for ``report.html``."""
+    folder = Path(output).with_name(PurePath(output).stem + "_files")
+    parts = to_parts(built)
+    try:
+        folder.mkdir(exist_ok=True)
+        for stale in folder.glob("chunk*.js"):
+            if stale.name not in parts:
+                stale.unlink()
+    except OSError as error:
+        raise InputError(f"{folder}: can't be written ({error.strerror})") from error
+    for name, text in parts.items():
+        with whole_file(str(folder / name)) as stream:
+            stream.write(text)
+    with whole_file(output) as stream:
+        stream.write(to_html(built, parts=folder.name))
+
+
+def system_input(
+    source: str, *, references: Sequence[str] | None, partial: bool, name: str | None = None
+) -> SystemInput:
+    """Read a system; its name stands before the file (``mine=results.json``), or is given, or is the file's own."""
+    own, path = system_name(source)
+    return SystemInput(name or own, read_items(path, references=references, partial=partial).items)
+
+
+def system_name(source: str) -> tuple[str, str]:
+    """Return the name and the file that an argument such as ``mine=results.json`` holds.
+
+    Example:
+        >>> system_name("runs/first.json"), system_name("mine=runs/first.json")
+        (('first', 'runs/first.json'), ('mine', 'runs/first.json'))
+    """
     name, equals, path = source.partition("=")
-    if not equals or not name or "/" in name:
-        name, path = PurePath(source).stem, source
-    return SystemInput(name, read_items(path, references=references, partial=partial).items)
+    return (name, path) if equals and name and "/" not in name else (PurePath(source).stem, source)

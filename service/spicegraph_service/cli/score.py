@@ -3,23 +3,56 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
+from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
-from spicegraph_scorer.readers import Dataset, read_items
+from spicegraph_scorer.readers import Dataset, parse_columns, read_items
+from spicegraph_scorer.scoring import SharedFacts
 from spicegraph_scorer.scoring import score as score_items
+from spicegraph_scorer.several import choose_best
 from spicegraph_scorer.significance import Resampling
+from spicegraph_scorer.sources import GraphTexts, read_parses
 from spicegraph_service.cli.formats import RESULT_FORMATS, ResultFormat
-from spicegraph_service.cli.options import MetricsOption, PipelineOption, ReferencesOption, names_of
+from spicegraph_service.cli.options import (
+    CacheOption,
+    CategoriesOption,
+    ColumnsOption,
+    FrequenciesOption,
+    MetricsOption,
+    PipelineOption,
+    ReferencesOption,
+    WorkersOption,
+    cache_at,
+    categories_in,
+    frequencies_in,
+    names_of,
+)
 from spicegraph_service.cli.output import check_output, whole_file
-from spicegraph_service.cli.terminal import note, progress_bar, say_warning, write_stdout
+from spicegraph_service.cli.terminal import progress_bar, say, say_warning, write_stdout
 from spicegraph_service.engines.local import local_facts
 
-__all__ = ["score"]
+if TYPE_CHECKING:
+    from spicegraph_scorer.items import Item
+    from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
+    from spicegraph_scorer.results import Json
+    from spicegraph_scorer.spice.metric import FactSource
+
+__all__ = ["CandidateRule", "score"]
+
+
+class CandidateRule(StrEnum):
+    """What becomes of several candidates of an image."""
+
+    ONE = "one"
+    BEST = "best"
+    EACH = "each"
+
 
 _BY_ENDING = {".json": ResultFormat.JSON, ".jsonl": ResultFormat.JSONL, ".csv": ResultFormat.CSV}
 
@@ -30,11 +63,12 @@ def score(
         typer.Argument(
             metavar="INPUT",
             help="The SPICE jar's JSON (image_id, test, refs), COCO results with --references, JSON Lines, "
-            "or a zip of one of them; - reads standard input.",
+            "captions by id, CSV, TSV, Parquet, plain text, or a zip of one of them; - reads standard input.",
         ),
     ],
     *,
     references: ReferencesOption = None,
+    columns: ColumnsOption = None,
     metrics: MetricsOption = "spice",
     form: Annotated[
         ResultFormat | None,
@@ -56,51 +90,70 @@ def score(
     partial: Annotated[
         bool, typer.Option("--partial", help="Score only the images of --references that have a result.")
     ] = False,
+    candidates: Annotated[
+        CandidateRule,
+        typer.Option(
+            help="Of an image: one candidate, the best of several by SPIDEr (SPIDEr-max), or each of several as an "
+            "item of its own."
+        ),
+    ] = CandidateRule.ONE,
     confidence: Annotated[
         bool, typer.Option("--confidence", help="Add 95 % bootstrap intervals of every corpus score.")
     ] = False,
     seed: Annotated[
         int, typer.Option(min=0, help="Of the intervals' resamples: the same seed, the same intervals.")
     ] = 12345,
-    frequencies: Annotated[
+    categories: CategoriesOption = None,
+    frequencies: FrequenciesOption = None,
+    workers: WorkersOption = 1,
+    cache: CacheOption = "none",
+    pipeline: PipelineOption = DEFAULT_PIPELINE,
+    parses: Annotated[
         str | None,
         typer.Option(
-            "--idf",
             metavar="FILE",
-            help="CIDEr's document frequencies, made by spicegraph idf; default: those of the references.",
+            help="Take every caption's parse from this CoNLL-U file (Universal Dependencies v1 or v2, with # text) "
+            "instead of parsing.",
         ),
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes that parse captions.")] = 1,
-    cache: Annotated[
-        str,
+    graphs: Annotated[
+        bool,
         typer.Option(
-            metavar="PATH|URL|none",
-            help="Keep parses from run to run: an SQLite file, or redis://HOST.",
-            envvar="SPICEGRAPH_CACHE",
-            show_envvar=True,
+            "--graphs", help="Read captions such as ( man , ride , horse ) as scene graphs, on either side, for SPICE."
         ),
-    ] = "none",
-    pipeline: PipelineOption = DEFAULT_PIPELINE,
+    ] = False,
 ) -> None:
     """Score captions against references, with SPICE by category and the COCO metrics."""
     names = names_of(metrics)
     if output is not None:
         check_output(output)
-    frozen = DocumentFrequencies.read(Path(frequencies)) if frequencies is not None else None
-    dataset = read_items(source, references=references, partial=partial)
-    note(_description(dataset))
+    frozen, counted = frequencies_in(frequencies), categories_in(categories)
+    given = read_parses(parses) if parses is not None else None
+    dataset = read_items(
+        source,
+        references=references,
+        partial=partial,
+        several=candidates is not CandidateRule.ONE,
+        columns=parse_columns(columns) if columns is not None else None,
+    )
+    say(_description(dataset))
     with progress_bar() as progress, warnings.catch_warnings():
         warnings.showwarning = say_warning
         warnings.filterwarnings("always", module="spicegraph")
-        with local_facts(pipeline, workers=workers, cache=None if cache == "none" else cache) as facts:
+        with local_facts(pipeline, workers=workers, cache=cache_at(cache)) as facts:
+            parsed = given or facts
+            shared = SharedFacts(GraphTexts(parsed) if graphs else parsed, progress)
+            items, kept = _kept(dataset, candidates, shared, frozen)
             result = score_items(
-                dataset.items,
+                items,
                 names,
-                pipeline=facts,
+                pipeline=shared,
                 progress=progress,
                 confidence=Resampling(seed=seed) if confidence else None,
                 frequencies=frozen,
+                categories=counted,
             )
+    result = replace(result, signature={**result.signature, **kept})
     if output is not None:
         chosen = form or _BY_ENDING.get(Path(output).suffix.lower(), ResultFormat.TABLE)
         text = RESULT_FORMATS[chosen](result)
@@ -111,5 +164,21 @@ def score(
 
 
 def _description(dataset: Dataset) -> str:
-    left_out = f", {dataset.left_out} images without a result left out" if dataset.left_out else ""
-    return f"{dataset.source}: {dataset.format}, {len(dataset.items)} items{left_out}"
+    images = f" of {len(set(dataset.images))} images" if dataset.images else ""
+    references = f"; references: {dataset.references}" if dataset.references else ""
+    left_out = f"; {dataset.left_out} images without a result left out" if dataset.left_out else ""
+    return f"{dataset.source}: {dataset.format}, {len(dataset.items)} items{images}{references}{left_out}"
+
+
+def _kept(
+    dataset: Dataset, rule: CandidateRule, facts: FactSource, frequencies: DocumentFrequencies | None
+) -> tuple[tuple[Item, ...], dict[str, Json]]:
+    """Return the candidates to score, and what the signature says of them."""
+    if not dataset.images:
+        return dataset.items, {}
+    numbers = Counter(dataset.images).values()
+    counts: dict[str, Json] = {"min": min(numbers), "max": max(numbers)}
+    if rule is CandidateRule.EACH:
+        return dataset.items, {"candidates": {**counts, "scored": "each"}}
+    choice = choose_best(dataset.items, dataset.images, facts, frequencies=frequencies)
+    return choice.items, {"candidates": {**counts, "scored": f"best by {choice.by}"}}

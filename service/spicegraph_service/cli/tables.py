@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.comparing import SystemComparison
     from spicegraph_scorer.results import Json, Result, Run
 
-__all__ = ["caption_table", "comparison_tables", "rendered", "result_tables"]
+__all__ = ["caption_table", "comparison_tables", "rendered", "result_tables", "score_table"]
 
 UNDEFINED = "–"
 SIGNIFICANT = 0.05
@@ -76,6 +76,16 @@ def _metric_table(result: Result) -> Table:
             defined = sum(1 for value in score.each if value is not None)
             cells = [_number(score.value), str(defined), *([shown[score.name]] if shown else [])]
             table.add_row(Text(score.name), *cells)
+    return table
+
+
+def score_table(scores: Mapping[str, float | None]) -> Table:
+    """Return a table of scores by name."""
+    table = _table("Corpus scores")
+    table.add_column("Score")
+    table.add_column("Value", justify="right")
+    for name, value in scores.items():
+        table.add_row(Text(name), _number(value))
     return table
 
 

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.metadata import version
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.pipelines import DEFAULT_PIPELINE, CaptionPipeline, load_pipeline
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.error_analysis import KINDS, analyse_errors
 from spicegraph_scorer.items import Corpus, Item
 from spicegraph_scorer.metrics import make_metrics
+from spicegraph_scorer.pairing import in_order_of
 from spicegraph_scorer.readers.checks import check_items
 from spicegraph_scorer.scoring import resources, signature_of
 from spicegraph_scorer.significance import Resampling, compare, intervals
 from spicegraph_scorer.spice.categories import CATEGORIES
 from spicegraph_scorer.spice.counts import ALL
-from spicegraph_scorer.spice.metric import Spice, SpiceStatistic
 from spicegraph_service.report.data import ImageView, Moved, PairTest, Report, SystemInput, SystemView
 from spicegraph_service.report.images import candidate_view
 from spicegraph_service.report.pictures import image_sources
 from spicegraph_service.report.spans import Places
+from spicegraph_service.report.synonyms import synset_views
 from spicegraph_service.report.systems import ranked, system_view
 
 if TYPE_CHECKING:
@@ -29,13 +31,13 @@ if TYPE_CHECKING:
     from spicegraph_scorer.error_analysis import ErrorReport
     from spicegraph_scorer.items import ItemId
     from spicegraph_scorer.metrics import Progress
+    from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
     from spicegraph_scorer.spice.categories import Category
-    from spicegraph_scorer.spice.metric import FactSource
+    from spicegraph_scorer.spice.metric import FactSource, SpiceStatistic
 
 __all__ = ["ReportOptions", "build_report"]
 
 _SPICE = "spice"
-_SHOWN = 5
 _MOVED = 25
 _EQUAL = 1e-12
 
@@ -51,6 +53,7 @@ class ReportOptions:
         images: a folder or an address with ``{id}``; see ``image_sources``.
         resampling: draws and seed of intervals and tests.
         human: score each image's first reference against the others, where all images have several.
+        frequencies: CIDEr's document frequencies; ``None``: those of the references.
     """
 
     metrics: tuple[str, ...] = (_SPICE,)
@@ -59,6 +62,7 @@ class ReportOptions:
     images: str | None = None
     resampling: Resampling = field(default_factory=Resampling)
     human: bool = True
+    frequencies: DocumentFrequencies | None = None
 
 
 def build_report(
@@ -73,7 +77,8 @@ def build_report(
     Args:
         systems: at least one, with different names, for the same ids and references.
         options: what goes into the report.
-        pipeline: what parses captions, by name or as a value; only a ``CaptionPipeline`` knows where words stand.
+        pipeline: what parses captions, by name or as a value; a ``CaptionPipeline`` and what ``local_facts`` gives
+            know where words stand.
         progress: is told of what takes long.
 
     Raises:
@@ -83,16 +88,17 @@ def build_report(
     options = options or ReportOptions()
     corpora = _corpora(systems)
     source = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
-    places = Places(source) if isinstance(source, CaptionPipeline) else None
-    chosen = _metrics(options, places or source, progress)
+    places = Places(source)
+    made = resources(places, progress, options.frequencies, options.categories)
+    chosen: dict[str, Any] = make_metrics((_SPICE, *options.metrics), made)
     found = {name: _collect(chosen, corpus) for name, corpus in corpora.items()}
-    words = places.words if places else {}
     items = next(iter(corpora.values())).items
     signature = signature_of(items, {name: metric.signature() for name, metric in chosen.items()})
     draws = options.resampling
     signature["resampling"] = {"draws": draws.draws, "seed": draws.seed, "interval": 0.95}
     errors = {name: analyse_errors(statistics[_SPICE]) for name, statistics in found.items()}
     views = {n: _view(n, chosen, found[n], errors[n], corpora[n].items, draws=draws) for n in corpora}
+    images = _images(corpora, found, errors, places.words, options.images)
     gained, lost = _moved(items, [statistics[_SPICE] for statistics in found.values()])
     return Report(
         options.title or " and ".join(corpora),
@@ -105,20 +111,13 @@ def build_report(
         _tests(chosen, found, draws),
         gained,
         lost,
-        _images(corpora, found, errors, words, options.images),
+        images,
+        synset_views(images),
     )
 
 
 Statistics = dict[str, list[Any]]
 """A system's statistics by metric."""
-
-
-def _metrics(options: ReportOptions, source: FactSource, progress: Progress | None) -> dict[str, Any]:
-    made = make_metrics((_SPICE, *options.metrics), resources(source, progress))
-    return {
-        name: replace(metric, categories=options.categories) if isinstance(metric, Spice) else metric
-        for name, metric in made.items()
-    }
 
 
 def _collect(metrics: Mapping[str, Any], corpus: Corpus) -> Statistics:
@@ -134,25 +133,10 @@ def _corpora(systems: Sequence[SystemInput]) -> dict[str, Corpus]:
         if system.name in corpora:
             raise InputError(f"two systems have the name {system.name!a}: name them apart, NAME=FILE")
         items = check_items(system.items)
-        first = next(iter(corpora.values())).items if corpora else items
-        corpora[system.name] = Corpus(_in_order(system.name, first, items))
+        for first, corpus in islice(corpora.items(), 1):
+            items = in_order_of(corpus.items, items, names=(ascii(first), ascii(system.name)))
+        corpora[system.name] = Corpus(items)
     return corpora
-
-
-def _in_order(name: str, first: Sequence[Item], items: Sequence[Item]) -> tuple[Item, ...]:
-    by_id = {item.id: item for item in items}
-    known = {item.id for item in first}
-    faults = [f"item {item.id!r} is missing" for item in first if item.id not in by_id]
-    faults += [f"item {item.id!r} is not in the first system" for item in items if item.id not in known]
-    faults += [
-        f"item {item.id!r} has other references than in the first system"
-        for item in first
-        if item.id in by_id and by_id[item.id].references != item.references
-    ]
-    if faults:
-        more = f"\n... and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
-        raise InputError(f"{name} can't be held against the first system:\n" + "\n".join(faults[:_SHOWN]) + more)
-    return tuple(by_id[item.id] for item in first)
 
 
 def _view(

@@ -1,131 +1,131 @@
-"""Geometry of the charts: pure functions from values to coordinates, drawn by the templates as SVG."""
+"""The report's charts: what is drawn of it, and what each says to those who can't see it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from spicegraph_scorer.spice.counts import ALL
+from spicegraph_service.plots import (
+    Bars,
+    Difference,
+    Ink,
+    Line,
+    bar_chart,
+    difference_chart,
+    histogram,
+    line_chart,
+    series_ink,
+    short,
+    to_svg,
+)
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from spicegraph_service.report.data import MeanRow, SystemView
+    from markupsafe import Markup
+    from matplotlib.figure import Figure
 
-__all__ = ["Bar", "BarChart", "category_chart", "count_chart", "mean_chart"]
+    from spicegraph_service.report.data import MeanRow, Report, SystemView
 
-_LABEL = 92.0
-_WIDTH = 620.0
-_BAR = 14.0
-_GAP = 14.0
-_PLOT = _WIDTH - _LABEL - 60.0
-_AXIS = 22.0
-_STEPS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0)
-_MOST_TICKS = 6
+__all__ = ["report_charts"]
+
+_TABLE = "The table below has the numbers."
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A bar of one system: place, value, ends of the interval in pixels; ``text`` is the value in words."""
+def report_charts(report: Report) -> dict[str, Markup]:
+    """Return the charts of a report by name; ``references`` only where their number differs between images."""
+    charts = {
+        "category": to_svg(
+            _categories(report),
+            title="Mean F1 by category",
+            description=f"Bars by category and system with 95 % intervals. {_TABLE}",
+        ),
+        "distribution": to_svg(
+            _distribution(report.systems),
+            title="Images by SPICE",
+            description=f"How many images score in each tenth of the scale. {_summary(report.systems)}",
+        ),
+        "length": to_svg(
+            _means([s.by_length for s in report.systems], report.systems, "words in the caption"),
+            title="SPICE by caption length",
+            description=_points([s.by_length for s in report.systems], report.systems),
+        ),
+    }
+    if len(report.systems) == 2 and report.tests:
+        charts["difference"] = to_svg(
+            _differences(report),
+            title=f"Differences: {report.systems[1].name} minus {report.systems[0].name}",
+            description=f"Points by category with 95 % intervals. {_TABLE}",
+        )
+    if len(report.systems[0].by_references) > 1:
+        charts["references"] = to_svg(
+            _means([s.by_references for s in report.systems], report.systems, "references of the image"),
+            title="SPICE by number of references",
+            description=_points([s.by_references for s in report.systems], report.systems),
+        )
+    return charts
 
-    system: int
-    y: float
-    width: float
-    low: float | None
-    high: float | None
-    text: str
-    title: str
+
+def _colored(report: Report) -> Iterator[tuple[SystemView, Ink]]:
+    for place, system in enumerate(report.systems):
+        yield system, series_ink(place)
+    if report.human:
+        yield report.human, Ink.HUMAN
 
 
-@dataclass(frozen=True, slots=True)
-class BarChart:
-    """Groups of horizontal bars, one bar a system, on a common axis that begins at 0."""
-
-    width: float
-    height: float
-    left: float
-    bar: float
-    labels: tuple[tuple[str, float], ...]
-    bars: tuple[Bar, ...]
-    ticks: tuple[tuple[str, float], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Value:
-    value: float | None
-    low: float | None
-    high: float | None
-    note: str
-
-
-def category_chart(systems: Sequence[SystemView]) -> BarChart:
+def _categories(report: Report) -> Figure:
     """Return mean F1 by category, with 95 % intervals: the picture of the SPICE paper's Table 2."""
-    labels = [row.name for row in systems[0].categories]
-    rows = [
-        [_Value(row.f, row.low, row.high, f"{row.items} images") for row in system.categories] for system in systems
+    bars = [
+        Bars(
+            system.name,
+            [row.f for row in system.categories],
+            ink,
+            [(row.low, row.high) for row in system.categories],
+            [f"{row.items} images" for row in system.categories],
+        )
+        for system, ink in _colored(report)
     ]
-    return _chart(labels, [s.name for s in systems], rows, as_count=False)
+    return bar_chart([row.name for row in report.systems[0].categories], bars, axis="mean F1")
 
 
-def mean_chart(names: Sequence[str], rows: Sequence[Sequence[MeanRow]]) -> BarChart:
-    """Return mean scores by label."""
-    values = [[_Value(row.mean, None, None, f"{row.items} images") for row in system] for system in rows]
-    return _chart([row.label for row in rows[0]], names, values, as_count=False)
-
-
-def count_chart(names: Sequence[str], rows: Sequence[Sequence[MeanRow]]) -> BarChart:
-    """Return numbers of items by label."""
-    values = [[_Value(row.items, None, None, "images") for row in system] for system in rows]
-    return _chart([row.label for row in rows[0]], names, values, as_count=True)
-
-
-def _chart(
-    labels: Sequence[str], names: Sequence[str], rows: Sequence[Sequence[_Value]], *, as_count: bool
-) -> BarChart:
-    most = max((v.high or v.value or 0.0 for row in rows for v in row), default=0.0) or 1.0
-    ticks = _ticks(most)
-    scale = _PLOT / max(ticks[-1], most)
-    group = len(rows) * _BAR + _GAP
-    bars = tuple(
-        _bar(value, system, names[system], label, place * group + system * _BAR, scale, as_count=as_count)
-        for system, row in enumerate(rows)
-        for place, (label, value) in enumerate(zip(labels, row, strict=True))
-    )
-    return BarChart(
-        _WIDTH,
-        len(labels) * group + _AXIS,
-        _LABEL,
-        _BAR - 2,
-        tuple((label, place * group + len(rows) * _BAR / 2) for place, label in enumerate(labels)),
-        bars,
-        tuple((_number(tick), tick * scale) for tick in ticks),
+def _differences(report: Report) -> Figure:
+    """Return by how much the second of two systems is better in each category."""
+    tests = {test.name: test for test in report.tests}
+    found = [(name, tests["SPICE" if name == ALL else f"SPICE_{name}"]) for name in report.categories]
+    rows = [Difference(name, test.difference, test.low, test.high) for name, test in found]
+    first, second = (system.name for system in report.systems)
+    return difference_chart(
+        rows, axis=f"{short(second)} minus {short(first)}", below=series_ink(0), above=series_ink(1)
     )
 
 
-def _bar(  # noqa: PLR0917 (private: what one bar needs)
-    value: _Value, system: int, name: str, label: str, y: float, scale: float, *, as_count: bool
-) -> Bar:
-    shown = "–" if value.value is None else f"{value.value:.0f}" if as_count else f"{value.value:.3f}"
-    return Bar(
-        system,
-        y,
-        (value.value or 0.0) * scale,
-        None if value.low is None else value.low * scale,
-        None if value.high is None else value.high * scale,
-        shown,
-        f"{name}, {label}: {shown}" + ("" if as_count else f" ({value.note})"),
+def _distribution(systems: Sequence[SystemView]) -> Figure:
+    rows = len(systems[0].distribution)
+    lines = [Line(s.name, [row.items for row in s.distribution], series_ink(i)) for i, s in enumerate(systems)]
+    return histogram([place / rows for place in range(rows + 1)], lines, x="SPICE", y="images")
+
+
+def _means(rows: Sequence[Sequence[MeanRow]], systems: Sequence[SystemView], about: str) -> Figure:
+    lines = [
+        Line(system.name, [row.mean for row in own], series_ink(place), [f"{row.items} images" for row in own])
+        for place, (system, own) in enumerate(zip(systems, rows, strict=True))
+    ]
+    return line_chart([row.label for row in rows[0]], lines, x=about, y="mean SPICE")
+
+
+def _summary(systems: Sequence[SystemView]) -> str:
+    """Return each system's histogram in words."""
+    return " ".join(
+        f"{system.name}: " + ", ".join(f"{row.items} in {row.label}" for row in system.distribution if row.items) + "."
+        for system in systems
     )
 
 
-def _ticks(most: float) -> list[float]:
-    """Return round values from 0 to the first one at or above the largest value."""
-    power = 1.0
-    while power * _STEPS[-1] * (_MOST_TICKS - 1) < most:
-        power *= 10
-    step = next(step * power for step in _STEPS if step * power * (_MOST_TICKS - 1) >= most)
-    ticks = [0.0]
-    while ticks[-1] < most:
-        ticks.append(len(ticks) * step)
-    return ticks
-
-
-def _number(value: float) -> str:
-    return f"{value:g}" if value >= 1 else f"{value:.2f}".rstrip("0").rstrip(".")
+def _points(rows: Sequence[Sequence[MeanRow]], systems: Sequence[SystemView]) -> str:
+    """Return the points of each system's line in words."""
+    return " ".join(
+        f"{system.name}: "
+        + ", ".join(f"{row.mean:.3f} at {row.label} ({row.items} images)" for row in own if row.mean is not None)
+        + "."
+        for system, own in zip(systems, rows, strict=True)
+    )

@@ -25,6 +25,7 @@ __all__ = [
     "PairTest",
     "Report",
     "ScoreRow",
+    "SynsetView",
     "SystemInput",
     "SystemView",
     "TupleView",
@@ -159,6 +160,14 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
+class SynsetView:
+    """A synset of WordNet 3.0: its name, such as ``sofa.n.01``, and its definition."""
+
+    name: str
+    gloss: str
+
+
+@dataclass(frozen=True, slots=True)
 class TupleView:
     """A tuple, its mentions, and its partners on the other side.
 
@@ -208,7 +217,8 @@ class Report:
 
     ``categories`` names the values in ``CandidateView.scores``. ``human`` scores each image's first reference
     against its other references (so with one reference less than the systems have); ``None`` if an image has
-    only one. ``moved`` is there for two systems: the images where SPICE differs most, the second's gains first.
+    only one. ``gained`` and ``lost`` are there for two systems: the images where SPICE differs most, those where the
+    second is better and those where it is worse. ``synsets`` says what the numbers in ``TupleView.how`` stand for.
     """
 
     title: str
@@ -222,6 +232,7 @@ class Report:
     gained: tuple[Moved, ...]
     lost: tuple[Moved, ...]
     images: tuple[ImageView, ...]
+    synsets: Mapping[int, tuple[SynsetView, ...]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from spicegraph_service.report.data import CandidateView, TupleView
 from spicegraph_service.report.overlay import overlay
 from spicegraph_service.report.spans import mentions
+from spicegraph_service.report.synonyms import connecting_synset
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from spicegraph_scorer.spice.metric import SpiceStatistic
 
 __all__ = ["candidate_view"]
+
+_PARTS = {1: ("nvar",), 2: ("nvar", "anvr"), 3: ("nvar", "vnar", "nvar")}
+"""The parts of speech of a tuple's slots by its length, the likeliest first."""
 
 
 def candidate_view(
@@ -69,16 +73,17 @@ def _view(
         how,
         finding.kind if finding else None,
         finding.counterpart if finding else None,
-        f"same stem “{finding.near}”" if finding and finding.near else None,
+        str(finding.near) if finding and finding.near else None,
     )
 
 
 def _how(scene_tuple: SceneTuple, reference: Sequence[SceneTuple], partners: tuple[int, ...]) -> tuple[int, ...]:
     """Return 0 for each slot that a string connects with the first partner, else the connecting synset."""
+    parts = _PARTS[len(scene_tuple.concepts)]
     if not partners:
         return ()
     theirs = reference[partners[0]]
     return tuple(
-        0 if set(own.strings) & set(other.strings) else min(own.synsets & other.synsets)
-        for own, other in zip(scene_tuple.concepts, theirs.concepts, strict=True)
+        0 if set(own.strings) & set(other.strings) else connecting_synset(own, other, likely)
+        for own, other, likely in zip(scene_tuple.concepts, theirs.concepts, parts, strict=True)
     )

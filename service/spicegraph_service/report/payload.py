@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spicegraph_scorer.error_analysis import KINDS
+from spicegraph_service.report.page import permalink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,9 +43,13 @@ def index(report: Report) -> str:
             "systems": [view.name for view in report.systems],
             "categories": report.categories,
             "kinds": [[name, kind.title, kind.side.value] for name, kind in KINDS.items()],
+            "synsets": {n: "; or ".join(f"{s.name}: {s.gloss}" for s in views) for n, views in report.synsets.items()},
             "groups": [[[g.words for g in kind.groups] for kind in view.kinds] for view in report.systems],
             "images": [
-                [image.id, [[c.caption, _rounded(c.scores), groups[i][s]] for s, c in enumerate(image.candidates)]]
+                [
+                    permalink(image.id),
+                    [[c.caption, _rounded(c.scores), groups[i][s]] for s, c in enumerate(image.candidates)],
+                ]
                 for i, image in enumerate(report.images)
             ],
         }

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from enum import StrEnum
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
-import jinja2
 import msgspec
 
-from spicegraph_service.report.charts import category_chart, count_chart, mean_chart
-from spicegraph_service.report.payload import CHUNK, chunks, index
+from spicegraph_service.report.charts import report_charts
+from spicegraph_service.report.page import environment, render_page, static
+from spicegraph_service.report.payload import chunks, index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from spicegraph_service.report.charts import BarChart
     from spicegraph_service.report.data import Report
 
-__all__ = ["REPORT_FORMATS", "ReportFormat", "to_html", "to_json", "to_markdown"]
+__all__ = ["REPORT_FORMATS", "ReportFormat", "to_html", "to_json", "to_markdown", "to_parts"]
 
-UNDEFINED = "–"
-_HERE = "spicegraph_service.report"
 _GROUPS_SHOWN = 12
 _GROUPS_IN_MARKDOWN = 5
 _EXAMPLES_SHOWN = 4
@@ -38,27 +31,37 @@ class ReportFormat(StrEnum):
     MARKDOWN = "markdown"
 
 
-def to_html(report: Report) -> str:
-    """Return one self-contained page: no network, no font, no script but its own, which the page's policy names."""
-    style, script = _static("report.css"), _static("report.js")
-    return (
-        _environment()
-        .get_template("report.html.j2")
-        .render(
-            report=report,
-            human=report.human,
-            style=style,
-            script=script,
-            style_hash=_digest(style),
-            script_hash=_digest(script),
-            index=index(report),
-            chunks=chunks(report),
-            chunk=CHUNK,
-            groups_shown=_GROUPS_SHOWN,
-            examples_shown=_EXAMPLES_SHOWN,
-            charts=_charts(report),
-        )
-    )
+def to_html(report: Report, *, parts: str | None = None) -> str:
+    """Return one self-contained page: no network, no font, no script but its own, which the page's policy names.
+
+    Args:
+        report: what it shows.
+        parts: a folder beside the page that holds the details of the images, as :func:`to_parts` gives them;
+            ``None``: they are in the page.
+
+    Raises:
+        DataError: matplotlib is not installed.
+    """
+    values = {
+        "report": report,
+        "human": report.human,
+        "index": index(report),
+        "chunks": chunks(report) if parts is None else (),
+        "parts": parts,
+        "changes": _changes(report),
+        "groups_shown": _GROUPS_SHOWN,
+        "examples_shown": _EXAMPLES_SHOWN,
+        "charts": report_charts(report),
+    }
+    return render_page("report.html.j2", values, script=static("report.js"), images=True, parts=parts is not None)
+
+
+def to_parts(report: Report) -> dict[str, str]:
+    """Return the details of the images as scripts by file name, for a page that is split.
+
+    A page that is opened from a disk may load scripts, but may not read other files.
+    """
+    return {f"chunk{n}.js": f'spicegraphPart("chunk{n}", "{part}");\n' for n, part in enumerate(chunks(report))}
 
 
 def to_json(report: Report) -> str:
@@ -69,7 +72,7 @@ def to_json(report: Report) -> str:
 def to_markdown(report: Report) -> str:
     """Return the tables of the report as Markdown, without the images."""
     return (
-        _environment()
+        environment()
         .get_template("report.md.j2")
         .render(report=report, human=report.human, groups_shown=_GROUPS_IN_MARKDOWN)
     )
@@ -82,69 +85,18 @@ REPORT_FORMATS: Mapping[ReportFormat, Callable[[Report], str]] = {
 }
 
 
-def _charts(report: Report) -> dict[str, BarChart]:
-    shown = [*report.systems, *([report.human] if report.human else [])]
-    names = [view.name for view in report.systems]
-    charts = {
-        "category": category_chart(shown),
-        "distribution": count_chart(names, [view.distribution for view in report.systems]),
-        "length": mean_chart(names, [view.by_length for view in report.systems]),
-    }
-    if len(report.systems[0].by_references) > 1:
-        charts["references"] = mean_chart(names, [view.by_references for view in report.systems])
-    return charts
+def _changes(report: Report) -> list[tuple[str, int, int, int]]:
+    """Return how often two systems make each primary kind of error, those with the largest change first."""
+    if len(report.systems) != 2:
+        return []
+    first, second = (system.kinds for system in report.systems)
+    rows = [
+        (one.title, one.count, other.count, other.count - one.count)
+        for one, other in zip(first, second, strict=True)
+        if one.primary and one.count + other.count
+    ]
+    return sorted(rows, key=_largest)
 
 
-@cache
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        # Markdown has no markup to escape for; its cells go through a filter of their own.
-        loader=jinja2.PackageLoader(_HERE, "templates"),
-        autoescape=jinja2.select_autoescape(disabled_extensions=("md.j2",), default=True),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters.update(number=_number, percent=_percent, signed=_signed, p=_p, cell=_cell)
-    return environment
-
-
-def _static(name: str) -> str:
-    return (files(_HERE) / "static" / name).read_text(encoding="utf-8")
-
-
-def _digest(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _number(value: float | None) -> str:
-    return UNDEFINED if value is None else f"{value:.3f}"
-
-
-def _signed(value: float | None) -> str:
-    return UNDEFINED if value is None else f"{value:+.3f}".replace("-", "−")
-
-
-def _percent(value: float | None) -> str:
-    """Return a share in per cent; 0 % and 100 % are never rounded to.
-
-    Example:
-        >>> _percent(0.9999), _percent(1.0)
-        ('99.9 %', '100 %')
-    """
-    if value is None:
-        return UNDEFINED
-    if value in {0.0, 1.0}:
-        return f"{100 * value:.0f} %"
-    return f"{min(max(100 * value, 0.1), 99.9):.1f} %"
-
-
-def _p(value: float | None) -> str:
-    return UNDEFINED if value is None else f"{value:.3f}"
-
-
-def _cell(text: object) -> str:
-    """Return text that stays in its cell of a Markdown table and is no markup there."""
-    flat = " ".join(str(text).split())
-    return "".join(f"\\{c}" if c in "\\`*_{}[]<>()#+!|~" else c for c in flat).replace("&", "&amp;")
+def _largest(row: tuple[str, int, int, int]) -> int:
+    return -abs(row[-1])

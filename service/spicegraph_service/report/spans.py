@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from spicegraph_parser.pipelines import CaptionPipeline
+from spicegraph_service.engines.local import PackedSource, unpacked
 from spicegraph_service.report.data import Mention
+from spicegraph_service.store.parses import StoredParse, stored_parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from spicegraph_parser.graph import SceneTuple
-    from spicegraph_parser.pipelines import CaptionPipeline
     from spicegraph_parser.rules import Fact
+    from spicegraph_scorer.spice.metric import FactSource
 
 __all__ = ["Places", "mentions"]
 
@@ -21,26 +24,35 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """A source of facts that keeps, for every caption it parses, where each word stands in it.
+    """A source of facts that keeps, for every caption, where each word stands in it, if that is known.
 
-    Captions are parsed once for the score; the report's marks come from that same parse.
+    Captions are parsed once for the score, or not at all where a cache has their parses; the report's marks come
+    from the same parses.
     """
 
-    pipeline: CaptionPipeline
+    source: FactSource
     words: dict[str, tuple[Span, ...]] = field(default_factory=dict, repr=False)
 
     @property
     def signature(self) -> str:
-        """The pipeline's signature."""
-        return self.pipeline.signature
+        """The signature of what parses."""
+        return self.source.signature
 
     def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
         """Return the facts of each caption, in order."""
-        for caption in self.pipeline.captions(texts):
-            self.words[caption.text] = tuple(
-                (word.start, word.end) for parse in caption.sentences for word in parse.words
-            )
-            yield caption.facts
+        wanted = list(texts)
+        for text, parse in zip(wanted, _parses(self.source, wanted), strict=True):
+            self.words[text] = parse.spans
+            yield parse.facts
+
+
+def _parses(source: FactSource, texts: Sequence[str]) -> Iterator[StoredParse]:
+    """Yield the parses of captions; of what gives facts alone, without places."""
+    if isinstance(source, CaptionPipeline):
+        return map(stored_parse, source.captions(texts))
+    if isinstance(source, PackedSource):
+        return unpacked(source.packed(texts))
+    return (StoredParse(facts, ()) for facts in source.facts(texts))
 
 
 def mentions(

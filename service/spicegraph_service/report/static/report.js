@@ -11,15 +11,27 @@
   let rows = [];
   let opened = -1;
 
+  // Details stand in the page, or in scripts beside it, which hand over their text when they have loaded.
+  const waiting = new Map();
+  window.spicegraphPart = (id, text) => waiting.get(id)(text);
+  const load = (id) => new Promise((resolve, reject) => {
+    waiting.set(id, resolve);
+    const path = `${encodeURIComponent(at("parts").value)}/${id}.js`;
+    document.head.append(make("script", { src: path, onerror: () => reject(new Error(`${path} can't be read`)) }));
+  });
   const unpack = async (id) => {
-    const bytes = Uint8Array.from(atob(at(id).textContent), (c) => c.charCodeAt(0));
+    const text = at(id)?.textContent ?? await load(id);
+    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     return new Response(stream).json();
   };
   const chunkOf = (place) => {
     const number = Math.floor(place / data.chunk);
     if (!chunks.has(number)) chunks.set(number, unpack(`chunk${number}`));
-    return chunks.get(number).then((chunk) => chunk[place % data.chunk]);
+    return chunks.get(number).then((chunk) => chunk[place % data.chunk], (error) => {
+      chunks.delete(number);
+      throw error;
+    });
   };
 
   const make = (name, properties = {}, ...children) => {
@@ -39,9 +51,12 @@
   };
   const number = (value) => (value === null ? "–" : value.toFixed(3));
 
+  // An id that is a string, but looks like a number, stands in quotes.
+  const labelOf = (key) => (key.startsWith('"') ? JSON.parse(key) : key);
+
   // The state of the page stands in the address, so that every view has a permalink.
   const state = () => new URLSearchParams(location.hash.slice(1));
-  const isView = (parameters) => ["image", "kind", "q", "sort"].some((key) => parameters.has(key));
+  const isView = (parameters) => ["image", "kind", "q", "sort", "low", "high"].some((key) => parameters.has(key));
   const go = (changes, { replace = false } = {}) => {
     const parameters = isView(state()) ? state() : new URLSearchParams();
     for (const [key, value] of Object.entries(changes)) {
@@ -56,7 +71,7 @@
   };
   const linkTo = (place) => {
     const parameters = isView(state()) ? state() : new URLSearchParams();
-    parameters.set("image", String(data.images[place][0]));
+    parameters.set("image", data.images[place][0]);
     return `#${parameters}`;
   };
 
@@ -66,11 +81,13 @@
     const query = at("query").value.trim().toLocaleLowerCase();
     const kind = at("kind").value;
     const group = state().get("group");
-    const fits = ([id, candidates]) => {
+    const [low, high] = ["low", "high"].map((id) => at(id).valueAsNumber);
+    const fits = ([key, candidates]) => {
       const [, scores, errors] = candidates[system];
       if (category > 0 && scores[category] === null) return false;
+      if (scores[category] < low || scores[category] > high) return false;
       if (kind !== "" && !errors.some(([k, g]) => k === Number(kind) && (group === null || g === Number(group)))) return false;
-      return query === "" || String(id).toLocaleLowerCase().includes(query)
+      return query === "" || labelOf(key).toLocaleLowerCase().includes(query)
         || candidates.some(([caption]) => caption.toLocaleLowerCase().includes(query));
     };
     const score = (place) => data.images[place][1][system][1][category] ?? -1;
@@ -87,11 +104,11 @@
     const system = Number(at("system").value);
     const category = Number(at("category").value);
     at("list").replaceChildren(...rows.slice(0, shown).map((place) => {
-      const [id, candidates] = data.images[place];
+      const [key, candidates] = data.images[place];
       const [caption, scores] = candidates[system];
       const link = make("a", { href: linkTo(place) },
         make("span", { className: "score" }, number(scores[category])),
-        make("span", { className: "id" }, String(id)),
+        make("span", { className: "id" }, labelOf(key)),
         make("span", { className: "text", dir: "auto" }, caption));
       if (place === current) link.setAttribute("aria-current", "true");
       return make("li", {}, link);
@@ -136,7 +153,7 @@
   const tupleText = (strings) => `(${strings.join(", ")})`;
   const how = (slots) => {
     const synsets = slots.filter((synset) => synset !== 0);
-    return synsets.length === 0 ? "same words" : `synonym, WordNet synset ${synsets.map((n) => String(n).padStart(8, "0")).join(", ")}`;
+    return synsets.length === 0 ? "same words" : `synonym, ${synsets.map((n) => `WordNet ${data.synsets[n]}`).join("; ")}`;
   };
   const reason = (kind, other, near, name) => {
     const parts = [data.kinds[kind][1].toLocaleLowerCase()];
@@ -243,13 +260,13 @@
 
   const open = async (place) => {
     const details = await chunkOf(place);
-    const [id] = data.images[place];
+    const label = labelOf(data.images[place][0]);
     const system = Number(at("system").value);
-    const heading = make("h3", { tabIndex: -1 }, `Image ${id}`);
+    const heading = make("h3", { tabIndex: -1 }, `Image ${label}`);
     const step = (text, by) => {
       const next = rows[rows.indexOf(place) + by];
       const button = make("button", { type: "button", disabled: next === undefined }, text);
-      button.addEventListener("click", () => go({ image: String(data.images[next][0]) }));
+      button.addEventListener("click", () => go({ image: data.images[next][0] }));
       return button;
     };
     const others = data.systems.map((name, i) => {
@@ -260,7 +277,7 @@
     const close = make("button", { type: "button" }, "Close");
     close.addEventListener("click", () => go({ image: null }));
     const parts = [heading, make("p", { className: "bar" }, step("← Previous", -1), step("Next →", 1), ...(others.length > 1 ? others : []), close)];
-    if (details[1] !== null) parts.push(make("img", { src: details[1], alt: `Image ${id}`, loading: "lazy" }));
+    if (details[1] !== null) parts.push(make("img", { src: details[1], alt: `Image ${label}`, loading: "lazy" }));
     at("detail").replaceChildren(...parts, ...candidate(place, system, details, details[3][system]));
     at("detail").hidden = false;
     opened = place;
@@ -275,13 +292,14 @@
     at("system").value = parameters.get("system") ?? "0";
     at("category").value = parameters.get("category") ?? "0";
     at("order").value = parameters.get("sort") ?? "worst";
+    for (const id of ["low", "high"]) at(id).value = parameters.get(id) ?? "";
     const kind = data.kinds.findIndex(([key]) => key === parameters.get("kind"));
     at("kind").value = kind < 0 ? "" : String(kind);
     select();
     const wanted = parameters.get("image");
-    const place = wanted === null ? -1 : data.images.findIndex(([id]) => String(id) === wanted);
+    const place = wanted === null ? -1 : data.images.findIndex(([key]) => key === wanted);
     list(place);
-    if (place >= 0) return open(place);
+    if (place >= 0) return open(place).catch((error) => { at("status").textContent = `The image can't be shown: ${error.message}.`; });
     at("detail").hidden = true;
     const left = rows.indexOf(opened);
     opened = -1;
@@ -297,17 +315,18 @@
     const controls = { system: "system", category: "category", order: "sort" };
     for (const [id, key] of Object.entries(controls)) at(id).addEventListener("change", () => { shown = PAGE; go({ [key]: at(id).value, ...(id === "system" ? { group: null } : {}) }); });
     at("kind").addEventListener("change", () => { shown = PAGE; go({ kind: at("kind").value === "" ? null : data.kinds[Number(at("kind").value)][0], group: null, image: null }); });
+    for (const id of ["low", "high"]) at(id).addEventListener("input", () => { shown = PAGE; go({ [id]: at(id).value, image: null }, { replace: true }); });
     at("query").addEventListener("input", () => { shown = PAGE; go({ q: at("query").value, image: null }, { replace: true }); });
     at("controls").addEventListener("submit", (event) => event.preventDefault());
-    at("controls").addEventListener("reset", () => setTimeout(() => { shown = PAGE; go({ q: null, system: null, category: null, sort: null, kind: null, group: null, image: null }); }));
+    at("controls").addEventListener("reset", () => setTimeout(() => { shown = PAGE; go({ q: null, low: null, high: null, system: null, category: null, sort: null, kind: null, group: null, image: null }); }));
     at("more").addEventListener("click", () => { shown += PAGE; list(-1); });
     document.addEventListener("keydown", (event) => {
       const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
       if (at("detail").hidden || event.target.closest("input, select, .graph") || event.altKey || event.ctrlKey || event.metaKey) return;
       if (event.key === "Escape") go({ image: null });
-      const current = data.images.findIndex(([id]) => String(id) === state().get("image"));
+      const current = data.images.findIndex(([key]) => key === state().get("image"));
       const next = step === undefined ? undefined : rows[rows.indexOf(current) + step];
-      if (next !== undefined) go({ image: String(data.images[next][0]) });
+      if (next !== undefined) go({ image: data.images[next][0] });
     });
     window.addEventListener("hashchange", () => { shown = PAGE; show(); });
     window.addEventListener("popstate", show);

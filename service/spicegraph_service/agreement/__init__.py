@@ -1,0 +1,1 @@
+"""Agreement with people as tables, files and pages."""

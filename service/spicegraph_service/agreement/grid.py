@@ -1,0 +1,163 @@
+"""A table that is written in several ways: for a terminal, as CSV, as LaTeX, and on a page."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+__all__ = ["UNDEFINED", "Cell", "Column", "Grid", "cell_text", "to_csv", "to_latex", "to_rich"]
+
+UNDEFINED: Final = "–"
+_SMALL = 0.001
+
+Span: TypeAlias = "tuple[float | None, float | None]"
+Cell: TypeAlias = "str | int | float | Span | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its heading, and how its cells are written (a key of ``_WRITTEN``)."""
+
+    name: str
+    kind: str = "number"
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table with a title, and notes for those who read it."""
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    notes: Sequence[str] = ()
+
+
+def _text(cell: Cell) -> str:
+    return str(cell)
+
+
+def _number(cell: Cell) -> str:
+    return f"{cell:.3f}" if isinstance(cell, int | float) else str(cell)
+
+
+def _p(cell: Cell) -> str:
+    if not isinstance(cell, int | float):
+        return str(cell)
+    return f"< {_SMALL:g}" if cell < _SMALL else f"{cell:.3f}"
+
+
+def _percent(cell: Cell) -> str:
+    return f"{100 * cell:.1f}" if isinstance(cell, int | float) else str(cell)
+
+
+def _mean_count(cell: Cell) -> str:
+    return f"{cell:g}" if isinstance(cell, int | float) and float(cell).is_integer() else f"{cell:.1f}"
+
+
+def _span(cell: Cell) -> str:
+    if not isinstance(cell, tuple) or cell[0] is None or cell[1] is None:
+        return UNDEFINED
+    return f"{cell[0]:.3f} .. {cell[1]:.3f}"
+
+
+_WRITTEN: Mapping[str, Callable[[Cell], str]] = {
+    "text": _text,
+    "count": _text,
+    "mean count": _mean_count,
+    "number": _number,
+    "p": _p,
+    "percent": _percent,
+    "span": _span,
+}
+
+
+def cell_text(column: Column, cell: Cell) -> str:
+    """Return a cell as people read it; ``None`` is a dash."""
+    return UNDEFINED if cell is None else _WRITTEN[column.kind](cell)
+
+
+def to_rich(grid: Grid, printable: Callable[[str], str]) -> Table:
+    """Return a table for a terminal, without its title; ``printable`` makes texts of files harmless."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for column in grid.columns:
+        table.add_column(
+            Text(column.name),
+            justify="left" if column.kind == "text" else "right",
+            overflow="fold",
+            no_wrap=column.kind == "span",
+        )
+    for row in grid.rows:
+        cells = zip(grid.columns, row, strict=True)
+        table.add_row(*(Text(printable(" ".join(cell_text(*pair).split()))) for pair in cells))
+    return table
+
+
+def to_csv(grid: Grid) -> str:
+    """Return CSV with every digit; a range has two columns, and what is undefined stays empty."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(
+        name
+        for column in grid.columns
+        for name in ((f"{column.name} low", f"{column.name} high") if column.kind == "span" else (column.name,))
+    )
+    for row in grid.rows:
+        writer.writerow(
+            part
+            for column, cell in zip(grid.columns, row, strict=True)
+            for part in ((cell if isinstance(cell, tuple) else (None, None)) if column.kind == "span" else (cell,))
+        )
+    return text.getvalue()
+
+
+_LATEX_ESCAPES = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "{": r"\{",
+        "}": r"\}",
+        "$": r"\$",
+        "&": r"\&",
+        "#": r"\#",
+        "_": r"\_",
+        "%": r"\%",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"$<$",
+        ">": r"$>$",
+        "|": r"$|$",
+        "–": "--",
+        "\n": " ",
+    }
+)
+
+
+def to_latex(grid: Grid) -> str:
+    """Return a ``tabular`` for the package booktabs, with title and notes as comments."""
+    layout = "".join("l" if column.kind == "text" else "r" for column in grid.columns)
+    head = " & ".join(_latex(column.name) for column in grid.columns)
+    comments = ["% " + " ".join(line.split()) for line in (grid.title, *grid.notes)]
+    rows = [
+        " & ".join(_latex(cell_text(column, cell)) for column, cell in zip(grid.columns, row, strict=True)) + r" \\"
+        for row in grid.rows
+    ]
+    lines = [*comments, rf"\begin{{tabular}}{{{layout}}}", r"\toprule", head + r" \\", r"\midrule", *rows]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def _latex(text: str) -> str:
+    r"""Return text that LaTeX prints as it is.
+
+    Example:
+        >>> print(_latex("Bleu_4 > 50 %"))
+        Bleu\_4 $>$ 50 \%
+    """
+    return text.translate(_LATEX_ESCAPES)

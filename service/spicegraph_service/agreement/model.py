@@ -1,0 +1,55 @@
+"""A study as every output shows it: tables and charts for people, one long table and JSON for programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from markupsafe import Markup
+
+    from spicegraph_scorer.results import Json
+    from spicegraph_service.agreement.grid import Grid
+
+__all__ = ["Chart", "Section", "Study"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A drawn chart and what stands under it."""
+
+    svg: Markup
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page: paragraphs, tables, and charts that are drawn only when a page is made."""
+
+    key: str
+    title: str
+    text: Sequence[str]
+    grids: Sequence[Grid] = ()
+    charts: Callable[[], Sequence[Chart]] | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The notes of the tables, each once."""
+        return tuple(dict.fromkeys(note for grid in self.grids for note in grid.notes))
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """All that the outputs of one study are made from.
+
+    ``facts`` are lines that say what was compared and what was left out; ``rows`` is the long table for programs.
+    """
+
+    title: str
+    facts: Sequence[str]
+    sections: Sequence[Section]
+    rows: Grid
+    values: Mapping[str, Json]
+    signature: Mapping[str, Json]

@@ -1,0 +1,202 @@
+"""``spicegraph bounds``: captions in, how high and how low scores can go out."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spicegraph_parser.errors import InputError
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+from spicegraph_scorer.bounds import SUBSTITUTES, Lower, Study, find_bounds, lower_trials, system
+from spicegraph_scorer.readers.references import read_reference_files
+from spicegraph_scorer.readers.source import DEFAULT_LIMITS
+from spicegraph_scorer.readers.text import read_lines
+from spicegraph_scorer.significance import Resampling
+from spicegraph_service.bounds import BOUNDS_FORMATS, BoundsFormat, spread_over
+from spicegraph_service.cli.options import (
+    CacheOption,
+    CategoriesOption,
+    FrequenciesOption,
+    MetricsOption,
+    PipelineOption,
+    ReferencesOption,
+    WorkersOption,
+    cache_at,
+    categories_in,
+    frequencies_in,
+    names_of,
+)
+from spicegraph_service.cli.output import check_output, whole_file
+from spicegraph_service.cli.report import system_input
+from spicegraph_service.cli.terminal import progress_bar, say_warning, write_stdout
+from spicegraph_service.engines.local import local_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from spicegraph_scorer.bounds import Trial
+    from spicegraph_scorer.items import ItemId
+    from spicegraph_service.report.data import SystemInput
+
+__all__ = ["bounds"]
+
+_BY_ENDING: Mapping[str, BoundsFormat] = {
+    ".json": BoundsFormat.JSON,
+    ".csv": BoundsFormat.CSV,
+    ".tex": BoundsFormat.LATEX,
+    ".html": BoundsFormat.HTML,
+    ".htm": BoundsFormat.HTML,
+}
+
+
+def bounds(
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME=]INPUT...",
+            help="Systems to compare with people, one file each, as for score. None: people and lower bounds alone.",
+        ),
+    ] = None,
+    *,
+    references: ReferencesOption = None,
+    metrics: MetricsOption = "spice",
+    captions: Annotated[
+        int | None, typer.Option(metavar="N", help="Only the first N captions of each image; default: all of them.")
+    ] = None,
+    lower: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help=f"Lower bounds, comma-separated: {', '.join(SUBSTITUTES)}; all, or none. inter needs --other, "
+            "the two with sentences --sentences.",
+        ),
+    ] = "all",
+    others: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--other", metavar="FILE", help="Another corpus, as for --references. May be given several times."
+        ),
+    ] = None,
+    sentences: Annotated[
+        str | None, typer.Option(metavar="FILE", help="General text, one sentence a line, such as the Brown corpus.")
+    ] = None,
+    lengths: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--length",
+            metavar="N",
+            help="Words of gibberish; may be given several times. Default: 10, and the captions' mean length.",
+        ),
+    ] = None,
+    per_image: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Texts drawn for an image by each lower bound; default: one for each of its captions.",
+        ),
+    ] = None,
+    partial: Annotated[
+        bool,
+        typer.Option("--partial", help="Leave out images with too few captions, or without a result of every system."),
+    ] = False,
+    form: Annotated[
+        BoundsFormat | None,
+        typer.Option("--format", help="Default: a table, and for -o what the file's ending says."),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Write to this file; without --format a table is shown, too."
+        ),
+    ] = None,
+    draws: Annotated[int, typer.Option(min=1, help="Resamples of each interval.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same texts and intervals.")] = 12345,
+    categories: CategoriesOption = None,
+    frequencies: FrequenciesOption = None,
+    workers: WorkersOption = 1,
+    cache: CacheOption = "none",
+    pipeline: PipelineOption = DEFAULT_PIPELINE,
+) -> None:
+    """Find how high and how low scores can go: people against people, systems, and texts that fit no image."""
+    names = names_of(metrics)
+    if output is not None:
+        check_output(output)
+    frozen, chosen_categories = frequencies_in(frequencies), categories_in(categories)
+    wanted = Lower(
+        _kinds(lower),
+        tuple(_captions([path]) for path in others or ()),
+        tuple(line for line in read_lines(sentences) if line.strip()) if sentences is not None else (),
+        tuple(lengths) if lengths else (10, None),
+        per_image,
+        seed,
+    )
+    study, systems = _read(sources or [], references, first=captions, partial=partial)
+    with progress_bar() as progress, warnings.catch_warnings(), spread_over(workers) as spread:
+        warnings.showwarning = say_warning
+        warnings.filterwarnings("always", module="spicegraph")
+        with local_facts(pipeline, workers=workers, cache=cache_at(cache)) as facts:
+            found = find_bounds(
+                study,
+                [*systems, *lower_trials(study, wanted)],
+                names,
+                pipeline=facts,
+                resampling=Resampling(draws, seed),
+                frequencies=frozen,
+                categories=chosen_categories,
+                spread=spread,
+                progress=progress,
+            )
+    if output is not None:
+        chosen = form or _BY_ENDING.get(PurePath(output).suffix.lower(), BoundsFormat.TABLE)
+        text = BOUNDS_FORMATS[chosen](found)
+        with whole_file(output) as stream:
+            stream.write(text)
+    if output is None or form is None:
+        write_stdout(BOUNDS_FORMATS[form or BoundsFormat.TABLE](found))
+
+
+def _kinds(lower: str) -> tuple[str, ...]:
+    if lower == "all":
+        return tuple(SUBSTITUTES)
+    return () if lower == "none" else tuple(name.strip() for name in lower.split(",") if name.strip())
+
+
+def _captions(paths: Sequence[str]) -> tuple[str, ...]:
+    return tuple(
+        text for texts in read_reference_files(paths, limits=DEFAULT_LIMITS).captions.values() for text in texts
+    )
+
+
+def _read(
+    sources: Sequence[str], references: Sequence[str] | None, *, first: int | None, partial: bool
+) -> tuple[Study, list[Trial]]:
+    """Return the images with their captions, and the systems.
+
+    Raises:
+        InputError: there are neither inputs nor references, or the inputs are faulty or don't fit each other.
+    """
+    inputs = [system_input(source, references=references, partial=partial) for source in sources]
+    if references:
+        known: Mapping[ItemId, Sequence[str]] = read_reference_files(references, limits=DEFAULT_LIMITS).captions
+    elif inputs:
+        known = _shared(inputs)
+    else:
+        raise InputError("there are no captions: name --references, or inputs that hold references")
+    texts = [{item.id: item.candidate for item in given.items} for given in inputs]
+    if partial:
+        known = {name: captions for name, captions in known.items() if all(name in mine for mine in texts)}
+    study = Study.of(known, first=first, partial=partial)
+    return study, [system(given.name, mine, study) for given, mine in zip(inputs, texts, strict=True)]
+
+
+def _shared(inputs: Sequence[SystemInput]) -> dict[ItemId, tuple[str, ...]]:
+    """Return the references that stand in the inputs themselves, which must be the same in all."""
+    known: dict[ItemId, tuple[str, ...]] = {}
+    for given in inputs:
+        for item in given.items:
+            if known.setdefault(item.id, item.references) != item.references:
+                raise InputError(f"{given.name}: item {item.id!a} has other references than in an earlier input")
+    return known

@@ -1,0 +1,63 @@
+"""``spicegraph platform``: the metric in the shape that a platform or another program calls."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+import typer
+
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+from spicegraph_service.cli.options import MetricsOption, PipelineOption, names_of
+from spicegraph_service.cli.output import check_output, whole_file
+from spicegraph_service.cli.tables import rendered, score_table
+from spicegraph_service.cli.terminal import write_stdout
+from spicegraph_service.platforms.capevalkit import plugin_output
+from spicegraph_service.platforms.codabench import score_submission
+
+__all__ = ["platform"]
+
+platform = typer.Typer(
+    help="Score for Codabench or CapEvalKit (for EvalAI: spicegraph_service.platforms.evalai).", no_args_is_help=True
+)
+
+
+@platform.command()
+def codabench(
+    input_folder: Annotated[str, typer.Argument(metavar="INPUT", help="The folder with ref/ and res/.")],
+    output_folder: Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder for what is written.")],
+    *,
+    metrics: MetricsOption = "spice",
+    show_references: Annotated[
+        bool,
+        typer.Option(
+            "--show-references", help="Write a whole error report, which shows every team the private references."
+        ),
+    ] = False,
+    pipeline: PipelineOption = DEFAULT_PIPELINE,
+) -> None:
+    """Run as a Codabench scoring program: write scores.json and detailed_results.html."""
+    scores = score_submission(
+        input_folder,
+        output_folder,
+        metrics=names_of(metrics),
+        show_references=show_references,
+        pipeline=pipeline,
+    )
+    write_stdout(rendered([score_table(scores)]))
+
+
+@platform.command()
+def capevalkit(
+    *,
+    predictions: Annotated[str, typer.Option(metavar="FILE", help='JSON Lines of {"id", "caption"}.')],
+    references: Annotated[str, typer.Option(metavar="FILE", help='JSON Lines of {"id", "references"}.')],
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The JSON file to write.")],
+    metrics: MetricsOption = "spice",
+    pipeline: PipelineOption = DEFAULT_PIPELINE,
+) -> None:
+    """Run as a CapEvalKit plug-in: score predictions, write corpus and item scores as JSON."""
+    check_output(output)
+    found = plugin_output(predictions, references, metrics=names_of(metrics), pipeline=pipeline)
+    with whole_file(output) as stream:
+        stream.write(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")

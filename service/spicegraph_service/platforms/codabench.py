@@ -1,0 +1,98 @@
+"""Codabench: a scoring program that writes ``scores.json`` and ``detailed_results.html``.
+
+Codabench gives the program a folder with ``ref/`` (the private references) and ``res/`` (the submission), and
+a folder for what it writes. In the scoring program's ``metadata.yaml``:
+
+```yaml
+command: spicegraph platform codabench $input $output
+```
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from spicegraph_parser.errors import InputError
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+from spicegraph_service.platforms.scores import leaderboard_scores, score_files
+from spicegraph_service.report import ReportOptions, build_report
+from spicegraph_service.report.data import SystemInput
+from spicegraph_service.report.page import render_page
+from spicegraph_service.report.render import to_html
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spicegraph_scorer.results import Result
+
+__all__ = ["score_submission"]
+
+_PACKAGE = "spicegraph_service.platforms"
+_SUBMISSION = "submission"
+
+
+def score_submission(
+    input_folder: str | Path,
+    output_folder: str | Path,
+    *,
+    metrics: Sequence[str] = ("spice",),
+    show_references: bool = False,
+    pipeline: str = DEFAULT_PIPELINE,
+) -> dict[str, float]:
+    """Score a submission and write Codabench's two files.
+
+    Args:
+        input_folder: holds ``ref`` and ``res``, each with one file in any format of ``spicegraph score``.
+        output_folder: gets ``scores.json`` and ``detailed_results.html``.
+        metrics: names from ``METRICS``.
+        show_references: make the page a whole error report, with captions and references of every image;
+            otherwise it shows scores alone, because the references of a challenge are private.
+        pipeline: the spaCy pipeline that parses captions.
+
+    Returns:
+        What ``scores.json`` holds: the scores that are defined.
+
+    Raises:
+        InputError: a folder does not hold one file, or a file is faulty; nothing is written then.
+    """
+    references = _only_file(Path(input_folder) / "ref")
+    submission = _only_file(Path(input_folder) / "res")
+    result = score_files(str(submission), str(references), metrics=metrics, pipeline=pipeline)
+    scores = leaderboard_scores(result)
+    page = _report(result, metrics, pipeline) if show_references else _scores_page(result)
+    output = Path(output_folder)
+    output.mkdir(parents=True, exist_ok=True)
+    (output / "detailed_results.html").write_text(page, encoding="utf-8")
+    (output / "scores.json").write_bytes(msgspec.json.format(msgspec.json.encode(scores), indent=2) + b"\n")
+    return scores
+
+
+def _only_file(folder: Path) -> Path:
+    """Return the one file of a folder, of whatever name; hidden files do not count."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: there is no such folder")
+    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    if len(files) != 1:
+        names = ", ".join(path.name for path in files[:5]) or "none"
+        raise InputError(f"{folder}: must hold one file, holds {len(files)} ({names})")
+    return files[0]
+
+
+def _report(result: Result, metrics: Sequence[str], pipeline: str) -> str:
+    system = SystemInput(_SUBMISSION, result.items)
+    return to_html(build_report([system], ReportOptions(metrics=tuple(metrics)), pipeline=pipeline))
+
+
+def _scores_page(result: Result) -> str:
+    """Return a page with the corpus scores, SPICE's categories and the signature, and no caption."""
+    spice = [(run.headline[0].name, run.categories()) for run in result.runs if run.spice]
+    headline = [score for run in result.runs for score in run.headline]
+    signature = msgspec.json.format(msgspec.json.encode(result.signature), indent=2).decode()
+    return render_page(
+        "scores.html.j2",
+        {"headline": headline, "spice": spice, "items": len(result.items), "signature": signature},
+        package=_PACKAGE,
+    )

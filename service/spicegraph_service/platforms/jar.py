@@ -1,0 +1,149 @@
+"""The command line of the SPICE 1.0 program: the same input, flags, output file and printed scores.
+
+Where a script runs ``java -Xmx8G -jar spice-1.0.jar in.json -out out.json -subset -silent``, it runs
+``spicegraph-spice in.json -out out.json -subset -silent`` instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from contextlib import ExitStack
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from spicegraph_parser.errors import SpicegraphError
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+from spicegraph_scorer.jar import jar_output
+from spicegraph_scorer.readers import read_items
+from spicegraph_scorer.scoring import score
+from spicegraph_scorer.spice.counts import ALL
+from spicegraph_service.cli.output import check_output, whole_file
+from spicegraph_service.cli.terminal import progress_bar, say_error, use_utf8, write_stdout
+from spicegraph_service.engines.local import local_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from spicegraph_scorer.results import Result
+    from spicegraph_scorer.spice.metric import CategoryMeans
+
+__all__ = ["main", "printed_scores"]
+
+_BAD_INPUT = 2
+_CACHE_FILE = "spicegraph.db"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="spicegraph-spice",
+        description="SPICE, with the command line of the SPICE 1.0 program.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("input", metavar="input.json", help='[{"image_id": 1, "test": "...", "refs": ["..."]}]')
+    parser.add_argument("-out", metavar="outfile", help="write scores as JSON to this file")
+    parser.add_argument("-cache", metavar="dir", help="keep parses in this folder")
+    parser.add_argument(
+        "-threads", metavar="num", type=_at_least_one, help="processes that parse (default: one a processor)"
+    )
+    parser.add_argument("-detailed", action="store_true", help="with the tuples of every caption in the JSON")
+    parser.add_argument("-noSynsets", action="store_true", dest="exact", help="match without synonyms")
+    parser.add_argument("-subset", action="store_true", help="with scores by category")
+    parser.add_argument("-silent", action="store_true", help="print no scores")
+    parser.add_argument("--pipeline", default=DEFAULT_PIPELINE, help="the spaCy pipeline that parses captions")
+    parser.add_argument("--version", action="version", version=f"spicegraph {version('spicegraph')}")
+    return parser
+
+
+def _at_least_one(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("expected a number from 1")
+    return number
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line of the SPICE program; return 0, or 2 where the input or the command is wrong.
+
+    Example:
+        >>> main(["in.json", "-out", "out.json", "-subset", "-silent"])  # doctest: +SKIP
+        0
+    """
+    use_utf8()
+    try:
+        options = _parser().parse_args(arguments)
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else _BAD_INPUT
+    try:
+        _run(options)
+    except SpicegraphError as error:
+        say_error(str(error))
+        return _BAD_INPUT
+    return 0
+
+
+def _run(options: argparse.Namespace) -> None:
+    start = time.perf_counter()
+    if options.out is not None:
+        check_output(options.out)
+    items = read_items(options.input).items
+    metric = "spice-exact" if options.exact else "spice"
+    with ExitStack() as stack:
+        facts = stack.enter_context(
+            local_facts(
+                options.pipeline,
+                workers=options.threads or os.cpu_count() or 1,
+                cache=_cache(options.cache),
+            )
+        )
+        result = score(items, [metric], pipeline=facts, progress=stack.enter_context(progress_bar()))
+    if options.out is not None:
+        rows = jar_output(result, detailed=options.detailed, subset=options.subset)
+        with whole_file(options.out) as stream:
+            stream.write(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode())
+    if not options.silent:
+        write_stdout("\n".join(printed_scores(result, subset=options.subset)) + "\n\n")
+        write_stdout(f"SPICE evaluation took: {time.perf_counter() - start:.2f} s\n")
+
+
+def _cache(folder: str | None) -> str | None:
+    """Return the file for parses in a folder, which is made where it is missing, as the program does."""
+    if folder is None:
+        return None
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    return str(Path(folder) / _CACHE_FILE)
+
+
+def printed_scores(result: Result, *, subset: bool) -> Iterator[str]:
+    """Yield the lines that the program prints: means over the images, and counts."""
+    yield "********  SPICE Evaluation  ********"
+    run = next(run for run in result.runs if run.spice)
+    for name, means in run.categories().items():
+        if subset or name == ALL:
+            yield ""
+            yield from _category(name, means)
+
+
+def _category(name: str, means: CategoryMeans) -> Iterator[str]:
+    counts = means.micro
+    yield f"{name} tuples"
+    yield f"  f-score:\t{_shown(means.f)} (SPICE metric)"
+    yield f"  precision:\t{_shown(means.pr)}"
+    yield f"  recall:\t{_shown(means.re)}"
+    yield f"  true pos:\t{counts.matched}"
+    yield f"  false pos:\t{counts.candidate - counts.matched}"
+    yield f"  false neg:\t{counts.reference - counts.matched}"
+    yield f"  num images:\t{means.items}"
+
+
+def _shown(value: float | None) -> str:
+    return "NaN" if value is None else f"{value:.3f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""``score`` and ``parse`` with the formats of other tools, as people call them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spicegraph_service.cli import app, main
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run a command line; return exit status, standard output and standard error."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        status = main(arguments)
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+def scores(out: str) -> dict[str, float]:
+    return {row["image_id"]: row["scores"]["ROUGE_L"] for row in map(json.loads, out.splitlines())}
+
+
+def test_csv(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("image_id,caption,gold\nx,a dog,a dog\ny,a cat,a dog\n")
+    told = ("--columns", "references=gold")
+    status, out, err = run("score", str(table), *told, "--metrics", "rouge", "--format", "jsonl")
+    assert status == 0
+    assert err == f"{table}: CSV (id: image_id, candidate: caption, references: gold), 2 items\n"
+    assert scores(out) == pytest.approx({"x": 1.0, "y": 0.5})
+    assert run("score", str(table), "--columns", "nonsense")[::2][0] == 2
+
+
+def test_plain_text_with_two_files_of_references(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    for name, text in {"c": "a dog\na cat\n", "r1": "a cat\na cat\n", "r2": "a dog\n\n"}.items():
+        (tmp_path / name).write_text(text)
+    files = ("--references", str(tmp_path / "r1"), "--references", str(tmp_path / "r2"))
+    status, out, err = run("score", str(tmp_path / "c"), *files, "--metrics", "rouge", "--format", "jsonl")
+    assert (status, err) == (0, f"{tmp_path}/c: plain text, 2 items; references: plain text\n")
+    assert scores(out) == pytest.approx({1: 1.0, 2: 1.0})
+
+
+@pytest.mark.model
+def test_several_candidates(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text('{"1": ["a cat", "a dog runs"], "2": ["two red cars"]}')
+    (tmp_path / "r.json").write_text('{"1": ["a dog runs fast"], "2": ["red cars", "two cars"]}')
+    both = (str(tmp_path / "c.json"), "--references", str(tmp_path / "r.json"), "--metrics", "spice,spider")
+    assert run("score", *both)[0] == 2
+    status, out, err = run("score", *both, "--candidates", "best", "--format", "json")
+    result = json.loads(out)
+    assert status == 0
+    assert "3 items of 2 images" in err
+    assert [item["image_id"] for item in result["items"]] == [1, 2]
+    assert result["signature"]["candidates"] == {"min": 1, "max": 2, "scored": "best by SPIDEr"}
+    each = json.loads(run("score", *both, "--candidates", "each", "--format", "json")[1])
+    assert [item["image_id"] for item in each["items"]] == ["1#1", "1#2", "2#1"]
+    assert result["items"][0]["scores"] == each["items"][1]["scores"]
+
+
+@pytest.mark.model
+def test_graphs_and_parses_and_long_captions(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    graph = {"id": 1, "candidate": "( dog , is , brown )", "references": ["A dog lies there. It is brown."]}
+    (tmp_path / "g.jsonl").write_text(json.dumps(graph))
+    base = ("score", str(tmp_path / "g.jsonl"), "--graphs", "--format", "json")
+    short, long = (json.loads(run(*base, *more)[1]) for more in ((), ("--pipeline", "en_caption+long")))
+    assert short["items"][0]["scores"]["SPICE_categories"]["Attribute"]["tp"] == 0
+    assert long["items"][0]["scores"]["SPICE_categories"]["Attribute"]["tp"] == 1
+    assert long["signature"]["metrics"]["spice"]["pipeline"].endswith("+long+graphs")
+    parsers = EXAMPLES / "other_parsers"
+    given = run(
+        "score", str(parsers / "captions.jsonl"), "--parses", str(parsers / "parses.conllu"), "--format", "json"
+    )
+    assert given[0] == 0
+    assert json.loads(given[1])["signature"]["metrics"]["spice"]["pipeline"].startswith("parses-")
+
+
+@pytest.mark.model
+def test_parse_in_the_forms_of_other_parsers(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    (tmp_path / "c.txt").write_text("A man rides a brown horse.\n\n")
+    assert run("parse", str(tmp_path / "c.txt"), "--format", "factual")[1] == (
+        "( man , ride , horse ) , ( horse , is , brown )\n\n"
+    )
+    first, second = map(json.loads, run("parse", str(tmp_path / "c.txt"), "--format", "sng")[1].splitlines())
+    assert [entity["head"] for entity in first["entities"]] == ["man", "horse"]
+    assert second == {"entities": [], "relations": []}
+    conllu = str(EXAMPLES / "other_parsers" / "parses.conllu")
+    status, out, _ = run("parse", "--conllu", conllu, "--format", "factual")
+    assert (status, out.splitlines()[1]) == (0, "( man , ride , horse )")
+    assert run("parse", "--conllu", conllu, "--scheme", "ud3")[0] == 2
+
+
+def test_every_command_loads_and_has_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in app.COMMANDS:
+        assert main([name, "--help"]) == 0, name
+        assert capsys.readouterr().out.startswith(f"Usage: spicegraph {name}")
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    for name, summary in app.COMMANDS.items():
+        assert f"{name} " in shown
+        assert summary in shown, "cut off: make it shorter"
+
+
+def test_help_is_quick() -> None:
+    """Half a second of CPU is the limit of the whole command; a third leaves room for a slow machine."""
+    start = time.process_time()
+    code = "import resource, sys; from spicegraph_service.cli import main; main(['--help']); " \
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_utime, file=sys.stderr)"  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(done.stderr) < 0.5
+    assert time.process_time() - start < 1
+    heavy = "import sys; from spicegraph_service.cli import main; main(['--help']); " \
+        "print([m for m in ('numpy', 'scipy', 'spacy', 'grpc', 'matplotlib', 'sqlalchemy') if m in sys.modules])"  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("[]\n")

@@ -1,0 +1,175 @@
+"""The wheel as people install it: small, typed, reproducible, and at work in an empty environment without a network."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("spicegraph_api", "spicegraph_parser", "spicegraph_scorer", "spicegraph_service")
+LARGEST_MB = 15
+MADE_AT = "1700000000"
+
+# Run before everything else in the new environment: no socket leads anywhere.
+NO_NETWORK = """
+import socket
+class _Refused(socket.socket):
+    def connect(self, address):
+        raise OSError(f"no network here: {address}")
+    connect_ex = connect
+socket.socket = _Refused
+"""
+
+
+def build(tree: Path, folder: Path) -> dict[str, Path]:
+    """Build sdist and wheel (the wheel out of the sdist), and return them by their ending."""
+    subprocess.run(
+        [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(tree)],
+        check=True,
+        capture_output=True,
+        env=os.environ | {"SOURCE_DATE_EPOCH": MADE_AT},
+    )
+    return {path.suffix: path for path in folder.iterdir()}
+
+
+def copy(source: Path, target: Path) -> Path:
+    """Copy what the package is built from to another folder."""
+    target.mkdir(parents=True)
+    for name in ("parser", "proto", "scorer", "service"):
+        shutil.copytree(source / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in (".gitignore", "CHANGELOG.md", "LICENSE", "NOTICE", "README.md", "pyproject.toml"):
+        shutil.copy2(source / name, target / name)
+    return target
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy(ROOT, tmp_path_factory.mktemp("tree") / "one")
+
+
+@pytest.fixture(scope="module")
+def built(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return build(tree, tmp_path_factory.mktemp("first"))
+
+
+@pytest.fixture(scope="module")
+def python(built: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel; its dependencies are those of this one, the editable install is not."""
+    folder = tmp_path_factory.mktemp("env")
+    venv.create(folder, with_pip=True)
+    site = Path(sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)}))
+    (site / "a_no_network.pth").write_text("import no_network\n")
+    (site / "no_network.py").write_text(NO_NETWORK)
+    interpreter = folder / "bin" / "python"
+    subprocess.run(
+        [str(interpreter), "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", str(built[".whl"])],
+        check=True,
+        capture_output=True,
+    )
+    (site / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    return interpreter
+
+
+def test_build_is_reproducible_in_another_folder(tree: Path, built: dict[str, Path], tmp_path: Path) -> None:
+    other = copy(tree, tmp_path / "another" / "place")
+    for path in other.rglob("*"):
+        os.utime(path, (1, 1))
+    again = build(other, tmp_path / "dist")
+    for ending in (".whl", ".gz"):
+        digests = {hashlib.sha256(files[ending].read_bytes()).hexdigest() for files in (built, again)}
+        assert len(digests) == 1, ending
+
+
+def test_the_wheel_holds_what_it_must_and_nothing_else(tree: Path, built: dict[str, Path]) -> None:
+    assert built[".whl"].stat().st_size <= LARGEST_MB * 1_000_000
+    with zipfile.ZipFile(built[".whl"]) as wheel:
+        names = wheel.namelist()
+    assert {name.partition("/")[0] for name in names} == {*PACKAGES, "spicegraph-0.1.0.dist-info"}
+    assert {f"{package}/py.typed" for package in PACKAGES} <= set(names)
+    assert not [name for name in names if name.endswith((".pyc", ".orig", ".rej"))]
+    code = {
+        f"{package}/{path.relative_to(folder).as_posix()}"
+        for package, folder in sources(tree)
+        for path in files(folder)
+    }
+    assert code == {name for name in names if ".dist-info/" not in name}
+
+
+def sources(tree: Path) -> list[tuple[str, Path]]:
+    return [(path.name, path) for path in (folder / name for folder in tree.iterdir() for name in PACKAGES) if path.is_dir()]  # fmt: skip
+
+
+def files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+
+
+def test_the_source_distribution_holds_all_that_the_wheel_is_built_from(built: dict[str, Path]) -> None:
+    with tarfile.open(built[".gz"]) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"pyproject.toml", "README.md", "LICENSE", "NOTICE", "CHANGELOG.md"} <= names
+    assert "parser/spicegraph_parser/rules.py" in names
+
+
+def test_extras_are_named_and_python_is_new_enough() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert {"meteor", "server", "redis", "postgres", "report", "parquet", "ray"} <= set(
+        project["optional-dependencies"]
+    )
+    assert project["requires-python"] == ">=3.11"
+    assert {"spicegraph", "spicegraph-spice"} <= set(project["scripts"])
+
+
+@pytest.fixture
+def run(python: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a program of the new environment, in a folder of its own and without this one's paths."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SPICEGRAPH"))}
+
+    def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [str(python.parent / program), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=clean, check=False)
+
+    return run
+
+
+@pytest.mark.model
+def test_the_wheel_scores_without_a_network(
+    run: Callable[..., subprocess.CompletedProcess[str]], python: Path, tmp_path: Path
+) -> None:
+    where = run("python", "-c", "import spicegraph_service, sys; print(spicegraph_service.__file__, sys.prefix)")
+    file, prefix = where.stdout.split()
+    assert Path(prefix) == python.parent.parent
+    assert file.startswith(prefix), "the wheel itself, not the checkout"
+    refused = run("python", "-c", "import socket; socket.create_connection(('127.0.0.1', 9))")
+    assert "no network here" in refused.stderr
+    (tmp_path / "my.csv").write_text("id,candidate,reference\n1,a dog runs,a dog is running\n2,a cat,a cat sleeps\n")
+    done = run("spicegraph", "score", "my.csv", "--metrics", "spice,bleu,rouge,cider", "--format", "csv")
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [row["image_id"] for row in rows] == ["1", "2"]
+    assert all(float(row["SPICE"]) > 0 for row in rows)
+
+
+@pytest.mark.model
+def test_the_wheels_other_programs_start(run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
+    (tmp_path / "in.json").write_text('[{"image_id": 1, "test": "a dog", "refs": ["a dog"]}]')
+    assert "f-score:\t1.000" in run("spicegraph-spice", "in.json", "-threads", "1").stdout
+    assert run("spicegraph", "report", "in.json", "-o", "r.html").returncode == 0
+    assert "<!DOCTYPE html>" in (tmp_path / "r.html").read_text()
+    assert run("spicegraph", "--version").stdout == "spicegraph 0.1.0\n"
