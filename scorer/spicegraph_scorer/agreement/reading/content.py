@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-import msgspec
-
 from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_scorer.readers.faults import Fault, shown
+from spicegraph_scorer.readers.records import decode
 from spicegraph_scorer.readers.source import Limits, open_source
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ class Content:
         self.value: object = None
         self.reason = ""
         if data.lstrip()[:1] in {b"{", b"["}:
-            self.value, self.reason = _decode(data)
+            self.value, self.reason = decode(data)
 
 
 def read_content(path: str, limits: Limits) -> Content:
@@ -66,7 +65,7 @@ def records_of(content: Content, faults: list[Fault]) -> Records:
         values = [(f"item {index}", value, "") for index, value in enumerate(content.value, start=1)]
     else:
         lines = [(number, line) for number, line in enumerate(content.data.split(b"\n"), start=1) if line.strip()]
-        values = [(f"line {number}", *_decode(line)) for number, line in lines]
+        values = [(f"line {number}", *decode(line)) for number, line in lines]
     records: list[tuple[str, Mapping[str, object]]] = []
     for place, value, reason in values:
         if isinstance(value, dict) and not reason:
@@ -74,16 +73,3 @@ def records_of(content: Content, faults: list[Fault]) -> Records:
         else:
             faults.append(Fault(place, "", reason or f"is {shown(value)}, expected an object"))
     return records
-
-
-def _decode(data: bytes) -> tuple[object, str]:
-    """Return the JSON value of some bytes, or the reason why they have none."""
-    try:
-        value: object = msgspec.json.decode(data)
-    except UnicodeDecodeError as error:
-        return None, f"is not UTF-8 ({error.reason} at byte {error.start})"
-    except RecursionError:
-        return None, "is JSON nested too deeply"
-    except msgspec.MsgspecError as error:
-        return None, f"is not JSON ({error})"
-    return value, ""
