@@ -167,9 +167,16 @@ def test_people_against_people_pools_every_ordered_pair_of_ratings():
     )
     found = agree_on_captions(judgements, scoring=GIVEN, resampling=QUICK)
     expected = stats.pearsonr([1, 2, 3, 4, 2, 2], [2, 1, 4, 3, 2, 2])[0]
-    assert found.between_people["pearson"] == pytest.approx(expected)
+    people = found.between_people["pearson"]
+    assert people.value == pytest.approx(expected)
+    assert people.low < people.value < people.high
+    assert people.p is None
+    together = [replace(judgement, image="one") for judgement in judgements]
+    alone = agree_on_captions(together, scoring=GIVEN, resampling=QUICK).between_people["pearson"]
+    assert (alone.low, alone.high) == pytest.approx((expected, expected))
     alone = tuple(replace(judgement, ratings=judgement.ratings[:1]) for judgement in judgements)
-    assert set(agree_on_captions(alone, scoring=GIVEN, resampling=QUICK).between_people.values()) == {None}
+    found = agree_on_captions(alone, scoring=GIVEN, resampling=QUICK)
+    assert {interval.value for interval in found.between_people.values()} == {None}
 
 
 def test_computed_and_given_scores_stand_side_by_side_and_may_not_clash():

@@ -226,6 +226,85 @@ def test_json_lines_of_pairs(tmp_path):
     assert (second.category, second.preferred, second.given) == ("", None, {"CLIPScore": (0.1, None)})
 
 
+@pytest.fixture
+def annotations(tmp_path):
+    rows = [(7, "a dog runs"), (7, "the dog"), (9, "a cat "), (9, "one cat")]
+    return write(
+        tmp_path,
+        "captions.json",
+        json.dumps(
+            {
+                "images": [{"id": 7, "file_name": "COCO_val2014_000000000007.jpg"}, {"id": 9, "file_name": "9.jpg"}],
+                "annotations": [{"id": n, "image_id": image, "caption": text} for n, (image, text) in enumerate(rows)],
+            }
+        ),
+    )
+
+
+def test_sugarcrepes_files_are_one_set_with_a_category_each(tmp_path, annotations):
+    pair = {"filename": "000000000007.jpg", "caption": "a dog runs", "negative_caption": "a cat runs"}
+    files = [write(tmp_path, f"{name}.json", json.dumps({"0": pair, "1": pair})) for name in ("swap_obj", "add_att")]
+    found = read_pairs(*files, annotations=[annotations])
+    assert (len(found.items), found.format, found.unrated) == (4, "SugarCrepe, VALSE", 0)
+    assert found.title == "swap_obj.json, add_att.json"
+    assert [each.category for each in found.items] == ["swap_obj", "swap_obj", "add_att", "add_att"]
+    first = found.items[0]
+    assert (first.image, first.captions, first.preferred) == ("000000000007.jpg", ("a dog runs", "a cat runs"), 0)
+    assert first.references == ("a dog runs", "the dog")
+
+
+def test_valses_pairs_that_annotators_did_not_confirm_are_left_out_and_counted(tmp_path, annotations):
+    pair = {"image_file": "9.jpg", "caption": "a cat", "foil": "a dog", "linguistic_phenomena": "existence"}
+    rows = {f"{votes}": pair | {"mturk": {"foil": 3 - votes, "caption": votes}} for votes in range(4)}
+    found = read_pairs(write(tmp_path, "existence.json", json.dumps(rows)), annotations=[annotations])
+    assert [(each.place, each.category) for each in found.items] == [
+        ("pair '2'", "existence"),
+        ("pair '3'", "existence"),
+    ]
+    assert found.unrated == 2
+
+
+def test_every_foil_stands_against_the_true_caption_of_its_id(tmp_path, annotations):
+    rows = [
+        {"id": 1, "foil_id": 1, "image_id": 7, "caption": "a dog runs", "foil": False, "target_word": "ORIG"},
+        {"id": 1, "foil_id": 2, "image_id": 7, "caption": "a cat runs", "foil": True, "target_word": "dog"},
+        {"id": 2, "foil_id": 3, "image_id": 9, "caption": "one cat", "foil": False, "target_word": "ORIG"},
+    ]
+    path = write(tmp_path, "foil.json", json.dumps({"annotations": rows, "images": []}))
+    (found,) = read_pairs(path, annotations=[annotations]).items
+    assert (found.captions, found.preferred, found.category) == (("a dog runs", "a cat runs"), 0, "")
+    assert found.references == ("a dog runs", "the dog")
+
+
+@pytest.mark.parametrize(
+    ("content", "faults"),
+    [
+        (
+            {"0": {"caption": "a", "foil": 3}, "x": [], "1": {"image_file": "11.jpg", "caption": " ", "foil": "b"}},
+            [
+                "pair '0', foil: is a number, expected a string",
+                "pair '0', filename: is missing",
+                "pair 'x', caption: is missing",
+                "pair '1', caption: is empty",
+                "pair '1', image: '11.jpg' has no captions in",
+            ],
+        ),
+        (
+            {"annotations": [{"id": 1, "image_id": 7, "caption": "a", "foil": True}, {"id": 2, "foil": "yes"}]},
+            ["annotations[0], id: 1 has no true caption", "annotations[1], foil: is 'yes', expected true or false"],
+        ),
+    ],
+)
+def test_bad_negatives_give_one_error_that_lists_every_fault(tmp_path, annotations, content, faults):
+    path = write(tmp_path, "bad.json", json.dumps(content))
+    with pytest.raises(InputError) as error:
+        read_pairs(path, annotations=[annotations])
+    for fault in faults:
+        assert fault in str(error.value)
+    with pytest.raises(InputError, match="give them with --annotations"):
+        read_pairs(path)
+
+
 @pytest.mark.parametrize(
     ("content", "faults"),
     [
@@ -310,7 +389,7 @@ def test_published_files_without_references_say_what_they_need(tmp_path, tokens)
             ],
         ),
         ("[]", ["holds no pair"]),
-        ("captions\n", ["holds no pairs, expected one JSON object a line"]),
+        ("captions\n", ["holds no pairs in a format that is known (SugarCrepe, VALSE; FOIL; JSON Lines; PASCAL-50S"]),
     ],
 )
 def test_bad_pairs_give_one_error_that_lists_every_fault(tmp_path, rows, faults):

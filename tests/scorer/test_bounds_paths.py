@@ -125,6 +125,7 @@ def test_every_metric_has_a_path_and_most_a_fast_one(parsed: Parsed) -> None:
     assert {name for name, metric in made.items() if type(metric) in PATHS} >= {
         "spice",
         "spice-exact",
+        "spice-g",
         "bleu",
         "bleu-sentence",
         "meteor",

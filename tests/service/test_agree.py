@@ -5,17 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import json
+from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from scipy import stats
 
+from spicegraph_parser import load_pipeline
 from spicegraph_scorer.agreement import CAPTION_PROTOCOLS, PAIR_PROTOCOLS
 from spicegraph_scorer.agreement.coefficients import COEFFICIENTS
-from spicegraph_service.agreement.grid import Column, Grid, cell_text, to_csv, to_latex
 from spicegraph_service.cli import main
 from spicegraph_service.cli.agree.captions import Coefficient
+from spicegraph_service.engines import words
+from spicegraph_service.store import open_store, parse_signature
+from spicegraph_service.studies.grid import Column, Grid, cell_text, to_csv, to_latex
 
 COCO = Path(__file__).parents[2] / "examples" / "coco"
 NASTY = "<script>alert(1)</script> & 50 % \x1b[2J"
@@ -182,6 +186,35 @@ def test_words_with_scores_and_lemmas(tmp_path, capsys):
     assert found["systems"]["words"]["words"]["dog"]["precision_at_human_recall"] == 1
 
 
+@pytest.mark.model
+def test_words_do_not_depend_on_processes_or_the_cache(tmp_path, capsys, monkeypatch):
+    cache = str(tmp_path / "words.db")
+    options = ("words", str(COCO / "captions.json"), "--words", "40", "--draws", "5", "--format", "json")
+    expected = run(capsys, *options)
+    assert expected[0] == 0
+    assert run(capsys, *options, "--workers", "2", "--cache", cache) == expected
+
+    def nothing(captions, **_options):
+        assert not list(captions)
+        return iter(())
+
+    monkeypatch.setattr(words, "tagged_words", nothing)
+    assert run(capsys, *options, "--cache", cache) == expected
+    with pytest.raises(AssertionError):
+        run(capsys, *options, "--lemmas", "--cache", cache)
+
+
+@pytest.mark.model
+def test_a_damaged_cache_of_words_is_one_error(tmp_path, capsys):
+    with closing(open_store(str(tmp_path / "words.db"))) as store:
+        pipeline = load_pipeline()
+        store.put_parses(parse_signature(f"{pipeline.signature} words"), {"a dog": b"?", "the dog": b"?"})
+    source = lines(tmp_path, "refs.jsonl", [{"image_id": 1, "candidate": "x", "references": ["a dog", "the dog"]}])
+    code, out, err = run(capsys, "words", source, "--cache", str(tmp_path / "words.db"))
+    assert (code, out) == (2, "")
+    assert "the cache holds something that is no words" in err
+
+
 def test_protocols_are_listed_with_what_they_do(capsys):
     code, out, _ = run(capsys, "protocols")
     assert code == 0
@@ -232,7 +265,7 @@ def test_words_have_a_page(tmp_path, capsys):
     arguments = ("words", str(COCO / "captions.json"), "--system", str(COCO / "retrieval.json"), "--words", "30")
     assert run(capsys, *arguments, "--draws", "5", "-o", str(page))[0] == 0
     found = Page(page.read_text(encoding="utf-8"))
-    assert found.tags.count("svg") == 3 + 1 + 4
+    assert found.tags.count("svg") == 4 + 1 + 4
     assert "Precision at human recall" in found.texts
 
 
@@ -248,6 +281,54 @@ def test_csv_and_latex_by_the_files_ending(rated, pairs, systems, tmp_path, caps
     assert r"swap\_obj" in text
     assert "% Protocol plain" in text
     assert run(capsys, "systems", *systems, "--draws", "5", "--format", "latex")[1].count(r"\toprule") == 5
+
+
+@pytest.mark.parametrize(
+    ("command", "table", "columns"),
+    [
+        ("captions", "agreement", {"metric", "coefficient", "value", "interval low", "tied_both"}),
+        ("captions", "comparisons", {"first_metric", "difference", "p_permutation", "p_williams"}),
+        ("pairs", "accuracy", {"metric", "category", "references", "accuracy"}),
+        ("pairs", "comparisons", {"first_metric", "difference", "p_permutation"}),
+        ("systems", "correlations", {"metric", "human", "coefficient", "p"}),
+        ("systems", "comparisons", {"human", "first_metric", "p_williams"}),
+        pytest.param("words", "words", {"word", "p", "q", "images_3_of_3"}, marks=pytest.mark.model),
+        pytest.param("words", "classes", {"class", "references", "human_precision"}, marks=pytest.mark.model),
+        pytest.param("words", "systems", {"system", "precision_at_human_recall"}, marks=pytest.mark.model),
+    ],
+)
+def test_csv_holds_the_table_that_is_asked_for(command, table, columns, rated, pairs, systems, tmp_path, capsys):
+    texts = ["two dogs", "a dog", "a red cat runs"]
+    said = lines(tmp_path, "said.jsonl", [{"image_id": 1, "candidate": "a dog", "references": texts}])
+    arguments = {
+        "captions": (rated, "--metrics", "rouge,bleu", "--draws", "5"),
+        "pairs": (pairs, "--metrics", "rouge,bleu", "--draws", "5"),
+        "systems": (*systems, "--draws", "5"),
+        "words": (said, "--system", said, "--draws", "5"),
+    }
+    code, out, err = run(capsys, command, *arguments[command], "--format", "csv", "--table", table)
+    assert (code, err) == (0, "")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert rows
+    assert columns <= rows[0].keys()
+    code, _, err = run(capsys, command, *arguments[command], "--format", "csv", "--table", "nothing")
+    assert code == 2
+    assert "there is no table 'nothing'; there are " in err
+    assert table in err
+
+
+def test_people_see_once_what_rows_share():
+    columns = [Column("a", "text"), Column("b", "text")]
+    grid = Grid("", columns, [("x", "1"), ("x", "2"), ("y", "3"), ("x", "4")], is_grouped=True)
+    assert [len(group) for group in grid.groups()] == [2, 1, 1]
+    assert [line for line in to_latex(grid).splitlines() if line.endswith("\\\\")] == [
+        r"a & b \\",
+        r"x & 1 \\",
+        r" & 2 \\",
+        r"y & 3 \\",
+        r"x & 4 \\",
+    ]
+    assert to_csv(grid) == "a,b\nx,1\nx,2\ny,3\nx,4\n"
 
 
 def test_a_grid_writes_every_kind_of_cell():

@@ -13,8 +13,10 @@ import pytest
 
 from spicegraph_scorer import read_items, score
 from spicegraph_scorer.bounds import Study, find_bounds, human, system
-from spicegraph_service.bounds import BOUNDS_FORMATS, BoundsFormat, spread_over
+from spicegraph_service.bounds.processes import spread_over
+from spicegraph_service.bounds.study import bounds_study
 from spicegraph_service.cli import main
+from spicegraph_service.studies.formats import STUDY_FORMATS, StudyFormat
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,9 +75,9 @@ def test_systems_people_and_lower_bounds_of_the_example(run: Callable[..., tuple
 def test_table_names_everything(run: Callable[..., tuple[int, str, str]]) -> None:
     status, out, err = run(RETRIEVAL, "--references", CAPTIONS, *FAST)
     assert (status, err) == (0, "")
-    for text in ("200 images, 1000 captions", "People against people", "retrieval", "Kendall tau-b", "words-10"):
+    for text in ("200 images, 1000 captions", "People against people", "retrieval", "Kendall's tau-b", "words-10"):
         assert text in out
-    assert all(len(line) <= 160 for line in out.splitlines() if "Bleu_1" in line)
+    assert all(len(line) <= 120 for line in out.splitlines() if "Bleu_1" in line)
 
 
 def test_csv_has_a_row_for_each_score_of_each_trial(run: Callable[..., tuple[int, str, str]]) -> None:
@@ -89,14 +91,29 @@ def test_csv_has_a_row_for_each_score_of_each_trial(run: Callable[..., tuple[int
     assert rows[0]["captions_n"] == "1000"
 
 
-def test_latex_is_a_table_of_as_many_columns_as_it_says(run: Callable[..., tuple[int, str, str]], jar: Path) -> None:
-    status, out, _ = run(f"my_50%={jar}", *FAST, "--lower", "none", "--format", "latex")
+def test_csv_of_the_rounds_and_of_the_rankings(run: Callable[..., tuple[int, str, str]]) -> None:
+    options = ("--references", CAPTIONS, *FAST, "--lower", "none")
+    found = json.loads(run(*options, "--format", "json")[1])
+    rounds = list(csv.DictReader(io.StringIO(run(*options, "--format", "csv", "--table", "rounds")[1])))
+    shown = [float(row["value"]) for row in rounds if row["score"] == "ROUGE_L"]
+    assert shown == by_name(found)["human"]["ROUGE_L"]["rounds"]
+    ranking = list(csv.DictReader(io.StringIO(run(*options, "--format", "csv", "--table", "ranking")[1])))
+    assert len(ranking) == 2 * 5 * 4 / 2
+    last = ranking[-1]
+    assert (last["over"], last["first"], last["second"]) == ("images", "Bleu_4", "ROUGE_L")
+    assert float(last["tau_b"]) == found["ranking"]["images"]["tau_b"][3][4]
+
+
+def test_latex_tables_have_as_many_columns_as_they_say(run: Callable[..., tuple[int, str, str]], jar: Path) -> None:
+    status, out, _ = run(f"my_50%={jar}", *FAST, "--lower", "intra", "--format", "latex")
     assert status == 0
-    layout = re.search(r"\\begin\{tabular\}\{(l?[lr]+)\}", out)
-    assert layout
-    lines = [line for line in out.splitlines() if line.endswith(r"\\")]
-    assert all(len(re.findall(r"(?<!\\)&", line)) == len(layout[1]) - 1 for line in lines)
-    assert r"my\_50\%" in lines[0]
+    tables = out.split(r"\begin{tabular}")[1:]
+    assert len(tables) == 5  # people, the system, the lower bound, and two rankings
+    for table in tables:
+        layout = table[1 : table.index("}")]
+        lines = [line for line in table.splitlines() if line.endswith(r"\\")]
+        assert {len(re.findall(r"(?<!\\)&", line)) for line in lines} == {len(layout) - 1}
+    assert r"my\_50\%" in tables[1]
 
 
 def test_page_is_whole_and_escapes_what_users_write(
@@ -104,19 +121,20 @@ def test_page_is_whole_and_escapes_what_users_write(
 ) -> None:
     target = tmp_path / "page.html"
     status, out, err = run(f"<i>mine={jar}", *FAST, "-o", str(target))
-    assert (status, err) == (0, "")
-    assert "<i>mine" in out
+    assert (status, out, err) == (0, "", "")
     page = target.read_text()
     assert "<i>mine" not in page
     assert "&lt;i&gt;mine" in page
     assert "1 to 2 others of its image" in page
     assert page.count("<svg") == 4
+    assert 'rowspan="8"' in page
     assert page.rstrip().endswith("</html>")
     assert "<script" not in page
-    assert "Macro" not in page
 
 
-@pytest.mark.parametrize(("ending", "start"), [(".json", "{"), (".csv", "trial,"), (".tex", "%"), (".txt", "200")])
+@pytest.mark.parametrize(
+    ("ending", "start"), [(".json", "{"), (".csv", "trial,"), (".tex", "%"), (".txt", "200 images")]
+)
 def test_the_ending_says_the_format(
     run: Callable[..., tuple[int, str, str]], tmp_path: Path, ending: str, start: str
 ) -> None:
@@ -204,6 +222,8 @@ def test_partial_leaves_out_what_lacks_captions_or_results(
         (("--references", "{captions}", "--length", "0"), "at least one word"),
         (("--references", "{captions}", "--other", "missing.json"), "missing.json"),
         (("--references", "{captions}", "-o", "/nowhere/out.html"), "there is no folder"),
+        (("--references", "{captions}", "--table", "ranks"), "there is no table 'ranks'; there are scores, rounds,"),
+        (("--references", "{captions}", "--table", "ranking"), "--table: only CSV holds one table"),
         (("{retrieval}", "{retrieval}", "--references", "{captions}"), "two trials are called 'retrieval'"),
         (("human={retrieval}", "--references", "{captions}"), "two trials are called 'human'"),
     ],
@@ -231,8 +251,9 @@ def test_undefined_scores_are_dashes_and_nulls() -> None:
     study = Study((1,), (("a dog", "the dog"),))
     with pytest.warns(UserWarning, match="CIDEr is undefined"):
         found = find_bounds(study, [system("s", {1: "a cat"}, study)], ["cider"])
-    assert json.loads(BOUNDS_FORMATS[BoundsFormat.JSON](found))["trials"][0]["scores"]["CIDEr"]["value"] is None
-    assert "–" in BOUNDS_FORMATS[BoundsFormat.TABLE](found)
-    for form in BoundsFormat:
-        assert "nan" not in BOUNDS_FORMATS[form](found).lower()
+    shown = bounds_study(found)
+    assert json.loads(STUDY_FORMATS[StudyFormat.JSON](shown))["trials"][0]["scores"]["CIDEr"]["value"] is None
+    assert "–" in STUDY_FORMATS[StudyFormat.TABLE](shown)
+    for form in StudyFormat:
+        assert "nan" not in STUDY_FORMATS[form](shown).lower()
     assert found.human.name == human(study).name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -70,7 +70,7 @@ class CaptionAgreement:
     """How well metrics agree with ratings of captions, under a protocol that says what was compared.
 
     ``between_people`` holds every coefficient for one rating of a caption against another rating of the same
-    caption, over all ordered pairs of different ratings; ``None`` where captions have one rating.
+    caption, over all ordered pairs of different ratings, without a p-value; ``None`` where captions have one rating.
     ``points`` are the observations themselves: for each, the mean rating of its caption and, by metric, the value.
     """
 
@@ -81,7 +81,7 @@ class CaptionAgreement:
     removed: Mapping[str, int]
     metrics: tuple[MetricCorrelation, ...]
     comparisons: tuple[MetricComparison, ...]
-    between_people: Mapping[str, float | None]
+    between_people: Mapping[str, Interval]
     points: Mapping[str, tuple[float, ...]]
     signature: Mapping[str, Json]
 
@@ -109,7 +109,7 @@ class CaptionAgreement:
                 }
                 for found in self.metrics
             },
-            "between_people": self.between_people,
+            "between_people": {name: asdict(interval) for name, interval in self.between_people.items()},
             "comparisons": [asdict(comparison) for comparison in self.comparisons],
         }
 
@@ -182,7 +182,7 @@ def correlate(
         dict(removed or {}),
         metrics,
         tuple(_comparisons(_Observed(values, ratings, groups), draws, protocol.coefficient, resampling)),
-        _between_people(kept),
+        _between_people(kept, resampling),
         {"": tuple(means.tolist()), **{name: tuple(each[defined].tolist()) for name, each in table.items()}},
         {**scores.signature, "resampling": {"draws": resampling.draws, "seed": resampling.seed, "interval": 0.95}},
     )
@@ -279,7 +279,12 @@ def _williams(one: Vector, other: Vector, ratings: Vector) -> float | None:
     return williams(first, second, between, len(ratings))
 
 
-def _between_people(judgements: Sequence[Judgement]) -> dict[str, float | None]:
-    pairs = [pair for judgement in judgements for pair in permutations(judgement.ratings, 2)]
-    first, second = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
-    return {key: correlation(key, first, second).value for key in COEFFICIENTS}
+def _between_people(judgements: Sequence[Judgement], resampling: Resampling) -> dict[str, Interval]:
+    """Return every coefficient of one rating against another; no p, because every two ratings stand there twice."""
+    pairs = [(each.image, *pair) for each in judgements for pair in permutations(each.ratings, 2)]
+    if not pairs:
+        return {key: Interval(None, None, None, None) for key in COEFFICIENTS}
+    images, first, second = zip(*pairs, strict=True)
+    of = observations(np.array(first, np.float64), np.array(second, np.float64))
+    draws = _draws({"": of}, _groups(images), resampling)[""]
+    return {key: replace(_interval(key, of, draws[key]), p=None) for key in COEFFICIENTS}

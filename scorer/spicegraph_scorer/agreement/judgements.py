@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Generic, TypeVar
 
 __all__ = ["CaptionPair", "GivenScores", "Judged", "Judgement"]
@@ -68,3 +69,8 @@ class Judged(Generic[Content]):
     source: str
     format: str
     unrated: int = 0
+
+    @property
+    def title(self) -> str:
+        """The names of the files, without their folders."""
+        return ", ".join(PurePath(path).name for path in self.source.split(", "))

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from spicegraph_scorer.agreement.coefficients import COEFFICIENTS
 from spicegraph_scorer.agreement.protocols import Own, Ratings
 from spicegraph_service.agreement.charts import forest_chart, scatter_chart
-from spicegraph_service.agreement.comparisons import comparison_grid
-from spicegraph_service.agreement.grid import Column, Grid
-from spicegraph_service.agreement.model import Section, Study
+from spicegraph_service.agreement.comparisons import comparison_grid, comparison_rows
+from spicegraph_service.studies.grid import Column, Grid
+from spicegraph_service.studies.model import Section, Study
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from spicegraph_scorer.agreement.captions import CaptionAgreement
     from spicegraph_scorer.agreement.judgements import Judged, Judgement
-    from spicegraph_service.agreement.model import Chart
+    from spicegraph_service.studies.model import Chart
 
-__all__ = ["caption_study"]
+__all__ = ["CAPTION_TABLES", "caption_study"]
 
 RATINGS_SAY: Mapping[Ratings, str] = {
     Ratings.EACH: "every single rating is an observation",
@@ -31,6 +30,7 @@ OWN_SAY: Mapping[Own, str] = {
     Own.DROP_REFERENCE: "a reference that equals the caption is removed",
     Own.DROP_FROM_IMAGE: "references that equal any judged caption of the image are removed",
 }
+_PEOPLE = "people: rating against rating"
 _TIES_NOTE = (
     "Ties: of 100 pairs of observations, how many the metric, the people, or both score equally. tau-b corrects for "
     "ties, tau-c does not."
@@ -45,7 +45,7 @@ def caption_study(found: CaptionAgreement, judged: Judged[Judgement]) -> Study:
     """Return the study of a caption-level agreement."""
     label = COEFFICIENTS[found.protocol.coefficient].label
     return Study(
-        f"Agreement with people: {PurePath(judged.source).name}",
+        f"Agreement with people: {judged.title}",
         tuple(_facts(found, judged, label)),
         (
             Section("agreement", "Agreement", (found.protocol.about,), (_grid(found),), _Charts(found).coefficients),
@@ -57,7 +57,7 @@ def caption_study(found: CaptionAgreement, judged: Judged[Judgement]) -> Study:
             ),
             Section("scatter", "Metric and ratings", (), (), _Charts(found).scatter),
         ),
-        _rows(found),
+        {name: table(found) for name, table in CAPTION_TABLES.items()},
         {"source": judged.source, "format": judged.format, "unrated": judged.unrated, **found.to_dict()},
         found.signature,
     )
@@ -96,8 +96,11 @@ def _grid(found: CaptionAgreement) -> Grid:
         for row in found.metrics
     ]
     notes = [_INTERVAL_NOTE, _TIES_NOTE]
-    if any(value is not None for value in found.between_people.values()):
-        rows.append(("people: rating against rating", *found.between_people.values(), None, None, None, None, None))
+    between = found.between_people
+    if any(interval.value is not None for interval in between.values()):
+        interval = (between[key].low, between[key].high)
+        values = [each.value for each in between.values()]
+        rows.append((_PEOPLE, *values, interval, None, None, None, None))
         notes.append("People: one rating of a caption against another rating of it, over all ordered pairs of them.")
     columns = (
         Column("Metric", "text"),
@@ -134,7 +137,12 @@ def _rows(found: CaptionAgreement) -> Grid:
         for row in found.metrics
         for key, interval in row.coefficients.items()
     ]
-    return Grid("agreement", columns, rows)
+    people = [
+        (_PEOPLE, key, interval.value, None, (interval.low, interval.high), *[None] * 5)
+        for key, interval in found.between_people.items()
+        if interval.value is not None
+    ]
+    return Grid("agreement", columns, [*rows, *people])
 
 
 class _Charts:
@@ -150,6 +158,9 @@ class _Charts:
             (row.metric, row.coefficients[key].value, (row.coefficients[key].low, row.coefficients[key].high))
             for row in self._found.metrics
         ]
+        people = self._found.between_people[key]
+        if people.value is not None:
+            rows.append((_PEOPLE, people.value, (people.low, people.high)))
         return (forest_chart(f"{label} with 95 % intervals", rows, axis=label),)
 
     def scatter(self) -> tuple[Chart, ...]:
@@ -158,3 +169,14 @@ class _Charts:
             scatter_chart(row.metric, points[row.metric], points[""], axes_names=(row.metric, "mean rating"))
             for row in self._found.metrics
         )
+
+
+def _comparisons(found: CaptionAgreement) -> Grid:
+    return comparison_rows(found.comparisons)
+
+
+CAPTION_TABLES: Mapping[str, Callable[[CaptionAgreement], Grid]] = {
+    "agreement": _rows,
+    "comparisons": _comparisons,
+}
+"""The tables that CSV can hold; the first is the default."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spicegraph_service.agreement.model import Chart
 from spicegraph_service.plots import SERIES, Ink, new_figure, series_ink, short, to_svg, with_tip
+from spicegraph_service.studies.model import Chart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -128,6 +128,7 @@ def word_chart(
             textcoords="offset points",
             fontsize=10,
             color=Ink.TEXT.value,
+            bbox={"facecolor": Ink.PAGE.value, "linewidth": 0, "pad": 1, "alpha": 0.8},
         )
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1.03)

@@ -1,17 +1,17 @@
-"""The table of paired tests between metrics."""
+"""The tables of paired tests between metrics."""
 
 from __future__ import annotations
 
+from dataclasses import astuple, fields
 from typing import TYPE_CHECKING
 
-from spicegraph_service.agreement.grid import Column, Grid
+from spicegraph_scorer.agreement.paired import MetricComparison
+from spicegraph_service.studies.grid import Column, Grid
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from spicegraph_scorer.agreement.paired import MetricComparison
-
-__all__ = ["comparison_grid"]
+__all__ = ["comparison_grid", "comparison_rows"]
 
 
 def comparison_grid(comparisons: Sequence[MetricComparison], label: str) -> Grid:
@@ -47,3 +47,11 @@ def comparison_grid(comparisons: Sequence[MetricComparison], label: str) -> Grid
             "the two Pearson coefficients, taking observations as independent."
         )
     return Grid(f"Paired tests of {label}", columns, rows, notes)
+
+
+def comparison_rows(comparisons: Iterable[MetricComparison], **more: Sequence[str]) -> Grid:
+    """Return the long table for programs: the fields of a comparison, after columns that are given by name."""
+    names = [part.name for part in fields(MetricComparison)]
+    columns = [*(Column(name, "text") for name in more), *(Column(name) for name in names)]
+    rows = [(*given, *astuple(row)) for *given, row in zip(*more.values(), comparisons, strict=True)]
+    return Grid("comparisons", columns, rows)

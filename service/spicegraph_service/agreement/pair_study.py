@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from spicegraph_scorer.agreement.pairwise import ALL, MEAN
 from spicegraph_scorer.agreement.protocols import Own, PairProtocol, ReferenceChoice, Ties
 from spicegraph_service.agreement.charts import forest_chart, lines_chart
-from spicegraph_service.agreement.comparisons import comparison_grid
-from spicegraph_service.agreement.grid import Column, Grid
-from spicegraph_service.agreement.model import Section, Study
+from spicegraph_service.agreement.comparisons import comparison_grid, comparison_rows
+from spicegraph_service.studies.grid import Column, Grid
+from spicegraph_service.studies.model import Section, Study
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.agreement.judgements import CaptionPair, Judged
     from spicegraph_scorer.agreement.pairwise import Accuracy, PairAgreement
-    from spicegraph_service.agreement.model import Chart
+    from spicegraph_service.studies.model import Chart
 
-__all__ = ["pair_study"]
+__all__ = ["PAIR_TABLES", "pair_study"]
 
 TIES_SAY: Mapping[Ties, str] = {
     Ties.HALF: "a tie counts half",
@@ -50,11 +49,11 @@ def pair_study(found: PairAgreement, judged: Judged[CaptionPair]) -> Study:
         grid = comparison_grid(found.comparisons, "accuracy over all pairs")
         sections.append(Section("comparisons", "Is the difference more than chance?", (), (grid,)))
     return Study(
-        f"Agreement with people on pairs: {PurePath(judged.source).name}",
+        f"Agreement with people on pairs: {judged.title}",
         tuple(_facts(found, judged)),
         tuple(sections),
-        _rows(found),
-        {"source": judged.source, "format": judged.format, **found.to_dict()},
+        {name: table(found) for name, table in PAIR_TABLES.items()},
+        {"source": judged.source, "format": judged.format, "unconfirmed": judged.unrated, **found.to_dict()},
         found.signature,
     )
 
@@ -76,6 +75,7 @@ def _facts(found: PairAgreement, judged: Judged[CaptionPair]) -> Iterator[str]:
     )
     yield f"{judged.source} ({judged.format}): {found.pairs} pairs of {found.images} images."
     left_out = [f"{count} {reason}" for reason, count in found.removed.items()]
+    left_out += [f"{judged.unrated} pairs that annotators did not confirm"] if judged.unrated else []
     left_out += [f"{count} pairs where {metric} is undefined" for metric, count in found.undefined.items() if count]
     yield "Removed: " + ("; ".join(left_out) or "nothing") + "."
     if found.fewer_references:
@@ -186,3 +186,14 @@ class _Charts:
             )
             for name in (ALL, *self._found.categories)
         )
+
+
+def _comparisons(found: PairAgreement) -> Grid:
+    return comparison_rows(found.comparisons)
+
+
+PAIR_TABLES: Mapping[str, Callable[[PairAgreement], Grid]] = {
+    "accuracy": _rows,
+    "comparisons": _comparisons,
+}
+"""The tables that CSV can hold; the first is the default."""

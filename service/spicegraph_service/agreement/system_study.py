@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 from spicegraph_scorer.agreement.coefficients import COEFFICIENTS
 from spicegraph_scorer.agreement.systems import SYSTEM_COEFFICIENTS
 from spicegraph_service.agreement.charts import forest_chart, named_points_chart
-from spicegraph_service.agreement.comparisons import comparison_grid
-from spicegraph_service.agreement.grid import Column, Grid, cell_text
-from spicegraph_service.agreement.model import Section, Study
+from spicegraph_service.agreement.comparisons import comparison_grid, comparison_rows
+from spicegraph_service.studies.grid import Column, Grid, cell_text
+from spicegraph_service.studies.model import Section, Study
 
 if TYPE_CHECKING:
-    from spicegraph_scorer.agreement.systems import SystemAgreement, SystemCorrelation
-    from spicegraph_service.agreement.model import Chart
+    from collections.abc import Callable, Mapping
 
-__all__ = ["system_study"]
+    from spicegraph_scorer.agreement.systems import SystemAgreement, SystemCorrelation
+    from spicegraph_service.studies.model import Chart
+
+__all__ = ["SYSTEM_TABLES", "system_study"]
 
 _P = Column("p", "p")
 _NOTE = "In brackets: the two-sided p of no association. Intervals, over resampled systems, are in JSON and CSV."
@@ -38,7 +40,7 @@ def system_study(found: SystemAgreement, source: str) -> Study:
             Section("scatter", "Systems", (), (), _Charts(found).scatter),
             Section("comparisons", "Is the difference more than chance?", (), tests),
         ),
-        _rows(found),
+        {name: table(found) for name, table in SYSTEM_TABLES.items()},
         {"source": source, **found.to_dict()},
         found.signature,
     )
@@ -134,3 +136,15 @@ class _Charts:
             )
             for metric in _table(self._found)
         )
+
+
+def _comparisons(found: SystemAgreement) -> Grid:
+    rows = [(measure, row) for measure, tests in found.comparisons.items() for row in tests]
+    return comparison_rows([row for _, row in rows], human=[measure for measure, _ in rows])
+
+
+SYSTEM_TABLES: Mapping[str, Callable[[SystemAgreement], Grid]] = {
+    "correlations": _rows,
+    "comparisons": _comparisons,
+}
+"""The tables that CSV can hold; the first is the default."""

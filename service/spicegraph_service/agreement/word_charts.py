@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spicegraph_scorer.agreement.words import expected_point, observed_point
+from spicegraph_scorer.agreement.words.study import ALL
 from spicegraph_service.agreement.charts import forest_chart, word_chart
 from spicegraph_service.plots import series_ink
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spicegraph_scorer.agreement.words import WordStudy
-    from spicegraph_service.agreement.model import Chart
+    from spicegraph_service.studies.model import Chart
 
 __all__ = ["WordCharts"]
 
@@ -27,20 +28,23 @@ class WordCharts:
         self._found = found
 
     def classes(self) -> tuple[Chart, ...]:
-        """Draw the words of each class with the model's curve."""
+        """Draw the words of each class, and all of them in their classes' colours, with the model's curve."""
         references = self._found.people - 1
         curve = {f"model, k = {references}": _curve(references)}
+        inks = {kind.kind: series_ink(number) for number, kind in enumerate(self._found.classes[:-1])}
         return tuple(
             word_chart(
                 f"{kind.kind}: {kind.words} words",
                 [
-                    (series_ink(number), word.word, word.human.recall, word.human.precision)
+                    (inks[word.kind], word.word, word.human.recall, word.human.precision)
                     for word in self._found.words
-                    if word.kind == kind.kind and word.human.recall is not None and word.human.precision is not None
+                    if kind.kind in {word.kind, ALL}
+                    and word.human.recall is not None
+                    and word.human.precision is not None
                 ],
                 curve,
             )
-            for number, kind in enumerate(self._found.classes[:-1])
+            for kind in self._found.classes
         )
 
     def curves(self) -> tuple[Chart, ...]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from spicegraph_service.agreement.grid import Column, Grid
-from spicegraph_service.agreement.model import Section, Study
 from spicegraph_service.agreement.word_charts import WordCharts
+from spicegraph_service.studies.grid import Column, Grid
+from spicegraph_service.studies.model import Section, Study
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from spicegraph_scorer.agreement.words import SystemWords, WordAgreement, WordStudy
 
-__all__ = ["word_study"]
+__all__ = ["WORD_TABLES", "word_study"]
 
 _SHOWN = 25
 _FREQUENT = 10
@@ -49,7 +49,7 @@ def word_study(found: WordStudy, source: str) -> Study:
         f"Human agreement on words: {PurePath(source).name}",
         tuple(_facts(found, source)),
         tuple(sections),
-        _rows(found),
+        {name: table(found) for name, table in WORD_TABLES.items()},
         {"source": source, **found.to_dict()},
         found.signature,
     )
@@ -111,7 +111,8 @@ def _curve_grid(found: WordStudy) -> Grid:
             (kind.kind, "model", *(point.precision for point in kind.model)),
         )
     ]
-    return Grid("Human precision by number of references k (recall does not change)", columns, rows)
+    title = "Human precision by number of references k (recall does not change)"
+    return Grid(title, columns, rows, is_grouped=True)
 
 
 def _counts_grid(found: WordStudy) -> Grid:
@@ -181,13 +182,16 @@ def _system_grid(found: WordStudy) -> Grid:
         Column("Precision at human recall"),
         Column("Human precision"),
     )
-    rows = [
+    note = "Means over the words that at least two people share for some image."
+    return Grid("Systems against people", columns, _system_rows(found), (note,), is_grouped=True)
+
+
+def _system_rows(found: WordStudy) -> list[tuple[str, str, float | None, float | None]]:
+    return [
         (system.system, kind.kind, system.at_human_recall[kind.kind], system.human_precision[kind.kind])
         for system in found.systems
         for kind in found.classes
     ]
-    note = "Means over the words that at least two people share for some image."
-    return Grid("Systems against people", columns, rows, (note,))
 
 
 def _system_words(found: WordStudy, system: SystemWords) -> Grid:
@@ -247,3 +251,41 @@ def _rows(found: WordStudy) -> Grid:
         for word in found.words
     ]
     return Grid("words", columns, rows)
+
+
+def _classes(found: WordStudy) -> Grid:
+    """Return a row for each class and number of references."""
+    columns = (
+        Column("class", "text"),
+        Column("words", "count"),
+        Column("p"),
+        Column("p_interval", "span"),
+        Column("q"),
+        Column("q_interval", "span"),
+        Column("references", "count"),
+        *(Column(name) for name in ("human_recall", "human_precision", "model_recall", "model_precision")),
+    )
+    rows = [
+        (row.kind, row.words, row.p, row.p_interval, row.q, row.q_interval, references, *human, *model)
+        for row in found.classes
+        for references, (human, model) in enumerate(zip(row.human, row.model, strict=True), start=1)
+    ]
+    return Grid("classes", columns, rows)
+
+
+def _systems(found: WordStudy) -> Grid:
+    columns = (
+        Column("system", "text"),
+        Column("class", "text"),
+        Column("precision_at_human_recall"),
+        Column("human_precision"),
+    )
+    return Grid("systems", columns, _system_rows(found))
+
+
+WORD_TABLES: Mapping[str, Callable[[WordStudy], Grid]] = {
+    "words": _rows,
+    "classes": _classes,
+    "systems": _systems,
+}
+"""The tables that CSV can hold; the first is the default."""

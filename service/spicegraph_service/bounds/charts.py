@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spicegraph_service.plots import Bars, Ink, bar_chart, new_figure, series_ink, to_svg, with_tip
-from spicegraph_service.plots.figure import short
+from spicegraph_service.plots import Bars, Ink, bar_chart, new_figure, series_ink, short, to_svg, with_tip
+from spicegraph_service.studies.model import Chart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from markupsafe import Markup
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from spicegraph_scorer.bounds import Bound, BoundsResult, TrialBounds
 
-__all__ = ["MetricCharts", "metric_charts"]
+__all__ = ["metric_charts"]
 
 _ROW = 24.0
 _BOX = 14.0
@@ -25,43 +23,16 @@ _AXIS = 46.0
 _TABLE = "The tables have the numbers."
 
 
-@dataclass(frozen=True, slots=True)
-class MetricCharts:
-    """The charts of one metric: all its scores as bars, and the first of them as boxes."""
-
-    metric: str
-    score: str
-    bars: Markup
-    boxes: Markup
-
-
-def metric_charts(found: BoundsResult) -> Iterator[MetricCharts]:
-    """Yield the charts of each metric.
+def metric_charts(found: BoundsResult) -> list[Chart]:
+    """Draw, for each metric, all its scores as bars, and the first of them as boxes.
 
     Raises:
         DataError: matplotlib is not installed.
     """
-    for metric, bounds in found.human.metrics.items():
-        first = bounds[0].name
-        bars = to_svg(
-            _bars(found.trials, metric, [bound.name for bound in bounds]),
-            title=f"{metric}: people, systems and lower bounds",
-            description=f"Bars of corpus scores with 95 % intervals. {_TABLE}",
-        )
-        boxes = to_svg(
-            _boxes(found.trials, metric),
-            title=f"{first} of single captions",
-            description=f"Boxes from the first to the third quartile, lines from the least to the most. {_TABLE}",
-        )
-        yield MetricCharts(metric, first, bars, boxes)
+    return [chart for metric in found.human.metrics for chart in (_bar_chart(found, metric), _box_chart(found, metric))]
 
 
-def _colored(trials: Sequence[TrialBounds]) -> Iterator[tuple[TrialBounds, Ink]]:
-    for place, trial in enumerate(trials):
-        yield trial, series_ink(place - 1) if place else Ink.HUMAN
-
-
-def _bars(trials: Sequence[TrialBounds], metric: str, names: Sequence[str]) -> Figure:
+def _bar_chart(found: BoundsResult, metric: str) -> Chart:
     bars = [
         Bars(
             trial.name,
@@ -70,9 +41,30 @@ def _bars(trials: Sequence[TrialBounds], metric: str, names: Sequence[str]) -> F
             [(bound.low, bound.high) for bound in trial.metrics[metric]],
             [_share(bound) for bound in trial.metrics[metric]],
         )
-        for trial, ink in _colored(trials)
+        for trial, ink in _colored(found.trials)
     ]
-    return bar_chart(names, bars, axis="corpus score")
+    names = [bound.name for bound in found.human.metrics[metric]]
+    svg = to_svg(
+        bar_chart(names, bars, axis="corpus score"),
+        title=f"{metric}: people, systems and lower bounds",
+        description=f"Bars of corpus scores with 95 % intervals. {_TABLE}",
+    )
+    return Chart(svg, metric)
+
+
+def _box_chart(found: BoundsResult, metric: str) -> Chart:
+    title = f"{found.human.metrics[metric][0].name} of single captions"
+    svg = to_svg(
+        _boxes(found.trials, metric, title),
+        title=title,
+        description=f"Boxes from the first to the third quartile, lines from the least to the most. {_TABLE}",
+    )
+    return Chart(svg, title)
+
+
+def _colored(trials: Sequence[TrialBounds]) -> Iterator[tuple[TrialBounds, Ink]]:
+    for place, trial in enumerate(trials):
+        yield trial, series_ink(place - 1) if place else Ink.HUMAN
 
 
 def _share(bound: Bound) -> str:
@@ -81,7 +73,7 @@ def _share(bound: Bound) -> str:
     return "no human score" if bound.share.percent is None else f"{bound.share.percent:.1f} % of the human score"
 
 
-def _boxes(trials: Sequence[TrialBounds], metric: str) -> Figure:
+def _boxes(trials: Sequence[TrialBounds], metric: str, title: str) -> Figure:
     figure, axes = new_figure(height=len(trials) * _ROW + _AXIS)
     for place, (trial, ink) in enumerate(_colored(trials)):
         _box(axes, place * _ROW, trial.name, trial.metrics[metric][0], ink)
@@ -89,7 +81,7 @@ def _boxes(trials: Sequence[TrialBounds], metric: str) -> Figure:
     axes.set_ylim((len(trials) - 0.5) * _ROW, -0.5 * _ROW)
     axes.grid(visible=False, axis="y")
     axes.tick_params(length=0)
-    axes.set_xlabel(f"{trials[0].metrics[metric][0].name} of single captions")
+    axes.set_xlabel(title)
     return figure
 
 

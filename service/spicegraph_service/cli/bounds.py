@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,7 +13,9 @@ from spicegraph_scorer.readers.references import read_reference_files
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS
 from spicegraph_scorer.readers.text import read_lines
 from spicegraph_scorer.significance import Resampling
-from spicegraph_service.bounds import BOUNDS_FORMATS, BoundsFormat, spread_over
+from spicegraph_service.bounds.processes import spread_over
+from spicegraph_service.bounds.rows import BOUNDS_TABLES
+from spicegraph_service.bounds.study import bounds_study
 from spicegraph_service.cli.options import (
     CacheOption,
     CategoriesOption,
@@ -23,15 +23,21 @@ from spicegraph_service.cli.options import (
     MetricsOption,
     PipelineOption,
     ReferencesOption,
-    WorkersOption,
     cache_at,
     categories_in,
     frequencies_in,
     names_of,
 )
-from spicegraph_service.cli.output import check_output, whole_file
 from spicegraph_service.cli.report import system_input
-from spicegraph_service.cli.terminal import progress_bar, say_warning, write_stdout
+from spicegraph_service.cli.studies import (
+    DrawsOption,
+    FormatOption,
+    OutputOption,
+    SeedOption,
+    TableOption,
+    study_output,
+    warned_progress,
+)
 from spicegraph_service.engines.local import local_facts
 
 if TYPE_CHECKING:
@@ -42,14 +48,6 @@ if TYPE_CHECKING:
     from spicegraph_service.report.data import SystemInput
 
 __all__ = ["bounds"]
-
-_BY_ENDING: Mapping[str, BoundsFormat] = {
-    ".json": BoundsFormat.JSON,
-    ".csv": BoundsFormat.CSV,
-    ".tex": BoundsFormat.LATEX,
-    ".html": BoundsFormat.HTML,
-    ".htm": BoundsFormat.HTML,
-}
 
 
 def bounds(
@@ -102,28 +100,20 @@ def bounds(
         bool,
         typer.Option("--partial", help="Leave out images with too few captions, or without a result of every system."),
     ] = False,
-    form: Annotated[
-        BoundsFormat | None,
-        typer.Option("--format", help="Default: a table, and for -o what the file's ending says."),
-    ] = None,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", help="Write to this file; without --format a table is shown, too."
-        ),
-    ] = None,
-    draws: Annotated[int, typer.Option(min=1, help="Resamples of each interval.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same texts and intervals.")] = 12345,
+    form: FormatOption = None,
+    output: OutputOption = None,
+    table: TableOption = None,
+    draws: DrawsOption = 1000,
+    seed: SeedOption = 12345,
     categories: CategoriesOption = None,
     frequencies: FrequenciesOption = None,
-    workers: WorkersOption = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that parse and score.")] = 1,
     cache: CacheOption = "none",
     pipeline: PipelineOption = DEFAULT_PIPELINE,
 ) -> None:
     """Find how high and how low scores can go: people against people, systems, and texts that fit no image."""
     names = names_of(metrics)
-    if output is not None:
-        check_output(output)
+    writer = study_output(form, output, table, BOUNDS_TABLES)
     frozen, chosen_categories = frequencies_in(frequencies), categories_in(categories)
     wanted = Lower(
         _kinds(lower),
@@ -134,28 +124,23 @@ def bounds(
         seed,
     )
     study, systems = _read(sources or [], references, first=captions, partial=partial)
-    with progress_bar() as progress, warnings.catch_warnings(), spread_over(workers) as spread:
-        warnings.showwarning = say_warning
-        warnings.filterwarnings("always", module="spicegraph")
-        with local_facts(pipeline, workers=workers, cache=cache_at(cache)) as facts:
-            found = find_bounds(
-                study,
-                [*systems, *lower_trials(study, wanted)],
-                names,
-                pipeline=facts,
-                resampling=Resampling(draws, seed),
-                frequencies=frozen,
-                categories=chosen_categories,
-                spread=spread,
-                progress=progress,
-            )
-    if output is not None:
-        chosen = form or _BY_ENDING.get(PurePath(output).suffix.lower(), BoundsFormat.TABLE)
-        text = BOUNDS_FORMATS[chosen](found)
-        with whole_file(output) as stream:
-            stream.write(text)
-    if output is None or form is None:
-        write_stdout(BOUNDS_FORMATS[form or BoundsFormat.TABLE](found))
+    with (
+        warned_progress() as progress,
+        spread_over(workers) as spread,
+        local_facts(pipeline, workers=workers, cache=cache_at(cache)) as facts,
+    ):
+        found = find_bounds(
+            study,
+            [*systems, *lower_trials(study, wanted)],
+            names,
+            pipeline=facts,
+            resampling=Resampling(draws, seed),
+            frequencies=frozen,
+            categories=chosen_categories,
+            spread=spread,
+            progress=progress,
+        )
+    writer.write(bounds_study(found))
 
 
 def _kinds(lower: str) -> tuple[str, ...]:

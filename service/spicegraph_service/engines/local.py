@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.spice.metric import FactSource
     from spicegraph_service.store.parses import StoredParse
 
-__all__ = ["PackedSource", "local_facts", "unpacked"]
+__all__ = ["PackedSource", "Packing", "Stored", "local_facts", "unpacked"]
 
 _LOOK_UP: Final = 8192
 """Captions that are looked up, parsed and stored at a time: what a crash loses of the work."""
@@ -60,26 +60,30 @@ def local_facts(pipeline: str, *, workers: int = 1, cache: str | None = None) ->
                 parses: PackedSource = _Here(load_pipeline(pipeline))
             else:
                 parses = stack.enter_context(parsing_processes(pipeline, workers))
-            return parses if store is None else _Stored(parses, store)
+            return parses if store is None else Stored(parses, store)
 
         yield _Lazy(source)
 
 
-@runtime_checkable
-class PackedSource(Protocol):
-    """Turns captions into facts, or into parses as the store keeps them, in order."""
+class Packing(Protocol):
+    """Turns captions into what a store keeps of them, in order."""
 
     @property
     def signature(self) -> str:
-        """Name and version of the pipeline."""
-        ...
-
-    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        """Return the facts of each caption."""
+        """What the result depends on beside the text: name and version of the pipeline."""
         ...
 
     def packed(self, texts: Iterable[str]) -> Iterator[bytes]:
         """Return what the store keeps of each caption."""
+        ...
+
+
+@runtime_checkable
+class PackedSource(Packing, Protocol):
+    """Turns captions into facts, or into parses as the store keeps them, in order."""
+
+    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        """Return the facts of each caption."""
         ...
 
 
@@ -118,20 +122,23 @@ class _Here:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stored:
+class Stored:
     """Looks into a store before it parses, and keeps what is new."""
 
-    source: PackedSource
+    source: Packing
     store: Store
 
     @property
     def signature(self) -> str:
+        """That of the source."""
         return self.source.signature
 
     def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        """Return the facts of each caption, where the store keeps parses."""
         return (parse.facts for parse in unpacked(self.packed(texts)))
 
     def packed(self, texts: Iterable[str]) -> Iterator[bytes]:
+        """Return what the store keeps of each caption."""
         stream = iter(texts)
         signature = parse_signature(self.signature)
         is_full = False

@@ -12,7 +12,7 @@ from collections import deque
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -83,6 +83,10 @@ class ParsingProcesses:
     def packed(self, texts: Iterable[str]) -> Iterator[bytes]:
         """Return what the store keeps of each caption, in order."""
         return self._parsed(texts, _packed, _byte_lists.decode)
+
+    def packed_words(self, texts: Iterable[str], *, lemmas: bool) -> Iterator[bytes]:
+        """Return the tagged words of each caption as the store keeps them, in order."""
+        return self._parsed(texts, partial(_packed_words, lemmas=lemmas), _byte_lists.decode)
 
     def _parsed(
         self, texts: Iterable[str], parse: Callable[[list[str]], bytes], decode: Callable[[bytes], list[Parsed]]
@@ -165,3 +169,11 @@ def _facts(texts: list[str]) -> bytes:
 
 def _packed(texts: list[str]) -> bytes:
     return msgspec.msgpack.encode([encode_parse(stored_parse(caption)) for caption in _pipeline().captions(texts)])
+
+
+def _packed_words(texts: list[str], *, lemmas: bool) -> bytes:
+    # Imported here: the study of words brings scipy's statistics, half a second that no other command should take.
+    from spicegraph_scorer.agreement.words import tagged_words  # noqa: PLC0415
+    from spicegraph_service.store.words import encode_words  # noqa: PLC0415
+
+    return msgspec.msgpack.encode(list(map(encode_words, tagged_words(_pipeline().parse(texts), lemmas=lemmas))))

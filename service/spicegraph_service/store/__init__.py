@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 __all__ = [
+    "MEMORY",
     "ReferenceSet",
     "Store",
     "StoreError",
@@ -24,6 +25,9 @@ __all__ = [
     "parse_key",
     "parse_signature",
 ]
+
+MEMORY = "memory"
+"""The place of a store that nothing outlives."""
 
 _FACTS = "loose"  # what kind of facts is stored: with those of loose words
 
@@ -145,4 +149,4 @@ def open_store(place: str) -> Store:
         return RedisStore(place)
     from spicegraph_service.store.sqlite import SqliteStore  # noqa: PLC0415
 
-    return SqliteStore(":memory:" if place == "memory" else place)
+    return SqliteStore(":memory:" if place == MEMORY else place)

@@ -46,20 +46,21 @@ class CaptionBank:
         return self._captions.get(caption_id, "")
 
 
-def read_bank(paths: Sequence[str], *, needed_by: str, limits: Limits) -> CaptionBank:
+def read_bank(paths: Sequence[str], *, needed_by: str, limits: Limits, option: str = "--references") -> CaptionBank:
     """Read token files (``image.jpg#0``, tab, caption) or COCO annotations into one bank.
 
     Args:
         paths: the files.
         needed_by: the format that can't be read without it.
         limits: how much is read at most.
+        option: what the command calls the paths.
 
     Raises:
         InputError: no path is given, or a file is neither; the message lists every fault.
     """
     if not paths:
         raise InputError(
-            f"{needed_by} hold no reference captions: give them with --references (Flickr8k.token.txt, "
+            f"{needed_by} hold no reference captions: give them with {option} (Flickr8k.token.txt, "
             "results_20130124.token, or COCO annotations)"
         )
     images: dict[str, tuple[str, ...]] = {}

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
 from spicegraph_scorer.bounds.paths.bleu import bleu_statistics
 from spicegraph_scorer.bounds.paths.cider import cider_rounds
+from spicegraph_scorer.bounds.paths.items import item_statistics
 from spicegraph_scorer.bounds.paths.meteor import meteor_2005_rounds, meteor_statistics, portable_meteor
 from spicegraph_scorer.bounds.paths.rouge import rouge_155_statistics, rouge_l_statistics
 from spicegraph_scorer.bounds.paths.spice import portable_spice, spice_statistics
 from spicegraph_scorer.bounds.tables import Batch, Part, Table, batches, part, table_of_parts, table_of_rounds
+from spicegraph_scorer.graded.metric import SpiceG
 from spicegraph_scorer.ngram.bleu import Bleu, SentenceBleu
 from spicegraph_scorer.ngram.cider import Cider
 from spicegraph_scorer.ngram.meteor import Meteor, Meteor2005
@@ -143,6 +145,7 @@ PATHS: Mapping[type[Any], Path] = {
     Meteor: ByCaption(meteor_statistics, portable_meteor),
     Meteor2005: ByRound(meteor_2005_rounds),
     Spice: ByCaption(spice_statistics, portable_spice),
+    SpiceG: ByCaption(item_statistics, portable_spice),
     Cider: ByRound(cider_rounds),
     Spider: _MeanOfTwo(),
 }

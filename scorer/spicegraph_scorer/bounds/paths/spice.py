@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from spicegraph_scorer.spice.counts import count_match
 from spicegraph_scorer.spice.match import match_tuples
@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from spicegraph_parser.graph import SceneTuple
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.bounds.tables import Batch
+    from spicegraph_scorer.graded.metric import SpiceG
     from spicegraph_scorer.spice.metric import Spice
 
 __all__ = ["portable_spice", "spice_statistics"]
+
+AnySpice = TypeVar("AnySpice", "Spice", "SpiceG")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,7 @@ class _Parsed:
         return map(self.known.__getitem__, texts)
 
 
-def portable_spice(metric: Spice, batch: Batch) -> Spice:
+def portable_spice(metric: AnySpice, batch: Batch) -> AnySpice:
     """Return the metric with the facts of a batch in the place of what parses."""
     texts = batch.texts()
     return replace(

@@ -13,20 +13,21 @@ from spicegraph_scorer.agreement.captions import agree_on_captions
 from spicegraph_scorer.agreement.protocols import CAPTION_PROTOCOLS, CaptionProtocol, Own, Ratings, caption_protocol
 from spicegraph_scorer.agreement.reading import read_judgements
 from spicegraph_scorer.significance import Resampling
-from spicegraph_service.agreement.caption_study import caption_study
-from spicegraph_service.cli.agree.shared import (
+from spicegraph_service.agreement.caption_study import CAPTION_TABLES, caption_study
+from spicegraph_service.cli.agree.shared import JudgedMetricsOption, scoring_with
+from spicegraph_service.cli.options import (  # noqa: TC001 (typer reads the annotations)
     CacheOption,
+    FrequenciesOption,
+    PipelineOption,
+    WorkersOption,
+)
+from spicegraph_service.cli.studies import (
     DrawsOption,
     FormatOption,
-    FrequenciesOption,
-    JudgedMetricsOption,
     OutputOption,
-    PipelineOption,
     SeedOption,
-    WorkersOption,
-    prepare_output,
-    scoring_with,
-    write_study,
+    TableOption,
+    study_output,
 )
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def captions(
     metrics: JudgedMetricsOption = "spice",
     form: FormatOption = None,
     output: OutputOption = None,
+    table: TableOption = None,
     draws: DrawsOption = 1000,
     seed: SeedOption = 12345,
     frequencies: FrequenciesOption = None,
@@ -103,11 +105,11 @@ def captions(
             "own": own,
         },
     )
-    write_as = prepare_output(form, output)
+    writer = study_output(form, output, table, CAPTION_TABLES)
     judged = read_judgements(*sources, references=references or (), rating=rating)
     with scoring_with(metrics, pipeline=pipeline, workers=workers, cache=cache, frequencies=frequencies) as scoring:
         found = agree_on_captions(judged.items, chosen, scoring=scoring, resampling=Resampling(draws, seed))
-    write_study(caption_study(found, judged), write_as, output)
+    writer.write(caption_study(found, judged))
 
 
 def _changed(protocol: CaptionProtocol, options: Mapping[str, str | None]) -> CaptionProtocol:

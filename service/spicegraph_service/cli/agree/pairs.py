@@ -20,21 +20,21 @@ from spicegraph_scorer.agreement.protocols import (
 )
 from spicegraph_scorer.agreement.reading import read_pairs
 from spicegraph_scorer.significance import Resampling
-from spicegraph_service.agreement.pair_study import pair_study
-from spicegraph_service.cli.agree.shared import (
+from spicegraph_service.agreement.pair_study import PAIR_TABLES, pair_study
+from spicegraph_service.cli.agree.shared import JudgedMetricsOption, scoring_with, whole_numbers
+from spicegraph_service.cli.options import (  # noqa: TC001 (typer reads the annotations)
     CacheOption,
+    FrequenciesOption,
+    PipelineOption,
+    WorkersOption,
+)
+from spicegraph_service.cli.studies import (
     DrawsOption,
     FormatOption,
-    FrequenciesOption,
-    JudgedMetricsOption,
     OutputOption,
-    PipelineOption,
     SeedOption,
-    WorkersOption,
-    prepare_output,
-    scoring_with,
-    whole_numbers,
-    write_study,
+    TableOption,
+    study_output,
 )
 
 __all__ = ["pairs"]
@@ -43,15 +43,23 @@ _ALL = "all"
 
 
 def pairs(
-    source: Annotated[
-        str,
+    sources: Annotated[
+        list[str],
         typer.Argument(
             metavar="INPUT",
-            help="JSON Lines with captions (two), preferred or label, references and category; or the folder with "
-            "PASCAL-50S's consensus_pascal.mat and pair_pascal.mat; - reads standard input.",
+            help="JSON Lines with captions (two), preferred or label, references and category; the folder with "
+            "PASCAL-50S's consensus_pascal.mat and pair_pascal.mat; SugarCrepe's, VALSE's or FOIL's JSON; several "
+            "files are one set; - reads standard input.",
         ),
     ],
     *,
+    annotations: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="For SugarCrepe, VALSE and FOIL: COCO annotations with the references. May be given several times.",
+        ),
+    ] = None,
     protocol: Annotated[
         str, typer.Option(metavar="NAME", help=f"How ties and references count: {', '.join(PAIR_PROTOCOLS)}.")
     ] = "plain",
@@ -76,6 +84,7 @@ def pairs(
     metrics: JudgedMetricsOption = "spice",
     form: FormatOption = None,
     output: OutputOption = None,
+    table: TableOption = None,
     draws: DrawsOption = 1000,
     seed: SeedOption = 12345,
     frequencies: FrequenciesOption = None,
@@ -100,11 +109,11 @@ def pairs(
         ),
     )
     counts = whole_numbers(curve, "--curve") if curve is not None else ()
-    write_as = prepare_output(form, output)
-    judged = read_pairs(source)
+    writer = study_output(form, output, table, PAIR_TABLES)
+    judged = read_pairs(*sources, annotations=annotations or ())
     with scoring_with(metrics, pipeline=pipeline, workers=workers, cache=cache, frequencies=frequencies) as scoring:
         found = agree_on_pairs(judged.items, chosen, scoring=scoring, resampling=Resampling(draws, seed), curve=counts)
-    write_study(pair_study(found, judged), write_as, output)
+    writer.write(pair_study(found, judged))
 
 
 def _count(text: str) -> int | None:

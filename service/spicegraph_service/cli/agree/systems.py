@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import Annotated
 
 import typer
@@ -11,15 +10,16 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.agreement.reading import read_system_scores, read_system_table
 from spicegraph_scorer.agreement.systems import agree_on_systems
 from spicegraph_scorer.significance import Resampling
-from spicegraph_service.agreement.system_study import system_study
-from spicegraph_service.cli.agree.shared import (
+from spicegraph_service.agreement.system_study import SYSTEM_TABLES, system_study
+from spicegraph_service.cli.report import system_name
+from spicegraph_service.cli.studies import (
     DrawsOption,
     FormatOption,
     OutputOption,
     SeedOption,
-    prepare_output,
+    TableOption,
+    study_output,
     warned_progress,
-    write_study,
 )
 
 __all__ = ["systems"]
@@ -43,6 +43,7 @@ def systems(
     ] = None,
     form: FormatOption = None,
     output: OutputOption = None,
+    table: TableOption = None,
     draws: DrawsOption = 1000,
     seed: SeedOption = 12345,
 ) -> None:
@@ -50,11 +51,11 @@ def systems(
 
     For instance the entries of a challenge with COCO's M1 to M5.
     """
-    write_as = prepare_output(form, output)
-    table = read_system_table(human)
+    writer = study_output(form, output, table, SYSTEM_TABLES)
+    judged = read_system_table(human)
     found: dict[str, dict[str, float | None]] = {}
     for source in scores:
-        name, path = _name_and_path(source)
+        name, path = system_name(source)
         for system, values in read_system_scores(path, name).items():
             known = found.setdefault(system, {})
             twice = sorted(known.keys() & values.keys())
@@ -64,14 +65,8 @@ def systems(
     if metrics is not None:
         found = _only(found, metrics)
     with warned_progress():
-        agreed = agree_on_systems(table, found, resampling=Resampling(draws, seed))
-    write_study(system_study(agreed, human), write_as, output)
-
-
-def _name_and_path(source: str) -> tuple[str, str]:
-    """Return a system's name, which stands before the file or is the file's own, and the file."""
-    name, equals, path = source.partition("=")
-    return (name, path) if equals and name and "/" not in name else (PurePath(source).stem, source)
+        agreed = agree_on_systems(judged, found, resampling=Resampling(draws, seed))
+    writer.write(system_study(agreed, human))
 
 
 def _only(scores: dict[str, dict[str, float | None]], metrics: str) -> dict[str, dict[str, float | None]]:

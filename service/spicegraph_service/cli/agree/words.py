@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spicegraph_parser.pipelines import DEFAULT_PIPELINE, CaptionPipeline, load_pipeline
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.agreement.reading.words import read_captioned_images, read_word_scores
-from spicegraph_scorer.agreement.words import count_words, study_words, tagged_words
+from spicegraph_scorer.agreement.words import count_words, study_words
 from spicegraph_scorer.agreement.words.counts import held_words
 from spicegraph_scorer.significance import Resampling
-from spicegraph_service.agreement.word_study import word_study
-from spicegraph_service.cli.agree.shared import (
+from spicegraph_service.agreement.word_study import WORD_TABLES, word_study
+from spicegraph_service.cli.options import CacheOption, PipelineOption, WorkersOption, cache_at
+from spicegraph_service.cli.report import system_name
+from spicegraph_service.cli.studies import (
     DrawsOption,
     FormatOption,
     OutputOption,
-    PipelineOption,
     SeedOption,
-    prepare_output,
+    TableOption,
+    study_output,
     warned_progress,
-    write_study,
 )
+from spicegraph_service.engines.words import WordSource, local_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -57,44 +58,40 @@ def words(
     lemmas: Annotated[bool, typer.Option("--lemmas", help="Count dogs as dog, and riding as ride.")] = False,
     form: FormatOption = None,
     output: OutputOption = None,
+    table: TableOption = None,
     draws: DrawsOption = 1000,
     seed: SeedOption = 12345,
+    workers: WorkersOption = 1,
+    cache: CacheOption = "none",
     pipeline: PipelineOption = DEFAULT_PIPELINE,
 ) -> None:
     """Show how far people agree on nouns, adjectives and verbs, and how precise a system is at human recall.
 
     Fits the word model of the COCO captions paper: p, that a person names what is there, and q, that it is there.
     """
-    write_as = prepare_output(form, output)
+    writer = study_output(form, output, table, WORD_TABLES)
     images = read_captioned_images(source)
-    named = dict(map(_name_and_path, system or ()))
+    named = dict(map(system_name, system or ()))
     said = {name: read_word_scores(path) for name, path in named.items()}
-    with warned_progress() as progress:
-        tagger = load_pipeline(pipeline)
-        table = count_words(_tagged(images, tagger, progress, lemmas=lemmas), people=people, words=size)
-        scores = {name: found.scores or _shares(found.captions, tagger, lemmas=lemmas) for name, found in said.items()}
+    with (
+        warned_progress() as progress,
+        local_words(pipeline, lemmas=lemmas, workers=workers, cache=cache_at(cache)) as tagger,
+    ):
+        counted = count_words(_tagged(images, tagger, progress), people=people, words=size)
+        scores = {name: found.scores or _shares(_tagged(found.captions, tagger)) for name, found in said.items()}
         signature = {"pipeline": tagger.signature, "unit": "lemmas" if lemmas else "words"}
-        study = study_words(table, systems=scores, signature=signature, resampling=Resampling(draws, seed))
-    write_study(word_study(study, source), write_as, output)
-
-
-def _name_and_path(source: str) -> tuple[str, str]:
-    name, equals, path = source.partition("=")
-    return (name, path) if equals and name and "/" not in name else (PurePath(source).stem, source)
+        study = study_words(counted, systems=scores, signature=signature, resampling=Resampling(draws, seed))
+    writer.write(word_study(study, source))
 
 
 def _tagged(
     images: Mapping[ItemId, Sequence[str]],
-    tagger: CaptionPipeline,
+    tagger: WordSource,
     progress: Callable[[str, int, int], None] | None = None,
-    *,
-    lemmas: bool,
 ) -> dict[ItemId, list[frozenset[Tagged]]]:
     """Return the words of every caption of every image; equal captions are tagged once."""
     texts = list(dict.fromkeys(text for captions in images.values() for text in captions))
-    found = dict(
-        zip(texts, _reported(tagged_words(tagger.parse(texts), lemmas=lemmas), len(texts), progress), strict=True)
-    )
+    found = dict(zip(texts, _reported(tagger.words(texts), len(texts), progress), strict=True))
     return {image: [found[text] for text in captions] for image, captions in images.items()}
 
 
@@ -107,14 +104,12 @@ def _reported(
         yield found
 
 
-def _shares(
-    captions: Mapping[ItemId, Sequence[str]], tagger: CaptionPipeline, *, lemmas: bool
-) -> dict[ItemId, dict[str, float]]:
+def _shares(images: Mapping[ItemId, Sequence[frozenset[Tagged]]]) -> dict[ItemId, dict[str, float]]:
     """Return for each image the share of the system's captions that hold a word."""
     shares: dict[ItemId, dict[str, float]] = {}
-    for image, found in _tagged(captions, tagger, lemmas=lemmas).items():
+    for image, captions in images.items():
         row = shares.setdefault(image, {})
-        for caption in found:
+        for caption in captions:
             for word in held_words(caption):
-                row[word] = row.get(word, 0.0) + 1 / len(found)
+                row[word] = row.get(word, 0.0) + 1 / len(captions)
     return shares

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING
 import msgspec
 from rich.text import Text
 
-from spicegraph_service.agreement.grid import cell_text, to_csv, to_latex, to_rich
 from spicegraph_service.cli.tables import rendered
 from spicegraph_service.cli.terminal import printable
 from spicegraph_service.report.page import render_page
+from spicegraph_service.studies.grid import cell_text, to_csv, to_latex, to_rich
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from rich.console import RenderableType
 
-    from spicegraph_service.agreement.model import Study
+    from spicegraph_service.studies.model import Section, Study
 
 __all__ = ["BY_ENDING", "STUDY_FORMATS", "StudyFormat"]
 
 
 class StudyFormat(StrEnum):
-    """The output formats of ``agree``."""
+    """The output formats of ``agree`` and ``bounds``."""
 
     TABLE = "table"
     JSON = "json"
@@ -48,7 +48,7 @@ def _table(study: Study) -> str:
 
 def _contents(study: Study) -> Iterator[RenderableType]:
     yield from (Text(printable(fact)) for fact in study.facts)
-    for section in study.sections:
+    for section in _short_sections(study):
         for grid in section.grids:
             yield Text()
             yield Text(printable(grid.title), style="italic")
@@ -56,6 +56,10 @@ def _contents(study: Study) -> Iterator[RenderableType]:
         yield from (Text(printable(note), style="dim") for note in section.notes)
     yield Text()
     yield from (Text(line, style="dim") for line in _signature_lines(study.signature))
+
+
+def _short_sections(study: Study) -> Iterator[Section]:
+    return (section for section in study.sections if not section.is_detail)
 
 
 def _signature_lines(signature: Mapping[str, object]) -> Iterator[str]:
@@ -77,24 +81,27 @@ def _json(study: Study) -> str:
 
 
 def _csv(study: Study) -> str:
-    return to_csv(study.rows)
+    """Return the first of the long tables."""
+    return to_csv(next(iter(study.tables.values())))
 
 
 def _latex(study: Study) -> str:
     facts = "".join(f"% {' '.join(fact.split())}\n" for fact in (study.title, *study.facts))
-    grids = [to_latex(grid) for section in study.sections for grid in section.grids]
+    grids = [to_latex(grid) for section in _short_sections(study) for grid in section.grids]
     return "\n".join([facts, *grids])
 
 
 def _html(study: Study) -> str:
     charts = {section.key: section.charts() if section.charts else () for section in study.sections}
+    shown = [section for section in study.sections if section.text or section.grids or charts[section.key]]
     values = {
         "study": study,
+        "sections": shown,
         "charts": charts,
         "cell_text": cell_text,
         "signature": tuple(_signature_lines(study.signature)),
     }
-    return render_page("study.html.j2", values, package="spicegraph_service.agreement")
+    return render_page("study.html.j2", values, package="spicegraph_service.studies")
 
 
 STUDY_FORMATS: Mapping[StudyFormat, Callable[[Study], str]] = {

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from spicegraph_scorer.results import Json
-    from spicegraph_service.agreement.grid import Grid
+    from spicegraph_service.studies.grid import Grid
 
 __all__ = ["Chart", "Section", "Study"]
 
@@ -26,13 +26,17 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a page: paragraphs, tables, and charts that are drawn only when a page is made."""
+    """A part of a page: paragraphs, tables, and charts that are drawn only when a page is made.
+
+    ``is_detail``: its tables are too long for a terminal and a paper; pages alone show them.
+    """
 
     key: str
     title: str
-    text: Sequence[str]
+    text: Sequence[str] = ()
     grids: Sequence[Grid] = ()
     charts: Callable[[], Sequence[Chart]] | None = None
+    is_detail: bool = False
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -44,12 +48,13 @@ class Section:
 class Study:
     """All that the outputs of one study are made from.
 
-    ``facts`` are lines that say what was compared and what was left out; ``rows`` is the long table for programs.
+    ``facts`` are lines that say what was compared and what was left out; ``tables`` are the long ones for programs,
+    by name, the main one first; ``values`` are what JSON holds.
     """
 
     title: str
     facts: Sequence[str]
     sections: Sequence[Section]
-    rows: Grid
+    tables: Mapping[str, Grid]
     values: Mapping[str, Json]
     signature: Mapping[str, Json]

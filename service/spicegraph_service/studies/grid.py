@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rich.box import SIMPLE_HEAD
@@ -12,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 __all__ = ["UNDEFINED", "Cell", "Column", "Grid", "cell_text", "to_csv", "to_latex", "to_rich"]
 
@@ -30,15 +33,36 @@ class Column:
     name: str
     kind: str = "number"
 
+    @property
+    def is_text(self) -> bool:
+        """Whether its cells begin at the left."""
+        return self.kind == "text"
+
+    @property
+    def is_span(self) -> bool:
+        """Whether its cells are two ends."""
+        return self.kind.endswith("span")
+
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table with a title, and notes for those who read it."""
+    """A table with a title, and notes for those who read it.
+
+    ``is_grouped``: rows that follow each other with the same first cell belong together; people see it once.
+    """
 
     title: str
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     notes: Sequence[str] = ()
+    is_grouped: bool = False
+
+    def groups(self) -> Iterator[list[Sequence[Cell]]]:
+        """Yield the rows that belong together."""
+        if self.is_grouped:
+            yield from (list(rows) for _, rows in groupby(self.rows, key=itemgetter(0)))
+        else:
+            yield from ([row] for row in self.rows)
 
 
 def _text(cell: Cell) -> str:
@@ -47,6 +71,14 @@ def _text(cell: Cell) -> str:
 
 def _number(cell: Cell) -> str:
     return f"{cell:.3f}" if isinstance(cell, int | float) else str(cell)
+
+
+def _score(cell: Cell) -> str:
+    return f"{cell:.4f}" if isinstance(cell, int | float) else str(cell)
+
+
+def _short(cell: Cell) -> str:
+    return f"{cell:.2f}" if isinstance(cell, int | float) else str(cell)
 
 
 def _p(cell: Cell) -> str:
@@ -63,10 +95,10 @@ def _mean_count(cell: Cell) -> str:
     return f"{cell:g}" if isinstance(cell, int | float) and float(cell).is_integer() else f"{cell:.1f}"
 
 
-def _span(cell: Cell) -> str:
+def _span(cell: Cell, write: Callable[[Cell], str] = _number) -> str:
     if not isinstance(cell, tuple) or cell[0] is None or cell[1] is None:
         return UNDEFINED
-    return f"{cell[0]:.3f} .. {cell[1]:.3f}"
+    return f"{write(cell[0])} .. {write(cell[1])}"
 
 
 _WRITTEN: Mapping[str, Callable[[Cell], str]] = {
@@ -74,9 +106,13 @@ _WRITTEN: Mapping[str, Callable[[Cell], str]] = {
     "count": _text,
     "mean count": _mean_count,
     "number": _number,
+    "score": _score,
+    "short": _short,
     "p": _p,
     "percent": _percent,
     "span": _span,
+    "score span": partial(_span, write=_score),
+    "percent span": partial(_span, write=_percent),
 }
 
 
@@ -87,18 +123,25 @@ def cell_text(column: Column, cell: Cell) -> str:
 
 def to_rich(grid: Grid, printable: Callable[[str], str]) -> Table:
     """Return a table for a terminal, without its title; ``printable`` makes texts of files harmless."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for column in grid.columns:
         table.add_column(
             Text(column.name),
-            justify="left" if column.kind == "text" else "right",
+            justify="left" if column.is_text else "right",
             overflow="fold",
-            no_wrap=column.kind == "span",
+            no_wrap=column.is_span,
         )
-    for row in grid.rows:
-        cells = zip(grid.columns, row, strict=True)
-        table.add_row(*(Text(printable(" ".join(cell_text(*pair).split()))) for pair in cells))
+    for group in grid.groups():
+        for row in _written(grid, group):
+            table.add_row(*(Text(printable(" ".join(cell.split()))) for cell in row))
     return table
+
+
+def _written(grid: Grid, group: Sequence[Sequence[Cell]]) -> Iterator[list[str]]:
+    """Yield the rows of a group as people read them: what they share stands in the first alone."""
+    for place, row in enumerate(group):
+        cells = [cell_text(*pair) for pair in zip(grid.columns, row, strict=True)]
+        yield cells if place == 0 else ["", *cells[1:]]
 
 
 def to_csv(grid: Grid) -> str:
@@ -108,13 +151,13 @@ def to_csv(grid: Grid) -> str:
     writer.writerow(
         name
         for column in grid.columns
-        for name in ((f"{column.name} low", f"{column.name} high") if column.kind == "span" else (column.name,))
+        for name in ((f"{column.name} low", f"{column.name} high") if column.is_span else (column.name,))
     )
     for row in grid.rows:
         writer.writerow(
             part
             for column, cell in zip(grid.columns, row, strict=True)
-            for part in ((cell if isinstance(cell, tuple) else (None, None)) if column.kind == "span" else (cell,))
+            for part in ((cell if isinstance(cell, tuple) else (None, None)) if column.is_span else (cell,))
         )
     return text.getvalue()
 
@@ -142,13 +185,10 @@ _LATEX_ESCAPES = str.maketrans(
 
 def to_latex(grid: Grid) -> str:
     """Return a ``tabular`` for the package booktabs, with title and notes as comments."""
-    layout = "".join("l" if column.kind == "text" else "r" for column in grid.columns)
+    layout = "".join("l" if column.is_text else "r" for column in grid.columns)
     head = " & ".join(_latex(column.name) for column in grid.columns)
     comments = ["% " + " ".join(line.split()) for line in (grid.title, *grid.notes)]
-    rows = [
-        " & ".join(_latex(cell_text(column, cell)) for column, cell in zip(grid.columns, row, strict=True)) + r" \\"
-        for row in grid.rows
-    ]
+    rows = [" & ".join(map(_latex, row)) + r" \\" for group in grid.groups() for row in _written(grid, group)]
     lines = [*comments, rf"\begin{{tabular}}{{{layout}}}", r"\toprule", head + r" \\", r"\midrule", *rows]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 

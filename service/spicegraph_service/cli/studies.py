@@ -1,0 +1,107 @@
+"""What ``agree`` and ``bounds`` share: the options of their output, and writing it."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spicegraph_parser.errors import InputError
+from spicegraph_service.cli.output import check_output, whole_file
+from spicegraph_service.cli.terminal import progress_bar, say_warning, write_stdout
+from spicegraph_service.plots import require_charts
+from spicegraph_service.studies.formats import BY_ENDING, STUDY_FORMATS, StudyFormat
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from spicegraph_service.studies.model import Study
+
+__all__ = [
+    "DrawsOption",
+    "FormatOption",
+    "OutputOption",
+    "SeedOption",
+    "StudyOutput",
+    "TableOption",
+    "study_output",
+    "warned_progress",
+]
+
+FormatOption = Annotated[
+    StudyFormat | None,
+    typer.Option("--format", help="How to write the result. Default: a table, and for -o what the file's ending says."),
+]
+OutputOption = Annotated[
+    str | None,
+    typer.Option(
+        "-o", "--output", metavar="FILE", help="Write to this file: .json, .csv, .tex, or .html for a page with charts."
+    ),
+]
+TableOption = Annotated[
+    str | None,
+    typer.Option(
+        "--table", metavar="NAME", help="Which table CSV holds. Default: the main one; an unknown name lists them all."
+    ),
+]
+DrawsOption = Annotated[int, typer.Option(min=1, help="Resamples of each interval and test.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="The same seed gives the same random choices and intervals.")]
+
+
+@dataclass(frozen=True, slots=True)
+class StudyOutput:
+    """Where a study goes (``None``: standard output), in which format, and which table of it CSV holds."""
+
+    form: StudyFormat
+    path: str | None
+    table: str | None
+
+    def write(self, study: Study) -> None:
+        """Write a study."""
+        if self.table is not None:
+            study = replace(study, tables={self.table: study.tables[self.table]})
+        text = STUDY_FORMATS[self.form](study)
+        if self.path is None:
+            write_stdout(text)
+            return
+        with whole_file(self.path) as stream:
+            stream.write(text)
+
+
+def study_output(form: StudyFormat | None, path: str | None, table: str | None, tables: Collection[str]) -> StudyOutput:
+    """Say before the work whether the output can be written, and in which format.
+
+    Args:
+        form: what ``--format`` says.
+        path: what ``-o`` says.
+        table: what ``--table`` says.
+        tables: the tables that the study has.
+
+    Raises:
+        InputError: the file can't be written, or there is no such table.
+        DataError: matplotlib, which pages need, is not installed.
+    """
+    if path is not None:
+        check_output(path)
+    ending = PurePath(path).suffix.lower() if path is not None else ""
+    chosen = form or BY_ENDING.get(ending, StudyFormat.TABLE)
+    if table is not None and table not in tables:
+        raise InputError(f"--table: there is no table {table!a:.60}; there are {', '.join(tables)}")
+    if table is not None and chosen is not StudyFormat.CSV:
+        raise InputError("--table: only CSV holds one table; say --format csv, or -o with a file that ends in .csv")
+    if chosen is StudyFormat.HTML:
+        require_charts()
+    return StudyOutput(chosen, path, table)
+
+
+@contextmanager
+def warned_progress() -> Iterator[Callable[[str, int, int], None] | None]:
+    """Give a progress bar on a terminal, while the library's warnings go to standard error."""
+    with progress_bar() as progress, warnings.catch_warnings():
+        warnings.showwarning = say_warning
+        warnings.filterwarnings("always", module="spicegraph")
+        yield progress
