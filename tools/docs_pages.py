@@ -82,13 +82,18 @@ def grpc_page() -> str:
         "# gRPC\n\nThe contract of `spicegraph serve`, package `spicegraph.v1`. `optional` fields are absent where "
         "undefined; every list may be empty."
     ]
-    for file in _descriptors():
+    for file in sorted(_descriptors(), key=_services_first):
         comments = {
             tuple(location.path): location.leading_comments.strip() or location.trailing_comments.strip()
             for location in file.source_code_info.location
         }
         parts += _file(file, comments)
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _services_first(file: FileDescriptorProto) -> tuple[bool, int]:
+    """Order files: what offers calls before what holds their messages, and the short before the long."""
+    return not file.service, len(file.message_type)
 
 
 def _descriptors() -> list[FileDescriptorProto]:

@@ -1,66 +1,108 @@
-"""The documentation: it builds without a warning, asks nobody for anything, and every block in it runs."""
+"""The documentation: it builds without a warning, asks nobody for anything, and every block in it runs.
+
+How a fenced block is run:
+
+- ``console``: the commands after ``$``; what is shown below a command is its output, with or without what it
+  says on standard error (``...`` stands for anything);
+- ``python``: a program; an ``output`` block after it is what it prints;
+- a block with a title is the file of that name;
+- ``sh``, ``bash``: commands that need what is not here (a package registry, another machine, the reader's own data). They are not
+  run; every command and option of ours in them must exist;
+- ``json``, ``toml`` and ``yaml`` without a title must be valid; ``text`` is a picture of something.
+
+The blocks of a page run in their order in one folder, so that a later one can use the files of an earlier one.
+"""
 
 from __future__ import annotations
 
-import itertools
+import json
 import os
 import re
+import shlex
+import socket
 import subprocess
 import sys
-import textwrap
+import tomllib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml  # type: ignore[import-untyped]  # there are no types for it in the lock
+
+from spicegraph_service.cli import app
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-WITH_BLOCKS = [path for path in PAGES if "```" in path.read_text(encoding="utf-8")]
-_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_INSTALL = re.compile(r"(pip install \S+( +#.*)?\n?)+")
+READMES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "examples").glob("*/*.md")),
+    *sorted(
+        path for part in ("parser", "scorer", "service", "training", "deploy") for path in (ROOT / part).rglob("*.md")
+    ),
+]
+WITH_BLOCKS = [path for path in (*PAGES, *READMES) if "```" in path.read_text(encoding="utf-8")]
+PORTS = ("50051", "50951")  # in the pages; each is another one here, so that nothing else is in the way
+
+_FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MARK = "--- block"
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: its language, its text, and the output that follows it, if a page shows one."""
+    """A fenced block: its language, the name of the file that it is, if any, and its text."""
 
     language: str
+    title: str | None
     text: str
 
 
-def blocks(path: Path) -> list[Block]:
-    return [Block(*match.groups()) for match in _FENCE.finditer(path.read_text(encoding="utf-8"))]
+@dataclass(frozen=True)
+class Step:
+    """A line or more for the shell, and what it must print; empty: anything."""
+
+    command: str
+    shown: str
 
 
-def commands(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the commands of a console block, with their here-documents, each with the output that is shown."""
-    command: list[str] = []
-    output: list[str] = []
-    end = ""
-    for line in text.splitlines():
-        if end:
-            command.append(line)
-            end = "" if line == end else end
-        elif line.startswith("$ "):
-            if command:
-                yield "\n".join(command), "\n".join(output)
-            command, output = [line[2:]], []
-            found = re.search(r"<<'(\w+)'", line)
-            end = found[1] if found else ""
-        else:
-            output.append(line)
-    if command:
-        yield "\n".join(command), "\n".join(output)
+def blocks(text: str) -> list[Block]:
+    return [Block(language, title or None, body) for language, title, body in _FENCE.findall(text)]
+
+
+def steps(page: list[Block]) -> Iterator[Step]:
+    """Yield what the shell runs of a page, in its order."""
+    for block, after in zip(page, [*page[1:], None], strict=True):
+        if block.title is not None:
+            yield Step(f"cat > {block.title} <<'END_OF_FILE'\n{block.text}END_OF_FILE", "")
+        elif block.language == "console":
+            yield from commands(block.text)
+        elif block.language == "python":
+            shown = after.text if after is not None and after.language == "output" else ""
+            yield Step(f"python - <<'END_OF_PROGRAM'\n{block.text}END_OF_PROGRAM", shown)
+
+
+def commands(text: str) -> Iterator[Step]:
+    """Yield the commands of a console block, each with the output that is shown."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        first, *rest = part.splitlines()
+        while first.endswith("\\"):
+            first = f"{first}\n{rest.pop(0)}"
+        yield Step(first, "\n".join(rest))
 
 
 def as_pattern(shown: str) -> re.Pattern[str]:
     """Return what an output must match: ``...`` stands for anything, also for any lines."""
-    return re.compile(".*".join(map(re.escape, shown.split("..."))) + r"\s*", re.DOTALL)
+    return re.compile(".*".join(map(re.escape, shown.rstrip("\n").split("..."))) + r"\s*", re.DOTALL)
+
+
+def free_port() -> str:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return str(bound.getsockname()[1])
 
 
 @pytest.fixture
@@ -74,52 +116,86 @@ def environment(place: Path) -> dict[str, str]:
     """Return an environment in which the commands of this installation come first and no cache is outside."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SPICEGRAPH_")}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return kept | {"PATH": path, "HOME": str(place), "HF_HOME": str(place / "hf"), "PYTHONWARNINGS": "ignore"}
-
-
-def script(page: list[Block]) -> tuple[str, list[tuple[str, str]]]:
-    """Return a shell script of a page's console blocks, and what each command must print."""
-    lines = ["set -eo pipefail", "trap 'jobs -p | xargs -r kill' EXIT"]
-    expected = []
-    for block in page:
-        for command, shown in commands(block.text) if block.language == "console" else ():
-            lines += [f"echo '{_MARK}'", command]
-            expected.append((command, shown))
-    return "\n".join(lines) + "\n", expected
+    homes = {"HOME": str(place), "HF_HOME": str(place / "hf"), "XDG_DATA_HOME": str(place / "data")}
+    return kept | homes | {"PATH": path, "PYTHONWARNINGS": "ignore"}
 
 
 @pytest.mark.model
-@pytest.mark.parametrize("path", WITH_BLOCKS, ids=lambda path: path.relative_to(ROOT / "docs").as_posix())
+@pytest.mark.parametrize("path", WITH_BLOCKS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_every_block_runs(path: Path, place: Path) -> None:
-    page = blocks(path)
-    unknown = {block.language for block in page} - {"console", "python", "sh", "output"}
+    text = path.read_text(encoding="utf-8")
+    for port in PORTS:
+        text = text.replace(port, free_port())
+    page = blocks(text)
+    unknown = {block.language for block in page} - {"console", "python", "sh", "output", "text", *CHECKS}
     assert not unknown, "write how such a block is run"
-    assert all(_INSTALL.fullmatch(block.text) for block in page if block.language == "sh"), "only pip install"
-    text, expected = script(page)
-    if expected:
-        done = subprocess.run(["bash", "-c", text], cwd=place, env=environment(place), capture_output=True, text=True, timeout=300, check=False)  # fmt: skip
-        outputs = done.stdout.split(f"{_MARK}\n")[1:]
-        ran = expected[: len(outputs)]
-        assert done.returncode == 0, f"{ran[-1][0]}\n{done.stderr}"
-        for (command, shown), output in zip(expected, outputs, strict=True):
-            assert not shown or as_pattern(shown).fullmatch(output), f"{command}\n{output}"
-    follows = dict(itertools.pairwise(page))
-    for block in (block for block in page if block.language == "python"):
-        done = subprocess.run([sys.executable, "-c", block.text], cwd=place, env=environment(place), capture_output=True, text=True, timeout=300, check=False)  # fmt: skip
-        assert done.returncode == 0, f"{textwrap.indent(block.text, '    ')}\n{done.stderr}"
-        after = follows.get(block)
-        if after is not None and after.language == "output":
-            assert done.stdout == after.text
+    for block in page:
+        CHECKS.get(block.language, str)(block.text)
+    expected = list(steps(page))
+    lines = ["set -eo pipefail", "trap 'jobs -p | xargs -r kill' EXIT"]
+    lines += [f"echo '{_MARK}' | tee /dev/stderr\n{step.command}" for step in expected]
+    done = subprocess.run(["bash", "-c", "\n".join(lines)], cwd=place, env=environment(place), capture_output=True, text=True, timeout=400, check=False)  # fmt: skip
+    outputs, said = (text.split(f"{_MARK}\n")[1:] for text in (done.stdout, done.stderr))
+    assert done.returncode == 0, f"{expected[len(outputs) - 1].command}\n{done.stderr}"
+    for step, output, errors in zip(expected, outputs, said, strict=True):
+        shown = as_pattern(step.shown or "...")
+        assert shown.fullmatch(output) or shown.fullmatch(errors + output), f"{step.command}\n{errors}{output}"
 
 
-def test_pages_with_commands_are_found() -> None:
-    assert len(WITH_BLOCKS) > 10
-    assert list(commands("$ cat > x <<'END'\n$ not a command\nEND\n$ b\nout\n...\n")) == [
-        ("cat > x <<'END'\n$ not a command\nEND", ""),
-        ("b", "out\n..."),
-    ]
+@cache
+def help_of(*command: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "spicegraph_service", *command, "--help"], capture_output=True, text=True, check=False
+    )
+    return done.stdout if done.returncode == 0 else ""
+
+
+def check_commands(text: str) -> None:
+    """Hold the commands of ours in a shell block against their help."""
+    for line in text.replace("\\\n", " ").splitlines():
+        words = shlex.split(line.replace("$(", " ").replace(")", " "), comments=True)
+        starts = [place for place, word in enumerate(words) if word.rpartition("/")[2] == "spicegraph"]
+        for start in starts:
+            command, *rest = *words[start + 1 :], "&"
+            if command not in app.COMMANDS:
+                assert command.startswith(("&", "-")), line
+                continue
+            sub = [rest[0]] if rest and f"\n  {rest[0]} " in help_of(command).partition("Commands:")[2] else []
+            known = set(re.findall(r"--?[\w-]+", help_of(command, *sub)))
+            assert known, line
+            given = {word.partition("=")[0] for word in rest if re.match(r"--?[a-z]", word)}
+            assert given <= known, f"{line}: {given - known}"
+
+
+def check_json(text: str) -> None:
+    for line in text.splitlines():
+        json.loads(line)
+
+
+CHECKS: Mapping[str, Callable[[str], object]] = {
+    "bash": check_commands,
+    "csv": str,
+    "json": check_json,
+    "sh": check_commands,
+    "toml": tomllib.loads,
+    "yaml": yaml.safe_load,
+}
+
+
+def test_blocks_and_commands_are_found() -> None:
+    assert len(WITH_BLOCKS) > 20
+    (block,) = blocks('a\n```csv title="x.csv"\n1\n```\nb\n')
+    assert block == Block("csv", "x.csv", "1\n")
+    assert list(commands("$ a \\\n  b\n$ c\nout\n...\n")) == [Step("a \\\n  b", ""), Step("c", "out\n...")]
     assert as_pattern("a\n...\nz").fullmatch("a\nb\nc\nz\n")
     assert not as_pattern("a").fullmatch("ab")
+    check_commands(
+        "token=$(spicegraph token create me --scope score)\nvenv/bin/spicegraph score x --metrics \\\n  coco -o y"
+    )
+    with pytest.raises(AssertionError, match="--no-such"):
+        check_commands("spicegraph score a.json --no-such 1")
+    with pytest.raises(AssertionError):
+        check_commands("spicegraph scare a.json")
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +223,13 @@ def test_the_site_has_every_page(site: Path) -> None:
     assert "EvaluationService" in made["grpc"]
     assert "read_items" in (site / "reference" / "scorer.html").read_text()
     assert "tuple F1" in (site / "from-java.html").read_text(), "the README's table"
+    assert "&gt;&gt;&gt;" in (site / "reference" / "scorer.html").read_text(), "examples as code"
+    assert not [page for page in site.rglob("*.html") if re.search(r":(func|class|data|meth):", page.read_text())]
+
+
+def test_pages_can_be_searched_from_disk(site: Path) -> None:
+    assert (site / "search" / "search_index.js").read_text(encoding="utf-8").startswith("var __index = {")
+    assert "assets/iframe-worker.js" in (site / "index.html").read_text(encoding="utf-8")
 
 
 _LOADED = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*?(?:src|href)=["']?(https?:)?//([^"'\s>]+)""")
@@ -160,7 +243,17 @@ def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
 
 
 def test_every_command_and_metric_is_in_the_documentation() -> None:
-    from spicegraph_service.cli.app import COMMANDS
-
     written = "\n".join(path.read_text(encoding="utf-8") for path in (*PAGES, ROOT / "README.md", *ROOT.glob("*/*.md")))
-    assert not [name for name in COMMANDS if f"spicegraph {name}" not in written]
+    assert not [name for name in app.COMMANDS if f"spicegraph {name}" not in written]
+
+
+@pytest.mark.parametrize(
+    "path", [*PAGES, *READMES, ROOT / "CONTRIBUTING.md"], ids=lambda path: path.relative_to(ROOT).as_posix()
+)
+def test_links_lead_to_files(path: Path) -> None:
+    made = {"reference/commands.md", "reference/rules.md", "reference/grpc.md"}  # by the build
+    for link in re.findall(r"\]\(([^)#:\s]+)[)#]", path.read_text(encoding="utf-8")):
+        target = (path.parent / link).resolve()
+        assert target.exists() or (
+            target.is_relative_to(ROOT / "docs") and target.relative_to(ROOT / "docs").as_posix() in made
+        ), link

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.readers.annotations import Annotations
     from spicegraph_scorer.readers.columns import Columns
 
-__all__ = ["Dataset", "read_items", "read_references"]
+__all__ = ["Dataset", "items_of", "read_items", "read_references"]
 
 _PARTIAL_HINT = "To score only the images that have a result, say so: --partial."
 _SEVERAL_HINT = "To score several candidates of an image, say how: --candidates best, or --candidates each."
@@ -110,6 +110,16 @@ def read_items(
         annotations.format if annotations else "",
         tuple(collected.images) if several else (),
     )
+
+
+def items_of(records: Records) -> tuple[tuple[Item, ...], list[Fault]]:
+    """Return the items of records that bring their own references, and every fault of the others.
+
+    Two items may have the same id: the records may be a part of something larger.
+    """
+    collected = _Collected(records.format, None, several=False)
+    faults = [*records.faults, *(fault for record in records.records for fault in collected.add(record))]
+    return tuple(collected.found), faults
 
 
 def read_references(path: str, *, limits: Limits = DEFAULT_LIMITS) -> Mapping[ItemId, tuple[str, ...]]:

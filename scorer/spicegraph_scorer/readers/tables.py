@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.readers.source import Limits, Source
 
-__all__ = ["PARQUET_MAGIC", "has_header", "read_delimited", "read_parquet"]
+__all__ = ["PARQUET_MAGIC", "has_header", "read_delimited", "read_parquet", "table_records"]
 
 PARQUET_MAGIC = b"PAR1"
 
@@ -60,7 +60,7 @@ def read_delimited(source: Source, *, limits: Limits, columns: Columns | None, o
     found = _columns(source, header, columns, only_references=only_references)
     faults: list[Fault] = []
     rows = _rows(source, csv.reader(lines, delimiter=delimiter, strict=True), header, faults)
-    return _records(_DELIMITERS[delimiter], found, rows, faults)
+    return table_records(_DELIMITERS[delimiter], found, rows, faults)
 
 
 def _decoded(source: Source, limits: Limits) -> Iterator[str]:
@@ -121,12 +121,12 @@ def read_parquet(source: Source, *, limits: Limits, columns: Columns | None, onl
         used = [name for name in (found.id, found.candidate, *found.references) if name]
         rows = (row for batch in table.iter_batches(columns=used) for row in batch.to_pylist())
         numbered = ((f"row {number}", row) for number, row in enumerate(rows, start=1))
-        return _records("Parquet", found, numbered, [])
+        return table_records("Parquet", found, numbered, [])
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{source.name}: is a damaged or unreadable Parquet file ({error})") from error
 
 
-def _records(
+def table_records(
     name: str, columns: Columns, rows: Iterable[tuple[str, Mapping[str, object]]], faults: list[Fault]
 ) -> Records:
     """Turn rows into records; without a column of ids, an id is the row's number, from 1."""
