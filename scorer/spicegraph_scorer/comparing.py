@@ -16,6 +16,7 @@ from spicegraph_scorer.significance import Comparison, Resampling, compare
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from spicegraph_scorer.graded.vectors import Vectors
     from spicegraph_scorer.items import Item
     from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
     from spicegraph_scorer.results import Json
@@ -48,6 +49,7 @@ def compare_systems(
     progress: Progress | None = None,
     frequencies: DocumentFrequencies | None = None,
     categories: Mapping[str, Category] | None = None,
+    vectors: Vectors | None = None,
 ) -> SystemComparison:
     """Score two systems and test every difference, item by item, in both of the usual ways.
 
@@ -60,6 +62,7 @@ def compare_systems(
         progress: is told of what takes long.
         frequencies: CIDEr's document frequencies; ``None``: those of the items' own references.
         categories: what SPICE counts beside the total; ``None``: its own categories.
+        vectors: SPICE-G's; ``None``: the bundled ones.
 
     Raises:
         InputError: an item is faulty, ids or references differ, or a metric is unknown.
@@ -68,7 +71,7 @@ def compare_systems(
     resampling = resampling or Resampling()
     one = Corpus(check_items(first))
     other = Corpus(in_order_of(one.items, check_items(second)))
-    chosen: dict[str, Any] = make_metrics(metrics, resources(pipeline, progress, frequencies, categories))
+    chosen: dict[str, Any] = make_metrics(metrics, resources(pipeline, progress, frequencies, categories, vectors))
     found = {
         name: compare(metric, metric.collect(one), metric.collect(other), resampling=resampling)
         for name, metric in chosen.items()

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import InputError
+from spicegraph_scorer.graded.metric import SpiceG
+from spicegraph_scorer.graded.vectors import Vectors, load_vectors
 from spicegraph_scorer.metric import Metric
 from spicegraph_scorer.ngram.bleu import Bleu, SentenceBleu
 from spicegraph_scorer.ngram.cider import COCO_CIDER, Cider
@@ -23,7 +25,16 @@ from spicegraph_scorer.spider import Spider
 if TYPE_CHECKING:
     from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
 
-__all__ = ["GROUPS", "METRICS", "Factory", "Progress", "Resources", "make_metrics", "metric_names"]
+__all__ = [
+    "GROUPS",
+    "METRICS",
+    "WITH_FREQUENCIES",
+    "Factory",
+    "Progress",
+    "Resources",
+    "make_metrics",
+    "metric_names",
+]
 
 Progress = Callable[[str, int, int], None]
 """Is told what is going on, how much of it is done, and of how much."""
@@ -34,13 +45,14 @@ class Resources:
     """What metrics are made from; what is costly comes as a function, called only when it is needed.
 
     ``frequencies`` are CIDEr's; ``None``: those of the corpus that is scored. ``categories`` are what SPICE counts
-    beside the total.
+    beside the total. ``vectors`` are SPICE-G's; ``None``: the bundled ones.
     """
 
     facts: Callable[[], FactSource]
     progress: Progress | None = None
     frequencies: DocumentFrequencies | None = None
     categories: Mapping[str, Category] = field(default_factory=lambda: CATEGORIES)
+    vectors: Vectors | None = None
 
 
 Factory = Callable[[Resources], Metric[Any]]
@@ -52,6 +64,10 @@ def _spice(resources: Resources) -> Metric[Any]:
 
 def _spice_exact(resources: Resources) -> Metric[Any]:
     return Spice(resources.facts(), exact=True, categories=resources.categories)
+
+
+def _spice_g(resources: Resources) -> Metric[Any]:
+    return SpiceG(resources.facts(), resources.categories, resources.vectors or load_vectors())
 
 
 def _bleu(_resources: Resources) -> Metric[Any]:
@@ -101,6 +117,7 @@ def _spider(resources: Resources) -> Metric[Any]:
 METRICS: Mapping[str, Factory] = {
     "spice": _spice,
     "spice-exact": _spice_exact,
+    "spice-g": _spice_g,
     "bleu": _bleu,
     "bleu-sentence": _bleu_sentence,
     "meteor": _meteor,
@@ -117,6 +134,9 @@ METRICS: Mapping[str, Factory] = {
 ``cider`` is what the COCO toolkit prints under that name, which is CIDEr-D; ``cider-plain`` is the paper's
 CIDEr.
 """
+
+WITH_FREQUENCIES = frozenset({"cider", "cider-d", "cider-plain", "spider"})
+"""The metrics that need document frequencies: an item's statistic depends on the corpus, unless they are given."""
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "coco": ("bleu", "meteor", "rouge", "cider", "spice"),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from spicegraph_scorer.graded.metric import GradedMeans, GradedStatistic, graded_means
 from spicegraph_scorer.spice.counts import ALL, Counts
 from spicegraph_scorer.spice.metric import CategoryMeans, SpiceStatistic, category_means
 from spicegraph_scorer.spice.ready import counts_dict
@@ -12,6 +13,7 @@ from spicegraph_scorer.spice.ready import counts_dict
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from spicegraph_scorer.graded.explain import GradedExplanation
     from spicegraph_scorer.items import Item
     from spicegraph_scorer.metric import Score
     from spicegraph_scorer.significance import Interval
@@ -27,7 +29,8 @@ _CATEGORIES = "_categories"
 class Run:
     """One metric's part of a result: its name and signature, one statistic an item, and the scores of those.
 
-    ``intervals`` are in the order of the scores, or none if they were not asked for.
+    ``intervals`` are in the order of the scores, or none if they were not asked for; ``explanations`` (of SPICE-G) in
+    that of the statistics, or none.
 
     The statistics are the evidence: a report, an interval or the jar's output is drawn from them.
     """
@@ -37,6 +40,7 @@ class Run:
     statistics: tuple[Any, ...]
     scores: tuple[Score, ...]
     intervals: tuple[Interval, ...] = ()
+    explanations: tuple[GradedExplanation, ...] = ()
 
     @property
     def spice(self) -> tuple[SpiceStatistic, ...]:
@@ -44,13 +48,22 @@ class Run:
         return self.statistics if self.statistics and isinstance(self.statistics[0], SpiceStatistic) else ()
 
     @property
+    def graded(self) -> tuple[GradedStatistic, ...]:
+        """The statistics if this is SPICE-G, else nothing."""
+        return self.statistics if self.statistics and isinstance(self.statistics[0], GradedStatistic) else ()
+
+    @property
     def headline(self) -> tuple[Score, ...]:
-        """The scores without SPICE's categories, which have a table of their own."""
-        return self.scores[:1] if self.spice else self.scores
+        """The scores without the categories of SPICE and SPICE-G, which have a table of their own."""
+        return self.scores[:1] if self.spice or self.graded else self.scores
 
     def categories(self) -> dict[str, CategoryMeans]:
         """Return the means and sums of SPICE's categories, ``All`` first; nothing for other metrics."""
         return category_means(self.spice)
+
+    def graded_categories(self) -> dict[str, GradedMeans]:
+        """Return the means of SPICE-G's categories, ``All`` first; nothing for other metrics."""
+        return graded_means(self.graded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +81,7 @@ class Result:
         ``SPICE_categories`` holds, for ``All`` and every category: ``f``, ``pr``, ``re``, the means over the
         ``items`` whose references have such tuples, and ``micro``: counts summed over items, and
         their scores, where a colour, count or size that no reference has still counts as wrong.
+        ``SPICE-G_categories`` has the means and ``items`` alone: nothing is counted there.
         """
         values: dict[str, Json] = {}
         for run in self.runs:
@@ -76,12 +90,17 @@ class Result:
                 values[run.headline[0].name + _CATEGORIES] = {
                     name: _means_dict(means) for name, means in run.categories().items()
                 }
+            if run.graded:
+                values[run.headline[0].name + _CATEGORIES] = {
+                    name: asdict(means) for name, means in run.graded_categories().items()
+                }
         return values
 
     def item_scores(self) -> list[dict[str, Json]]:
         """Return the scores of each item, in the items' order, with the keys of :attr:`corpus`.
 
-        An item's ``SPICE_categories`` are its ``f``, ``pr``, ``re``, ``tp``, ``fp``, ``fn`` by category.
+        An item's ``SPICE_categories`` are its ``f``, ``pr``, ``re``, ``tp``, ``fp``, ``fn`` by category, its
+        ``SPICE-G_categories`` its ``f``, ``pr``, ``re``.
         """
         rows: list[dict[str, Json]] = [{} for _ in self.items]
         for run in self.runs:
@@ -92,6 +111,8 @@ class Result:
                 row[run.headline[0].name + _CATEGORIES] = {
                     name: counts_dict(counts, total=name == ALL) for name, counts in statistic.counts.items()
                 }
+            for row, graded in zip(rows, run.graded, strict=bool(run.graded)):
+                row[run.headline[0].name + _CATEGORIES] = {name: graded.scores(name) for name in graded.weights}
         return rows
 
     @property
@@ -108,11 +129,18 @@ class Result:
             "signature": self.signature,
             "corpus": self.corpus,
             **({"confidence": self.confidence} if self.confidence else {}),
-            "items": [
-                {"image_id": item.id, "scores": scores}
-                for item, scores in zip(self.items, self.item_scores(), strict=True)
-            ],
+            "items": self.item_rows(),
         }
+
+    def item_rows(self) -> list[dict[str, Json]]:
+        """Return each item's ``image_id`` and ``scores``, and its ``explanation`` by metric if that was asked for."""
+        rows: list[dict[str, Json]] = [
+            {"image_id": item.id, "scores": scores} for item, scores in zip(self.items, self.item_scores(), strict=True)
+        ]
+        for run in self.runs:
+            for row, explanation in zip(rows, run.explanations, strict=bool(run.explanations)):
+                row["explanation"] = {run.headline[0].name: explanation.to_dict()}
+        return rows
 
 
 def _means_dict(means: CategoryMeans) -> dict[str, Json]:

@@ -13,6 +13,7 @@ import msgspec
 from spicegraph_parser.memory import rare_collections
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_parser.rules import FactPool
+from spicegraph_scorer.graded.metric import SpiceG
 from spicegraph_scorer.items import Corpus, Item
 from spicegraph_scorer.metrics import Progress, Resources, make_metrics
 from spicegraph_scorer.readers.checks import check_items
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.rules import Fact
+    from spicegraph_scorer.graded.explain import GradedExplanation
+    from spicegraph_scorer.graded.metric import GradedStatistic
+    from spicegraph_scorer.graded.vectors import Vectors
     from spicegraph_scorer.metric import Metric
     from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
     from spicegraph_scorer.spice.categories import Category
@@ -43,6 +47,8 @@ def score(
     confidence: Resampling | None = None,
     frequencies: DocumentFrequencies | None = None,
     categories: Mapping[str, Category] | None = None,
+    vectors: Vectors | None = None,
+    explain: bool = False,
 ) -> Result:
     """Score candidates against their references.
 
@@ -57,6 +63,9 @@ def score(
         frequencies: CIDEr's document frequencies; ``None``: those of the items' own references.
         categories: what SPICE counts beside the total, from
             :func:`spicegraph_scorer.spice.custom.make_categories`; ``None``: its own categories.
+        vectors: SPICE-G's; ``None``: the bundled ones.
+        explain: explain every item's SPICE-G, see :attr:`spicegraph_scorer.results.Run.explanations`; about 10 ms
+            an item.
 
     Raises:
         InputError: an item is faulty (the message lists every fault), or a metric unknown.
@@ -70,9 +79,9 @@ def score(
     corpus = Corpus(check_items(items))
 
     with rare_collections():
-        chosen = make_metrics(metrics, resources(pipeline, progress, frequencies, categories))
+        chosen = make_metrics(metrics, resources(pipeline, progress, frequencies, categories, vectors))
         statistics = {name: metric.collect(corpus) for name, metric in chosen.items()}
-        return result_of(corpus.items, chosen, statistics, confidence=confidence)
+        return result_of(corpus.items, chosen, statistics, confidence=confidence, explain=explain, progress=progress)
 
 
 def result_of(
@@ -81,6 +90,8 @@ def result_of(
     statistics: Mapping[str, Sequence[Any]],
     *,
     confidence: Resampling | None = None,
+    explain: bool = False,
+    progress: Progress | None = None,
 ) -> Result:
     """Return the scores of items whose statistics are there already.
 
@@ -89,16 +100,28 @@ def result_of(
         metrics: the metrics by name.
         statistics: by the same names, one statistic of each item.
         confidence: see :func:`score`.
+        explain: see :func:`score`.
+        progress: is told of what takes long.
     """
     runs = []
     for name, metric in metrics.items():
         own = tuple(statistics[name])
         within = intervals(metric, own, resampling=confidence) if confidence else ()
-        runs.append(Run(name, metric.signature(), own, metric.total(own), within))
+        why = tuple(_explanations(metric, own, progress)) if explain and isinstance(metric, SpiceG) else ()
+        runs.append(Run(name, metric.signature(), own, metric.total(own), within, why))
     signature = signature_of(items, {run.name: run.signature for run in runs})
     if confidence is not None:
         signature["confidence"] = {"draws": confidence.draws, "seed": confidence.seed, "interval": 0.95}
     return Result(tuple(items), signature, tuple(runs))
+
+
+def _explanations(
+    metric: SpiceG, statistics: Sequence[GradedStatistic], progress: Progress | None
+) -> Iterator[GradedExplanation]:
+    for done, statistic in enumerate(statistics, start=1):
+        yield metric.explain(statistic)
+        if progress:
+            progress("explaining SPICE-G", done, len(statistics))
 
 
 def resources(
@@ -106,14 +129,17 @@ def resources(
     progress: Progress | None = None,
     frequencies: DocumentFrequencies | None = None,
     categories: Mapping[str, Category] | None = None,
+    vectors: Vectors | None = None,
 ) -> Resources:
     """Return what metrics are made from; the pipeline is loaded when the first of them asks for facts."""
 
     @cache
     def facts() -> FactSource:
+        if isinstance(pipeline, SharedFacts):
+            return pipeline
         return SharedFacts(load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline, progress)
 
-    return Resources(facts, progress, frequencies, CATEGORIES if categories is None else categories)
+    return Resources(facts, progress, frequencies, CATEGORIES if categories is None else categories, vectors)
 
 
 def signature_of(items: Sequence[Item], metrics: Mapping[str, Mapping[str, str]]) -> dict[str, Json]:

@@ -1682,7 +1682,7 @@ class ChooseSubmissionRequest(_message.Message):
     challenge: _builtins.str
     """Name of the challenge."""
     submission: _builtins.str
-    """Id of one's own submission that SUCCEEDED. Absent: none stands on the leaderboard."""
+    """Id of one's own submission that SUCCEEDED. Absent: none stands on any leaderboard of the challenge."""
     def __init__(
         self,
         *,

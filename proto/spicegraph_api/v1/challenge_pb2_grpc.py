@@ -273,7 +273,8 @@ class ChallengeServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ChooseSubmission(self, request, context):
-        """Chooses which of one's submissions stands on the leaderboard, or none. Without a choice the latest one does.
+        """Chooses which of one's submissions stands on the leaderboards of the splits that it has results for, or none on any.
+        Otherwise the latest one with results for the split stands there.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -74,7 +74,9 @@ class ChallengeServiceStub:
     CancelSubmission: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.CancelSubmissionRequest, _challenge_pb2.CancelSubmissionResponse]
     """Cancels a submission that has not ended. It is not charged."""
     ChooseSubmission: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.ChooseSubmissionRequest, _challenge_pb2.ChooseSubmissionResponse]
-    """Chooses which of one's submissions stands on the leaderboard, or none. Without a choice the latest one does."""
+    """Chooses which of one's submissions stands on the leaderboards of the splits that it has results for, or none on any.
+    Otherwise the latest one with results for the split stands there.
+    """
     GetLeaderboard: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.GetLeaderboardRequest, _challenge_pb2.GetLeaderboardResponse]
     """Returns the leaderboard of a split."""
     RescoreChallenge: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.RescoreChallengeRequest, _challenge_pb2.RescoreChallengeResponse]
@@ -128,7 +130,9 @@ class ChallengeServiceAsyncStub(ChallengeServiceStub):
     CancelSubmission: _aio.UnaryUnaryMultiCallable[_challenge_pb2.CancelSubmissionRequest, _challenge_pb2.CancelSubmissionResponse]  # type: ignore[assignment]
     """Cancels a submission that has not ended. It is not charged."""
     ChooseSubmission: _aio.UnaryUnaryMultiCallable[_challenge_pb2.ChooseSubmissionRequest, _challenge_pb2.ChooseSubmissionResponse]  # type: ignore[assignment]
-    """Chooses which of one's submissions stands on the leaderboard, or none. Without a choice the latest one does."""
+    """Chooses which of one's submissions stands on the leaderboards of the splits that it has results for, or none on any.
+    Otherwise the latest one with results for the split stands there.
+    """
     GetLeaderboard: _aio.UnaryUnaryMultiCallable[_challenge_pb2.GetLeaderboardRequest, _challenge_pb2.GetLeaderboardResponse]  # type: ignore[assignment]
     """Returns the leaderboard of a split."""
     RescoreChallenge: _aio.UnaryUnaryMultiCallable[_challenge_pb2.RescoreChallengeRequest, _challenge_pb2.RescoreChallengeResponse]  # type: ignore[assignment]
@@ -287,7 +291,9 @@ class ChallengeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _challenge_pb2.ChooseSubmissionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_challenge_pb2.ChooseSubmissionResponse, _abc.Awaitable[_challenge_pb2.ChooseSubmissionResponse]]:
-        """Chooses which of one's submissions stands on the leaderboard, or none. Without a choice the latest one does."""
+        """Chooses which of one's submissions stands on the leaderboards of the splits that it has results for, or none on any.
+        Otherwise the latest one with results for the split stands there.
+        """
 
     @_abc_1.abstractmethod
     def GetLeaderboard(

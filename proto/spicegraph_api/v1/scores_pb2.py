@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from spicegraph_api.v1 import scene_graph_pb2 as spicegraph__api_dot_v1_dot_scene__graph__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1espicegraph_api/v1/scores.proto\x12\rspicegraph.v1\x1a#spicegraph_api/v1/scene_graph.proto\"e\n\x04Item\x12\n\n\x02id\x18\x01 \x01(\t\x12\x11\n\tcandidate\x18\x02 \x01(\t\x12\x12\n\nreferences\x18\x03 \x03(\t\x12\x19\n\x0creference_id\x18\x04 \x01(\tH\x00\x88\x01\x01\x42\x0f\n\r_reference_id\"3\n\x05Score\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\x05value\x18\x02 \x01(\x01H\x00\x88\x01\x01\x42\x08\n\x06_value\"\x80\x01\n\x12\x43\x61tegoryDefinition\x12\x0c\n\x04name\x18\x01 \x01(\t\x12)\n\x04kind\x18\x02 \x01(\x0e\x32\x1b.spicegraph.v1.CategoryKind\x12\r\n\x05words\x18\x03 \x03(\t\x12\x10\n\x08subtrees\x18\x04 \x03(\t\x12\x10\n\x08synonyms\x18\x05 \x01(\x08\"\xb6\x01\n\rCategoryScore\x12\x10\n\x08\x63\x61tegory\x18\x01 \x01(\t\x12\x16\n\tprecision\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x13\n\x06recall\x18\x03 \x01(\x01H\x01\x88\x01\x01\x12\x0f\n\x02\x66\x31\x18\x04 \x01(\x01H\x02\x88\x01\x01\x12\x0f\n\x07matched\x18\x05 \x01(\x03\x12\x11\n\tcandidate\x18\x06 \x01(\x03\x12\x11\n\treference\x18\x07 \x01(\x03\x42\x0c\n\n_precisionB\t\n\x07_recallB\x05\n\x03_f1\"J\n\x0cMatchedTuple\x12(\n\x05tuple\x18\x01 \x01(\x0b\x32\x19.spicegraph.v1.SceneTuple\x12\x10\n\x08partners\x18\x02 \x03(\x05\"|\n\nTupleMatch\x12\x0e\n\x06metric\x18\x01 \x01(\t\x12.\n\tcandidate\x18\x02 \x03(\x0b\x32\x1b.spicegraph.v1.MatchedTuple\x12.\n\treference\x18\x03 \x03(\x0b\x32\x1b.spicegraph.v1.MatchedTuple\"U\n\x11\x43\x61tegoryBreakdown\x12\x0e\n\x06metric\x18\x01 \x01(\t\x12\x30\n\ncategories\x18\x02 \x03(\x0b\x32\x1c.spicegraph.v1.CategoryScore\"\xa0\x01\n\nItemResult\x12\n\n\x02id\x18\x01 \x01(\t\x12$\n\x06scores\x18\x02 \x03(\x0b\x32\x14.spicegraph.v1.Score\x12\x34\n\nbreakdowns\x18\x03 \x03(\x0b\x32 .spicegraph.v1.CategoryBreakdown\x12*\n\x07matches\x18\x04 \x03(\x0b\x32\x19.spicegraph.v1.TupleMatch\"\x8c\x01\n\x0fMetricSignature\x12\x0e\n\x06metric\x18\x01 \x01(\t\x12:\n\x06\x66ields\x18\x02 \x03(\x0b\x32*.spicegraph.v1.MetricSignature.FieldsEntry\x1a-\n\x0b\x46ieldsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"|\n\x0c\x43orpusResult\x12\x12\n\nitem_count\x18\x01 \x01(\x03\x12$\n\x06scores\x18\x02 \x03(\x0b\x32\x14.spicegraph.v1.Score\x12\x32\n\nsignatures\x18\x03 \x03(\x0b\x32\x1e.spicegraph.v1.MetricSignature*]\n\x06\x44\x65tail\x12\x16\n\x12\x44\x45TAIL_UNSPECIFIED\x10\x00\x12\x11\n\rDETAIL_SCORES\x10\x01\x12\x15\n\x11\x44\x45TAIL_CATEGORIES\x10\x02\x12\x11\n\rDETAIL_TUPLES\x10\x03*\x80\x01\n\x0c\x43\x61tegoryKind\x12\x1d\n\x19\x43\x41TEGORY_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14\x43\x41TEGORY_KIND_OBJECT\x10\x01\x12\x1b\n\x17\x43\x41TEGORY_KIND_ATTRIBUTE\x10\x02\x12\x1a\n\x16\x43\x41TEGORY_KIND_RELATION\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1espicegraph_api/v1/scores.proto\x12\rspicegraph.v1\x1a#spicegraph_api/v1/scene_graph.proto\"e\n\x04Item\x12\n\n\x02id\x18\x01 \x01(\t\x12\x11\n\tcandidate\x18\x02 \x01(\t\x12\x12\n\nreferences\x18\x03 \x03(\t\x12\x19\n\x0creference_id\x18\x04 \x01(\tH\x00\x88\x01\x01\x42\x0f\n\r_reference_id\"3\n\x05Score\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\x05value\x18\x02 \x01(\x01H\x00\x88\x01\x01\x42\x08\n\x06_value\"\x80\x01\n\x12\x43\x61tegoryDefinition\x12\x0c\n\x04name\x18\x01 \x01(\t\x12)\n\x04kind\x18\x02 \x01(\x0e\x32\x1b.spicegraph.v1.CategoryKind\x12\r\n\x05words\x18\x03 \x03(\t\x12\x10\n\x08subtrees\x18\x04 \x03(\t\x12\x10\n\x08synonyms\x18\x05 \x01(\x08\"\xb6\x01\n\rCategoryScore\x12\x10\n\x08\x63\x61tegory\x18\x01 \x01(\t\x12\x16\n\tprecision\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x13\n\x06recall\x18\x03 \x01(\x01H\x01\x88\x01\x01\x12\x0f\n\x02\x66\x31\x18\x04 \x01(\x01H\x02\x88\x01\x01\x12\x0f\n\x07matched\x18\x05 \x01(\x03\x12\x11\n\tcandidate\x18\x06 \x01(\x03\x12\x11\n\treference\x18\x07 \x01(\x03\x42\x0c\n\n_precisionB\t\n\x07_recallB\x05\n\x03_f1\"J\n\x0cMatchedTuple\x12(\n\x05tuple\x18\x01 \x01(\x0b\x32\x19.spicegraph.v1.SceneTuple\x12\x10\n\x08partners\x18\x02 \x03(\x05\"|\n\nTupleMatch\x12\x0e\n\x06metric\x18\x01 \x01(\t\x12.\n\tcandidate\x18\x02 \x03(\x0b\x32\x1b.spicegraph.v1.MatchedTuple\x12.\n\treference\x18\x03 \x03(\x0b\x32\x1b.spicegraph.v1.MatchedTuple\".\n\x0eSlotSimilarity\x12\x12\n\x05value\x18\x01 \x01(\x01H\x00\x88\x01\x01\x42\x08\n\x06_value\"\xed\x01\n\x0bGradedTuple\x12(\n\x05tuple\x18\x01 \x01(\x0b\x32\x19.spicegraph.v1.SceneTuple\x12\x12\n\x05share\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x14\n\x07support\x18\x03 \x01(\x01H\x01\x88\x01\x01\x12\x14\n\x07partner\x18\x04 \x01(\x05H\x02\x88\x01\x01\x12,\n\x05slots\x18\x05 \x03(\x0b\x32\x1d.spicegraph.v1.SlotSimilarity\x12\x16\n\tdenied_by\x18\x06 \x01(\x05H\x03\x88\x01\x01\x42\x08\n\x06_shareB\n\n\x08_supportB\n\n\x08_partnerB\x0c\n\n_denied_by\"\xb5\x01\n\x0cGradedChange\x12\x0e\n\x06\x61\x63tion\x18\x01 \x01(\t\x12(\n\x05tuple\x18\x02 \x01(\x0b\x32\x19.spicegraph.v1.SceneTuple\x12*\n\x02\x62y\x18\x03 \x01(\x0b\x32\x19.spicegraph.v1.SceneTupleH\x00\x88\x01\x01\x12\x12\n\x05score\x18\x04 \x01(\x01H\x01\x88\x01\x01\x12\x11\n\x04gain\x18\x05 \x01(\x01H\x02\x88\x01\x01\x42\x05\n\x03_byB\x08\n\x06_scoreB\x07\n\x05_gain\"\xa9\x01\n\x0bGradedMatch\x12\x0e\n\x06metric\x18\x01 \x01(\t\x12-\n\tcandidate\x18\x02 \x03(\x0b\x32\x1a.spicegraph.v1.GradedTuple\x12-\n\treference\x18\x03 \x03(\x0b\x32\x1a.spicegraph.v1.GradedTuple\x12,\n\x07\x63hanges\x18\x04 \x03(\x0b\x32\x1b.spicegraph.v1.GradedChange\"U\n\x11\x43\x61tegoryBreakdown\x12\x0e\n\x06metric\x18\x01 \x01(\t\x12\x30\n\ncategories\x18\x02 \x03(\x0b\x32\x1c.spicegraph.v1.CategoryScore\"\xd4\x01\n\nItemResult\x12\n\n\x02id\x18\x01 \x01(\t\x12$\n\x06scores\x18\x02 \x03(\x0b\x32\x14.spicegraph.v1.Score\x12\x34\n\nbreakdowns\x18\x03 \x03(\x0b\x32 .spicegraph.v1.CategoryBreakdown\x12*\n\x07matches\x18\x04 \x03(\x0b\x32\x19.spicegraph.v1.TupleMatch\x12\x32\n\x0egraded_matches\x18\x05 \x03(\x0b\x32\x1a.spicegraph.v1.GradedMatch\"\x8c\x01\n\x0fMetricSignature\x12\x0e\n\x06metric\x18\x01 \x01(\t\x12:\n\x06\x66ields\x18\x02 \x03(\x0b\x32*.spicegraph.v1.MetricSignature.FieldsEntry\x1a-\n\x0b\x46ieldsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"|\n\x0c\x43orpusResult\x12\x12\n\nitem_count\x18\x01 \x01(\x03\x12$\n\x06scores\x18\x02 \x03(\x0b\x32\x14.spicegraph.v1.Score\x12\x32\n\nsignatures\x18\x03 \x03(\x0b\x32\x1e.spicegraph.v1.MetricSignature*q\n\x06\x44\x65tail\x12\x16\n\x12\x44\x45TAIL_UNSPECIFIED\x10\x00\x12\x11\n\rDETAIL_SCORES\x10\x01\x12\x15\n\x11\x44\x45TAIL_CATEGORIES\x10\x02\x12\x11\n\rDETAIL_TUPLES\x10\x03\x12\x12\n\x0e\x44\x45TAIL_CHANGES\x10\x04*\x80\x01\n\x0c\x43\x61tegoryKind\x12\x1d\n\x19\x43\x41TEGORY_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14\x43\x41TEGORY_KIND_OBJECT\x10\x01\x12\x1b\n\x17\x43\x41TEGORY_KIND_ATTRIBUTE\x10\x02\x12\x1a\n\x16\x43\x41TEGORY_KIND_RELATION\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,10 +34,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_METRICSIGNATURE_FIELDSENTRY']._loaded_options = None
   _globals['_METRICSIGNATURE_FIELDSENTRY']._serialized_options = b'8\001'
-  _globals['_DETAIL']._serialized_start=1279
-  _globals['_DETAIL']._serialized_end=1372
-  _globals['_CATEGORYKIND']._serialized_start=1375
-  _globals['_CATEGORYKIND']._serialized_end=1503
+  _globals['_DETAIL']._serialized_start=1975
+  _globals['_DETAIL']._serialized_end=2088
+  _globals['_CATEGORYKIND']._serialized_start=2091
+  _globals['_CATEGORYKIND']._serialized_end=2219
   _globals['_ITEM']._serialized_start=86
   _globals['_ITEM']._serialized_end=187
   _globals['_SCORE']._serialized_start=189
@@ -50,14 +50,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MATCHEDTUPLE']._serialized_end=632
   _globals['_TUPLEMATCH']._serialized_start=634
   _globals['_TUPLEMATCH']._serialized_end=758
-  _globals['_CATEGORYBREAKDOWN']._serialized_start=760
-  _globals['_CATEGORYBREAKDOWN']._serialized_end=845
-  _globals['_ITEMRESULT']._serialized_start=848
-  _globals['_ITEMRESULT']._serialized_end=1008
-  _globals['_METRICSIGNATURE']._serialized_start=1011
-  _globals['_METRICSIGNATURE']._serialized_end=1151
-  _globals['_METRICSIGNATURE_FIELDSENTRY']._serialized_start=1106
-  _globals['_METRICSIGNATURE_FIELDSENTRY']._serialized_end=1151
-  _globals['_CORPUSRESULT']._serialized_start=1153
-  _globals['_CORPUSRESULT']._serialized_end=1277
+  _globals['_SLOTSIMILARITY']._serialized_start=760
+  _globals['_SLOTSIMILARITY']._serialized_end=806
+  _globals['_GRADEDTUPLE']._serialized_start=809
+  _globals['_GRADEDTUPLE']._serialized_end=1046
+  _globals['_GRADEDCHANGE']._serialized_start=1049
+  _globals['_GRADEDCHANGE']._serialized_end=1230
+  _globals['_GRADEDMATCH']._serialized_start=1233
+  _globals['_GRADEDMATCH']._serialized_end=1402
+  _globals['_CATEGORYBREAKDOWN']._serialized_start=1404
+  _globals['_CATEGORYBREAKDOWN']._serialized_end=1489
+  _globals['_ITEMRESULT']._serialized_start=1492
+  _globals['_ITEMRESULT']._serialized_end=1704
+  _globals['_METRICSIGNATURE']._serialized_start=1707
+  _globals['_METRICSIGNATURE']._serialized_end=1847
+  _globals['_METRICSIGNATURE_FIELDSENTRY']._serialized_start=1802
+  _globals['_METRICSIGNATURE_FIELDSENTRY']._serialized_end=1847
+  _globals['_CORPUSRESULT']._serialized_start=1849
+  _globals['_CORPUSRESULT']._serialized_end=1973
 # @@protoc_insertion_point(module_scope)

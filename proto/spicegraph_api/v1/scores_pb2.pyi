@@ -31,9 +31,11 @@ class _DetailEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Detail.ValueTy
     DETAIL_SCORES: _Detail.ValueType  # 1
     """The scores alone."""
     DETAIL_CATEGORIES: _Detail.ValueType  # 2
-    """Scores, and SPICE's precision, recall, F1 and counts by category."""
+    """Scores, and precision, recall, F1 and counts by category of SPICE and SPICE-G."""
     DETAIL_TUPLES: _Detail.ValueType  # 3
     """All that, and the tuples of the candidate and of the references with their partners."""
+    DETAIL_CHANGES: _Detail.ValueType  # 4
+    """All that, and of SPICE-G what would raise an item's score most; about 10 ms an item."""
 
 class Detail(_Detail, metaclass=_DetailEnumTypeWrapper):
     """How much of the evidence comes back with an item's scores."""
@@ -43,9 +45,11 @@ DETAIL_UNSPECIFIED: Detail.ValueType  # 0
 DETAIL_SCORES: Detail.ValueType  # 1
 """The scores alone."""
 DETAIL_CATEGORIES: Detail.ValueType  # 2
-"""Scores, and SPICE's precision, recall, F1 and counts by category."""
+"""Scores, and precision, recall, F1 and counts by category of SPICE and SPICE-G."""
 DETAIL_TUPLES: Detail.ValueType  # 3
 """All that, and the tuples of the candidate and of the references with their partners."""
+DETAIL_CHANGES: Detail.ValueType  # 4
+"""All that, and of SPICE-G what would raise an item's score most; about 10 ms an item."""
 Global___Detail: _TypeAlias = Detail  # noqa: Y015
 
 class _CategoryKind:
@@ -198,8 +202,9 @@ Global___CategoryDefinition: _TypeAlias = CategoryDefinition  # noqa: Y015
 
 @_typing.final
 class CategoryScore(_message.Message):
-    """Precision, recall and F1 of one SPICE category. All three are in [0, 1] but recall, which may pass 1 where several
-    candidate tuples match one reference tuple; absent where the references have no tuple of the category.
+    """Precision, recall and F1 of one category of SPICE or SPICE-G. All three are in [0, 1] but SPICE's recall, which may
+    pass 1 where several candidate tuples match one reference tuple; absent where the references have no tuple of the
+    category.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -214,17 +219,17 @@ class CategoryScore(_message.Message):
     category: _builtins.str
     """"All", or a category: "Relation", "Cardinality", "Attribute", "Size", "Color", "Object", or one of the request's own."""
     precision: _builtins.float
-    """Matched candidate tuples over candidate tuples."""
+    """Matched candidate tuples over candidate tuples; of SPICE-G by weight."""
     recall: _builtins.float
-    """Matched candidate tuples over reference tuples."""
+    """Matched candidate tuples over reference tuples; of SPICE-G supported reference tuples over all, by weight."""
     f1: _builtins.float
     """Harmonic mean of the two."""
     matched: _builtins.int
-    """Number of candidate tuples that matched."""
+    """Number of candidate tuples that matched; 0 in SPICE-G, where tuples match by degrees."""
     candidate: _builtins.int
-    """Number of candidate tuples."""
+    """Number of candidate tuples; 0 in SPICE-G, where tuples have weights."""
     reference: _builtins.int
-    """Number of reference tuples."""
+    """Number of reference tuples; 0 in SPICE-G."""
     def __init__(
         self,
         *,
@@ -320,15 +325,195 @@ class TupleMatch(_message.Message):
 Global___TupleMatch: _TypeAlias = TupleMatch  # noqa: Y015
 
 @_typing.final
+class SlotSimilarity(_message.Message):
+    """How alike a slot of a tuple and the same slot of its partner are."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VALUE_FIELD_NUMBER: _builtins.int
+    value: _builtins.float
+    """In [0, 1]; absent where the partner, a tuple of another length, has no such slot."""
+    def __init__(
+        self,
+        *,
+        value: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_value", b"_value", "value", b"value"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_value", b"_value", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__value: _TypeAlias = _typing.Literal["value"]  # noqa: Y015
+    _WhichOneofArgType__value: _TypeAlias = _typing.Literal["_value", b"_value"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__value) -> _WhichOneofReturnType__value | None: ...
+
+Global___SlotSimilarity: _TypeAlias = SlotSimilarity  # noqa: Y015
+
+@_typing.final
+class GradedTuple(_message.Message):
+    """A tuple and what supports it, by degrees."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TUPLE_FIELD_NUMBER: _builtins.int
+    SHARE_FIELD_NUMBER: _builtins.int
+    SUPPORT_FIELD_NUMBER: _builtins.int
+    PARTNER_FIELD_NUMBER: _builtins.int
+    SLOTS_FIELD_NUMBER: _builtins.int
+    DENIED_BY_FIELD_NUMBER: _builtins.int
+    share: _builtins.float
+    """Its share of its side's weight, in [0, 1]: rare words and what several references say weigh more."""
+    support: _builtins.float
+    """How far the other side supports it, in [0, 1]."""
+    partner: _builtins.int
+    """Index in the other side's list of the tuple that supports it best; absent if none does."""
+    denied_by: _builtins.int
+    """Index in the other side's list of an attribute that excludes this one (another colour or count of the same
+    object), if one does.
+    """
+    @_builtins.property
+    def tuple(self) -> _scene_graph_pb2.SceneTuple:
+        """The tuple."""
+
+    @_builtins.property
+    def slots(self) -> _containers.RepeatedCompositeFieldContainer[Global___SlotSimilarity]:
+        """For each of its slots, how alike it and the partner's are."""
+
+    def __init__(
+        self,
+        *,
+        tuple: _scene_graph_pb2.SceneTuple | None = ...,
+        share: _builtins.float | None = ...,
+        support: _builtins.float | None = ...,
+        partner: _builtins.int | None = ...,
+        slots: _abc.Iterable[Global___SlotSimilarity] | None = ...,
+        denied_by: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_denied_by", b"_denied_by", "_partner", b"_partner", "_share", b"_share", "_support", b"_support", "denied_by", b"denied_by", "partner", b"partner", "share", b"share", "support", b"support", "tuple", b"tuple"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_denied_by", b"_denied_by", "_partner", b"_partner", "_share", b"_share", "_support", b"_support", "denied_by", b"denied_by", "partner", b"partner", "share", b"share", "slots", b"slots", "support", b"support", "tuple", b"tuple"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__denied_by: _TypeAlias = _typing.Literal["denied_by"]  # noqa: Y015
+    _WhichOneofArgType__denied_by: _TypeAlias = _typing.Literal["_denied_by", b"_denied_by"]  # noqa: Y015
+    _WhichOneofReturnType__partner: _TypeAlias = _typing.Literal["partner"]  # noqa: Y015
+    _WhichOneofArgType__partner: _TypeAlias = _typing.Literal["_partner", b"_partner"]  # noqa: Y015
+    _WhichOneofReturnType__share: _TypeAlias = _typing.Literal["share"]  # noqa: Y015
+    _WhichOneofArgType__share: _TypeAlias = _typing.Literal["_share", b"_share"]  # noqa: Y015
+    _WhichOneofReturnType__support: _TypeAlias = _typing.Literal["support"]  # noqa: Y015
+    _WhichOneofArgType__support: _TypeAlias = _typing.Literal["_support", b"_support"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__denied_by) -> _WhichOneofReturnType__denied_by | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__partner) -> _WhichOneofReturnType__partner | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__share) -> _WhichOneofReturnType__share | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__support) -> _WhichOneofReturnType__support | None: ...
+
+Global___GradedTuple: _TypeAlias = GradedTuple  # noqa: Y015
+
+@_typing.final
+class GradedChange(_message.Message):
+    """A change of the candidate that would raise its score."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ACTION_FIELD_NUMBER: _builtins.int
+    TUPLE_FIELD_NUMBER: _builtins.int
+    BY_FIELD_NUMBER: _builtins.int
+    SCORE_FIELD_NUMBER: _builtins.int
+    GAIN_FIELD_NUMBER: _builtins.int
+    action: _builtins.str
+    """"add" a tuple, "drop" one (an object with all that is said of it), or "replace" one."""
+    score: _builtins.float
+    """The item's score after the change."""
+    gain: _builtins.float
+    """By how much that is more than now. Gains do not add up."""
+    @_builtins.property
+    def tuple(self) -> _scene_graph_pb2.SceneTuple:
+        """What is added, dropped or replaced."""
+
+    @_builtins.property
+    def by(self) -> _scene_graph_pb2.SceneTuple:
+        """What stands in its place after "replace"."""
+
+    def __init__(
+        self,
+        *,
+        action: _builtins.str = ...,
+        tuple: _scene_graph_pb2.SceneTuple | None = ...,
+        by: _scene_graph_pb2.SceneTuple | None = ...,
+        score: _builtins.float | None = ...,
+        gain: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_by", b"_by", "_gain", b"_gain", "_score", b"_score", "by", b"by", "gain", b"gain", "score", b"score", "tuple", b"tuple"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_by", b"_by", "_gain", b"_gain", "_score", b"_score", "action", b"action", "by", b"by", "gain", b"gain", "score", b"score", "tuple", b"tuple"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__by: _TypeAlias = _typing.Literal["by"]  # noqa: Y015
+    _WhichOneofArgType__by: _TypeAlias = _typing.Literal["_by", b"_by"]  # noqa: Y015
+    _WhichOneofReturnType__gain: _TypeAlias = _typing.Literal["gain"]  # noqa: Y015
+    _WhichOneofArgType__gain: _TypeAlias = _typing.Literal["_gain", b"_gain"]  # noqa: Y015
+    _WhichOneofReturnType__score: _TypeAlias = _typing.Literal["score"]  # noqa: Y015
+    _WhichOneofArgType__score: _TypeAlias = _typing.Literal["_score", b"_score"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__by) -> _WhichOneofReturnType__by | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__gain) -> _WhichOneofReturnType__gain | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__score) -> _WhichOneofReturnType__score | None: ...
+
+Global___GradedChange: _TypeAlias = GradedChange  # noqa: Y015
+
+@_typing.final
+class GradedMatch(_message.Message):
+    """The evidence behind the SPICE-G score of an item."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METRIC_FIELD_NUMBER: _builtins.int
+    CANDIDATE_FIELD_NUMBER: _builtins.int
+    REFERENCE_FIELD_NUMBER: _builtins.int
+    CHANGES_FIELD_NUMBER: _builtins.int
+    metric: _builtins.str
+    """The metric: "spice-g"."""
+    @_builtins.property
+    def candidate(self) -> _containers.RepeatedCompositeFieldContainer[Global___GradedTuple]:
+        """Tuples of the candidate: objects, attributes, relations."""
+
+    @_builtins.property
+    def reference(self) -> _containers.RepeatedCompositeFieldContainer[Global___GradedTuple]:
+        """Tuples of the merged references, in the same order."""
+
+    @_builtins.property
+    def changes(self) -> _containers.RepeatedCompositeFieldContainer[Global___GradedChange]:
+        """The changes that would raise the score most, the best first, at most three; with DETAIL_CHANGES."""
+
+    def __init__(
+        self,
+        *,
+        metric: _builtins.str = ...,
+        candidate: _abc.Iterable[Global___GradedTuple] | None = ...,
+        reference: _abc.Iterable[Global___GradedTuple] | None = ...,
+        changes: _abc.Iterable[Global___GradedChange] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["candidate", b"candidate", "changes", b"changes", "metric", b"metric", "reference", b"reference"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GradedMatch: _TypeAlias = GradedMatch  # noqa: Y015
+
+@_typing.final
 class CategoryBreakdown(_message.Message):
-    """SPICE's categories of one item, under one metric."""
+    """Categories of one item, under one metric."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     METRIC_FIELD_NUMBER: _builtins.int
     CATEGORIES_FIELD_NUMBER: _builtins.int
     metric: _builtins.str
-    """The metric: "spice" or "spice-exact"."""
+    """The metric: "spice", "spice-exact" or "spice-g"."""
     @_builtins.property
     def categories(self) -> _containers.RepeatedCompositeFieldContainer[Global___CategoryScore]:
         """"All" first, then every category."""
@@ -357,6 +542,7 @@ class ItemResult(_message.Message):
     SCORES_FIELD_NUMBER: _builtins.int
     BREAKDOWNS_FIELD_NUMBER: _builtins.int
     MATCHES_FIELD_NUMBER: _builtins.int
+    GRADED_MATCHES_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The item's id, as it was sent."""
     @_builtins.property
@@ -365,11 +551,15 @@ class ItemResult(_message.Message):
 
     @_builtins.property
     def breakdowns(self) -> _containers.RepeatedCompositeFieldContainer[Global___CategoryBreakdown]:
-        """SPICE by category, one entry per SPICE metric, with DETAIL_CATEGORIES and above."""
+        """Scores by category, one entry for each of "spice", "spice-exact" and "spice-g", with DETAIL_CATEGORIES and above."""
 
     @_builtins.property
     def matches(self) -> _containers.RepeatedCompositeFieldContainer[Global___TupleMatch]:
-        """The matched tuples, one entry per SPICE metric, with DETAIL_TUPLES."""
+        """The matched tuples, one entry for each of "spice" and "spice-exact", with DETAIL_TUPLES and above."""
+
+    @_builtins.property
+    def graded_matches(self) -> _containers.RepeatedCompositeFieldContainer[Global___GradedMatch]:
+        """The tuples of "spice-g" and what supports them, with DETAIL_TUPLES and above."""
 
     def __init__(
         self,
@@ -378,10 +568,11 @@ class ItemResult(_message.Message):
         scores: _abc.Iterable[Global___Score] | None = ...,
         breakdowns: _abc.Iterable[Global___CategoryBreakdown] | None = ...,
         matches: _abc.Iterable[Global___TupleMatch] | None = ...,
+        graded_matches: _abc.Iterable[Global___GradedMatch] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["breakdowns", b"breakdowns", "id", b"id", "matches", b"matches", "scores", b"scores"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["breakdowns", b"breakdowns", "graded_matches", b"graded_matches", "id", b"id", "matches", b"matches", "scores", b"scores"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spicegraph_scorer.spice.categories import CATEGORIES
+from spicegraph_scorer.spice.match import group_by_length
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.spice.categories import Category
     from spicegraph_scorer.spice.match import Match
 
-__all__ = ["ALL", "Counts", "count_match"]
+__all__ = ["ALL", "Counts", "count_match", "select_categories"]
 
 ALL = "All"
 """The name of the total over every tuple."""
@@ -52,25 +53,38 @@ class Counts:
         return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-def count_match(match: Match, *, categories: Mapping[str, Category] = CATEGORIES) -> dict[str, Counts]:
+def count_match(
+    match: Match,
+    *,
+    categories: Mapping[str, Category] = CATEGORIES,
+    reference: Mapping[str, frozenset[int]] | None = None,
+) -> dict[str, Counts]:
     """Count a match in total (``All``) and by category.
 
     Within a category only its own tuples match each other: "grey" finds no partner among the colours when the
     reference's is "gray/grey", as in SPICE 1.0.
+
+    Args:
+        match: what is counted.
+        categories: the categories beside ``All``.
+        reference: ``select_categories`` of the reference's tuples, where they are counted with many candidates.
     """
     partners = match.candidate_partners
     counts = {ALL: Counts(sum(map(bool, partners)), len(match.candidate), len(match.reference))}
-    candidate, reference = _by_length(match.candidate), _by_length(match.reference)
-    for name, category in categories.items():
-        mine = category.select(match.candidate, candidate.get(category.length, ()))
-        theirs = set(category.select(match.reference, reference.get(category.length, ())))
-        hits = [index for index in mine if not theirs.isdisjoint(partners[index])]
-        counts[name] = Counts(len(hits), len(mine), len(theirs))
+    candidate = select_categories(match.candidate, categories)
+    if reference is None:
+        reference = select_categories(match.reference, categories)
+    for name, mine in candidate.items():
+        theirs = reference[name]
+        hits = sum(not theirs.isdisjoint(partners[index]) for index in mine)
+        counts[name] = Counts(hits, len(mine), len(theirs))
     return counts
 
 
-def _by_length(tuples: Sequence[SceneTuple]) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
-    for index, scene_tuple in enumerate(tuples):
-        found.setdefault(len(scene_tuple.concepts), []).append(index)
-    return found
+def select_categories(tuples: Sequence[SceneTuple], categories: Mapping[str, Category]) -> dict[str, frozenset[int]]:
+    """Return the indices of the tuples of each category."""
+    lengths = group_by_length(tuples)
+    return {
+        name: frozenset(category.select(tuples, lengths.get(category.length, ())))
+        for name, category in categories.items()
+    }

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from spicegraph_parser.graph import SceneTuple
 
-__all__ = ["Match", "match_tuples"]
+__all__ = ["Match", "group_by_length", "match_tuples"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,24 +45,40 @@ class Match:
         return tuple(t for t, partners in zip(self.reference, self.reference_partners, strict=True) if not partners)
 
 
-def match_tuples(candidate: Sequence[SceneTuple], reference: Sequence[SceneTuple]) -> Match:
+def match_tuples(
+    candidate: Sequence[SceneTuple],
+    reference: Sequence[SceneTuple],
+    *,
+    by_length: Mapping[int, Sequence[int]] | None = None,
+) -> Match:
     """Match two lists of tuples: equal length, and a common string or synset at every position.
 
     Source: Anderson et al., ECCV 2016, section 3.3 (binary matching operator with WordNet synonyms).
+
+    Args:
+        candidate: the candidate's tuples.
+        reference: the tuples of all references together.
+        by_length: ``group_by_length(reference)``, where many candidates are matched with the same references.
     """
-    by_length: dict[int, list[tuple[int, SceneTuple]]] = {}
-    for index, theirs in enumerate(reference):
-        by_length.setdefault(len(theirs.concepts), []).append((index, theirs))
+    lengths = group_by_length(reference) if by_length is None else by_length
     mine_to: list[list[int]] = [[] for _ in candidate]
     theirs_to: list[list[int]] = [[] for _ in reference]
     for i, mine in enumerate(candidate):
         keys = [concept.keys for concept in mine.concepts]
         first_keys, rest = keys[0], keys[1:]
-        for j, theirs in by_length.get(len(keys), ()):
-            concepts = theirs.concepts
+        for j in lengths.get(len(keys), ()):
+            concepts = reference[j].concepts
             if not first_keys.isdisjoint(concepts[0].keys) and all(
                 not own.isdisjoint(other.keys) for own, other in zip(rest, concepts[1:], strict=True)
             ):
                 mine_to[i].append(j)
                 theirs_to[j].append(i)
     return Match(tuple(candidate), tuple(reference), tuple(map(tuple, mine_to)), tuple(map(tuple, theirs_to)))
+
+
+def group_by_length(tuples: Sequence[SceneTuple]) -> dict[int, list[int]]:
+    """Return the indices of tuples by their length: 1 object, 2 attribute, 3 relation."""
+    found: dict[int, list[int]] = {}
+    for index, scene_tuple in enumerate(tuples):
+        found.setdefault(len(scene_tuple.concepts), []).append(index)
+    return found

@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, str] = {
     "bounds": "Find how high and how low scores can go.",
     "agree": "Hold metrics against people: ratings, pairs, systems, words.",
     "idf": "Freeze CIDEr's document frequencies.",
+    "vectors": "Make vectors for SPICE-G from captions of your own.",
     "cache": "Show, trim or clear a cache of parses.",
     "serve": "Serve parses and scores over gRPC.",
     "token": "Make, list and revoke tokens for a server.",

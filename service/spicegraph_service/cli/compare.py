@@ -20,11 +20,13 @@ from spicegraph_service.cli.options import (
     MetricsOption,
     PipelineOption,
     ReferencesOption,
+    VectorsOption,
     WorkersOption,
     cache_at,
     categories_in,
     frequencies_in,
     names_of,
+    vectors_in,
 )
 from spicegraph_service.cli.output import check_output, whole_file
 from spicegraph_service.cli.report import SplitOption, system_input, system_name, write_report
@@ -63,6 +65,7 @@ def compare(
     split: SplitOption = False,
     categories: CategoriesOption = None,
     frequencies: FrequenciesOption = None,
+    vectors: VectorsOption = None,
     workers: WorkersOption = 1,
     cache: CacheOption = "none",
     pipeline: PipelineOption = DEFAULT_PIPELINE,
@@ -74,7 +77,7 @@ def compare(
     page = output is not None and PurePath(output).suffix.lower() in _PAGES and form is ComparisonFormat.TABLE
     if split and not page:
         raise InputError("--split: only an HTML page (-o FILE.html) can be split")
-    counted, frozen = categories_in(categories), frequencies_in(frequencies)
+    counted, frozen, given = categories_in(categories), frequencies_in(frequencies), vectors_in(vectors)
     one, other = (
         system_input(source, name=name, references=references, partial=partial)
         for source, name in zip((first, second), _names(first, second), strict=True)
@@ -87,6 +90,7 @@ def compare(
                 categories=counted,
                 resampling=Resampling(draws, seed),
                 frequencies=frozen,
+                vectors=given,
             )
             write_report([one, other], options, form=ReportFormat.HTML, output=output, facts=facts, split=split)
             return
@@ -101,6 +105,7 @@ def compare(
                 progress=progress,
                 frequencies=frozen,
                 categories=counted,
+                vectors=given,
             )
     text = COMPARISON_FORMATS[form](found)
     if output is None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from spicegraph_parser.errors import DataError
 from spicegraph_scorer.jar import jar_output
 from spicegraph_service.cli.tables import comparison_tables, rendered, result_tables
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.comparing import SystemComparison
     from spicegraph_scorer.results import Json, Result
 
-__all__ = ["COMPARISON_FORMATS", "RESULT_FORMATS", "ComparisonFormat", "ResultFormat"]
+__all__ = ["COMPARISON_FORMATS", "RESULT_FORMATS", "ComparisonFormat", "ResultFormat", "parquet_bytes"]
 
 
 class ResultFormat(StrEnum):
@@ -27,6 +28,7 @@ class ResultFormat(StrEnum):
     JSON = "json"
     JSONL = "jsonl"
     CSV = "csv"
+    PARQUET = "parquet"
     SPICE = "spice"
 
 
@@ -40,10 +42,7 @@ def _json(result: Result) -> str:
 
 def _jsonl(result: Result) -> str:
     """Return one item a line; the corpus scores and the signature are in the other formats."""
-    return "".join(
-        msgspec.json.encode({"image_id": item.id, "scores": scores}).decode() + "\n"
-        for item, scores in zip(result.items, result.item_scores(), strict=True)
-    )
+    return "".join(msgspec.json.encode(row).decode() + "\n" for row in result.item_rows())
 
 
 def _csv(result: Result) -> str:
@@ -67,6 +66,35 @@ def _flat(values: Mapping[str, Json], before: str = "") -> Iterator[tuple[str, J
             yield f"{before}{key}", value
 
 
+def parquet_bytes(result: Result) -> bytes:
+    """Return one item a row, in the columns of the CSV; signature and corpus scores are in the file's metadata.
+
+    Raises:
+        DataError: pyarrow is not installed.
+    """
+    try:
+        import pyarrow as pa  # noqa: PLC0415 (an extra)
+        import pyarrow.parquet as pq  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise DataError("Parquet files need an extra: pip install 'spicegraph[parquet]'") from error
+    columns: dict[str, list[Json]] = {}
+    for scores in result.item_scores():
+        for key, value in _flat(scores):
+            columns.setdefault(key, []).append(value)
+    ids = [item.id for item in result.items]
+    typed = ids if len(set(map(type, ids))) == 1 else list(map(str, ids))
+    numbers = {
+        key: pa.array(values, pa.int64() if all(type(value) is int for value in values) else pa.float64())
+        for key, values in columns.items()
+    }
+    about = {key: value for key, value in result.to_dict().items() if key != "items"}
+    table = pa.table({"image_id": typed, **numbers})
+    sink = pa.BufferOutputStream()
+    pq.write_table(table.replace_schema_metadata({"spicegraph": msgspec.json.encode(about)}), sink)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
 def _spice(result: Result) -> str:
     return _pretty(jar_output(result))
 
@@ -82,6 +110,7 @@ RESULT_FORMATS: Mapping[ResultFormat, Callable[[Result], str]] = {
     ResultFormat.CSV: _csv,
     ResultFormat.SPICE: _spice,
 }
+"""The formats that are text; Parquet is not."""
 
 
 class ComparisonFormat(StrEnum):

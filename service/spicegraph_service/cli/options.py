@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spicegraph_scorer.graded.table import VectorTable
+from spicegraph_scorer.graded.vectors import Vectors
 from spicegraph_scorer.metrics import GROUPS, METRICS, metric_names
 from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
 from spicegraph_scorer.spice.categories import CATEGORIES
@@ -25,11 +27,13 @@ __all__ = [
     "MetricsOption",
     "PipelineOption",
     "ReferencesOption",
+    "VectorsOption",
     "WorkersOption",
     "cache_at",
     "categories_in",
     "frequencies_in",
     "names_of",
+    "vectors_in",
 ]
 
 ReferencesOption = Annotated[
@@ -64,6 +68,13 @@ FrequenciesOption = Annotated[
         "--idf",
         metavar="FILE",
         help="CIDEr's document frequencies, made by spicegraph idf; default: those of the references.",
+    ),
+]
+VectorsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="SPICE-G's vectors, made by spicegraph vectors build; default: those of COCO train2014.",
     ),
 ]
 WorkersOption = Annotated[int, typer.Option(min=1, help="Processes that parse captions.")]
@@ -104,6 +115,15 @@ def frequencies_in(path: str | None) -> DocumentFrequencies | None:
         InputError: it can't be read.
     """
     return None if path is None else DocumentFrequencies.read(Path(path))
+
+
+def vectors_in(path: str | None) -> Vectors | None:
+    """Return the vectors of a file, if one is given.
+
+    Raises:
+        DataError: it can't be read.
+    """
+    return None if path is None else Vectors.of(VectorTable.read(Path(path)))
 
 
 def cache_at(place: str) -> str | None:

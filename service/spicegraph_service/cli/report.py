@@ -19,11 +19,13 @@ from spicegraph_service.cli.options import (
     MetricsOption,
     PipelineOption,
     ReferencesOption,
+    VectorsOption,
     WorkersOption,
     cache_at,
     categories_in,
     frequencies_in,
     names_of,
+    vectors_in,
 )
 from spicegraph_service.cli.output import check_output, whole_file
 from spicegraph_service.cli.terminal import progress_bar, say_warning, write_stdout
@@ -81,6 +83,7 @@ def report(
     ] = None,
     categories: CategoriesOption = None,
     frequencies: FrequenciesOption = None,
+    vectors: VectorsOption = None,
     human: Annotated[
         bool,
         typer.Option("--human/--no-human", help="Score each first reference against the others, too."),
@@ -107,6 +110,7 @@ def report(
         resampling=Resampling(draws, seed),
         human=human,
         frequencies=frequencies_in(frequencies),
+        vectors=vectors_in(vectors),
     )
     ending = PurePath(output).suffix.lower() if output else ""
     chosen = form or _BY_ENDING.get(ending, ReportFormat.HTML)

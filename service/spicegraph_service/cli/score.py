@@ -6,11 +6,11 @@ import warnings
 from collections import Counter
 from dataclasses import replace
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.readers import Dataset, parse_columns, read_items
 from spicegraph_scorer.scoring import SharedFacts
@@ -18,7 +18,7 @@ from spicegraph_scorer.scoring import score as score_items
 from spicegraph_scorer.several import choose_best
 from spicegraph_scorer.significance import Resampling
 from spicegraph_scorer.sources import GraphTexts, read_parses
-from spicegraph_service.cli.formats import RESULT_FORMATS, ResultFormat
+from spicegraph_service.cli.formats import ResultFormat
 from spicegraph_service.cli.options import (
     CacheOption,
     CategoriesOption,
@@ -27,15 +27,18 @@ from spicegraph_service.cli.options import (
     MetricsOption,
     PipelineOption,
     ReferencesOption,
+    VectorsOption,
     WorkersOption,
     cache_at,
     categories_in,
     frequencies_in,
     names_of,
+    vectors_in,
 )
-from spicegraph_service.cli.output import check_output, whole_file
-from spicegraph_service.cli.terminal import progress_bar, say, say_warning, write_stdout
+from spicegraph_service.cli.results import ResultOutput
+from spicegraph_service.cli.terminal import progress_bar, say, say_warning
 from spicegraph_service.engines.local import local_facts
+from spicegraph_service.engines.ray import RayOptions, score_on_ray
 
 if TYPE_CHECKING:
     from spicegraph_scorer.items import Item
@@ -43,7 +46,14 @@ if TYPE_CHECKING:
     from spicegraph_scorer.results import Json
     from spicegraph_scorer.spice.metric import FactSource
 
-__all__ = ["CandidateRule", "score"]
+__all__ = ["CandidateRule", "Engine", "score"]
+
+
+class Engine(StrEnum):
+    """Where captions are parsed and scored."""
+
+    LOCAL = "local"
+    RAY = "ray"
 
 
 class CandidateRule(StrEnum):
@@ -54,7 +64,8 @@ class CandidateRule(StrEnum):
     EACH = "each"
 
 
-_BY_ENDING = {".json": ResultFormat.JSON, ".jsonl": ResultFormat.JSONL, ".csv": ResultFormat.CSV}
+_EXPLAINED = "spice-g"
+_WITH_EXPLANATIONS = frozenset({ResultFormat.JSON, ResultFormat.JSONL})
 
 
 def score(
@@ -84,7 +95,8 @@ def score(
             "-o",
             "--output",
             metavar="FILE",
-            help="Write to this file; without --format the table is shown too.",
+            help="Write to this file, or, as Parquet, to the URL of an object; without --format the table is shown "
+            "too.",
         ),
     ] = None,
     partial: Annotated[
@@ -97,6 +109,13 @@ def score(
             "item of its own."
         ),
     ] = CandidateRule.ONE,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            help="Of SPICE-G, in JSON and JSON Lines: every tuple's best partner, and what would raise the score most.",
+        ),
+    ] = False,
     confidence: Annotated[
         bool, typer.Option("--confidence", help="Add 95 % bootstrap intervals of every corpus score.")
     ] = False,
@@ -105,9 +124,17 @@ def score(
     ] = 12345,
     categories: CategoriesOption = None,
     frequencies: FrequenciesOption = None,
+    vectors: VectorsOption = None,
     workers: WorkersOption = 1,
     cache: CacheOption = "none",
     pipeline: PipelineOption = DEFAULT_PIPELINE,
+    engine: Annotated[
+        Engine,
+        typer.Option(
+            help="Where to score: in processes here, or on a Ray cluster: the one that RAY_ADDRESS names, else one of "
+            "this machine. Ray reads JSON Lines or Parquet: a file, a folder, or a URL such as s3://bucket/folder."
+        ),
+    ] = Engine.LOCAL,
     parses: Annotated[
         str | None,
         typer.Option(
@@ -125,42 +152,70 @@ def score(
 ) -> None:
     """Score captions against references, with SPICE by category and the COCO metrics."""
     names = names_of(metrics)
-    if output is not None:
-        check_output(output)
-    frozen, counted = frequencies_in(frequencies), categories_in(categories)
-    given = read_parses(parses) if parses is not None else None
-    dataset = read_items(
-        source,
-        references=references,
-        partial=partial,
-        several=candidates is not CandidateRule.ONE,
-        columns=parse_columns(columns) if columns is not None else None,
-    )
-    say(_description(dataset))
+    place = ResultOutput(form, output)
+    place.check()
+    if explain:
+        _check_explained(names, place.format)
+    frozen, counted, table = frequencies_in(frequencies), categories_in(categories), vectors_in(vectors)
+    told = parse_columns(columns) if columns is not None else None
+    resampling = Resampling(seed=seed) if confidence else None
+    several = candidates is not CandidateRule.ONE
     with progress_bar() as progress, warnings.catch_warnings():
         warnings.showwarning = say_warning
         warnings.filterwarnings("always", module="spicegraph")
-        with local_facts(pipeline, workers=workers, cache=cache_at(cache)) as facts:
-            parsed = given or facts
-            shared = SharedFacts(GraphTexts(parsed) if graphs else parsed, progress)
-            items, kept = _kept(dataset, candidates, shared, frozen)
-            result = score_items(
-                items,
-                names,
-                pipeline=shared,
-                progress=progress,
-                confidence=Resampling(seed=seed) if confidence else None,
+        if engine is Engine.RAY:
+            spice = place.format is ResultFormat.SPICE
+            _refuse_with_ray(references, partial, several, parses, graphs, explain, spice)
+            options = RayOptions(
+                pipeline,
+                workers=workers,
+                cache=cache_at(cache),
+                columns=told,
+                confidence=resampling,
                 frequencies=frozen,
                 categories=counted,
+                vectors=table,
+                progress=progress,
             )
-    result = replace(result, signature={**result.signature, **kept})
-    if output is not None:
-        chosen = form or _BY_ENDING.get(Path(output).suffix.lower(), ResultFormat.TABLE)
-        text = RESULT_FORMATS[chosen](result)
-        with whole_file(output) as stream:
-            stream.write(text)
-    if output is None or form is None:
-        write_stdout(RESULT_FORMATS[form or ResultFormat.TABLE](result))
+            result = score_on_ray(source, names, options)
+        else:
+            given = read_parses(parses) if parses is not None else None
+            dataset = read_items(source, references=references, partial=partial, several=several, columns=told)
+            say(_description(dataset))
+            with local_facts(pipeline, workers=workers, cache=cache_at(cache)) as facts:
+                parsed = given or facts
+                shared = SharedFacts(GraphTexts(parsed) if graphs else parsed, progress)
+                items, kept = _kept(dataset, candidates, shared, frozen)
+                result = score_items(
+                    items,
+                    names,
+                    pipeline=shared,
+                    progress=progress,
+                    confidence=resampling,
+                    frequencies=frozen,
+                    categories=counted,
+                    vectors=table,
+                    explain=explain,
+                )
+            result = replace(result, signature={**result.signature, **kept})
+    place.write(result)
+
+
+def _check_explained(names: tuple[str, ...], form: ResultFormat) -> None:
+    if _EXPLAINED not in names or form not in _WITH_EXPLANATIONS:
+        raise InputError("--explain explains the metric spice-g, in the formats json and jsonl: ask for both")
+
+
+_LOCAL_ONLY = ("--references", "--partial", "--candidates", "--parses", "--graphs", "--explain", "--format spice")
+
+
+def _refuse_with_ray(*values: object) -> None:
+    """Refuse options, given in the order of their names, that only the local engine knows."""
+    given = [name for name, value in zip(_LOCAL_ONLY, values, strict=True) if value]
+    if given:
+        raise InputError(
+            f"--engine ray has no {', '.join(given)}: its input holds the references, and its output scores"
+        )
 
 
 def _description(dataset: Dataset) -> str:

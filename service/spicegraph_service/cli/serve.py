@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import os
 from enum import StrEnum
 from pathlib import Path  # noqa: TC003 (typer reads the annotations when it runs)
 from typing import Annotated
@@ -101,7 +101,7 @@ def serve(
             min=0.001,
             envvar="SPICEGRAPH_MAX_WAIT",
         ),
-    ] = 0.15,
+    ] = 0.12,
     queue: Annotated[
         int,
         typer.Option(
@@ -169,12 +169,13 @@ def serve(
     log_level: Annotated[str, typer.Option(metavar="LEVEL", envvar="SPICEGRAPH_LOG_LEVEL")] = "info",
 ) -> None:
     """Serve parses and scores over gRPC until SIGTERM. The log goes to standard error."""
+    # No Python code here forks; without this, gRPC writes a line to the log whenever a worker starts.
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     with server_extra():
-        from spicegraph_service.challenge.host import ChallengeConfig  # noqa: PLC0415
+        from spicegraph_service.server import run  # noqa: PLC0415
         from spicegraph_service.server.config import ServerConfig, TlsFiles  # noqa: PLC0415
         from spicegraph_service.server.limits import Limits  # noqa: PLC0415
         from spicegraph_service.server.observe import set_up_logging  # noqa: PLC0415
-        from spicegraph_service.server.run import run  # noqa: PLC0415
     if (tls_cert is None) != (tls_key is None) or (tls_client_ca is not None and tls_cert is None):
         raise InputError("TLS needs both --tls-cert and --tls-key")
     tls = TlsFiles(tls_cert, tls_key, tls_client_ca) if tls_cert is not None and tls_key is not None else None
@@ -183,6 +184,8 @@ def serve(
     set_up_logging(level=log_level, as_json=log_format is LogFormat.JSON)
     hosted = None
     if challenges is not None:
+        from spicegraph_service.challenge.host import ChallengeConfig  # noqa: PLC0415
+
         hosted = ChallengeConfig(
             challenges,
             files=challenge_files,
@@ -210,4 +213,4 @@ def serve(
         reuse_port=reuse_port,
         challenges=hosted,
     )
-    asyncio.run(run(config))
+    run.serve(config)

@@ -56,6 +56,8 @@ def result_tables(result: Result) -> Iterator[RenderableType]:
     for run in result.runs:
         if run.spice:
             yield _category_table(run, counts=_width() >= _WIDTH_FOR_COUNTS)
+        if run.graded:
+            yield _graded_table(run)
     yield from _signatures(result.signature)
 
 
@@ -142,6 +144,17 @@ def _category_table(run: Run, *, counts: bool) -> Table:
             _number(micro.f1 if micro.candidate or micro.reference else None),
             *((f"{micro.matched}", f"{fp}", f"{fn}") if counts else ()),
         )
+    return table
+
+
+def _graded_table(run: Run) -> Table:
+    """Return the means of SPICE-G's categories, over the items whose references have such tuples."""
+    table = _table(f"{run.headline[0].name} by category")
+    table.add_column("Category")
+    for name in ("F", "P", "R", "Items"):
+        table.add_column(name, justify="right")
+    for name, means in run.graded_categories().items():
+        table.add_row(Text(name), *map(_number, (means.f, means.pr, means.re)), str(means.items))
     return table
 
 

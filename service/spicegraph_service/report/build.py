@@ -18,7 +18,7 @@ from spicegraph_scorer.scoring import resources, signature_of
 from spicegraph_scorer.significance import Resampling, compare, intervals
 from spicegraph_scorer.spice.categories import CATEGORIES
 from spicegraph_scorer.spice.counts import ALL
-from spicegraph_service.report.data import ImageView, Moved, PairTest, Report, SystemInput, SystemView
+from spicegraph_service.report.data import GradedView, ImageView, Moved, PairTest, Report, SystemInput, SystemView
 from spicegraph_service.report.images import candidate_view
 from spicegraph_service.report.pictures import image_sources
 from spicegraph_service.report.spans import Places
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from spicegraph_scorer.error_analysis import ErrorReport
+    from spicegraph_scorer.graded.metric import SpiceG
+    from spicegraph_scorer.graded.vectors import Vectors
     from spicegraph_scorer.items import ItemId
     from spicegraph_scorer.metrics import Progress
     from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["ReportOptions", "build_report"]
 
 _SPICE = "spice"
+_SPICE_G = "spice-g"
 _MOVED = 25
 _EQUAL = 1e-12
 
@@ -54,6 +57,7 @@ class ReportOptions:
         resampling: draws and seed of intervals and tests.
         human: score each image's first reference against the others, where all images have several.
         frequencies: CIDEr's document frequencies; ``None``: those of the references.
+        vectors: SPICE-G's; ``None``: the bundled ones.
     """
 
     metrics: tuple[str, ...] = (_SPICE,)
@@ -63,6 +67,7 @@ class ReportOptions:
     resampling: Resampling = field(default_factory=Resampling)
     human: bool = True
     frequencies: DocumentFrequencies | None = None
+    vectors: Vectors | None = None
 
 
 def build_report(
@@ -89,7 +94,7 @@ def build_report(
     corpora = _corpora(systems)
     source = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
     places = Places(source)
-    made = resources(places, progress, options.frequencies, options.categories)
+    made = resources(places, progress, options.frequencies, options.categories, options.vectors)
     chosen: dict[str, Any] = make_metrics((_SPICE, *options.metrics), made)
     found = {name: _collect(chosen, corpus) for name, corpus in corpora.items()}
     items = next(iter(corpora.values())).items
@@ -98,7 +103,8 @@ def build_report(
     signature["resampling"] = {"draws": draws.draws, "seed": draws.seed, "interval": 0.95}
     errors = {name: analyse_errors(statistics[_SPICE]) for name, statistics in found.items()}
     views = {n: _view(n, chosen, found[n], errors[n], corpora[n].items, draws=draws) for n in corpora}
-    images = _images(corpora, found, errors, places.words, options.images)
+    graded = _graded(chosen.get(_SPICE_G), found, progress)
+    images = _images(corpora, found, errors, places.words, options.images, graded=graded)
     gained, lost = _moved(items, [statistics[_SPICE] for statistics in found.values()])
     return Report(
         options.title or " and ".join(corpora),
@@ -205,12 +211,29 @@ def _difference(row: Moved) -> float:
     return row.difference
 
 
+def _graded(
+    metric: SpiceG | None, found: Mapping[str, Statistics], progress: Progress | None
+) -> dict[str, list[GradedView | None]]:
+    """Return each system's explanations of SPICE-G, or nothing for each image where that was not asked for."""
+    if metric is None:
+        return {name: [None] * len(statistics[_SPICE]) for name, statistics in found.items()}
+    views: dict[str, list[GradedView | None]] = {name: [] for name in found}
+    for name, statistics in found.items():
+        for done, statistic in enumerate(statistics[_SPICE_G], start=1):
+            views[name].append(GradedView(statistic.weights[ALL].f1, metric.explain(statistic)))
+            if progress:
+                progress(f"explaining SPICE-G of {name}", done, len(statistics[_SPICE_G]))
+    return views
+
+
 def _images(
     corpora: Mapping[str, Corpus],
     found: Mapping[str, Statistics],
     errors: Mapping[str, ErrorReport],
     words: dict[str, tuple[tuple[int, int], ...]],
     pattern: str | None,
+    *,
+    graded: Mapping[str, Sequence[GradedView | None]],
 ) -> tuple[ImageView, ...]:
     sides = {name: kind.side.value for name, kind in KINDS.items()}
     items = next(iter(corpora.values())).items
@@ -218,8 +241,8 @@ def _images(
     columns = []
     for name, corpus in corpora.items():
         spice: list[SpiceStatistic] = found[name][_SPICE]
-        rows = zip(corpus.items, spice, errors[name].findings, strict=True)
-        columns.append([candidate_view(item, stat, row, words, sides) for item, stat, row in rows])
+        rows = zip(corpus.items, spice, errors[name].findings, graded[name], strict=True)
+        columns.append([candidate_view(item, stat, row, words, sides, graded=g) for item, stat, row, g in rows])
     return tuple(
         ImageView(item.id, item.references, sources.get(item.id), tuple(candidates))
         for item, *candidates in zip(items, *columns, strict=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from spicegraph_scorer.graded.explain import GradedExplanation
     from spicegraph_scorer.items import Item, ItemId
     from spicegraph_scorer.results import Json
     from spicegraph_service.report.overlay import Picture
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CandidateView",
     "CategoryRow",
+    "GradedView",
     "GroupRow",
     "HallucinationRow",
     "ImageView",
@@ -191,14 +193,26 @@ class TupleView:
 
 
 @dataclass(frozen=True, slots=True)
+class GradedView:
+    """SPICE-G of one caption: the score, what supports each tuple, and what would raise the score most."""
+
+    score: float
+    explanation: GradedExplanation
+
+
+@dataclass(frozen=True, slots=True)
 class CandidateView:
-    """One system's caption of an image: F1 by category, tuples of both sides, and the overlaid graphs."""
+    """One system's caption of an image: F1 by category, tuples of both sides, and the overlaid graphs.
+
+    ``graded`` is there if the metric ``spice-g`` was asked for.
+    """
 
     caption: str
     scores: tuple[float | None, ...]
     candidate: tuple[TupleView, ...]
     reference: tuple[TupleView, ...]
     picture: Picture
+    graded: GradedView | None = None
 
 
 @dataclass(frozen=True, slots=True)

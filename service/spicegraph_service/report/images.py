@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.error_analysis import Finding
     from spicegraph_scorer.items import Item
     from spicegraph_scorer.spice.metric import SpiceStatistic
+    from spicegraph_service.report.data import GradedView
 
 __all__ = ["candidate_view"]
 
@@ -29,6 +30,8 @@ def candidate_view(
     findings: Sequence[Finding],
     places: dict[str, tuple[tuple[int, int], ...]],
     sides: Mapping[str, str],
+    *,
+    graded: GradedView | None = None,
 ) -> CandidateView:
     """Return the view of one system's caption.
 
@@ -38,6 +41,7 @@ def candidate_view(
         findings: of the same match.
         places: the words' places by caption.
         sides: the side of each kind of error.
+        graded: the caption's SPICE-G, if it was asked for.
     """
     match = statistic.match
     mine = {finding.tuple: finding for finding in findings if sides[finding.kind] == "invented"}
@@ -54,6 +58,7 @@ def candidate_view(
             for i, (t, partners) in enumerate(zip(match.reference, match.reference_partners, strict=True))
         ),
         overlay(match),
+        graded,
     )
 
 

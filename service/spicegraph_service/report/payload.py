@@ -18,7 +18,8 @@ from spicegraph_service.report.page import permalink
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from spicegraph_service.report.data import CandidateView, ImageView, Report, TupleView
+    from spicegraph_scorer.graded.explain import GradedTuple
+    from spicegraph_service.report.data import CandidateView, GradedView, ImageView, Report, TupleView
 
 __all__ = ["CHUNK", "chunks", "index"]
 
@@ -86,7 +87,23 @@ def _candidate(view: CandidateView, order: dict[str, int]) -> list[object]:
             [(b.name, b.state, b.x, b.y, b.width, b.height, b.attributes) for b in picture.boxes],
             [(line.labels, line.points) for line in picture.lines],
         ],
+        view.graded and _graded(view.graded),
     ]
+
+
+def _graded(view: GradedView) -> list[object]:
+    why = view.explanation
+    return [
+        round(view.score, _DIGITS),
+        [_graded_tuple(found) for found in why.candidate],
+        [_graded_tuple(found) for found in why.reference],
+        [[c.action, c.words, c.by, round(c.score, _DIGITS), round(c.gain, _DIGITS)] for c in why.changes],
+    ]
+
+
+def _graded_tuple(found: GradedTuple) -> list[object]:
+    numbers = _rounded((found.share, found.support))
+    return [found.words, *numbers, found.partner, _rounded(found.slots), found.denied_by]
 
 
 def _mentions(view: TupleView) -> list[object]:

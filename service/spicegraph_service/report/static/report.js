@@ -232,7 +232,33 @@
     return [make("h4", {}, "Scene graphs, laid over each other"), make("p", { className: "bar" }, ...choices), holder];
   };
 
-  const candidate = (place, system, [references, , theirs], [mine, partners, picture]) => {
+  // SPICE-G: every tuple's best partner by degrees, and what would raise the score most.
+  const percent = (value) => `${Math.round(100 * value)} %`;
+  const gradedTable = (title, own, others) => {
+    const body = [...own].sort((a, b) => b[1] * (1 - b[2]) - a[1] * (1 - a[2])).map(([strings, share, support, partner, slots, denied]) => {
+      const alike = slots.map((value, i) => (value === null ? null : `${strings[i]} ${percent(value)}`)).filter((text) => text !== null);
+      const parts = partner === null ? ["nothing like it"] : [`${tupleText(others[partner][0])}: ${alike.join(", ")}`];
+      if (denied !== null) parts.push(`the references say ${tupleText(others[denied][0])}`);
+      return make("tr", {}, make("td", {}, make("bdi", {}, tupleText(strings))), make("td", { className: "number" }, percent(share)),
+        make("td", { className: "number" }, percent(support)), make("td", {}, parts.join("; ")));
+    });
+    const head = ["Tuple", "Weight", "Supported", "Best partner, slot by slot"].map((text) => make("th", { scope: "col" }, text));
+    return make("div", { className: "scroll" }, make("table", { className: "tuples graded" }, make("caption", {}, title),
+      make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body)));
+  };
+  const graded = (found) => {
+    if (!found) return [];
+    const [score, mine, theirs, changes] = found;
+    const acts = changes.map(([action, strings, by, after, gain]) => make("li", {},
+      `${action} ${tupleText(strings)}${by === null ? "" : ` by ${tupleText(by)}`}: ${number(after)} (+${number(gain)})`));
+    return [
+      make("h4", {}, `SPICE-G ${number(score)}`),
+      ...(acts.length ? [make("p", { className: "note" }, "What would raise it most:"), make("ol", { className: "changes" }, ...acts)] : []),
+      gradedTable("The caption's tuples, those that cost most first", mine, theirs), gradedTable("The references' tuples, those that cost most first", theirs, mine),
+    ];
+  };
+
+  const candidate = (place, system, [references, , theirs], [mine, partners, picture, grades]) => {
     const [caption, scores] = data.images[place][1][system];
     const own = mine.map(([, mentions, found]) => [mentions, found.length ? "matched" : "invented"]);
     const refs = theirs.map(([, mentions], i) => [mentions, partners[i][0].length ? "matched" : "missed"]);
@@ -255,6 +281,7 @@
       make("h4", {}, "References"), make("ol", { className: "said" }, ...items),
       ...graphs(picture), make("h4", {}, "Tuples"), make("p", { className: "note" }, "Choose a tuple to see its words."),
       table("What the caption says", ours, [line]), table("What the references say", others, items),
+      ...graded(grades),
     ];
   };
 

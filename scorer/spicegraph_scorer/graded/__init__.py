@@ -1,0 +1,1 @@
+"""SPICE-G: scene graphs matched by degrees, with vectors of words that people use for the same images."""

@@ -1,0 +1,111 @@
+"""SPICE-G on captions that nobody should be rewarded for, made from the captions of people."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+from spicegraph_parser.pipelines import load_pipeline
+from spicegraph_scorer import Item
+from spicegraph_scorer.graded.metric import SpiceG
+from spicegraph_scorer.items import Corpus
+from spicegraph_scorer.readers import read_items
+
+pytestmark = pytest.mark.model
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "coco"
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+Change = Callable[[str, random.Random], str]
+
+
+def _twice(caption: str, _rng: random.Random) -> str:
+    return f"{caption} {caption}"
+
+
+def _twice_with_and(caption: str, _rng: random.Random) -> str:
+    return f"{caption.rstrip('.')} and {caption}"
+
+
+def _last_word_again(caption: str, _rng: random.Random) -> str:
+    words = caption.rstrip(".").split()
+    return " ".join([*words, *words[-1:] * 5])
+
+
+def _gibberish(caption: str, rng: random.Random) -> str:
+    return " ".join("".join(rng.choices(LETTERS, k=rng.randint(3, 8))) for _ in caption.split())
+
+
+def _function_words(_caption: str, _rng: random.Random) -> str:
+    return "the of and a to in is it"
+
+
+def _with_gibberish(caption: str, rng: random.Random) -> str:
+    return f"{caption.rstrip('.')} {_gibberish(caption, rng)}"
+
+
+@pytest.fixture(scope="module")
+def people() -> tuple[Item, ...]:
+    references = [str(EXAMPLES / "captions_without_first.json")]
+    return tuple(read_items(str(EXAMPLES / "human.json"), references=references).items)
+
+
+@pytest.fixture(scope="module")
+def metric() -> SpiceG:
+    return SpiceG(load_pipeline())
+
+
+def each(metric: SpiceG, items: tuple[Item, ...]) -> list[float]:
+    return [value or 0.0 for value in metric.total(metric.collect(Corpus(items)))[0].each]
+
+
+def changed(items: tuple[Item, ...], change: Change) -> tuple[Item, ...]:
+    rng = random.Random(1)
+    return tuple(Item(item.id, change(item.candidate, rng), item.references) for item in items)
+
+
+def test_people_score_high(metric: SpiceG, people: tuple[Item, ...]) -> None:
+    assert fmean(each(metric, people)) == pytest.approx(0.596, abs=0.005)
+
+
+@pytest.mark.parametrize("change", [_twice, _twice_with_and, _last_word_again])
+def test_repetition_does_not_raise_the_score(metric: SpiceG, people: tuple[Item, ...], change: Change) -> None:
+    """Repeated tuples count once; what is left is that the parser reads a longer caption otherwise here and there."""
+    assert fmean(each(metric, changed(people, change))) <= fmean(each(metric, people)) + 0.003
+
+
+@pytest.mark.parametrize("change", [_gibberish, _function_words])
+def test_captions_without_content_score_nothing(metric: SpiceG, people: tuple[Item, ...], change: Change) -> None:
+    assert fmean(each(metric, changed(people, change))) < 0.005
+
+
+def test_gibberish_in_a_caption_costs(metric: SpiceG, people: tuple[Item, ...]) -> None:
+    assert fmean(each(metric, changed(people, _with_gibberish))) < fmean(each(metric, people)) - 0.1
+
+
+def test_captions_of_other_images_score_little(metric: SpiceG, people: tuple[Item, ...]) -> None:
+    moved = zip(people, (*people[1:], people[0]), strict=True)
+    others = tuple(Item(item.id, other.candidate, item.references) for item, other in moved)
+    assert fmean(each(metric, others)) < 0.25 * fmean(each(metric, people))
+
+
+def test_the_words_of_a_caption_in_any_order_score_no_more(metric: SpiceG, people: tuple[Item, ...]) -> None:
+    """Most of the score are the words: SPICE-G is no test of grammar, but relations must suffer."""
+
+    def shuffled(caption: str, rng: random.Random) -> str:
+        words = caption.split()
+        return " ".join(rng.sample(words, len(words)))
+
+    salad = changed(people, shuffled)
+    assert fmean(each(metric, salad)) < fmean(each(metric, people)) - 0.01
+    relations, before = (
+        next(found.value for found in metric.total(metric.collect(Corpus(items))) if found.name == "SPICE-G_Relation")
+        for items in (salad, people)
+    )
+    assert relations is not None
+    assert before is not None
+    assert relations < 0.6 * before

@@ -1,0 +1,72 @@
+"""SPICE-G in a report: each image's explanation, in the data, the page's payload and the JSON."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spicegraph_scorer import score
+from spicegraph_scorer.readers import read_items
+from spicegraph_scorer.significance import Resampling
+from spicegraph_service.report import REPORT_FORMATS, Report, ReportFormat, ReportOptions, build_report
+from spicegraph_service.report.data import SystemInput
+from spicegraph_service.report.payload import chunks
+
+pytestmark = pytest.mark.model
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "coco"
+IMAGES = 12
+
+
+def report(*metrics: str) -> Report:
+    items = read_items(str(EXAMPLES / "retrieval.json"), references=[str(EXAMPLES / "captions.json")]).items
+    options = ReportOptions(metrics=metrics, resampling=Resampling(20, 1), human=False)
+    return build_report([SystemInput("mine", tuple(items[:IMAGES]))], options)
+
+
+@pytest.fixture(scope="module")
+def graded() -> Report:
+    return report("spice", "spice-g")
+
+
+def unpacked(part: str) -> Any:
+    return json.loads(gzip.decompress(base64.b64decode(part)))
+
+
+def test_every_image_has_the_library_s_explanation(graded: Report) -> None:
+    items = read_items(str(EXAMPLES / "retrieval.json"), references=[str(EXAMPLES / "captions.json")]).items
+    (run,) = score(items[:IMAGES], ("spice-g",), explain=True).runs
+    views = [image.candidates[0].graded for image in graded.images]
+    assert [view.score if view else None for view in views] == list(run.scores[0].each)
+    assert [view.explanation if view else None for view in views] == list(run.explanations)
+
+
+def test_the_page_s_details_hold_partners_and_changes(graded: Report) -> None:
+    (part,) = chunks(graded)
+    for image, view in zip(unpacked(part), graded.images, strict=True):
+        value, mine, theirs, changes = image[3][0][3]
+        truth = view.candidates[0].graded
+        assert truth is not None
+        assert value == round(truth.score, 4)
+        assert [row[0] for row in mine] == [list(found.words) for found in truth.explanation.candidate]
+        assert all(row[3] is None or row[3] < len(theirs) for row in mine)
+        assert [tuple(change[1]) for change in changes] == [change.words for change in truth.explanation.changes]
+
+
+def test_the_json_has_it_too(graded: Report) -> None:
+    data = json.loads(REPORT_FORMATS[ReportFormat.JSON](graded))
+    found = data["images"][0]["candidates"][0]["graded"]
+    assert set(found) == {"score", "explanation"}
+    assert set(found["explanation"]) == {"candidate", "reference", "changes"}
+
+
+def test_without_the_metric_there_is_none_of_it() -> None:
+    plain = report("spice")
+    assert all(image.candidates[0].graded is None for image in plain.images)
+    (part,) = chunks(plain)
+    assert all(image[3][0][3] is None for image in unpacked(part))
