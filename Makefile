@@ -58,8 +58,8 @@ serve: $(READY)  ## Start the gRPC server on this machine's loopback
 train:  ## Train the caption pipeline anew (hours; see training/README.md)
 	bash training/train.sh training/work
 
-bench: $(READY)  ## Run the benchmarks; each prints ratios
-	@for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+bench: $(READY)  ## What scoring costs, as one table of ratios; the other scripts in bench/ answer one question each
+	@$(BIN)/python bench/table.py
 
 examples: $(READY)  ## Rebuild examples/coco from the captions in the installed pycocoevalcap wheel
 	$(BIN)/python tools/build_examples.py examples/coco

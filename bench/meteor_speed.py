@@ -104,22 +104,29 @@ def report(name: str, runs: list[Run]) -> None:
     )
 
 
+def compare(images: int, pairs: int, folder: Path) -> tuple[list[Run], list[Run]]:
+    """Run both sides in turns, after building the index; return our runs and theirs."""
+    cache = folder / "cache"
+    items = folder / "items.json"
+    items.write_text(json.dumps(captions(images)), encoding="utf-8")
+    built = run(_BUILD, cache=cache)
+    size = sum(file.stat().st_size for file in cache.rglob("*") if file.is_file()) / 1e6
+    print(f"index built in {built.wall:.1f} s, {size:.1f} MB on disk, {built.megabytes:.0f} MB of memory")
+    runs: dict[str, list[Run]] = {name: [] for name in _SIDES}
+    for _ in range(pairs):
+        for name, program in _SIDES.items():
+            runs[name].append(run(program, str(items), cache=cache))
+    ours, theirs = runs.values()
+    return ours, theirs
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=int, default=5000)
     parser.add_argument("--pairs", type=int, default=3)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        cache = Path(folder) / "cache"
-        items = Path(folder) / "items.json"
-        items.write_text(json.dumps(captions(options.images)), encoding="utf-8")
-        built = run(_BUILD, cache=cache)
-        size = sum(file.stat().st_size for file in cache.rglob("*") if file.is_file()) / 1e6
-        print(f"index built in {built.wall:.1f} s, {size:.1f} MB on disk, {built.megabytes:.0f} MB of memory")
-        runs: dict[str, list[Run]] = {name: [] for name in _SIDES}
-        for _ in range(options.pairs):
-            for name, program in _SIDES.items():
-                runs[name].append(run(program, str(items), cache=cache))
+        runs = dict(zip(_SIDES, compare(options.images, options.pairs, Path(folder)), strict=True))
     for name, results in runs.items():
         report(name, results)
     ours, theirs = (runs[name] for name in _SIDES)

@@ -12,13 +12,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
-import random
 import sys
 import time
-import zipfile
-from collections import defaultdict
-from importlib.resources import files
 from typing import TYPE_CHECKING, TypeVar
 
 from pycocoevalcap.bleu.bleu import Bleu as TheirBleu  # type: ignore[import-untyped]
@@ -26,35 +21,19 @@ from pycocoevalcap.cider.cider import Cider as TheirCider  # type: ignore[import
 from pycocoevalcap.rouge.rouge import Rouge as TheirRouge  # type: ignore[import-untyped]
 from pycocoevalcap.tokenizer.ptbtokenizer import PTBTokenizer  # type: ignore[import-untyped]
 
-from spicegraph_scorer.items import Item
 from spicegraph_scorer.ngram.bleu import Bleu, bleu_statistics
 from spicegraph_scorer.ngram.cider import COCO_CIDER, cider_statistics
 from spicegraph_scorer.ngram.ptb import tokenize_items
 from spicegraph_scorer.ngram.rouge import RougeL, rouge_l_statistic
+from val2014 import REFERENCES, items_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from spicegraph_scorer.items import Item
+
 IMAGES = 5000
-REFERENCES = 5
 Value = TypeVar("Value")
-
-
-def coco_items(images: int) -> list[Item]:
-    """Return items of COCO val2014, in a fixed random order."""
-    jar = files("pycocoevalcap.spice").joinpath("spice-1.0.jar")
-    with jar.open("rb") as opened, zipfile.ZipFile(opened) as archive:
-        annotations = json.loads(archive.read("coco/annotations/captions_val2014.json"))["annotations"]
-    captions = defaultdict(list)
-    for annotation in annotations:
-        captions[annotation["image_id"]].append(annotation["caption"])
-    shuffled = sorted(captions)
-    random.Random(0).shuffle(shuffled)
-    chosen = [image for image in shuffled if len(captions[image]) >= REFERENCES][:images]
-    return [
-        Item(image, captions[other][0], tuple(captions[image][:REFERENCES]))
-        for image, other in zip(chosen, [*chosen[1:], chosen[0]], strict=True)
-    ]
 
 
 def timed(name: str, times: dict[str, float], function: Callable[[], Value]) -> Value:
@@ -88,7 +67,7 @@ def our_scores(items: list[Item], times: dict[str, float]) -> list[float | None]
 
 
 def main() -> None:
-    items = coco_items(int(sys.argv[1]) if len(sys.argv) > 1 else IMAGES)
+    items = items_of(int(sys.argv[1]) if len(sys.argv) > 1 else IMAGES)
     ours: dict[str, float] = {}
     theirs: dict[str, float] = {}
     our_values = our_scores(items, ours)

@@ -1,0 +1,136 @@
+"""What scoring costs, measured: functions that bench/table.py runs in a process of their own each."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
+
+import spacy
+
+from spicegraph_parser import load_pipeline
+from spicegraph_parser.caption_pipeline import components, pipeline_path
+from spicegraph_parser.memory import rare_collections
+from spicegraph_scorer import score
+from spicegraph_service.engines.local import local_facts
+from val2014 import all_items, distinct, items_of, write_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Parameters = ParamSpec("Parameters")
+Value = TypeVar("Value")
+
+ALL_METRICS = "spice,bleu,rouge,cider"
+
+
+def fresh(function: Callable[Parameters, Value], *arguments: Parameters.args, **options: Parameters.kwargs) -> Value:
+    """Call a function in a new process."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(function, *arguments, **options).result()
+
+
+def seconds_of(clock: Callable[[], float], function: Callable[[], object]) -> float:
+    start = clock()
+    function()
+    return clock() - start
+
+
+class AgainstPipe(NamedTuple):
+    """Captions a second of processor time, best of the rounds, and the median of the rounds' ratios."""
+
+    bare: float
+    whole: float
+    ratio: float
+
+
+def spice_against_pipe(images: int, rounds: int) -> AgainstPipe:
+    """Compare SPICE from captions to scores with bare ``nlp.pipe``, on the same captions, in turns."""
+    items = items_of(images)
+    texts = distinct(items)
+    assert components.PARSER  # the import registers the components, entry points or not
+    nlp = spacy.load(pipeline_path())
+    pipeline = load_pipeline()
+    bare: list[float] = []
+    whole: list[float] = []
+    with rare_collections():  # as every command does; it helps spaCy as much
+        score(items[:50], pipeline=pipeline)
+        for _ in range(rounds):
+            bare.append(seconds_of(time.process_time, lambda: deque(nlp.pipe(texts), maxlen=0)))
+            whole.append(seconds_of(time.process_time, lambda: score(items, pipeline=pipeline)))
+    ratio = statistics.median(mine / other for mine, other in zip(bare, whole, strict=True))
+    return AgainstPipe(len(texts) / min(bare), len(texts) / min(whole), ratio)
+
+
+def spice_with_workers(images: int, workers: int) -> float:
+    """Return captions a second of time on the clock, the processes started already."""
+    items = items_of(images)
+    with local_facts("en_caption", workers=workers) as facts:
+        score(items_of(400, system=5), pipeline=facts)  # starts every process
+        return len(distinct(items)) / seconds_of(time.perf_counter, lambda: score(items, pipeline=facts))
+
+
+class Command(NamedTuple):
+    """One command: seconds on the clock and of processor time, children included, and its peak of memory."""
+
+    wall: float
+    cpu: float
+    megabytes: float
+
+
+def command(*arguments: str) -> Command:
+    """Run ``spicegraph`` with arguments and measure it."""
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "spicegraph_service", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    said = process.stderr.read().decode() if process.stderr else ""
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        sys.exit(f"spicegraph {' '.join(arguments)} ended with status {status}:\n{said}")
+    return Command(time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+class Stored(NamedTuple):
+    """Commands with a store: its first system, a second one on the same references, and that one again."""
+
+    cold: Command
+    second: Command
+    warm: Command
+
+
+def with_store(images: int) -> Stored:
+    """Score two systems with one store."""
+    with tempfile.TemporaryDirectory() as folder:
+        first, second, cache, output = (str(Path(folder) / name) for name in ("1.jsonl", "2.jsonl", "c.db", "o.json"))
+        write_lines(items_of(images), first)
+        write_lines(items_of(images, system=1), second)
+        runs = [
+            command("score", source, "--cache", cache, "-o", output, "--format", "json")
+            for source in (first, second, second)
+        ]
+    return Stored(*runs)
+
+
+def starting() -> Command:
+    """Return what a command costs that scores one item: starting, loading."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = str(Path(folder) / "one.jsonl")
+        write_lines(items_of(1), source)
+        return command("score", source)
+
+
+def whole_commands(captions: int | None) -> Command:
+    """Score about so many captions, or all of val2014, with SPICE, BLEU, ROUGE-L and CIDEr-D."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, output = str(Path(folder) / "in.jsonl"), str(Path(folder) / "out.json")
+        write_lines(all_items() if captions is None else items_of(captions // 6), source)
+        return command("score", source, "--metrics", ALL_METRICS, "-o", output, "--format", "json")
