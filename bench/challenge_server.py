@@ -87,9 +87,12 @@ def measure(folder: Path, address: str, token: str, images: int) -> None:
         faulty = write(
             folder / "captions_val_bad_results.json", [{"image_id": n, "caption": ""} for n in range(COCO_VAL_IMAGES)]
         )
-        wrong = checked(client, "large", faulty)
-        median = statistics.median(sound)
-        print(f"{COCO_VAL_IMAGES} captions sent and checked: {median:.2f} s sound, {wrong:.2f} s all faulty")
+        wrong = [checked(client, "large", faulty) for _ in range(5)]
+        for what, seconds in (("sound", sound), ("all faulty", wrong)):
+            print(
+                f"{COCO_VAL_IMAGES} captions sent and checked, {what}: median {statistics.median(seconds):.2f} s, "
+                f"worst {max(seconds):.2f} s of {len(seconds)}"
+            )
         challenge(client, folder, "small", images, METRICS)
         latencies(caller, 200)
         shown("a cached item, nothing else", latencies(caller, 500))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import selectinload
 
 from spicegraph_service.challenge.errors import denied, exists, wrong
@@ -105,7 +106,10 @@ def add_user(session: Session, name: str, role: Role, now: datetime) -> tuple[Us
         raise exists("user", name)
     user = User(name=name, role=role, created=now)
     session.add(user)
-    session.flush()
+    try:
+        session.flush()
+    except IntegrityError as error:  # somebody else, at the same moment
+        raise exists("user", name) from error
     _, secret = _make_token(session, user, "first", now)
     session.refresh(user, ["tokens"])
     return user, secret

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, exists, select
+from sqlalchemy.exc import IntegrityError
 
 from spicegraph_service.challenge.accounts import check_name
 from spicegraph_service.challenge.errors import exists as name_taken
@@ -114,7 +115,10 @@ def add_challenge(session: Session, new: NewChallenge, now: datetime) -> Challen
         splits=[_split(place, split) for place, split in enumerate(new.splits)],
     )
     session.add(challenge)
-    session.flush()
+    try:
+        session.flush()
+    except IntegrityError as error:  # somebody else, at the same moment
+        raise name_taken("challenge", new.name) from error
     return challenge
 
 

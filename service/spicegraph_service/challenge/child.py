@@ -115,12 +115,13 @@ def _prepare(task: Prepare) -> Prepared:
         with open_source(task.path) as source:
             found = read_annotations(source._replace(name="annotations"), limits=DEFAULT_LIMITS)
     except (InputError, LimitError) as error:
-        return Prepared(error=str(error).replace(task.path, "annotations"))
+        first, *rest = str(error).replace(task.path, "annotations").splitlines()
+        return Prepared(faults=tuple(line.strip() for line in rest) or (first,))
     with Path(task.output).open("wb") as stream:
         stream.writelines(reference_frames(found.captions, found.file_names))
     counts = [len(texts) for texts in found.captions.values()]
     if not any(counts):
-        return Prepared(error="annotations: no image has a caption")
+        return Prepared(faults=("annotations: no image has a caption",))
     return Prepared(sum(map(bool, counts)), sum(counts))
 
 

@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from alembic import command
 from alembic.config import Config
 from alembic.util.exc import CommandError
 from sqlalchemy import Engine, create_engine, event, func, make_url, select, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DataError as NoRoomError
 from sqlalchemy.orm import Session
 
 from spicegraph_parser.errors import DataError, InputError
@@ -53,11 +54,16 @@ class Database:
 
     def __init__(self, place: str, *, migrate: bool = True) -> None:
         self._engine = _engine(place)
-        # Readers of SQLite neither wait for its writer nor hold it up.
-        self._readers = self._engine.execution_options(sqlite_begin="BEGIN")
+        # Readers see one state of the database; those of SQLite neither wait for its writer nor hold it up.
+        one_state = {"sqlite_begin": "BEGIN"} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        self._readers = self._engine.execution_options(**one_state)
         if migrate:
-            with _told():
-                self._migrate()
+            try:
+                with _told():
+                    self._migrate()
+            except BaseException:
+                self.close()
+                raise
 
     @property
     def is_sqlite(self) -> bool:
@@ -94,6 +100,14 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        """Return the database."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close all connections."""
+        self.close()
 
     def _migrate(self) -> None:
         """Run the migrations that are missing, in one transaction that locks out other servers."""
@@ -155,9 +169,16 @@ def _begin_sqlite(connection: Connection) -> None:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Turn the database's errors into ours, which name no statement and no value."""
+    """Turn the database's errors into ours, which name no statement and no value.
+
+    Raises:
+        InputError: a text cannot be stored or sought.
+        StoreError: the database fails.
+    """
     try:
         yield
+    except NoRoomError as error:  # PostgreSQL keeps no NUL
+        raise InputError("a text of the request holds a character that no text here may have") from error
     except OperationalError as error:
         raise StoreError(f"the challenge database: {_short(error)}") from error
     except SQLAlchemyError as error:

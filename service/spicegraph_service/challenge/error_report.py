@@ -22,8 +22,10 @@ def write_report(task: Report) -> None:
     """Write the page to the task's output."""
     captions = read_results(Path(task.results))
     items = [Item(key, captions[key], texts) for key, texts in read_references(Path(task.references))]
-    options = ReportOptions(metrics=task.metrics, title=task.title)
-    system = SystemInput(task.name, tuple(_spread(items, task.limit)))
+    shown = tuple(_spread(items, task.limit))
+    part = f" ({len(shown):,} of {len(items):,} images, evenly spread)" if len(shown) < len(items) else ""
+    options = ReportOptions(metrics=task.metrics, title=task.title + part)
+    system = SystemInput(task.name, shown)
     report = build_report([system], options, pipeline=task.pipeline)
     Path(task.output).write_text(REPORT_FORMATS[ReportFormat.HTML](report), encoding="utf-8")
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import grpc
 from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import PreconditionFailure, QuotaFailure, RetryInfo
 
 from spicegraph_service.server.status import CallError, Violation, invalid, not_found
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = [
     "denied",
@@ -16,12 +21,21 @@ __all__ = [
     "quota_used",
     "refused",
     "wrong",
+    "wrong_references",
 ]
 
 
 def wrong(field: str, reason: str) -> CallError:
     """Return the error for a wrong field."""
     return invalid([Violation(field, reason)])
+
+
+def wrong_references(faults: Sequence[str]) -> CallError:
+    """Return the error for a file of references: its faults are in the details alone, since messages are logged."""
+    violations = [Violation("chunk", fault) for fault in faults]
+    details = invalid(violations).details
+    message = f"chunk: the annotations cannot be used ({len(faults)} fault{'s' if len(faults) > 1 else ''})"
+    return CallError(grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELDS", message, *details)
 
 
 def no_challenge(name: str) -> CallError:

@@ -20,7 +20,7 @@ from spicegraph_service.challenge.database import Database
 from spicegraph_service.challenge.files import FileStore
 from spicegraph_service.challenge.leaderboard import ScorerVersion
 from spicegraph_service.challenge.runner import Runner
-from spicegraph_service.challenge.schema import ReferenceSet, Submission, SubmissionFile
+from spicegraph_service.challenge.schema import UNCHARGED, ReferenceSet, Submission, SubmissionFile
 from spicegraph_service.challenge.scoring import Scoring
 from spicegraph_service.server.auth import Caller
 from spicegraph_service.store import StoreError
@@ -134,6 +134,7 @@ class ChallengeHost:
         self.children = Children(_CHILDREN)
         self.reports = Children(1)
         self.scorer: ScorerVersion | None = None
+        self.leaving = asyncio.Event()
         self._owner = secrets.token_hex(8)
         self._runner: Runner | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -174,6 +175,10 @@ class ChallengeHost:
         if self._runner is not None:
             self._runner.nudge()
 
+    def leave(self) -> None:
+        """Let those who watch submissions go to another server: this one stops soon."""
+        self.leaving.set()
+
     async def stop(self) -> None:
         """Stop working; what is under way goes to other servers, or waits."""
         for task in self._tasks:
@@ -206,5 +211,10 @@ class ChallengeHost:
 
 
 def _used_files(session: Session, _now: datetime) -> set[str]:
-    columns = (Submission.sha256, Submission.faults, SubmissionFile.file, ReferenceSet.file, ReferenceSet.source)
-    return {key for column in columns for key in session.scalars(select(column)) if key is not None}
+    """Return the keys of the files that are needed; what was refused or cancelled is not, only its faults are."""
+    columns = (Submission.faults, SubmissionFile.file, ReferenceSet.file, ReferenceSet.source)
+    queries = [
+        select(Submission.sha256).where(Submission.state.not_in(UNCHARGED)),
+        *(select(column).where(column.is_not(None)) for column in columns),
+    ]
+    return {key for query in queries for key in session.scalars(query) if key is not None}

@@ -20,6 +20,7 @@ from spicegraph_service.challenge.schema import (
     Split,
     State,
     Submission,
+    SubmissionFile,
     Visibility,
 )
 
@@ -111,7 +112,7 @@ def standing(session: Session, split: Split, reference_set: ReferenceSet, score:
     """
     challenge = split.challenge
     rows = []
-    for submission in _entries(session, challenge):
+    for submission in _entries(session, split):
         run = submission.runs[-1]
         scores = tuple(row for row in run.scores if row.reference_set_id == reference_set.id)
         if scores:
@@ -125,24 +126,27 @@ def standing(session: Session, split: Split, reference_set: ReferenceSet, score:
     return Standing(challenge, split, reference_set, chosen, _ranked(rows, chosen))
 
 
-def _entries(session: Session, challenge: Challenge) -> list[Submission]:
-    """Return each user's chosen submission, or their latest that succeeded."""
+def _entries(session: Session, split: Split) -> list[Submission]:
+    """Return each user's entry: the chosen submission, or the latest that succeeded, if that has no results for it."""
     query = (
         select(Submission)
-        .where(Submission.challenge_id == challenge.id, Submission.state == State.SUCCEEDED)
+        .join(SubmissionFile)
+        .where(SubmissionFile.split_id == split.id, Submission.state == State.SUCCEEDED)
         .order_by(Submission.created, Submission.id)
         .options(selectinload(Submission.user), selectinload(Submission.runs).selectinload(Run.scores))
     )
     chosen = {
         choice.user_id: choice.submission_id
-        for choice in session.scalars(select(Choice).where(Choice.challenge_id == challenge.id))
+        for choice in session.scalars(select(Choice).where(Choice.challenge_id == split.challenge_id))
     }
-    latest: dict[int, Submission] = {}
+    entries: dict[int, Submission] = {}
     for submission in session.scalars(query):
         user = submission.user_id
-        if user not in chosen or chosen[user] == submission.id:
-            latest[user] = submission
-    return list(latest.values())
+        standing = entries.get(user)
+        hidden = user in chosen and chosen[user] is None
+        if not hidden and (standing is None or standing.id != chosen.get(user)):
+            entries[user] = submission
+    return list(entries.values())
 
 
 def _ranked(rows: Sequence[tuple[Submission, Run, tuple[RunScore, ...]]], score: str) -> tuple[Row, ...]:

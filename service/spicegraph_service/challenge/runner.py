@@ -7,6 +7,7 @@ import logging
 import secrets
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -36,11 +37,22 @@ VALIDATION = Allowance(memory_bytes=1 << 30, seconds=60)
 
 _LOOK_EVERY_S = 1.0  # for jobs that other servers have left
 _PAUSE_S = 1.0
+_TRIES = 3
 _BEATS = 3  # in the time of a lease
 _LANES = ((JobKind.VALIDATE,), (JobKind.SCORE, JobKind.RESCORE), (JobKind.PARSE,))
 _log = logging.getLogger(__name__)
 
-Work: TypeAlias = Callable[[Lease, Progress], Coroutine[Any, Any, None]]
+
+@dataclass(slots=True)
+class _Held:
+    """A job that is being done; ``ended`` says that the database has its end."""
+
+    lease: Lease
+    progress: Progress = field(default_factory=Progress)
+    ended: bool = False
+
+
+Work: TypeAlias = Callable[[_Held], Coroutine[Any, Any, None]]
 
 
 class Runner:
@@ -91,19 +103,20 @@ class Runner:
                     lambda session, now: queue.claim(session, kinds, self._owner, now, self._lease_s)
                 )
                 if lease is not None:
-                    await self._do(lease)
+                    await self._do(_Held(lease))
                     continue
             except StoreError as error:
                 _log.warning("no jobs can be taken now: %s", error)
+            except Exception:  # noqa: BLE001 (a lane that ended would leave its jobs stuck)
+                _log.exception("no job can be taken now")
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LOOK_EVERY_S):
                     await nudged.wait()
 
-    async def _do(self, lease: Lease) -> None:
+    async def _do(self, held: _Held) -> None:
         """Do a job while its lease is extended; when that is lost, or the job is cancelled, stop."""
-        progress = Progress()
-        work = asyncio.create_task(self._guarded(lease, progress))
-        beat = asyncio.create_task(self._beat(lease, progress))
+        work = asyncio.create_task(self._guarded(held))
+        beat = asyncio.create_task(self._beat(held))
         try:
             await asyncio.wait((work, beat), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -111,11 +124,14 @@ class Runner:
                 task.cancel()
             for result in await asyncio.gather(work, beat, return_exceptions=True):
                 if isinstance(result, LeaseLostError):
-                    _log.info("%s is no longer ours", result)
+                    if not held.ended:  # otherwise the beat has only seen that the work is done
+                        _log.info("%s is no longer ours", result)
                 elif isinstance(result, Exception):
                     _log.error("a job ended unexpectedly", exc_info=result)
 
-    async def _beat(self, lease: Lease, progress: Progress) -> None:
+    async def _beat(self, held: _Held) -> None:
+        lease, progress = held.lease, held.progress
+
         def extend(session: Session, now: datetime) -> None:
             queue.extend(session, lease, self._owner, now, lease_s=self._lease_s, progress=progress.share)
 
@@ -127,37 +143,67 @@ class Runner:
             except StoreError as error:
                 _log.warning("a lease could not be extended: %s", error)
 
-    async def _guarded(self, lease: Lease, progress: Progress) -> None:
+    async def _guarded(self, held: _Held) -> None:
         """Do a job; whatever goes wrong is told of it, and ends it."""
+        lease = held.lease
         try:
-            await self._work[lease.kind](lease, progress)
+            await self._work[lease.kind](held)
         except LeaseLostError:
             raise
         except StoreError as error:
             # Not the job's fault: it is tried again, here or elsewhere.
             _log.warning("job %d must wait: %s", lease.job_id, error)
             await asyncio.sleep(_PAUSE_S)
-            await self._end(lambda session, _now: queue.give_up(session, lease, self._owner))
-        except OverAllowanceError as error:
-            _log.warning("submission %s: %s", lease.submission_id, error)
-            message = "the file needs more memory or time to read than results for this challenge do"
-            await self._fail(lease, Failure("VALIDATION_LIMIT", message))
+            await self._end(held, lambda session, _now: queue.give_up(session, lease, self._owner), "waits")
         except Exception as error:  # noqa: BLE001 (every job ends)
-            incident = secrets.token_hex(6)
-            _log.error("incident %s: job %d failed", incident, lease.job_id, exc_info=error)
-            message = f"internal error; the server's log has it as {incident}"
-            await self._fail(lease, Failure("INTERNAL", message))
+            if isinstance(error, OverAllowanceError) and lease.kind is JobKind.VALIDATE:
+                _log.warning("submission %s: %s", lease.submission_id, error)
+                message = "the file needs more memory or time to read than results for this challenge do"
+                await self._fail(held, Failure("VALIDATION_LIMIT", message))
+            else:
+                await self._trouble(held, error)
 
-    async def _end(self, end: Callable[[Session, datetime], None]) -> None:
-        """End a job; the transaction is finished even when this server stops at the same moment."""
-        await asyncio.shield(asyncio.ensure_future(self._transactions.write(end)))
-        self.nudge()
+    async def _trouble(self, held: _Held, error: Exception) -> None:
+        """Have a job done again that went wrong through no fault of the file; at the third time, give it up."""
+        lease, incident = held.lease, secrets.token_hex(6)
+        _log.error("incident %s: job %d failed", incident, lease.job_id, exc_info=error)
+        if lease.fence < _TRIES:
+            await asyncio.sleep(_PAUSE_S)
+            await self._end(held, lambda session, _now: queue.give_up(session, lease, self._owner), "is tried again")
+            return
+        message = f"internal error; the server's log has it as {incident}"
+        await self._fail(held, Failure("INTERNAL", message))
 
-    async def _fail(self, lease: Lease, failure: Failure) -> None:
-        await self._end(lambda session, now: queue.end_failed(session, lease, self._owner, now, failure))
-        _log.info("submission %s failed: %s", lease.submission_id, failure.reason)
+    async def _end(self, held: _Held, end: Callable[[Session, datetime], None], outcome: str) -> None:
+        """End a job and log its outcome.
 
-    async def _validate(self, lease: Lease, _progress: Progress) -> None:
+        That is finished even when this server stops at the same moment, or the beat sees that the job is gone.
+        """
+
+        async def finish() -> None:
+            await self._transactions.write(end)
+            held.ended = True
+            self.nudge()
+            lease = held.lease
+            subject = f"submission {lease.submission_id}" if lease.submission_id else f"job {lease.job_id}"
+            _log.info("%s %s", subject, outcome)
+
+        finishing = asyncio.create_task(finish())
+        try:
+            await asyncio.shield(finishing)
+        except asyncio.CancelledError:
+            await finishing
+            raise
+
+    async def _fail(self, held: _Held, failure: Failure) -> None:
+        await self._end(
+            held,
+            lambda session, now: queue.end_failed(session, held.lease, self._owner, now, failure),
+            f"failed: {failure.reason}",
+        )
+
+    async def _validate(self, held: _Held) -> None:
+        lease = held.lease
         sent, splits = await self._transactions.read(lambda session, _now: _to_validate(session, lease))
         with self._files.workspace() as folder:
             task = Validate(
@@ -171,18 +217,18 @@ class Runner:
             if found.faults:
                 key = await self._adopt(found.faults)
                 message = f"the file has {found.fault_count:,} fault{'s' if found.fault_count > 1 else ''}"
-                await self._fail(lease, Failure("INVALID_FILE", message, key, found.fault_count))
+                await self._fail(held, Failure("INVALID_FILE", message, key, found.fault_count))
                 return
             files = {splits[name][0]: await self._adopt(path) for name, path in found.results.items()}
-        await self._end(lambda session, _now: queue.end_validated(session, lease, self._owner, files))
-        _log.info("submission %s is sound", lease.submission_id)
+        await self._end(held, lambda session, _now: queue.end_validated(session, lease, self._owner, files), "is sound")
 
     async def _adopt(self, path: str) -> str:
         return await self._transactions.thread(lambda: self._files.adopt(Path(path)))
 
-    async def _score(self, lease: Lease, progress: Progress) -> None:
+    async def _score(self, held: _Held) -> None:
+        lease = held.lease
         plan = await self._transactions.read(lambda session, _now: _to_score(session, lease))
-        scores = await self._scoring.score(plan, progress)
+        scores = await self._scoring.score(plan, held.progress)
         signatures = {name: self._scorer.signatures[name] for name in plan.metrics}
 
         def end(session: Session, now: datetime) -> None:
@@ -196,17 +242,20 @@ class Runner:
                 scores=scores,
             )
 
-        await self._end(end)
-        _log.info("submission %s is scored", lease.submission_id)
+        await self._end(held, end, "is scored")
 
-    async def _parse(self, lease: Lease, progress: Progress) -> None:
+    async def _parse(self, held: _Held) -> None:
+        lease = held.lease
+
         def find(session: Session, _now: datetime) -> tuple[Path, int, list[str]]:
             found = session.get_one(ReferenceSet, lease.reference_set_id)
             return self._files.path(found.file or ""), found.caption_count, found.split.challenge.metrics
 
         path, captions, metrics = await self._transactions.read(find)
-        await self._scoring.parse(path, captions, metrics, progress)
-        await self._end(lambda session, _now: queue.end_parsed(session, lease, self._owner))
+        await self._scoring.parse(path, captions, metrics, held.progress)
+        await self._end(
+            held, lambda session, _now: queue.end_parsed(session, lease, self._owner), "of parsing references is done"
+        )
 
 
 def _to_validate(session: Session, lease: Lease) -> tuple[Submission, dict[str, tuple[int, tuple[str, ...]]]]:

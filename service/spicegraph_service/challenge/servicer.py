@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import defaultdict
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_api.v1.challenge_pb2_grpc import ChallengeServiceServicer
 from spicegraph_service.challenge import accounts, catalogue, convert, leaderboard, submissions, uploads
 from spicegraph_service.challenge.children import Allowance
-from spicegraph_service.challenge.errors import refused, wrong
+from spicegraph_service.challenge.errors import refused, wrong, wrong_references
 from spicegraph_service.challenge.frames import read_faults
 from spicegraph_service.challenge.schema import Challenge, State, Submission
 from spicegraph_service.challenge.tasks import Prepare, Prepared, Report, Reported
@@ -136,8 +137,8 @@ class ChallengeServicer(ChallengeServiceServicer):
                 key = await uploads.receive(chunks, incoming, transactions, most_bytes=most)
                 output = folder / "references"
                 prepared = await self._host.children.run(Prepare(str(incoming.path), str(output)), Prepared, _PREPARING)
-                if prepared.error:
-                    raise wrong("chunk", prepared.error)
+                if prepared.faults:
+                    raise wrong_references(prepared.faults)
                 file = await transactions.thread(lambda: self._files.adopt(output))
                 new = catalogue.NewReferences(key, file, prepared.image_count, prepared.caption_count)
 
@@ -286,7 +287,10 @@ class ChallengeServicer(ChallengeServiceServicer):
                 yield pb.WatchSubmissionResponse(submission=now)
                 continue
             waited = time.monotonic() - changed
-            await asyncio.sleep(_LOOK_EVERY_S if waited < _PATIENCE_S else _LOOK_SELDOM_S)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_EVERY_S if waited < _PATIENCE_S else _LOOK_SELDOM_S):
+                    await self._host.leaving.wait()
+                    raise unavailable("STOPPING", "the server stops; watch again", 1.0)
 
     async def ListSubmissionFaults(
         self, request: pb.ListSubmissionFaultsRequest, context: Context

@@ -55,11 +55,11 @@ class Prepare(msgspec.Struct, frozen=True, tag="prepare"):
 
 
 class Prepared(msgspec.Struct, frozen=True, tag="prepared"):
-    """The numbers of images with references and of references; or ``error``, what is wrong with the file."""
+    """The numbers of images with references and of references; or ``faults``, what is wrong with the file."""
 
     image_count: int = 0
     caption_count: int = 0
-    error: str = ""
+    faults: tuple[str, ...] = ()
 
 
 class Finish(msgspec.Struct, frozen=True, tag="finish"):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar, cast
 
 import grpc
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["ChallengeClient"]
 
 _CHUNK = 1 << 20
+_PAUSE_S = 1.0
 
 
 class _Paged(Protocol):
@@ -159,11 +161,28 @@ class ChallengeClient:
         for page in self._pages(self._stub.ListSubmissions, request):
             yield from page.submissions
 
-    def watch(self, submission_id: str) -> Iterator[pb.Submission]:
-        """Return a submission now, and after every change until it has ended."""
+    def watch(self, submission_id: str, *, patience_s: float = 300.0) -> Iterator[pb.Submission]:
+        """Return a submission now, and after every change until it has ended.
+
+        A server that is started again meanwhile, or another one in its place, is asked again for so many seconds.
+        """
         request = pb.WatchSubmissionRequest(id=submission_id)
-        for reply in self._stub.WatchSubmission(request, metadata=self._options.metadata):
-            yield reply.submission
+        seen: pb.Submission | None = None
+        heard = time.monotonic()
+        while True:
+            try:
+                for reply in self._stub.WatchSubmission(request, metadata=self._options.metadata):
+                    heard = time.monotonic()
+                    if reply.submission != seen:
+                        seen = reply.submission
+                        yield seen
+            except grpc.RpcError as error:
+                code = cast("grpc.Call", error).code()  # what gRPC raises is both
+                if seen is None or code is not grpc.StatusCode.UNAVAILABLE or time.monotonic() - heard > patience_s:
+                    raise
+                time.sleep(_PAUSE_S)
+            else:
+                return
 
     def faults(self, submission_id: str) -> Iterator[pb.SubmissionFault]:
         """Return all faults of a submission whose file was refused."""

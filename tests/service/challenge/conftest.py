@@ -6,6 +6,7 @@ import json
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -83,7 +84,8 @@ def _cluster(initdb: str, server: str, folder: Path) -> Iterator[str]:
         _wait_listening(port, process)
         yield f"postgresql://tester@127.0.0.1:{port}"
     finally:
-        process.terminate()
+        # To the server itself: what runs it as another user passes this signal on to nobody.
+        os.kill(int((data / "postmaster.pid").read_text().split()[0]), signal.SIGINT)
         process.wait(30)
 
 
@@ -125,10 +127,8 @@ class Arena:
 
     def organiser(self) -> str:
         """The token of the first organiser, made as `spicegraph challenge init` does."""
-        database = self.database()
-        with database.writing() as session:
+        with self.database() as database, database.writing() as session:
             _, secret = add_user(session, "organiser", Role.ORGANISER, database.now(session))
-        database.close()
         self.tokens["organiser"] = secret
         return secret
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import io
 import json
 import re
@@ -93,6 +94,12 @@ def test_a_challenge_from_beginning_to_end(
     assert run("rescore", "pets").strip() == "0"
     run("update", "pets", "--total", "0", "--leaderboard", "organisers", "--closes", "never")
     assert "shown to participants" in run("leaderboard", "pets", token=first, status=2)
+    more = ("--references", place, "--references", f"test/c2={references}", "--metrics", "rouge")
+    run("create", "more", *more, token=organiser)
+    run("update", "more", "--split", "test", "--leaderboard", "organisers")
+    shown = json.loads(run("leaderboard", "more", "--format", "json", token=first))
+    assert [shown_board["split"] for shown_board in shown] == ["val"]  # what is hidden is left out, unless it is named
+    assert "shown to participants" in run("leaderboard", "more", "--split", "test", status=2)
     run("user", "remove", "ann", token=organiser)
     assert "token is not valid" in run("show", token=first, status=2)
     assert "a user's token is needed" in run("show", token="", status=2)
@@ -187,12 +194,12 @@ def test_migrations_are_what_the_tables_say(own_arena: Arena) -> None:
 
     with ThreadPoolExecutor(4) as pool:  # servers that start at the same time
         databases = list(pool.map(lambda _: own_arena.database(), range(4)))
-    with databases[0].reading() as session:
+    for database in databases[1:]:
+        database.close()
+    with databases[0] as database, database.reading() as session:
         context = MigrationContext.configure(session.connection())
         assert compare_metadata(context, Base.metadata) == []
         assert context.get_current_revision() == "0001"
-    for database in databases:
-        database.close()
 
 
 def test_a_database_of_a_newer_version_is_left_alone(own_arena: Arena) -> None:
@@ -200,12 +207,11 @@ def test_a_database_of_a_newer_version_is_left_alone(own_arena: Arena) -> None:
 
     from spicegraph_parser.errors import DataError
 
-    database = own_arena.database()
-    with database.writing() as session:
+    with own_arena.database() as database, database.writing() as session:
         session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    database.close()
     with pytest.raises(DataError, match="newer"):
         own_arena.database()
+    gc.collect()  # a connection that stayed open would say so here
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,14 @@ def test_no_answer_and_no_log_holds_a_reference(secret: tuple[Arena, RunningServ
         ("GetLeaderboard", pb.GetLeaderboardRequest(challenge="secret", split="nope")),
     ):
         participant.unary(method, request)
+    # References in the wrong place: their organiser is told where, the log is not.
+    captions = [text for texts in REFERENCES.values() for text in texts]
+    with pytest.raises(grpc.RpcError) as caught:
+        organiser.upload_references("secret", "test", "c2", arena.write("bad.json", {"annotations": captions}))
+    assert "annotations cannot be used (14 faults)" in caught.value.details()
+    assert captions[-1].encode() in b"".join(
+        value for _, value in caught.value.trailing_metadata() if isinstance(value, bytes)
+    )
     break_references(arena, participant, organiser)
     assert len(participant.seen) > 50
     check_texts(participant.seen, [server.log.read_bytes()])

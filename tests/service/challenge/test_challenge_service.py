@@ -142,6 +142,16 @@ def test_a_zip_may_hold_several_splits(world: World) -> None:
     assert sorted(scores.split for scores in last.scores) == ["test-dev", "val"]
     assert len(user.leaderboard(name, split="test-dev").rows) == 1
     assert not user.leaderboard(name, split="test").rows
+    # One split after the other does as well: on each leaderboard stands the latest that has results for it.
+    path = world.arena.write("captions_test_later_results.json", world.tools.results("test"))
+    later, _ = user.submit(name, path)
+    list(user.watch(later.id))
+    stands = [[row.method for row in user.leaderboard(name, split=split).rows] for split in ("val", "test")]
+    assert stands == [["both"], ["later"]]
+    user.choose(name, later.id)
+    assert [row.method for row in user.leaderboard(name, split="val").rows] == ["both"]
+    user.choose(name, None)
+    assert not user.leaderboard(name, split="val").rows
 
 
 def test_parallel_submissions_stop_at_the_limit(world: World) -> None:
@@ -271,10 +281,8 @@ def test_tokens(world: World) -> None:
                 CODES.UNAUTHENTICATED,
                 "INVALID_TOKEN",
             )
-    database = world.arena.database()
-    with database.reading() as session:
+    with world.arena.database() as database, database.reading() as session:
         stored = str(session.connection().exec_driver_sql("SELECT * FROM user_tokens").all())
-    database.close()
     assert first not in stored
     assert second not in stored
 
@@ -351,8 +359,7 @@ def test_old_scores_stand_until_they_are_made_again(world: World) -> None:
     user = world.user()
     done = world.scored(user, name, "old")
     assert world.organiser.rescore(name) == 0
-    database = world.arena.database()
-    with database.writing() as session:
+    with world.arena.database() as database, database.writing() as session:
         session.execute(update(Run).where(Run.submission_id == done.id).values(version="0.0.1"))
     old = user.leaderboard(name).rows[0]
     assert (old.origin.version, old.origin.outdated) == ("0.0.1", True)
@@ -365,9 +372,8 @@ def test_old_scores_stand_until_they_are_made_again(world: World) -> None:
     new = user.leaderboard(name).rows[0]
     assert new.scores == old.scores
     assert new.create_time == old.create_time
-    with database.reading() as session:
+    with world.arena.database() as database, database.reading() as session:
         versions = [run.version for run in session.query(Run).filter_by(submission_id=done.id).order_by(Run.id)]
-    database.close()
     assert versions == ["0.0.1", new.origin.version]  # the old run is kept
 
 
@@ -399,6 +405,41 @@ def test_wrong_challenges_are_refused(world: World) -> None:
     assert not organiser.get_challenge(name).challenge.ready
     organiser.delete_challenge(name)
     assert refused(lambda: organiser.get_challenge(name)) == (CODES.NOT_FOUND, "NOT_FOUND")
+
+
+def test_names_that_no_text_can_hold_are_refused(world: World) -> None:
+    """PostgreSQL keeps no NUL; SQLite does, and finds nothing by it. Neither may look like a server in trouble."""
+    name = world.challenge()
+    for call in (
+        lambda: world.organiser.get_challenge("a\0"),
+        lambda: world.organiser.get_submission("a\0"),
+        lambda: world.organiser.delete_user("a\0"),
+        lambda: world.organiser.revoke_token("a\0"),
+        lambda: world.organiser.choose(name, "a\0"),
+        lambda: world.organiser.create_user("a\0"),
+    ):
+        assert refused(call)[0] in {CODES.NOT_FOUND, CODES.INVALID_ARGUMENT}
+
+
+def test_a_name_is_given_once(world: World) -> None:
+    name = world.name("twin")
+    start = threading.Barrier(8)
+
+    def create(kind: str) -> str:
+        start.wait()
+        try:
+            if kind == "user":
+                world.organiser.create_user(name)
+            else:
+                world.organiser.create_challenge(world.tools.challenge(name))
+        except grpc.RpcError as error:
+            return str(error.code().name)
+        return "OK"
+
+    for kind in ("user", "challenge"):
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(create, [kind] * 8))
+        assert sorted(answers) == ["ALREADY_EXISTS"] * 7 + ["OK"]
 
 
 def test_references_are_fixed_once_there_are_submissions(world: World) -> None:
@@ -442,6 +483,7 @@ def test_an_error_report_is_for_organisers(world: World) -> None:
     page = b"".join(world.organiser.report(done.id, image_limit=2)).decode()
     assert page.startswith("<!DOCTYPE html>")
     assert "2 images" in page
+    assert "(2 of 4 images, evenly spread)" in page
 
 
 def test_calls_keep_their_answers_while_submissions_are_scored(world: World) -> None:

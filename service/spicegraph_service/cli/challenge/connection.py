@@ -97,4 +97,6 @@ def _told(server: str, error: grpc.RpcError) -> str:
         bad = BadRequest()
         if detail.Unpack(bad):
             fields = [f"  {found.field}: {found.description}" for found in bad.field_violations]
-    return "\n".join([text, *fields] if len(fields) > 1 else [text])
+    if len(fields) == 1 and fields[0].strip() == text:
+        fields = []
+    return "\n".join([text, *fields])

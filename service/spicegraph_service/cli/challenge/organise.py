@@ -62,14 +62,11 @@ def init(
         from spicegraph_service.challenge.database import Database  # noqa: PLC0415
         from spicegraph_service.challenge.schema import Role  # noqa: PLC0415
         from spicegraph_service.server.status import CallError  # noqa: PLC0415
-    database = Database(challenges)
     try:
-        with database.writing() as session:
+        with Database(challenges) as database, database.writing() as session:
             _, secret = add_user(session, name, Role.ORGANISER, database.now(session))
     except CallError as error:
         raise InputError(error.message) from error
-    finally:
-        database.close()
     write_stdout(f"{secret}\n")
 
 

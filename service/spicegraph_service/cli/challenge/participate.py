@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -13,7 +13,7 @@ from spicegraph_service.cli.output import check_output, whole_file
 from spicegraph_service.cli.terminal import note, progress_bar, write_stdout
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from google.protobuf.message import Message
 
@@ -141,7 +141,7 @@ def choose(
     challenge: ChallengeArgument,
     submission: Annotated[str | None, typer.Argument(metavar="[SUBMISSION]", help="Default: none.")] = None,
 ) -> None:
-    """Choose which of your submissions stands on the leaderboard. Before a choice, the latest does."""
+    """Choose which of your submissions stands on the leaderboard; by default, the latest with results for a split."""
     with connected(context) as client:
         client.choose(challenge, submission)
 
@@ -170,13 +170,32 @@ def leaderboard(
             for reference in found.reference_sets
             if reference_set in {"", reference.name}
         ]
-        boards = [client.leaderboard(challenge, split=a, reference_set=b, score=by) for a, b in wanted]
+        boards = list(_boards(client, challenge, wanted, by=by, whole=bool(split)))
     text = _board(boards, form or _BY_ENDING.get(ending, BoardShownAs.TABLE))
     if output is None:
         write_stdout(text)
         return
     with whole_file(output) as stream:
         stream.write(text)
+
+
+def _boards(
+    client: ChallengeClient, challenge: str, wanted: Sequence[tuple[str, str]], *, by: str, whole: bool
+) -> Iterator[pb.GetLeaderboardResponse]:
+    """Yield leaderboards by split and reference set: all, or else those that the caller may see, if there are any."""
+    import grpc  # noqa: PLC0415
+
+    hidden: list[grpc.RpcError] = []
+    for split, reference_set in wanted:
+        try:
+            yield client.leaderboard(challenge, split=split, reference_set=reference_set, score=by)
+        except grpc.RpcError as error:
+            if whole or cast("grpc.Call", error).code() is not grpc.StatusCode.PERMISSION_DENIED:
+                raise
+            note(cast("grpc.Call", error).details() or "")
+            hidden.append(error)
+    if wanted and len(hidden) == len(wanted):
+        raise hidden[0]
 
 
 def _board(boards: Sequence[pb.GetLeaderboardResponse], form: BoardShownAs) -> str:

@@ -1,0 +1,227 @@
+"""What the runner and the store of files do at awkward moments."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spicegraph_service.challenge import catalogue, queue
+from spicegraph_service.challenge import runner as challenge_runner
+from spicegraph_service.challenge.accounts import Account, add_user
+from spicegraph_service.challenge.catalogue import NewChallenge, NewReferences, NewSplit
+from spicegraph_service.challenge.children import ChildFailedError, OverAllowanceError
+from spicegraph_service.challenge.database import Database
+from spicegraph_service.challenge.files import FileStore
+from spicegraph_service.challenge.host import Transactions, _used_files
+from spicegraph_service.challenge.leaderboard import ScorerVersion
+from spicegraph_service.challenge.runner import Runner, _Held
+from spicegraph_service.challenge.schema import JobKind, Role, State, Submission
+from spicegraph_service.challenge.submissions import NewSubmission, accept, cancel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+    from pathlib import Path
+
+    from sqlalchemy.orm import Session
+
+OWNER = "me"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with Database(str(tmp_path / "challenges.db")) as made:
+        with made.writing() as session:
+            now = made.now(session)
+            new = NewChallenge("pets", "", "", ("bleu",), "", (NewSplit("val", ("c5",)),))
+            catalogue.add_challenge(session, new, now)
+            catalogue.place_references(session, "pets", "val", "c5", NewReferences("a" * 64, "b" * 64, 1, 1))
+            add_user(session, "ann", Role.PARTICIPANT, now)
+        yield made
+
+
+def submit(database: Database, key: str) -> str:
+    with database.writing() as session:
+        new = NewSubmission("pets", "m", "", "f.json", "", key * 64, 1, None)
+        return accept(session, Account(1, "ann", Role.PARTICIPANT), new, database.now(session))[0].id
+
+
+def take(database: Database) -> _Held:
+    with database.writing() as session:
+        lease = queue.claim(session, [JobKind.VALIDATE], OWNER, database.now(session), 30)
+        assert lease is not None
+        return _Held(lease)
+
+
+class SlowTransactions(Transactions):
+    """Those that write to the end of a job tell of it late: the database knows for long what the server does not."""
+
+    slow = False
+
+    async def write(self, work: Callable[[Session, datetime], object]) -> object:
+        done = await super().write(work)
+        if self.slow and "extend" not in work.__name__:
+            await asyncio.sleep(0.5)
+        return done
+
+
+def runner(transactions: Transactions, tmp_path: Path) -> Runner:
+    # Neither child processes nor workers are needed here.
+    return Runner(
+        transactions,
+        FileStore(tmp_path / "files"),
+        None,
+        None,
+        scorer=ScorerVersion("1", {}),
+        owner=OWNER,
+        lease_s=0.03,
+    )
+
+
+def test_a_job_s_end_is_told_though_its_lease_is_seen_to_be_gone(
+    database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The beat finds the job gone because it has just been ended: that is no loss, and the end is logged."""
+    submission = submit(database, "c")
+    held = take(database)
+
+    async def run() -> None:
+        transactions = SlowTransactions(database)
+        transactions.slow = True
+        made = runner(transactions, tmp_path)
+
+        async def work(held: _Held) -> None:
+            await made._end(held, lambda s, _now: queue.end_validated(s, held.lease, OWNER, {}), "is sound")
+
+        made._work = {JobKind.VALIDATE: work}
+        await made._do(held)
+
+    with caplog.at_level(logging.INFO, "spicegraph_service.challenge.runner"):
+        asyncio.run(run())
+    assert caplog.messages == [f"submission {submission} is sound"]
+    with database.reading() as session:
+        assert session.get_one(Submission, submission).state is State.QUEUED
+
+
+def test_a_job_that_was_cancelled_is_dropped(
+    database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    submission = submit(database, "c")
+    held = take(database)
+
+    async def run() -> bool:
+        made = runner(Transactions(database), tmp_path)
+        stopped = False
+
+        async def work(_held: _Held) -> None:
+            nonlocal stopped
+            with database.writing() as session:
+                cancel(session, Account(1, "ann", Role.PARTICIPANT), submission, database.now(session))
+            try:
+                await asyncio.sleep(60)
+            finally:
+                stopped = True
+
+        made._work = {JobKind.VALIDATE: work}
+        await made._do(held)
+        return stopped
+
+    with caplog.at_level(logging.INFO, "spicegraph_service.challenge.runner"):
+        assert asyncio.run(run())
+    assert caplog.messages == [f"job {held.lease.job_id} is no longer ours"]
+
+
+def test_a_fault_in_a_lane_does_not_end_it(
+    database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Jobs would be stuck for ever, and nobody would know."""
+    done = threading.Event()
+
+    class Faulty(Transactions):
+        failed = False
+
+        async def write(self, work: Callable[[Session, datetime], object]) -> object:
+            if not self.failed:
+                self.failed = True
+                raise RuntimeError("unforeseen")
+            return await super().write(work)
+
+    async def run() -> None:
+        made = runner(Faulty(database), tmp_path)
+
+        async def work(_held: _Held) -> None:
+            done.set()
+            await asyncio.sleep(60)
+
+        made._work = dict.fromkeys(JobKind, work)
+        task = asyncio.create_task(made._lane((JobKind.VALIDATE,), asyncio.Event()))
+        end = time.monotonic() + 30
+        while not done.is_set() and time.monotonic() < end:
+            await asyncio.sleep(0.05)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+    submit(database, "c")
+    asyncio.run(run())
+    assert done.is_set()
+    assert "no job can be taken now" in caplog.text
+
+
+def test_trouble_of_the_server_s_own_is_given_a_second_chance(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A child process that was killed, say: the job is done again, and fails only when that does not help."""
+    monkeypatch.setattr(challenge_runner, "_PAUSE_S", 0.01)
+    submission = submit(database, "c")
+    states = []
+
+    async def work(_held: _Held) -> None:
+        raise OverAllowanceError("killed") if len(states) == 3 else ChildFailedError("gone")
+
+    async def run(held: _Held) -> None:
+        made = runner(Transactions(database), tmp_path)
+        made._work = {JobKind.VALIDATE: work}
+        await made._do(held)
+
+    for _ in range(3):
+        asyncio.run(run(take(database)))
+        with database.reading() as session:
+            states.append(session.get_one(Submission, submission).state)
+    assert states == [State.VALIDATING, State.VALIDATING, State.FAILED]
+    with database.reading() as session:
+        assert session.get_one(Submission, submission).failure == "INTERNAL"
+    greedy = submit(database, "d")  # what the file itself needs too much of does not come back
+    asyncio.run(run(take(database)))
+    with database.reading() as session:
+        assert session.get_one(Submission, greedy).failure == "VALIDATION_LIMIT"
+
+
+def test_files_that_nobody_needs_are_deleted_after_a_day(database: Database, tmp_path: Path) -> None:
+    files = FileStore(tmp_path / "files")
+    keys = {}
+    for word in ("kept", "cancelled", "abandoned", "young"):
+        source = tmp_path / word
+        source.write_text(word)
+        keys[word] = files.adopt(source)
+        if word != "young":
+            os.utime(files.path(keys[word]), (0, 0))
+    account = Account(1, "ann", Role.PARTICIPANT)
+    with database.writing() as session:
+        now = database.now(session)
+        for word in ("kept", "cancelled"):
+            new = NewSubmission("pets", "m", "", "f.json", "", keys[word], 4, None)
+            found, _ = accept(session, account, new, now)
+        cancel(session, account, found.id, now)
+    with database.reading() as session:
+        used = _used_files(session, now)
+    assert {keys["kept"], "a" * 64, "b" * 64} == used
+    assert files.sweep(used) == 2
+    assert [word for word in keys if files.path(keys[word]).exists()] == ["kept", "young"]
