@@ -281,3 +281,29 @@ def test_undefined_is_absent(client: Client) -> None:
     scores = values(client.score([item("1", "a dog", ["a dog"])]).items[0].scores)
     assert scores["SPICE"] == 1.0
     assert scores["SPICE_Color"] is None
+
+
+def test_graded_evidence_is_the_library_s(client: Client, items: list[Item]) -> None:
+    few = items[:5]
+    run = score(few, ["spice-g"], explain=True).runs[0]
+    reply = client.score(sent(few), metrics=["spice-g"], detail=scores_pb2.DETAIL_CHANGES)
+    for result, statistic, why in zip(reply.items, run.statistics, run.explanations, strict=True):
+        (breakdown,) = result.breakdowns
+        assert {c.category: c.f1 if c.HasField("f1") else None for c in breakdown.categories} == {
+            name: statistic.f1(name) for name in statistic.weights
+        }
+        (match,) = result.graded_matches
+        for sent_back, truth in ((match.candidate, why.candidate), (match.reference, why.reference)):
+            assert [tuple(found.tuple.words) for found in sent_back] == [found.words for found in truth]
+            assert [found.support for found in sent_back] == [found.support for found in truth]
+            assert [f.partner if f.HasField("partner") else None for f in sent_back] == [f.partner for f in truth]
+            assert [[s.value if s.HasField("value") else None for s in f.slots] for f in sent_back] == [
+                list(found.slots) for found in truth
+            ]
+        assert [(c.action, tuple(c.tuple.words), c.gain) for c in match.changes] == [
+            (c.action, c.words, c.gain) for c in why.changes
+        ]
+    assert any(result.graded_matches[0].changes for result in reply.items)
+    (without,) = client.score(sent(few[:1]), metrics=["spice-g"], detail=scores_pb2.DETAIL_TUPLES).items
+    assert without.graded_matches
+    assert not without.graded_matches[0].changes

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from spicegraph_service.server.limits import FullError, TokenBucket
+from spicegraph_service.server.remembered import Remembered
 from spicegraph_service.server.status import exhausted, permission_denied, unauthenticated
 from spicegraph_service.store import Store, TokenRecord
 
@@ -92,7 +92,7 @@ class Authenticator:
         self._rate = rate
         self._burst_s = burst_s
         self._anonymous = Caller("anonymous", frozenset(SCOPES), self._bucket(0.0))
-        self._known: OrderedDict[str, tuple[float, str | None, Caller]] = OrderedDict()
+        self._callers = Remembered(self._find, seconds=_REMEMBERED_S, most=_MOST_REMEMBERED)
 
     async def identify(self, authorization: str | None) -> Caller:
         """Return the caller of an ``authorization`` header (``Bearer sgt_...``).
@@ -109,24 +109,18 @@ class Authenticator:
             raise unauthenticated("the call needs a token: authorization: Bearer TOKEN")
         if not token.startswith(_PREFIX) or len(token) > _LONGEST_TOKEN:
             raise unauthenticated("the token is not valid")
-        return await self._find(_hash(token))
+        caller = await self._callers.get(_hash(token))
+        if caller is None:
+            raise unauthenticated("the token is not valid")
+        return caller
 
-    async def _find(self, token_hash: str) -> Caller:
-        now = time.monotonic()
-        known = self._known.get(token_hash)
-        if known is not None and now - known[0] < _REMEMBERED_S:
-            return known[2]
+    async def _find(self, token_hash: str) -> Caller | None:
         record = await self._thread.run(lambda: self._thread.store.find_token(token_hash))
         if record is None:
-            self._known.pop(token_hash, None)
-            raise unauthenticated("the token is not valid")
+            return None
         # A caller keeps the bucket: it must not be full again every few seconds.
-        caller = known[2] if known else Caller(record.name, frozenset(record.scopes), self._bucket(record.rate))
-        self._known[token_hash] = (now, record.id, caller)
-        self._known.move_to_end(token_hash)
-        while len(self._known) > _MOST_REMEMBERED:
-            self._known.popitem(last=False)
-        return caller
+        known = self._callers.peek(token_hash)
+        return known or Caller(record.name, frozenset(record.scopes), self._bucket(record.rate))
 
     def _bucket(self, own_rate: float) -> TokenBucket | None:
         rate = own_rate or self._rate

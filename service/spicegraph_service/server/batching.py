@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Dispatcher", "WorkFailedError"]
 
 Group = ItemsWork | CaptionsWork
+_HEAD_START_S = 0.002  # for what comes next to be looked up and sent, before the calls that are done are answered
 _log = logging.getLogger(__name__)
 
 
@@ -230,6 +231,9 @@ class Dispatcher:
         if self._observe is not None:
             self._observe(sum(entry.size for entry in batch), time.monotonic() - started)
         self._parses.put(reply.parsed)
+        if self._entries:
+            # To answer a batch of small calls takes about as long as a worker needs for the next one.
+            await asyncio.sleep(_HEAD_START_S)
         for entry, done in zip(batch, reply.groups, strict=True):
             if not entry.reply.done():
                 entry.reply.set_result(done)

@@ -72,17 +72,27 @@ class StoreThread:
 
 
 class ParseCache:
-    """Parses by text. The store is a help, not a need: where it fails, captions are parsed again."""
+    """Parses by text. The store is a help, not a need: where it fails, captions are parsed again.
+
+    Args:
+        reads: where parses are looked for. Workers wait for that.
+        writes: where new ones are kept; nobody waits for that, so it should be another thread.
+        signature: what the parses depend on beside the text.
+        max_bytes: of parses in memory, about.
+        observe: is told where parses were found, and how many.
+    """
 
     def __init__(
         self,
-        thread: StoreThread,
+        reads: StoreThread,
+        writes: StoreThread,
         signature: str,
         *,
         max_bytes: int,
         observe: Callable[[str, int], None] | None = None,
     ) -> None:
-        self._thread = thread
+        self._reads = reads
+        self._writer = writes
         self._signature = signature
         self._memory: Lru[str] = Lru(max_bytes)
         self._observe = observe
@@ -126,14 +136,14 @@ class ParseCache:
         if not self._open():
             return {}
         try:
-            return await self._thread.run(lambda: self._thread.store.get_parses(self._signature, texts))
+            return await self._reads.run(lambda: self._reads.store.get_parses(self._signature, texts))
         except StoreError as error:
             self._pause(error)
             return {}
 
     async def _write(self, parses: dict[str, bytes]) -> None:
         try:
-            await self._thread.run(lambda: self._thread.store.put_parses(self._signature, parses))
+            await self._writer.run(lambda: self._writer.store.put_parses(self._signature, parses))
         except StoreError as error:
             self._pause(error)
 

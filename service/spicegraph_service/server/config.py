@@ -47,7 +47,7 @@ class ServerConfig:
     allow_insecure: bool = False
     rate: float = 0.0
     limits: Limits = field(default_factory=Limits)
-    max_wait_s: float = 0.15
+    max_wait_s: float = 0.12
     queue_captions: int = 16_384
     batch_captions: int = 256
     window_s: float = 0.002

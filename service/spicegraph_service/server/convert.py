@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from spicegraph_parser.graph import Evidence, SceneGraph, SceneTuple
     from spicegraph_parser.lexicon import Concept
     from spicegraph_parser.rules import Fact
+    from spicegraph_scorer.graded.explain import GradedExplanation, GradedTuple
+    from spicegraph_scorer.graded.metric import GradedStatistic
     from spicegraph_scorer.metric import Score
     from spicegraph_scorer.spice.match import Match
     from spicegraph_scorer.spice.metric import SpiceStatistic
@@ -23,6 +25,8 @@ __all__ = [
     "breakdown_message",
     "caption_message",
     "corpus_message",
+    "graded_breakdown_message",
+    "graded_match_message",
     "match_message",
     "score_messages",
     "signature_message",
@@ -63,6 +67,47 @@ def match_message(metric: str, match: Match) -> scores_pb2.TupleMatch:
         metric=metric,
         candidate=_matched(match.candidate, match.candidate_partners),
         reference=_matched(match.reference, match.reference_partners),
+    )
+
+
+def graded_breakdown_message(metric: str, statistic: GradedStatistic) -> scores_pb2.CategoryBreakdown:
+    """Return precision, recall and F1 of every category of an item; nothing is counted."""
+    categories = []
+    for name in statistic.weights:
+        scores = statistic.scores(name)
+        categories.append(
+            scores_pb2.CategoryScore(category=name, precision=scores["pr"], recall=scores["re"], f1=scores["f"])
+        )
+    return scores_pb2.CategoryBreakdown(metric=metric, categories=categories)
+
+
+def graded_match_message(metric: str, explanation: GradedExplanation) -> scores_pb2.GradedMatch:
+    """Return both sides of a graded match, and the changes that would raise the score."""
+    return scores_pb2.GradedMatch(
+        metric=metric,
+        candidate=map(_graded_tuple, explanation.candidate),
+        reference=map(_graded_tuple, explanation.reference),
+        changes=[
+            scores_pb2.GradedChange(
+                action=change.action,
+                tuple=scene_graph_pb2.SceneTuple(words=change.words),
+                by=None if change.by is None else scene_graph_pb2.SceneTuple(words=change.by),
+                score=change.score,
+                gain=change.gain,
+            )
+            for change in explanation.changes
+        ],
+    )
+
+
+def _graded_tuple(found: GradedTuple) -> scores_pb2.GradedTuple:
+    return scores_pb2.GradedTuple(
+        tuple=scene_graph_pb2.SceneTuple(words=found.words),
+        share=found.share,
+        support=found.support,
+        partner=found.partner,
+        slots=[scores_pb2.SlotSimilarity(value=value) for value in found.slots],
+        denied_by=found.denied_by,
     )
 
 

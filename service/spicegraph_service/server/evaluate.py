@@ -15,6 +15,7 @@ from spicegraph_api.v1 import scores_pb2
 from spicegraph_parser.errors import DataError, SpicegraphError
 from spicegraph_parser.graph import merge
 from spicegraph_parser.lexicon import load_lexicon
+from spicegraph_scorer.graded.metric import SpiceG
 from spicegraph_scorer.items import Corpus, Item
 from spicegraph_scorer.metrics import METRICS, Resources
 from spicegraph_scorer.spice.custom import make_categories
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["CaptionSource", "Evaluator"]
 
 _categories = lru_cache(maxsize=8)(make_categories)  # a training loop asks for the same again and again
+_CHANGES = 3  # of SPICE-G, at most
 _log = logging.getLogger(__name__)
 
 
@@ -188,7 +190,7 @@ class Evaluator:
             for item, scores in zip(work.items, each, strict=True)
         ]
         for name in work.metrics:
-            _add_evidence(results, name, statistics[name], work.detail)
+            _add_evidence(results, name, metrics[name], statistics[name], detail=work.detail)
         serialized = tuple(result.SerializeToString() for result in results)
         if work.finish:
             return GroupReply(serialized, self._corpus(len(work.items), totals, work.categories))
@@ -263,16 +265,22 @@ def _by_item(scores: Sequence[Score], count: int) -> list[list[tuple[str, float 
 
 
 def _add_evidence(
-    results: Sequence[scores_pb2.ItemResult], metric: str, statistics: Sequence[Any], detail: int
+    results: Sequence[scores_pb2.ItemResult], name: str, metric: Metric[Any], statistics: Sequence[Any], *, detail: int
 ) -> None:
     """Add categories and tuples where the metric has them and the request wants them."""
     if detail < scores_pb2.DETAIL_CATEGORIES:
         return
     for result, statistic in zip(results, statistics, strict=True):
         if isinstance(statistic, SpiceStatistic):
-            result.breakdowns.append(convert.breakdown_message(metric, statistic))
+            result.breakdowns.append(convert.breakdown_message(name, statistic))
             if detail >= scores_pb2.DETAIL_TUPLES:
-                result.matches.append(convert.match_message(metric, statistic.match))
+                result.matches.append(convert.match_message(name, statistic.match))
+        elif isinstance(metric, SpiceG):
+            result.breakdowns.append(convert.graded_breakdown_message(name, statistic))
+            if detail >= scores_pb2.DETAIL_TUPLES:
+                changes = _CHANGES if detail >= scores_pb2.DETAIL_CHANGES else 0
+                explanation = metric.explain(statistic, changes=changes)
+                result.graded_matches.append(convert.graded_match_message(name, explanation))
 
 
 def _pack(statistics: Mapping[str, Sequence[Any]]) -> bytes:

@@ -36,8 +36,9 @@ class EvaluationServicer(EvaluationServiceServicer):
         del context
         hello = self._scheduler.hello
         validation.check_captions(request.captions, self._limits)
-        current_call().charge(len(request.captions))
-        parsed = await self._scheduler.parse(request.captions, graphs=True)
+        call = current_call()
+        call.charge(len(request.captions))
+        parsed = await self._scheduler.parse(request.captions, refusals=call.refusals)
         return pb.ParseCaptionsResponse(
             captions=map(scene_graph_pb2.ParsedCaption.FromString, parsed), pipeline=hello.pipeline
         )
@@ -46,14 +47,19 @@ class EvaluationServicer(EvaluationServiceServicer):
         """Score a batch."""
         del context
         metrics = self._metrics(request.metrics)
+        call = current_call()
+        # First of all: where there is no room even for the candidates, refusing must not wait for the store.
+        self._scheduler.budget.check(len(request.items), refusals=call.refusals)
         categories = await validation.check_categories(request.categories)
         set_id = request.reference_set if request.HasField("reference_set") else None
         validation.check_items(request.items, self._limits, reference_set=set_id is not None, seen=set())
         if set_id is not None:
             await self._references.check(set_id)
         items = await self._items(request.items, set_id, first=0)
-        current_call().charge(count_captions(items))
-        results, corpus = await self._scheduler.score(items, metrics, request.detail, categories)
+        call.charge(count_captions(items))
+        results, corpus = await self._scheduler.score(
+            items, metrics, request.detail, categories, refusals=call.refusals
+        )
         return pb.ScoreResponse(
             items=map(scores_pb2.ItemResult.FromString, results),
             corpus=scores_pb2.CorpusResult.FromString(corpus),

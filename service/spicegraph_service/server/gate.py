@@ -6,13 +6,12 @@ One interceptor does it all, so that the servicers see checked callers and raise
 from __future__ import annotations
 
 import asyncio
-import secrets
+import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 import grpc
 import grpc.aio
@@ -40,6 +39,8 @@ _SCOPES: Mapping[str, str | None] = {
 }
 _CHALLENGES = "/spicegraph.v1.ChallengeService/"
 _LONGEST_REQUEST_ID = 100
+_RETRY_HEADER = "grpc-previous-rpc-attempts"  # set by gRPC itself where a client has a retry policy
+_MOST_RETRIES = 4
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
@@ -56,10 +57,11 @@ _SHAPES: Mapping[tuple[bool, bool], tuple[str, Any]] = {
 
 @dataclass(slots=True)
 class Call:
-    """The call under way: who makes it, and how many captions it has brought so far."""
+    """The call under way: who makes it, how many captions it has brought so far, how often it was refused before."""
 
     method: str
     request_id: str
+    refusals: int = 0
     caller: Caller | None = None
     captions: int = 0
 
@@ -126,11 +128,13 @@ class Gate(grpc.aio.ServerInterceptor):
         checked = _all_checked if handler.request_streaming else _checked
 
         async def answer(request: Any, context: Context) -> Any:
-            async with self._around(method, context):
+            async with _Passage(method, context, self._log) as passage:
+                passage.call.caller = await self._identify(method, passage.authorization)
                 return await inner(checked(request), context)
 
         async def answers(request: Any, context: Context) -> AsyncIterator[Any]:
-            async with self._around(method, context):
+            async with _Passage(method, context, self._log) as passage:
+                passage.call.caller = await self._identify(method, passage.authorization)
                 async for response in inner(checked(request), context):
                     yield response
 
@@ -148,31 +152,45 @@ class Gate(grpc.aio.ServerInterceptor):
             require_scope(caller, scope)
         return caller
 
-    @asynccontextmanager
-    async def _around(self, method: str, context: Context) -> AsyncIterator[None]:
-        """Identify the caller, run the call, turn what it raises into a status, and record how it ended."""
-        metadata: Metadata = {str(key): value for key, value in context.invocation_metadata() or ()}
-        call = Call(method, _request_id(metadata.get("x-request-id")))
-        _current.set(call)
-        started = time.monotonic()
-        code, message = "OK", ""
+
+class _Passage:
+    """One call: what it raises becomes a status, and how it ended is recorded."""
+
+    __slots__ = ("_context", "_log", "_metadata", "_started", "call")
+
+    def __init__(self, method: str, context: Context, log: CallLog) -> None:
+        self._context = context
+        self._log = log
+        self._metadata: Metadata = {str(key): value for key, value in context.invocation_metadata() or ()}
+        self._started = time.monotonic()
+        self.call = Call(method, _request_id(self._metadata.get("x-request-id")), _refusals(self._metadata))
+
+    @property
+    def authorization(self) -> str | None:
+        """What the client says of itself."""
+        return _text(self._metadata.get("authorization"))
+
+    async def __aenter__(self) -> Self:
+        _current.set(self.call)
         self._log.started()
+        return self
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        code, message = "OK", ""
         try:
-            call.caller = await self._identify(method, _text(metadata.get("authorization")))
-            yield
-        except (asyncio.CancelledError, GeneratorExit):
-            left = cast("float | None", context.time_remaining())  # None: no deadline
-            code = "DEADLINE_EXCEEDED" if left is not None and left <= 0 else "CANCELLED"
-            raise
-        except Exception as error:  # noqa: BLE001 (every error becomes a status)
-            told = to_call_error(error)
-            code, message = told.code.name, told.message
-            await context.abort(told.code, told.message, to_trailers(told, request_id=call.request_id))
+            if isinstance(error, asyncio.CancelledError | GeneratorExit):
+                left = cast("float | None", self._context.time_remaining())  # None: no deadline
+                code = "DEADLINE_EXCEEDED" if left is not None and left <= 0 else "CANCELLED"
+            elif isinstance(error, Exception):
+                told = to_call_error(error)
+                code, message = told.code.name, told.message
+                await self._context.abort(told.code, told.message, to_trailers(told, request_id=self.call.request_id))
         finally:
+            call = self.call
             self._log.ended(
-                method=method.removeprefix(_OURS),
+                method=call.method.removeprefix(_OURS),
                 code=code,
-                seconds=time.monotonic() - started,
+                seconds=time.monotonic() - self._started,
                 captions=call.captions,
                 caller=call.caller.name if call.caller is not None else "",
                 request_id=call.request_id,
@@ -217,4 +235,10 @@ def _request_id(value: str | bytes | None) -> str:
     text = _text(value)
     if text and len(text) <= _LONGEST_REQUEST_ID and text.isprintable():
         return text
-    return secrets.token_hex(8)
+    return f"{random.getrandbits(64):016x}"
+
+
+def _refusals(metadata: Metadata) -> int:
+    """Return how often the client's gRPC has tried this call before."""
+    text = _text(metadata.get(_RETRY_HEADER))
+    return min(int(text), _MOST_RETRIES) if text is not None and text.isdecimal() and len(text) == 1 else 0

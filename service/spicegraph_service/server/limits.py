@@ -16,8 +16,9 @@ __all__ = ["Budget", "FullError", "Limits", "TokenBucket"]
 
 _SHORTEST_RETRY = 0.05
 _LONGEST_RETRY = 30.0
-_SMOOTHING = 0.2
-_FIRST_RATE = 3_000.0  # captions a second, until the first batches tell
+_FIRST_RATE = 6_000.0  # captions a second, until there was enough work to tell
+_MEASURED_S = 0.25  # of work without a pause, at least: a few captions alone take longer than among many
+_REMEMBERED_S = 2.0  # of work, about: what counts for the rate
 _OWN_TIMES = 2  # a request may wait this often its own time longer
 _STREAMS_SHARE = 0.5  # of the wait, so that streams leave room for calls
 
@@ -53,7 +54,8 @@ class Budget:
     Args:
         limit: captions at most.
         max_wait_s: how long an accepted request may have to wait, by the captions done a second so far, and
-            twice the time that it takes itself: whoever brings much work can wait longer.
+            twice the time that it takes itself: whoever brings much work can wait longer. One that was refused
+            before and comes again may wait so much longer: it must not starve behind new ones.
         clock: the time in seconds.
     """
 
@@ -69,17 +71,25 @@ class Budget:
         self._done = 0
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
-    def take(self, captions: int) -> None:
-        """Make room for a request.
+    def take(self, captions: int, *, refusals: int = 0) -> None:
+        """Make room for a request that was refused so often before.
 
         Raises:
             FullError: there is none.
         """
-        longest = self.max_wait_s + _OWN_TIMES * captions / self._rate
+        self.check(captions, refusals=refusals)
+        self._enter(captions)
+
+    def check(self, captions: int, *, refusals: int = 0) -> None:
+        """Check that there is room.
+
+        Raises:
+            FullError: there is none.
+        """
+        longest = (1 + refusals) * self.max_wait_s + _OWN_TIMES * captions / self._rate
         if self.used and (self.used + captions > self.limit or self.used / self._rate > longest):
             seconds = self.used / self._rate
             raise FullError(min(max(seconds, _SHORTEST_RETRY), _LONGEST_RETRY))
-        self._enter(captions)
 
     async def wait(self, captions: int) -> None:
         """Make room for a part of a stream when there is some: a stream is slowed down, not refused."""
@@ -121,14 +131,15 @@ class Budget:
         return self.used + captions <= self.limit and self.used / self._rate <= self.max_wait_s * _STREAMS_SHARE
 
     def _measure(self, captions: int) -> None:
-        """Keep a running estimate of the captions done a second while there is work."""
+        """Keep a running estimate of the captions done a second while there is work for a while."""
         now = self._clock()
         self._done += captions
-        if self._since is not None and (now - self._since > 1.0 or not self.used):
-            rate = self._done / max(now - self._since, 1e-3)
-            self._rate += _SMOOTHING * (rate - self._rate)
-            self._done = 0
-            self._since = now if self.used else None
+        if self._since is not None and now - self._since >= _MEASURED_S:
+            seconds = now - self._since
+            self._rate += (1 - math.exp(-seconds / _REMEMBERED_S)) * (self._done / seconds - self._rate)
+            self._done, self._since = 0, now
+        if not self.used:
+            self._done, self._since = 0, None
 
 
 class TokenBucket:

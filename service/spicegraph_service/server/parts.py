@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from spicegraph_scorer.graded.metric import GradedStatistic
 from spicegraph_scorer.items import Corpus, Item
 from spicegraph_scorer.ngram.cider import Cider, CiderStatistic
 from spicegraph_scorer.spice.match import Match
@@ -82,5 +83,7 @@ def finish_parts(metric: Metric[Any], values: Sequence[Any]) -> list[Any]:
 
 
 def without_match(statistic: Any) -> Any:
-    """Return a statistic of SPICE without its evidence, which an item's result has already."""
+    """Return a statistic of SPICE or SPICE-G without its evidence, which an item's result has already."""
+    if isinstance(statistic, GradedStatistic):
+        return replace(statistic, match=None)
     return replace(statistic, match=_NO_MATCH) if isinstance(statistic, SpiceStatistic) else statistic

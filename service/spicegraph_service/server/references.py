@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,6 +16,7 @@ from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceService
 from spicegraph_service.server import validation
 from spicegraph_service.server.cache import Lru, StoreThread
 from spicegraph_service.server.gate import Context, current_call
+from spicegraph_service.server.remembered import Remembered
 from spicegraph_service.server.status import Violation, exhausted, invalid, not_found
 from spicegraph_service.server.streams import patiently
 from spicegraph_service.server.tasks import ItemWork
@@ -46,7 +46,7 @@ class References:
     def __init__(self, thread: StoreThread, *, max_bytes: int) -> None:
         self._thread = thread
         self._entries: Lru[tuple[str, str]] = Lru(max_bytes)
-        self._sets: OrderedDict[str, float] = OrderedDict()
+        self._sets = Remembered(self._find, seconds=_SET_REMEMBERED_S, most=_MOST_SETS_REMEMBERED)
 
     async def check(self, set_id: str) -> None:
         """Check that a set exists.
@@ -55,15 +55,11 @@ class References:
             CallError: NOT_FOUND.
             StoreError: the store cannot be read.
         """
-        now = time.monotonic()
-        if now - self._sets.get(set_id, float("-inf")) < _SET_REMEMBERED_S:
-            return
-        if await self._thread.run(lambda: self._thread.store.get_set(set_id)) is None:
+        if await self._sets.get(set_id) is None:
             raise not_found(_KIND, set_id)
-        self._sets[set_id] = now
-        self._sets.move_to_end(set_id)
-        while len(self._sets) > _MOST_SETS_REMEMBERED:
-            self._sets.popitem(last=False)
+
+    async def _find(self, set_id: str) -> ReferenceSet | None:
+        return await self._thread.run(lambda: self._thread.store.get_set(set_id))
 
     async def resolve(self, set_id: str, items: Sequence[scores_pb2.Item], *, first: int = 0) -> list[ItemWork]:
         """Return the items with the references of a set, which :meth:`check` knows.
@@ -103,7 +99,7 @@ class References:
 
     def forget(self, set_id: str) -> None:
         """Take note that a set was deleted. Its entries grow old in memory; no call reaches them."""
-        self._sets.pop(set_id, None)
+        self._sets.forget(set_id)
 
 
 class ReferencesServicer(ReferenceServiceServicer):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -11,7 +11,7 @@ from spicegraph_service.server.status import unavailable
 from spicegraph_service.server.tasks import CaptionsWork, GroupReply, Hello, ItemsWork, ItemWork, Totals, TotalsReply
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+    from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
     from spicegraph_scorer.spice.custom import CategoryDefinition
     from spicegraph_service.server.batching import Dispatcher
@@ -34,10 +34,9 @@ class _Loaded:
 class Scheduler:
     """Scores and parses; not before :meth:`loaded` was called."""
 
-    def __init__(self, budget: Budget, *, chunks_at_once: int, queue_changed: Callable[[int], None]) -> None:
+    def __init__(self, budget: Budget, *, chunks_at_once: int) -> None:
         self.budget = budget
         self._chunks_at_once = chunks_at_once
-        self._queue_changed = queue_changed
         self._loaded: _Loaded | None = None
 
     def loaded(self, hello: Hello, dispatcher: Dispatcher) -> None:
@@ -59,15 +58,19 @@ class Scheduler:
         metrics: tuple[str, ...],
         detail: int,
         categories: tuple[CategoryDefinition, ...] = (),
+        *,
+        refusals: int = 0,
     ) -> tuple[list[bytes], bytes]:
         """Score all items of a request; return a serialized result an item, and the corpus result.
+
+        ``refusals`` says how often it was refused before.
 
         Raises:
             FullError: the queue has no room.
             WorkFailedError: an item cannot be scored.
         """
         dispatcher = self._ready().dispatcher
-        async with self._room(items):
+        with self._room(count_captions(items), refusals):
             if len(items) <= CHUNK_ITEMS:
                 only = await dispatcher.submit(
                     ItemsWork(metrics, detail, tuple(items), finish=True, categories=categories)
@@ -82,21 +85,17 @@ class Scheduler:
         # Two serialized messages, one behind the other, are the merged message.
         return [a + b for a, b in zip(results, totals.each or [b""] * len(results), strict=True)], totals.corpus
 
-    async def parse(self, texts: Sequence[str], *, graphs: bool) -> list[bytes]:
-        """Parse captions; return them serialized, or without ``graphs`` nothing (the store is filled).
+    async def parse(self, texts: Sequence[str], *, refusals: int = 0) -> list[bytes]:
+        """Parse captions; return them serialized. ``refusals`` says how often the request was refused before.
 
         Raises:
             FullError: the queue has no room.
             WorkFailedError: a caption cannot be parsed.
         """
         dispatcher = self._ready().dispatcher
-        self.budget.take(len(texts))
-        try:
-            self._queue_changed(self.budget.used)
-            works = [CaptionsWork(chunk, graphs) for chunk in chunked(texts, CHUNK_ITEMS)]
+        with self._room(len(texts), refusals):
+            works = [CaptionsWork(chunk, graphs=True) for chunk in chunked(texts, CHUNK_ITEMS)]
             replies = await self._gather(works, dispatcher)
-        finally:
-            self._release(len(texts))
         return [result for reply in replies for result in reply.results]
 
     async def store_parses(self, texts: Sequence[str]) -> None:
@@ -106,13 +105,9 @@ class Scheduler:
             WorkFailedError: a caption cannot be parsed.
         """
         dispatcher = self._ready().dispatcher
-        await self.budget.wait(len(texts))
-        try:
-            self._queue_changed(self.budget.used)
+        async with self._room_in_turn(len(texts)):
             works = [CaptionsWork(chunk, graphs=False) for chunk in chunked(texts, CHUNK_ITEMS)]
             await self._gather(works, dispatcher)
-        finally:
-            self._release(len(texts))
 
     async def chunk(
         self,
@@ -127,15 +122,10 @@ class Scheduler:
             WorkFailedError: an item cannot be scored.
         """
         dispatcher = self._ready().dispatcher
-        captions = count_captions(items)
-        await self.budget.wait(captions)
-        try:
-            self._queue_changed(self.budget.used)
+        async with self._room_in_turn(count_captions(items)):
             return await dispatcher.submit(
                 ItemsWork(metrics, detail, tuple(items), finish=False, categories=categories)
             )
-        finally:
-            self._release(captions)
 
     async def totals(
         self, metrics: tuple[str, ...], statistics: Iterable[bytes], categories: tuple[CategoryDefinition, ...] = ()
@@ -148,19 +138,21 @@ class Scheduler:
             raise unavailable("LOADING", "the server is not ready: its workers are loading", 1.0)
         return self._loaded
 
-    @asynccontextmanager
-    async def _room(self, items: Sequence[ItemWork]) -> AsyncIterator[None]:
-        captions = count_captions(items)
-        self.budget.take(captions)
+    @contextmanager
+    def _room(self, captions: int, refusals: int) -> Iterator[None]:
+        self.budget.take(captions, refusals=refusals)
         try:
-            self._queue_changed(self.budget.used)
             yield
         finally:
-            self._release(captions)
+            self.budget.release(captions)
 
-    def _release(self, captions: int) -> None:
-        self.budget.release(captions)
-        self._queue_changed(self.budget.used)
+    @asynccontextmanager
+    async def _room_in_turn(self, captions: int) -> AsyncIterator[None]:
+        await self.budget.wait(captions)
+        try:
+            yield
+        finally:
+            self.budget.release(captions)
 
     async def _gather(self, works: Sequence[ItemsWork | CaptionsWork], dispatcher: Dispatcher) -> list[GroupReply]:
         """Have the chunks of a request done, a few at a time, so that small requests get in between."""
