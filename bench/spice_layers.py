@@ -21,19 +21,19 @@ from typing import TYPE_CHECKING
 from spicegraph_parser.cleanup import clean_up
 from spicegraph_parser.collapse import collapse
 from spicegraph_parser.extract import extract
-from spicegraph_parser.graph import merge
+from spicegraph_parser.graph import merge, merge_concepts
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.parse import Caption, Edge, Parse, Word
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_parser.rules import Fact, apply_rules
+from spicegraph_parser.spacy_front import load_spacy
+from spicegraph_scorer.spice.counting import count_concepts
 from spicegraph_scorer.spice.counts import count_match
 from spicegraph_scorer.spice.match import match_tuples
 from spicegraph_scorer.spice.ready import score_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-    from spicegraph_parser.pipelines import CaptionPipeline
 
 _FOLDER = Path(__file__).parents[1] / "tests" / "golden" / "spice"
 _Tuples = list[list[str]]
@@ -50,7 +50,7 @@ def main() -> None:
     layers(captions, options.rounds)
     ready(tuples, options.rounds)
     texts = [caption.text for caption in captions][: options.captions]
-    overhead(load_pipeline(options.pipeline), texts, options.rounds)
+    overhead(options.pipeline, texts, options.rounds)
 
 
 def _read() -> tuple[list[Caption], dict[str, _Tuples]]:
@@ -104,6 +104,7 @@ def ready(tuples: dict[str, _Tuples], rounds: int) -> None:
     lexicon = load_lexicon()
     facts = [([_facts(mine)], [_facts(caption) for caption in theirs]) for mine, theirs in items]
     graphs = [(merge(mine, lexicon), merge(theirs, lexicon)) for mine, theirs in facts]
+    bare = [(merge_concepts(mine, lexicon), merge_concepts(theirs, lexicon)) for mine, theirs in facts]
     lists = [(mine.tuples(), theirs.tuples()) for mine, theirs in graphs]
     matches = [match_tuples(*pair) for pair in lists]
     stages: dict[str, Callable[[], Iterable[object]]] = {
@@ -111,6 +112,10 @@ def ready(tuples: dict[str, _Tuples], rounds: int) -> None:
         "list and sort tuples": lambda: ((mine.tuples(), theirs.tuples()) for mine, theirs in graphs),
         "match": lambda: (match_tuples(*pair) for pair in lists),
         "count": lambda: map(count_match, matches),
+        "merge, no evidence": lambda: (
+            (merge_concepts(mine, lexicon), merge_concepts(theirs, lexicon)) for mine, theirs in facts
+        ),
+        "match and count, no evidence": lambda: (count_concepts(*pair) for pair in bare),
         "score_tuples, all of it": lambda: (score_tuples(*item) for item in items),
         "score_tuples, exact": lambda: (score_tuples(*item, exact=True) for item in items),
     }
@@ -123,11 +128,12 @@ def _facts(tuples: _Tuples) -> list[Fact]:
     return [Fact(tuple(words), "ready", ()) for words in tuples]
 
 
-def overhead(pipeline: CaptionPipeline, texts: list[str], rounds: int) -> None:
-    """Print the throughput of the parse stage and its share of bare ``nlp.pipe``."""
+def overhead(name: str, texts: list[str], rounds: int) -> None:
+    """Print the throughput of a spaCy pipeline's parse stage and its share of bare ``nlp.pipe``."""
+    pipeline, nlp = load_pipeline(name), load_spacy(name).nlp
     bare, whole = [], []
     for _ in range(rounds):
-        bare.append(_seconds(lambda: pipeline.nlp.pipe(texts)))
+        bare.append(_seconds(lambda: nlp.pipe(texts)))
         whole.append(_seconds(lambda: pipeline.captions(texts)))
     print(f"parse stage of {len(texts):,} captions, {pipeline.signature}")
     _report("  nlp.pipe alone", min(bare), len(texts))

@@ -13,6 +13,7 @@ from pathlib import Path
 from captions import ANNOTATIONS
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_scorer.graded.building import DIMENSIONS, FEWEST, build_table, word_sets
+from spicegraph_scorer.graded.order import learn_order
 
 NAME = "coco-train2014"
 
@@ -35,8 +36,10 @@ def main() -> None:
     parser.add_argument("--dimensions", type=int, default=DIMENSIONS, help=f"length of a vector (default {DIMENSIONS})")
     parser.add_argument("--fewest", type=int, default=FEWEST, help=f"captions of a word, at least (default {FEWEST})")
     options = parser.parse_args()
-    images = list(word_sets(read_groups(options.jar), load_pipeline()))
-    table = build_table(images, name=NAME, dimensions=options.dimensions, fewest=options.fewest)
+    groups = read_groups(options.jar)
+    images = list(word_sets(groups, load_pipeline()))
+    order = learn_order(text for texts in groups for text in texts)
+    table = build_table(images, name=NAME, dimensions=options.dimensions, fewest=options.fewest, order=order)
     table.write(options.out)
     print(f"{options.out}: {table.signature}, {len(table.words)} words, {table.images} images")
 

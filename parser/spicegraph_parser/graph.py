@@ -6,20 +6,31 @@ the order of the facts, as in SPICE 1.0.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from spicegraph_parser.loose import without_loose
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import networkx as nx
 
     from spicegraph_parser.lexicon import Concept, Lexicon
     from spicegraph_parser.rules import Fact
 
-__all__ = ["Attribute", "Evidence", "Relation", "SceneGraph", "SceneObject", "SceneTuple", "merge"]
+__all__ = [
+    "Attribute",
+    "ConceptGraph",
+    "Evidence",
+    "Relation",
+    "SceneGraph",
+    "SceneObject",
+    "SceneTuple",
+    "merge",
+    "merge_concepts",
+]
 
 _COPULA = "be "
 
@@ -104,6 +115,15 @@ class SceneGraph:
         return to_networkx(self)
 
 
+@dataclass(frozen=True, slots=True)
+class ConceptGraph:
+    """A scene graph without its evidence: objects, attributes by object, relations by subject and object."""
+
+    objects: list[Concept]
+    attributes: dict[int, list[Concept]]
+    relations: dict[tuple[int, int], list[Concept]]
+
+
 def merge(
     captions: Iterable[Sequence[Fact]], lexicon: Lexicon, *, exact: bool = False, loose: bool = False
 ) -> SceneGraph:
@@ -121,100 +141,121 @@ def merge(
         >>> [t.strings for t in graph.tuples()]
         [('dog',), ('dog', 'brown')]
     """
-    builder = _Builder(lexicon.exact_concept if exact else lexicon.concept)
+    merger = _Merger(lexicon.exact_concept if exact else lexicon.concept)
+    evidence: defaultdict[_Place, list[Evidence]] = defaultdict(list)
     for caption, facts in enumerate(captions):
-        builder.add(caption, facts if loose else without_loose(facts))
-    return builder.build()
+        for fact in facts if loose else without_loose(facts):
+            seen = Evidence(caption, fact)
+            for place in merger.places(fact.words):
+                evidence[place].append(seen)
+    return _with_evidence(merger.graph, evidence)
 
 
-class _Merged:
-    """A concept that is still growing, with its evidence."""
+def merge_concepts(captions: Iterable[Sequence[Fact]], lexicon: Lexicon, *, exact: bool = False) -> ConceptGraph:
+    """Merge as :func:`merge` does, without loose words, and keep no evidence: for counting, in half the time.
 
-    __slots__ = ("concept", "evidence")
+    Example:
+        >>> from spicegraph_parser import Fact, load_lexicon
+        >>> graph = merge_concepts([[Fact(("dog", "brown"), "amod", ())]], load_lexicon())
+        >>> graph.objects[0].label, graph.attributes[0][0].label
+        ('dog', 'brown')
+    """
+    merger = _Merger(lexicon.exact_concept if exact else lexicon.concept)
+    for facts in captions:
+        for fact in without_loose(facts):
+            merger.places(fact.words)
+    return merger.graph
 
-    def __init__(self, concept: Concept) -> None:
-        self.concept = concept
-        self.evidence: list[Evidence] = []
+
+_Place = tuple[int, ...]
+"""Where a concept stands: (object), (object, number of its attribute) or (subject, object, number of the relation)."""
 
 
-class _Builder:
-    """A graph that grows caption by caption."""
+class _Merger:
+    """A graph that grows fact by fact."""
+
+    __slots__ = ("_by_string", "_concept", "_known", "graph")
 
     def __init__(self, concept: Callable[[str], Concept]) -> None:
+        self.graph = ConceptGraph([], {}, {})
         self._concept = concept
-        self._nodes: list[_Merged] = []
         self._by_string: dict[str, int] = {}
-        self._attributes: dict[int, list[_Merged]] = {}
-        self._relations: dict[tuple[int, int], list[_Merged]] = {}
+        self._known: dict[tuple[str, ...], tuple[_Place, ...]] = {}
 
-    def add(self, caption: int, facts: Iterable[Fact]) -> None:
-        nodes, by_string, node = self._nodes, self._by_string, self._node
-        for fact in facts:
-            words = fact.words
-            evidence = Evidence(caption, fact)
-            subject = by_string[words[0]] if words[0] in by_string else node(words[0])
-            nodes[subject].evidence.append(evidence)
-            if len(words) == 2:
-                self._join(self._attributes.setdefault(subject, []), words[1], evidence)
-            elif len(words) == 3:
-                target = by_string[words[1]] if words[1] in by_string else node(words[1])
-                nodes[target].evidence.append(evidence)
-                known = self._relations.setdefault((subject, target), [])
-                self._join(known, words[2].removeprefix(_COPULA), evidence)
+    def places(self, words: tuple[str, ...]) -> tuple[_Place, ...]:
+        """Add what a fact says, and return the places of the concepts that it adds to."""
+        places = self._known.get(words)
+        if places is None:
+            self._known[words] = places = self._add(words)
+        return places
 
-    def _node(self, word: str) -> int:
-        """Return the index of the node that a new word joins: the most similar one, or one of its own."""
-        concept = self._concept(word)
-        index = self._most_similar(concept.synsets)
+    def _add(self, words: tuple[str, ...]) -> tuple[_Place, ...]:
+        subject = self._object(words[0])
+        if len(words) == 1:
+            return ((subject,),)
+        if len(words) == 2:
+            number = self._join(self.graph.attributes.setdefault(subject, []), words[1])
+            return (subject,), (subject, number)
+        target = self._object(words[1])
+        number = self._join(self.graph.relations.setdefault((subject, target), []), words[2].removeprefix(_COPULA))
+        return (subject,), (target,), (subject, target, number)
+
+    def _object(self, word: str) -> int:
+        """Return the index of a word's object: the one that has it, the most similar one, or one of its own."""
+        index = self._by_string.get(word)
         if index is None:
-            index = len(self._nodes)
-            self._nodes.append(_Merged(concept))
-        else:
-            node = self._nodes[index]
-            node.concept = node.concept.union(concept)
-        self._by_string[word] = index
+            concept, objects = self._concept(word), self.graph.objects
+            index = _most_similar(objects, concept.synsets)
+            if index is None:
+                index = len(objects)
+                objects.append(concept)
+            else:
+                objects[index] = objects[index].union(concept)
+            self._by_string[word] = index
         return index
 
-    def _most_similar(self, synsets: frozenset[int]) -> int | None:
-        """Return the first node with the highest share of common synsets, if any has one in common."""
-        best, best_similarity = None, 0.0
-        if synsets:
-            is_apart = synsets.isdisjoint
-            for index, node in enumerate(self._nodes):
-                others = node.concept.synsets
-                if not is_apart(others):
-                    similarity = len(synsets & others) / len(synsets | others)
-                    if similarity > best_similarity:
-                        best, best_similarity = index, similarity
-        return best
-
-    def _join(self, known: list[_Merged], word: str, evidence: Evidence) -> None:
+    def _join(self, known: list[Concept], word: str) -> int:
+        """Return the number of the first concept that has a word in common with others, or of a new one."""
         concept = self._concept(word)
-        is_apart = concept.keys.isdisjoint
-        for merged in known:
-            if not is_apart(merged.concept.keys):
-                merged.concept = merged.concept.union(concept)
-                merged.evidence.append(evidence)
-                return
-        new = _Merged(concept)
-        new.evidence.append(evidence)
-        known.append(new)
+        for number, merged in enumerate(known):
+            if not concept.keys.isdisjoint(merged.keys):
+                united = known[number] = merged.union(concept)
+                if united is not merged:
+                    self._known.clear()  # it may now be the first one for words that joined a later one
+                return number
+        known.append(concept)
+        return len(known) - 1
 
-    def build(self) -> SceneGraph:
-        return SceneGraph(
-            tuple([SceneObject(node.concept, tuple(node.evidence)) for node in self._nodes]),
-            tuple(
-                [
-                    Attribute(index, merged.concept, tuple(merged.evidence))
-                    for index, attributes in self._attributes.items()
-                    for merged in attributes
-                ]
-            ),
-            tuple(
-                [
-                    Relation(subject, target, merged.concept, tuple(merged.evidence))
-                    for (subject, target), relations in self._relations.items()
-                    for merged in relations
-                ]
-            ),
-        )
+
+def _most_similar(objects: Sequence[Concept], synsets: frozenset[int]) -> int | None:
+    """Return the first object with the highest share of common synsets, if any has one in common."""
+    best, best_similarity = None, 0.0
+    if synsets:
+        is_apart = synsets.isdisjoint
+        for index, concept in enumerate(objects):
+            others = concept.synsets
+            if not is_apart(others):
+                similarity = len(synsets & others) / len(synsets | others)
+                if similarity > best_similarity:
+                    best, best_similarity = index, similarity
+    return best
+
+
+def _with_evidence(graph: ConceptGraph, evidence: Mapping[_Place, Iterable[Evidence]]) -> SceneGraph:
+    return SceneGraph(
+        tuple([SceneObject(concept, tuple(evidence[(index,)])) for index, concept in enumerate(graph.objects)]),
+        tuple(
+            [
+                Attribute(index, concept, tuple(evidence[index, number]))
+                for index, attributes in graph.attributes.items()
+                for number, concept in enumerate(attributes)
+            ]
+        ),
+        tuple(
+            [
+                Relation(subject, target, concept, tuple(evidence[subject, target, number]))
+                for (subject, target), relations in graph.relations.items()
+                for number, concept in enumerate(relations)
+            ]
+        ),
+    )

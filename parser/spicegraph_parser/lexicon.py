@@ -45,6 +45,10 @@ _SUFFIXES = (
     ("er", "e"),
     ("est", "e"),
 )
+# The same in the same order, by the letter that a word with the suffix ends with.
+_SUFFIXES_BY_END = {
+    end: tuple(pair for pair in _SUFFIXES if pair[0].endswith(end)) for end in {suffix[-1] for suffix, _ in _SUFFIXES}
+}
 _SHORTEST_INFLECTED = 3
 _MEMORY = 200_000  # words whose concept is kept; captions use about 30,000
 
@@ -191,7 +195,7 @@ class Lexicon:
     def _base(self, word: str) -> str:
         if len(word) < _SHORTEST_INFLECTED or word.endswith("ss"):
             return word
-        for suffix, ending in _SUFFIXES:
+        for suffix, ending in _SUFFIXES_BY_END.get(word[-1], ()):
             if word.endswith(suffix):
                 base = word[: -len(suffix)] + ending
                 if base in self._positions:

@@ -71,7 +71,8 @@ def compare_systems(
     resampling = resampling or Resampling()
     one = Corpus(check_items(first))
     other = Corpus(in_order_of(one.items, check_items(second)))
-    chosen: dict[str, Any] = make_metrics(metrics, resources(pipeline, progress, frequencies, categories, vectors))
+    made = resources(pipeline, progress, frequencies, categories, vectors, evidence=False)
+    chosen: dict[str, Any] = make_metrics(metrics, made)
     found = {
         name: compare(metric, metric.collect(one), metric.collect(other), resampling=resampling)
         for name, metric in chosen.items()

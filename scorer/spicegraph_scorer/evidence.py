@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import singledispatch
-from typing import Any, Final
+from typing import Any
 
 from spicegraph_scorer.graded.metric import GradedStatistic
-from spicegraph_scorer.spice.match import Match
+from spicegraph_scorer.spice.match import NO_MATCH
 from spicegraph_scorer.spice.metric import SpiceStatistic
 from spicegraph_scorer.spider import SpiderStatistic
 
 __all__ = ["without_evidence"]
-
-_NO_MATCH: Final = Match((), (), (), ())
 
 
 @singledispatch
@@ -33,7 +31,7 @@ def without_evidence(statistic: Any) -> Any:
 
 @without_evidence.register
 def _(statistic: SpiceStatistic) -> SpiceStatistic:
-    return replace(statistic, match=_NO_MATCH)
+    return statistic if statistic.match is NO_MATCH else replace(statistic, match=NO_MATCH)
 
 
 @without_evidence.register

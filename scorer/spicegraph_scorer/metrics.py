@@ -32,8 +32,10 @@ __all__ = [
     "Factory",
     "Progress",
     "Resources",
+    "fact_readers",
     "make_metrics",
     "metric_names",
+    "needs_loose",
 ]
 
 Progress = Callable[[str, int, int], None]
@@ -45,7 +47,7 @@ class Resources:
     """What metrics are made from; what is costly comes as a function, called only when it is needed.
 
     ``frequencies`` are CIDEr's; ``None``: those of the corpus that is scored. ``categories`` are what SPICE counts
-    beside the total. ``vectors`` are SPICE-G's; ``None``: the bundled ones.
+    beside the total. ``vectors`` are SPICE-G's; ``None``: the bundled ones. ``evidence``: SPICE keeps its matches.
     """
 
     facts: Callable[[], FactSource]
@@ -53,17 +55,18 @@ class Resources:
     frequencies: DocumentFrequencies | None = None
     categories: Mapping[str, Category] = field(default_factory=lambda: CATEGORIES)
     vectors: Vectors | None = None
+    evidence: bool = True
 
 
 Factory = Callable[[Resources], Metric[Any]]
 
 
 def _spice(resources: Resources) -> Metric[Any]:
-    return Spice(resources.facts(), categories=resources.categories)
+    return Spice(resources.facts(), categories=resources.categories, evidence=resources.evidence)
 
 
 def _spice_exact(resources: Resources) -> Metric[Any]:
-    return Spice(resources.facts(), exact=True, categories=resources.categories)
+    return Spice(resources.facts(), exact=True, categories=resources.categories, evidence=resources.evidence)
 
 
 def _spice_g(resources: Resources) -> Metric[Any]:
@@ -111,7 +114,9 @@ def _cider_plain(resources: Resources) -> Metric[Any]:
 
 
 def _spider(resources: Resources) -> Metric[Any]:
-    return Spider(Spice(resources.facts()), Cider("CIDEr-D", frequencies=resources.frequencies))
+    return Spider(
+        Spice(resources.facts(), evidence=resources.evidence), Cider("CIDEr-D", frequencies=resources.frequencies)
+    )
 
 
 METRICS: Mapping[str, Factory] = {
@@ -138,6 +143,9 @@ CIDEr.
 WITH_FREQUENCIES = frozenset({"cider", "cider-d", "cider-plain", "spider"})
 """The metrics that need document frequencies: an item's statistic depends on the corpus, unless they are given."""
 
+_WITH_FACTS = frozenset({"spice", "spice-exact", "spice-g", "spider"})
+_WITH_LOOSE = frozenset({"spice-g"})
+
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "coco": ("bleu", "meteor", "rouge", "cider", "spice"),
     "all": tuple(METRICS),
@@ -163,6 +171,32 @@ def metric_names(names: Iterable[str]) -> tuple[str, ...]:
     if not spelled:
         raise InputError(f"no metric is asked for; the metrics are {_known()}")
     return tuple(dict.fromkeys(spelled))
+
+
+def fact_readers(names: Iterable[str]) -> int:
+    """Return how many of the metrics read captions' facts.
+
+    Raises:
+        InputError: a name is unknown, or there is none.
+
+    Example:
+        >>> fact_readers(["coco"]), fact_readers(["coco", "spider"])
+        (1, 2)
+    """
+    return len(_WITH_FACTS.intersection(metric_names(names)))
+
+
+def needs_loose(names: Iterable[str]) -> bool:
+    """Say whether one of the metrics needs the facts of loose words.
+
+    Raises:
+        InputError: a name is unknown, or there is none.
+
+    Example:
+        >>> needs_loose(["coco"]), needs_loose(["all"])
+        (False, True)
+    """
+    return not _WITH_LOOSE.isdisjoint(metric_names(names))
 
 
 def _known() -> str:

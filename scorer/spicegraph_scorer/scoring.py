@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,10 @@ import msgspec
 from spicegraph_parser.memory import rare_collections
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_parser.rules import FactPool
+from spicegraph_scorer.evidence import without_evidence
 from spicegraph_scorer.graded.metric import SpiceG
 from spicegraph_scorer.items import Corpus, Item
-from spicegraph_scorer.metrics import Progress, Resources, make_metrics
+from spicegraph_scorer.metrics import Progress, Resources, fact_readers, make_metrics, needs_loose
 from spicegraph_scorer.readers.checks import check_items
 from spicegraph_scorer.results import Json, Result, Run
 from spicegraph_scorer.significance import Resampling, intervals
@@ -49,6 +50,7 @@ def score(
     categories: Mapping[str, Category] | None = None,
     vectors: Vectors | None = None,
     explain: bool = False,
+    evidence: bool = True,
 ) -> Result:
     """Score candidates against their references.
 
@@ -66,6 +68,8 @@ def score(
         vectors: SPICE-G's; ``None``: the bundled ones.
         explain: explain every item's SPICE-G, see :attr:`spicegraph_scorer.results.Run.explanations`; about 10 ms
             an item.
+        evidence: keep what each item's score comes from: the tuples and their matches. Reports, explanations and
+            SPICE's own output need it; without, SPICE takes less time and memory.
 
     Raises:
         InputError: an item is faulty (the message lists every fault), or a metric unknown.
@@ -79,8 +83,11 @@ def score(
     corpus = Corpus(check_items(items))
 
     with rare_collections():
-        chosen = make_metrics(metrics, resources(pipeline, progress, frequencies, categories, vectors))
+        given = resources(pipeline, progress, frequencies, categories, vectors, metrics=metrics, evidence=evidence)
+        chosen = make_metrics(metrics, given)
         statistics = {name: metric.collect(corpus) for name, metric in chosen.items()}
+        if not evidence and not explain:
+            statistics = {name: list(map(without_evidence, found)) for name, found in statistics.items()}
         return result_of(corpus.items, chosen, statistics, confidence=confidence, explain=explain, progress=progress)
 
 
@@ -130,16 +137,31 @@ def resources(
     frequencies: DocumentFrequencies | None = None,
     categories: Mapping[str, Category] | None = None,
     vectors: Vectors | None = None,
+    *,
+    metrics: Sequence[str] | None = None,
+    evidence: bool = True,
 ) -> Resources:
-    """Return what metrics are made from; the pipeline is loaded when the first of them asks for facts."""
+    """Return what metrics are made from; the pipeline is loaded when the first of them asks for facts.
+
+    Args:
+        pipeline: see :func:`score`, as the others that are not named here.
+        progress: is told of what takes long.
+        frequencies: CIDEr's document frequencies.
+        categories: what SPICE counts beside the total.
+        vectors: SPICE-G's.
+        metrics: those that will be made and collect once; ``None``: any, and facts are kept for all of them.
+        evidence: SPICE keeps its matches.
+    """
 
     @cache
     def facts() -> FactSource:
         if isinstance(pipeline, SharedFacts):
             return pipeline
-        return SharedFacts(load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline, progress)
+        loose = metrics is None or needs_loose(metrics)
+        loaded = replace(load_pipeline(pipeline), loose=loose) if isinstance(pipeline, str) else pipeline
+        return SharedFacts(loaded, progress, keep=metrics is None or fact_readers(metrics) > 1)
 
-    return Resources(facts, progress, frequencies, CATEGORIES if categories is None else categories, vectors)
+    return Resources(facts, progress, frequencies, CATEGORIES if categories is None else categories, vectors, evidence)
 
 
 def signature_of(items: Sequence[Item], metrics: Mapping[str, Mapping[str, str]]) -> dict[str, Json]:
@@ -161,10 +183,14 @@ def _digest(items: Sequence[Item]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SharedFacts:
-    """Facts for several metrics of one run: no caption is parsed twice."""
+    """Facts for several metrics of one run: no caption is parsed twice.
+
+    Without ``keep`` they are for one metric, and it alone knows how long they are needed.
+    """
 
     source: FactSource
     progress: Progress | None = None
+    keep: bool = field(default=True, kw_only=True)
     known: dict[str, tuple[Fact, ...]] = field(default_factory=dict, repr=False)
     pool: FactPool = field(default_factory=FactPool, repr=False)
 
@@ -176,14 +202,19 @@ class SharedFacts:
     def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
         """Return the facts of each caption, in order; those that are new are parsed as they are asked for."""
         wanted = list(texts)
+        if not self.keep:
+            yield from self._parsed(wanted)
+            return
         new = [text for text in dict.fromkeys(wanted) if text not in self.known]
-        coming = zip(new, self.source.facts(new), strict=True)
-        done = 0
+        coming = zip(new, self._parsed(new), strict=True)
         for text in wanted:
             while text not in self.known:
                 parsed, facts = next(coming)
                 self.known[parsed] = self.pool.share(facts)
-                done += 1
-                if self.progress:
-                    self.progress("parsing captions", done, len(new))
             yield self.known[text]
+
+    def _parsed(self, texts: Sequence[str]) -> Iterator[tuple[Fact, ...]]:
+        for done, facts in enumerate(self.source.facts(texts), start=1):
+            if self.progress:
+                self.progress("parsing captions", done, len(texts))
+            yield facts

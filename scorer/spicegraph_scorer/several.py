@@ -59,7 +59,7 @@ def choose_best(
         (Item(id=7, candidate='a dog', references=('a dog',)),)
     """
     corpus = Corpus(tuple(items))
-    spice = Spice(source)
+    spice = Spice(source, evidence=False)
     if frequencies is None:
         references = dict(zip(images, (item.references for item in items), strict=True))
         if len(references) > 1:

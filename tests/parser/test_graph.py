@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spicegraph_parser.graph import Attribute, Evidence, Relation, SceneGraph, merge
+from spicegraph_parser.graph import Attribute, Evidence, Relation, SceneGraph, merge, merge_concepts
 from spicegraph_parser.lexicon import Concept, load_lexicon
 from spicegraph_parser.rules import Fact
+
+if TYPE_CHECKING:
+    from spicegraph_parser.lexicon import Lexicon
 
 _WORDS = st.sampled_from(
     [
@@ -47,6 +53,29 @@ def _merge(captions: _Captions, *, exact: bool = False) -> SceneGraph:
 
 def _strings(graph: SceneGraph) -> list[tuple[str, ...]]:
     return [found.strings for found in graph.tuples()]
+
+
+@given(_CAPTIONS, st.booleans())
+def test_concepts_merge_as_the_graph_does(captions: _Captions, exact: bool) -> None:
+    """Without evidence the concepts are the same, in the same order."""
+    graph, bare = _merge(captions, exact=exact), merge_concepts(captions, load_lexicon(), exact=exact)
+    assert [node.concept for node in graph.objects] == bare.objects
+    assert [(a.object, a.concept) for a in graph.attributes] == [
+        (of, concept) for of, concepts in bare.attributes.items() for concept in concepts
+    ]
+    assert [(r.subject, r.object, r.concept) for r in graph.relations] == [
+        (*ends, concept) for ends, concepts in bare.relations.items() for concept in concepts
+    ]
+
+
+def test_a_word_that_comes_again_joins_the_first_that_is_like_it_now() -> None:
+    """An attribute that has grown since may stand before the one that the word joined."""
+    synsets = {"dog": {0}, "a": {1}, "b": {2}, "w": {2, 3}, "x": {1, 3}}
+    lexicon = SimpleNamespace(concept=lambda word: Concept.of((word,), frozenset(synsets[word])))
+    facts = [_fact("dog", word) for word in ("a", "b", "w", "x", "w")]
+    graph = merge([facts], cast("Lexicon", lexicon))
+    assert [set(found.concept.strings) for found in graph.attributes] == [{"a", "x", "w"}, {"b", "w"}]
+    assert [len(found.evidence) for found in graph.attributes] == [3, 2]
 
 
 @given(_CAPTIONS)

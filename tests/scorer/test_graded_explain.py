@@ -14,6 +14,7 @@ from spicegraph_parser.rules import Fact
 from spicegraph_scorer import Item, score
 from spicegraph_scorer.graded.changes import facts_of
 from spicegraph_scorer.graded.metric import SpiceG
+from spicegraph_scorer.graded.vectors import load_vectors
 from spicegraph_scorer.items import Corpus
 from spicegraph_scorer.spice.counts import ALL
 
@@ -39,7 +40,7 @@ class Written:
             yield tuple(Fact(tuple(part.split()), "", ()) for part in text.split(";") if part.strip())
 
 
-METRIC = SpiceG(Written())
+METRIC = SpiceG(Written(), vectors=replace(load_vectors(), order=None))  # of lists of words, order says nothing
 
 
 def explained(candidate: str, *references: str, changes: int = 20) -> tuple[float, GradedExplanation]:
@@ -138,7 +139,7 @@ def test_an_explanation_is_json_beside_the_scores_of_its_item() -> None:
     result = score(items, ("spice-g", "spice"), pipeline=Written(), explain=True)
     rows = json.loads(json.dumps(result.to_dict()))["items"]
     assert list(rows[0]["explanation"]) == ["SPICE-G"]
-    assert set(rows[0]["explanation"]["SPICE-G"]) == {"candidate", "reference", "changes"}
+    assert set(rows[0]["explanation"]["SPICE-G"]) == {"candidate", "reference", "changes", "order"}
     assert rows[0]["explanation"]["SPICE-G"]["changes"][0]["by"] == ["dog", "blue"]
     assert "explanation" not in score(items, ("spice-g",), pipeline=Written()).item_rows()[0]
 

@@ -202,7 +202,7 @@ BAD_FILES: dict[str, tuple[object, str]] = {
     "huge candidate": (jar(test="dog " * 30_000), "test: is longer than 100,000 characters"),
     "no references": (
         [{"image_id": 1, "test": "a dog"}],
-        "item 1 (image_id 1), refs: is missing (and no --references",
+        "holds no references (SPICE input): give them as refs of every item, or with --references FILE",
     ),
     "references empty": (jar(refs=[]), "item 1 (image_id 1), refs: holds no reference"),
     "references a string": (jar(refs="a dog"), "refs: is a string, expected a list of strings"),
@@ -211,7 +211,7 @@ BAD_FILES: dict[str, tuple[object, str]] = {
     "NUL in reference": (jar(refs=["\0"]), "refs[0]: holds a NUL character"),
     "results without annotations": (
         RESULTS,
-        "COCO results need a file of references, such as a COCO annotations file, with --references",
+        "holds no references (COCO results): give them with --references FILE",
     ),
 }
 

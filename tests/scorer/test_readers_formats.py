@@ -197,12 +197,13 @@ BAD: dict[str, tuple[object, object | None, str]] = {
     "a row too long": ("id,candidate,reference\n1,a,b\n2,a,b,c\n", None, "row 3: has 4 columns, expected 3"),
     "a quote that never ends": ('id,candidate,reference\n1,"a,b\n', None, "row 2: is no row of a table"),
     "no bytes of UTF-8": (b"id,candidate,reference\n1,\xff,b\n", None, "line 2: is not UTF-8"),
+    "a table in UTF-16": ("id,candidate,reference\n1,a,b\n".encode("utf-16"), None, "line 1: is not UTF-8"),
     "two columns of one name": ("id,caption,caption\n1,a,b\n", {"1": ["c"]}, "two columns are called 'caption'"),
     "an empty cell": ("id,candidate,reference\n1,,b\n", None, "row 2 (image_id 1), candidate: is empty"),
     "an empty id": ("id,candidate,reference\n,a dog,b\n", None, "row 2, id: is missing"),
     "no reference": ("id,candidate,reference\n1,a,\n", None, "row 2 (image_id 1), references: holds no reference"),
     "a number in a list": ('id,candidate,refs\n1,a,"[7]"\n', None, "references[0]: is a number, expected a string"),
-    "a table without references": (CANDIDATE_TABLE, None, "need a file of references"),
+    "a table without references": (CANDIDATE_TABLE, None, "holds no references (CSV"),
     "a null by id": ({"1": "a", "2": None}, {"1": ["b"], "2": ["c"]}, "entry 2 (image_id 2), caption: is null"),
     "text against ids": ("a dog\n", {"1": ["b"]}, "is plain text, which can't be paired with captions by id"),
     "ids against text": ({"1": "a dog"}, "b\n", "is captions by id, which can't be paired with plain text"),
@@ -220,6 +221,32 @@ def test_bad_files(write: Callable[[object], str], candidates: object, reference
     with pytest.raises(InputError) as caught:
         read_items(write(candidates), references=None if references is None else write(references))
     assert message in str(caught.value)
+
+
+def test_missing_references_are_one_fault_of_the_file_beside_those_of_its_items(
+    write: Callable[[object], str],
+) -> None:
+    results = [{"image_id": number, "caption": "a dog"} for number in (1, 2, 2)]
+    with pytest.raises(InputError) as caught:
+        read_items(write(results))
+    _, *faults = str(caught.value).splitlines()
+    assert [fault.strip().partition(":")[0] for fault in faults[:2]] == [
+        "holds no references (COCO results)",
+        "item 3 (image_id 2), image_id",
+    ]
+    assert "--references FILE" in faults[0]
+    some = '{"id": 1, "candidate": "a", "references": ["b"]}\n{"id": 2, "candidate": "a"}\n'
+    with pytest.raises(InputError, match=r"line 2 \(image_id 2\), references: is missing"):
+        read_items(write(some))
+
+
+def test_columns_are_told_of_tables_only(write: Callable[[object], str]) -> None:
+    lines = '{"id": 1, "candidate": "a dog", "system": "a cat", "references": ["b"]}\n'
+    with pytest.raises(InputError, match="is JSON Lines, which has no columns to name"):
+        read_items(write(lines), columns=Columns(candidate="system"))
+    table = "key,gold\n1,the dog\n"
+    items = read_items(write({"1": "a dog"}), references=write(table), columns=Columns(references=("gold",))).items
+    assert items == (Item(1, "a dog", ("the dog",)),)
 
 
 def test_files_of_lines_must_be_equally_long(write: Callable[[object], str]) -> None:

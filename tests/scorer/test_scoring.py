@@ -104,6 +104,16 @@ def test_json_has_signature_corpus_and_items_with_ids(result: Result) -> None:
     assert value["signature"]["references"]["min"] == 2
 
 
+def test_scores_without_evidence_are_the_same() -> None:
+    """Only the matches are gone."""
+    names = ("spice", "spice-exact", "spice-g", "spider", "bleu")
+    full, bare = (score(ITEMS, names, pipeline=WordFacts(), evidence=evidence) for evidence in (True, False))
+    assert bare.to_dict() == full.to_dict()
+    assert all(statistic.match.reference for statistic in full.runs[0].spice)
+    assert not any(statistic.match.reference for run in bare.runs for statistic in run.spice)
+    assert all(statistic.match is None for statistic in bare.runs[2].graded)
+
+
 def test_the_digest_tells_references_apart_and_not_their_order() -> None:
     def digest(items: Iterable[Item]) -> object:
         signature = score(items, ("bleu",)).signature["references"]

@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spicegraph_parser.graph import SceneTuple, merge
+from spicegraph_parser.graph import SceneTuple, merge, merge_concepts
 from spicegraph_parser.lexicon import Concept, load_lexicon
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer.items import Corpus, Item
 from spicegraph_scorer.spice.categories import CATEGORIES, Category
+from spicegraph_scorer.spice.counting import count_concepts
 from spicegraph_scorer.spice.counts import ALL, Counts, count_match
+from spicegraph_scorer.spice.custom import CategoryDefinition, make_categories
 from spicegraph_scorer.spice.match import match_tuples
 from spicegraph_scorer.spice.metric import Spice, category_means, score_graphs
 from spicegraph_scorer.spice.ready import score_tuples
@@ -89,6 +91,25 @@ def test_counts_add_up(candidate: _Tuples, references: list[_Tuples], exact: boo
         assert 0 <= counts[name].matched <= counts[name].candidate
         assert 0 <= counts[name].precision <= 1
         assert (scores["f"] is None) == (name != ALL and not counts[name].reference)
+
+
+_OWN_CATEGORIES = make_categories(
+    [
+        CategoryDefinition("Animal", subtree=("animal",)),
+        CategoryDefinition("Way", words=("street",), synonyms=True),
+        CategoryDefinition("Grey", kind="attribute", words=("grey", "red")),
+        CategoryDefinition("Doing", kind="relation", words=("ride", "sit")),
+    ]
+)
+
+
+@given(_TUPLES, _REFERENCES, st.booleans())
+def test_counts_without_evidence_are_the_same(candidate: _Tuples, references: list[_Tuples], exact: bool) -> None:
+    """Counting merged concepts gives what listing every match gives, in every category."""
+    expected = score_tuples(candidate, references, exact, categories=_OWN_CATEGORIES).statistic.counts
+    captions = [[Fact(tuple(words), "test", ()) for words in tuples] for tuples in (candidate, *references)]
+    mine, theirs = (merge_concepts(some, load_lexicon(), exact=exact) for some in (captions[:1], captions[1:]))
+    assert count_concepts(mine, theirs, categories=_OWN_CATEGORIES) == expected
 
 
 @given(_TUPLES.filter(bool), st.booleans())

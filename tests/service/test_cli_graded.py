@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from spicegraph_scorer.graded.table import VectorTable
 from spicegraph_service.cli import main
 
 pytestmark = pytest.mark.model
@@ -55,6 +56,9 @@ def test_vectors_of_your_own_are_built_used_and_named(tmp_path: Path, capsys: py
     assert "16 dimensions, of 200 images, own-" in said
     signature = said.split()[-1]
     first = table.read_bytes()
+    order = VectorTable.read(table).order
+    assert order is not None
+    assert order.flow("A man on a surfboard.") > 0 > order.flow("on man surfboard a a")
     assert main(["vectors", "build", CAPTIONS, "-o", str(table), "--dimensions", "16"]) == 0
     assert table.read_bytes() == first
     capsys.readouterr()

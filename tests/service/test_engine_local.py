@@ -13,6 +13,7 @@ import pytest
 
 from spicegraph_parser import load_pipeline
 from spicegraph_parser.errors import DataError
+from spicegraph_parser.loose import without_loose
 from spicegraph_service.engines import local, processes
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.store import StoreError
@@ -42,6 +43,12 @@ def test_facts_do_not_depend_on_processes_or_the_store(workers, expected, tmp_pa
     for _ in range(2):
         with local_facts("en_caption", workers=workers, cache=cache) as source:
             assert list(source.facts(CAPTIONS)) == expected
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_loose_words_are_left_out_on_demand(workers, expected):
+    with local_facts("en_caption", workers=workers, loose=False) as source:
+        assert list(source.facts(CAPTIONS)) == [tuple(without_loose(facts)) for facts in expected]
 
 
 def test_a_warm_store_parses_nothing(expected, tmp_path, monkeypatch):

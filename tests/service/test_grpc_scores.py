@@ -284,8 +284,9 @@ def test_undefined_is_absent(client: Client) -> None:
 
 
 def test_graded_evidence_is_the_library_s(client: Client, items: list[Item]) -> None:
-    few = items[:5]
+    few = [*items[:5], Item("salad", " ".join(sorted(items[5].candidate.split())), items[5].references)]
     run = score(few, ["spice-g"], explain=True).runs[0]
+    assert run.explanations[-1].order < 1
     reply = client.score(sent(few), metrics=["spice-g"], detail=scores_pb2.DETAIL_CHANGES)
     for result, statistic, why in zip(reply.items, run.statistics, run.explanations, strict=True):
         (breakdown,) = result.breakdowns
@@ -303,6 +304,7 @@ def test_graded_evidence_is_the_library_s(client: Client, items: list[Item]) -> 
         assert [(c.action, tuple(c.tuple.words), c.gain) for c in match.changes] == [
             (c.action, c.words, c.gain) for c in why.changes
         ]
+        assert match.order == why.order
     assert any(result.graded_matches[0].changes for result in reply.items)
     (without,) = client.score(sent(few[:1]), metrics=["spice-g"], detail=scores_pb2.DETAIL_TUPLES).items
     assert without.graded_matches

@@ -49,10 +49,10 @@ def test_every_image_has_the_library_s_explanation(graded: Report) -> None:
 def test_the_page_s_details_hold_partners_and_changes(graded: Report) -> None:
     (part,) = chunks(graded)
     for image, view in zip(unpacked(part), graded.images, strict=True):
-        value, mine, theirs, changes = image[3][0][3]
+        value, mine, theirs, changes, order = image[3][0][3]
         truth = view.candidates[0].graded
         assert truth is not None
-        assert value == round(truth.score, 4)
+        assert (value, order) == (round(truth.score, 4), round(truth.explanation.order, 4))
         assert [row[0] for row in mine] == [list(found.words) for found in truth.explanation.candidate]
         assert all(row[3] is None or row[3] < len(theirs) for row in mine)
         assert [tuple(change[1]) for change in changes] == [change.words for change in truth.explanation.changes]
@@ -62,7 +62,7 @@ def test_the_json_has_it_too(graded: Report) -> None:
     data = json.loads(REPORT_FORMATS[ReportFormat.JSON](graded))
     found = data["images"][0]["candidates"][0]["graded"]
     assert set(found) == {"score", "explanation"}
-    assert set(found["explanation"]) == {"candidate", "reference", "changes"}
+    assert set(found["explanation"]) == {"candidate", "reference", "changes", "order"}
 
 
 def test_without_the_metric_there_is_none_of_it() -> None:

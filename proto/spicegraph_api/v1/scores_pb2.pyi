@@ -474,8 +474,11 @@ class GradedMatch(_message.Message):
     CANDIDATE_FIELD_NUMBER: _builtins.int
     REFERENCE_FIELD_NUMBER: _builtins.int
     CHANGES_FIELD_NUMBER: _builtins.int
+    ORDER_FIELD_NUMBER: _builtins.int
     metric: _builtins.str
     """The metric: "spice-g"."""
+    order: _builtins.float
+    """What the order of the candidate's words leaves of its scores, in (0, 1]; 1 but for heaps of words."""
     @_builtins.property
     def candidate(self) -> _containers.RepeatedCompositeFieldContainer[Global___GradedTuple]:
         """Tuples of the candidate: objects, attributes, relations."""
@@ -495,12 +498,15 @@ class GradedMatch(_message.Message):
         candidate: _abc.Iterable[Global___GradedTuple] | None = ...,
         reference: _abc.Iterable[Global___GradedTuple] | None = ...,
         changes: _abc.Iterable[Global___GradedChange] | None = ...,
+        order: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_order", b"_order", "order", b"order"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["candidate", b"candidate", "changes", b"changes", "metric", b"metric", "reference", b"reference"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_order", b"_order", "candidate", b"candidate", "changes", b"changes", "metric", b"metric", "order", b"order", "reference", b"reference"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__order: _TypeAlias = _typing.Literal["order"]  # noqa: Y015
+    _WhichOneofArgType__order: _TypeAlias = _typing.Literal["_order", b"_order"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__order) -> _WhichOneofReturnType__order | None: ...
 
 Global___GradedMatch: _TypeAlias = GradedMatch  # noqa: Y015
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from spicegraph_parser.rules import Fact
+    from spicegraph_scorer.graded.order import WordOrder
     from spicegraph_scorer.spice.metric import FactSource
 
 __all__ = ["DIMENSIONS", "FEWEST", "build_table", "word_sets", "words_of"]
@@ -45,7 +46,12 @@ def word_sets(images: Iterable[Sequence[str]], source: FactSource) -> Iterator[l
 
 
 def build_table(
-    images: Sequence[Sequence[frozenset[str]]], *, name: str, dimensions: int = DIMENSIONS, fewest: int = FEWEST
+    images: Sequence[Sequence[frozenset[str]]],
+    *,
+    name: str,
+    dimensions: int = DIMENSIONS,
+    fewest: int = FEWEST,
+    order: WordOrder | None = None,
 ) -> VectorTable:
     """Learn a table from the captions of images.
 
@@ -60,6 +66,7 @@ def build_table(
         name: what the table's signature begins with.
         dimensions: length of a vector; fewer where there are too few words.
         fewest: in how many captions a word must stand.
+        order: of the captions' words, for the table (:func:`spicegraph_scorer.graded.order.learn_order`).
 
     Raises:
         InputError: fewer than three words are frequent enough, images have one caption each, or the name is empty or
@@ -83,7 +90,7 @@ def build_table(
     image_counts = np.bincount(sums.indices, minlength=len(words)).astype(np.int32)
     with threadpool_limits(1):  # the same sums in the same order
         vectors = _singular_vectors(information, min(dimensions, len(words) - 1))
-    return VectorTable(name, len(images), tuple(words), image_counts, _rounded(vectors))
+    return VectorTable(name, len(images), tuple(words), image_counts, _rounded(vectors), order)
 
 
 def _occurrences(captions: Sequence[frozenset[str]], words: Sequence[str]) -> csr_array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -12,8 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FAMILIES", "Values", "deny", "exclusions", "values_of"]
 
-Values = frozenset[int]
-"""The values of a family that a concept has: ``gray/grey`` has one, ``red`` another; empty: none."""
+Values = frozenset[tuple[str, int]]
+"""The values that a concept has, each a family and a number: ``gray/grey`` has one, ``red`` another; empty: none."""
 
 FAMILIES: Final[Mapping[str, str]] = {
     "colour": "black brown blue red yellow pink gray/grey green white orange purple maroon beige violet tan",
@@ -34,39 +35,41 @@ def _numbers() -> Mapping[str, tuple[str, int]]:
 _NUMBERS: Final = _numbers()
 
 
-def values_of(strings: Iterable[str]) -> Mapping[str, Values]:
-    """Return the values that a concept's strings have, by family.
+def values_of(strings: Iterable[str]) -> Values:
+    """Return the values that a concept's strings have.
 
     >>> values_of(("gray", "grey"))
-    {'colour': frozenset({6})}
+    frozenset({('colour', 6)})
     """
-    found: dict[str, Values] = {}
-    for family, value in (_NUMBERS[string] for string in strings if string in _NUMBERS):
-        found[family] = found.get(family, frozenset()) | {value}
-    return found
+    return frozenset([_NUMBERS[string] for string in strings if string in _NUMBERS])
 
 
-def deny(mine: Mapping[str, Values], theirs: Mapping[str, Values]) -> bool:
-    """Say whether two concepts, by their values, exclude each other.
+@lru_cache(maxsize=4096)
+def deny(mine: Values, theirs: Values) -> bool:
+    """Say whether concepts exclude each other by their values: both have some of a family, and none in common.
 
     >>> deny(values_of(("red",)), values_of(("blue",))), deny(values_of(("two",)), values_of(("pair",)))
     (True, False)
     """
-    return any(family in theirs and theirs[family].isdisjoint(value) for family, value in mine.items())
+    families = {family for family, _ in mine} & {family for family, _ in theirs}
+    return any(all(family != common for family, _ in mine & theirs) for common in families)
 
 
 def exclusions(
-    candidate: Sequence[Mapping[str, Values]], reference: Sequence[Mapping[str, Values]]
+    candidate: Sequence[tuple[int, Values]],
+    reference: Sequence[tuple[int, Values]],
+    shape: tuple[int, int],
 ) -> npt.NDArray[np.bool_] | None:
-    """Return which concepts of two lists exclude each other, or nothing if none do."""
-    theirs = [(column, values) for column, values in enumerate(reference) if values]
-    if not theirs:
-        return None
-    excluded = [
-        (row, column) for row, mine in enumerate(candidate) if mine for column, values in theirs if deny(mine, values)
-    ]
+    """Return which concepts of two lists exclude each other, or nothing if none do.
+
+    Args:
+        candidate: the index and the values of each concept that has any.
+        reference: the same of the other list.
+        shape: the lengths of the lists.
+    """
+    excluded = [(row, column) for row, mine in candidate for column, theirs in reference if deny(mine, theirs)]
     if not excluded:
         return None
-    matrix = np.zeros((len(candidate), len(reference)), np.bool_)
+    matrix = np.zeros(shape, np.bool_)
     matrix[tuple(zip(*excluded, strict=True))] = True
     return matrix

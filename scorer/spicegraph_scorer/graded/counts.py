@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
 from spicegraph_scorer.spice.counts import ALL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from spicegraph_parser.lexicon import Concept
     from spicegraph_scorer.graded.sides import Side
     from spicegraph_scorer.graded.similarity import Support
     from spicegraph_scorer.spice.categories import Category
 
 __all__ = ["Weighed", "weigh"]
+
+_Part = tuple["Sequence[Concept]", list[float], list[float]]
 
 
 class Weighed(NamedTuple):
@@ -42,28 +46,35 @@ class Weighed(NamedTuple):
 
 
 def weigh(
-    sides: tuple[Side, Side], supports: tuple[Support, Support], categories: Mapping[str, Category]
+    sides: tuple[Side, Side], supports: tuple[Support, Support], categories: Mapping[str, Category], *, order: float = 1
 ) -> dict[str, Weighed]:
     """Add up weights in total (``All``) and by category.
 
-    A category holds its own tuples; what supports them may be of another.
+    A category holds its own tuples; what supports them may be of another. ``order`` is the share of every support that
+    the order of the candidate's words leaves.
     """
-    mine, theirs = (
-        ((support.support * side.weights).tolist(), side.weights.tolist())
+    mine, theirs = [
+        ((support.support * (side.weights if order == 1 else side.weights * order)).tolist(), side.weights.tolist())
         for side, support in zip(sides, supports, strict=True)
-    )
+    ]
     sums = {ALL: Weighed(sum(mine[0]), sum(mine[1]), sum(theirs[0]), sum(theirs[1]))}
+    parts, other_parts = _parts(sides[0], *mine), _parts(sides[1], *theirs)
     for name, category in categories.items():
-        sums[name] = Weighed(*_sums(sides[0], category, mine), *_sums(sides[1], category, theirs))
+        kind = category.length - 1
+        sums[name] = Weighed(*_sums(category, *parts[kind]), *_sums(category, *other_parts[kind]))
     return sums
 
 
-def _sums(side: Side, category: Category, values: tuple[list[float], list[float]]) -> tuple[float, float]:
-    """Return the supported part and the whole of a category's weights on one side."""
-    first = sum(side.sizes[: category.length - 1])
-    last = first + side.sizes[category.length - 1]
-    supported, weights = values
+def _parts(side: Side, supported: list[float], weights: list[float]) -> list[_Part]:
+    """Return objects, attributes and relations of a side, each with the supported part of the weights and the whole."""
+    objects, attributes, _ = side.sizes
+    cuts = slice(objects), slice(objects, objects + attributes), slice(objects + attributes, None)
+    return [(side.concepts[cut], supported[cut], weights[cut]) for cut in cuts]
+
+
+def _sums(category: Category, concepts: Sequence[Concept], *values: list[float]) -> list[float]:
+    """Return the sums of a category's values."""
     if category.words is None and category.keys is None:  # a whole type: no need to look at its tuples
-        return sum(supported[first:last]), sum(weights[first:last])
-    places = category.select(side.tuples, range(first, last))
-    return sum([supported[place] for place in places]), sum([weights[place] for place in places])
+        return list(map(sum, values))
+    takes = category.takes(concepts) if concepts else []
+    return [sum(compress(of_all, takes)) for of_all in values] if any(takes) else [0.0] * len(values)

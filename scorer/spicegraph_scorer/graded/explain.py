@@ -50,11 +50,16 @@ class GradedTuple:
 
 @dataclass(frozen=True, slots=True)
 class GradedExplanation:
-    """Both sides of an item's match, and the single changes that would raise its score most, the best first."""
+    """Both sides of an item's match, and the single changes that would raise its score most, the best first.
+
+    ``order`` is what the order of the candidate's words leaves of precision, recall and F1, in (0, 1]; what the
+    changes would give is for words in the same order.
+    """
 
     candidate: tuple[GradedTuple, ...]
     reference: tuple[GradedTuple, ...]
     changes: tuple[Change, ...]
+    order: float = 1.0
 
     def to_dict(self) -> dict[str, Json]:
         """Return JSON values, with the fields of the parts as keys."""
@@ -62,6 +67,7 @@ class GradedExplanation:
             "candidate": [asdict(found) for found in self.candidate],
             "reference": [asdict(found) for found in self.reference],
             "changes": [asdict(change) for change in self.changes],
+            "order": self.order,
         }
 
 
@@ -77,7 +83,7 @@ def explain_match(match: GradedMatch, vectors: Vectors, rescore: Rescore, *, cha
     candidate, reference = graded_tuples(match, vectors)
     denials = [found.denied_by for found in candidate]
     found = changes_of(match, denials, rescore)[:changes] if changes else ()
-    return GradedExplanation(candidate, reference, found)
+    return GradedExplanation(candidate, reference, found, match.order)
 
 
 def graded_tuples(match: GradedMatch, vectors: Vectors) -> tuple[tuple[GradedTuple, ...], tuple[GradedTuple, ...]]:

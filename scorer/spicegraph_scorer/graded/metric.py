@@ -11,7 +11,7 @@ from spicegraph_parser.graph import SceneGraph, merge
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
 from spicegraph_scorer.graded.counts import Weighed, weigh
 from spicegraph_scorer.graded.explain import GradedExplanation, explain_match
-from spicegraph_scorer.graded.sides import Side, concepts_of, telling
+from spicegraph_scorer.graded.sides import Side, concepts_of, sides_of, telling
 from spicegraph_scorer.graded.similarity import Support, supports
 from spicegraph_scorer.graded.vectors import Rows, Vectors, load_vectors
 from spicegraph_scorer.metric import Score
@@ -30,18 +30,22 @@ if TYPE_CHECKING:
 __all__ = ["GradedMatch", "GradedMeans", "GradedStatistic", "SpiceG", "graded_means"]
 
 NAME: Final = "SPICE-G"
-_FORMULA: Final = "1"
+_FORMULA: Final = "2"
 _AT_A_TIME: Final = 512  # items whose vectors are made together
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GradedMatch:
-    """Both sides of a comparison and how each side's tuples are supported by the other's."""
+    """Both sides of a comparison, how each side's tuples are supported by the other's, and the candidate's word order.
+
+    ``order`` is the share of all support that the order of the candidate's words leaves, in (0, 1].
+    """
 
     candidate: Side
     reference: Side
     precision: Support
     recall: Support
+    order: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +74,8 @@ class SpiceG:
     A tuple is supported as far as the other side has one like it: the cosine of their words' vectors, drawn down
     where the words stand at other objects. Tuples weigh more the rarer their word is and the more references have
     them. Scores are in [0, 1]; they agree better with people's ratings than SPICE's, and are not comparable to them.
+    A candidate whose words follow one another as they do not in captions loses its score in part or whole
+    (:meth:`spicegraph_scorer.graded.order.WordOrder.share`).
     The corpus value of a category is the mean of the items' F1 over the items whose references have such tuples.
 
     Example:
@@ -114,25 +120,43 @@ class SpiceG:
 
     def _compared(self, items: Sequence[Item], found: FactsInOrder) -> Iterator[GradedStatistic]:
         graphs = {texts: self.graph(map(found.facts, texts)) for texts in {item.references: None for item in items}}
-        return self.compare_all([(self.graph([found.facts(i.candidate)]), graphs[i.references]) for i in items])
+        pairs = [(self.graph([found.facts(i.candidate)]), graphs[i.references]) for i in items]
+        order = self.vectors.order
+        shares = None if order is None else [order.share(item.candidate, item.references) for item in items]
+        return self.compare_all(pairs, orders=shares)
 
-    def compare(self, candidate: SceneGraph, reference: SceneGraph) -> GradedStatistic:
-        """Compare two graphs that :meth:`graph` made: a candidate's and that of all its references."""
-        return next(self.compare_all([(candidate, reference)]))
+    def compare(self, candidate: SceneGraph, reference: SceneGraph, *, order: float = 1.0) -> GradedStatistic:
+        """Compare two graphs that :meth:`graph` made: a candidate's and that of all its references.
 
-    def compare_all(self, pairs: Sequence[tuple[SceneGraph, SceneGraph]]) -> Iterator[GradedStatistic]:
-        """Compare pairs of graphs; vectors are made once for all of them, and arrays once for each graph."""
+        Args:
+            candidate: its graph.
+            reference: the graph of the references.
+            order: what the order of the candidate's words leaves of its score; a graph does not know it.
+        """
+        return next(self.compare_all([(candidate, reference)], orders=[order]))
+
+    def compare_all(
+        self, pairs: Sequence[tuple[SceneGraph, SceneGraph]], *, orders: Iterable[float] | None = None
+    ) -> Iterator[GradedStatistic]:
+        """Compare pairs of graphs; vectors and arrays are made once for all of them.
+
+        Args:
+            pairs: as for :meth:`compare`.
+            orders: what the order of each candidate's words leaves of its score; ``None``: all of it.
+        """
         references = {id(reference): reference for _, reference in pairs}
         graphs = (*references.values(), *(candidate for candidate, _ in pairs))
-        rows = self.vectors.rows(strings for graph in graphs for strings in concepts_of(graph))
-        sides = {key: Side.of(graph, rows) for key, graph in references.items()}
-        for candidate, reference in pairs:
-            yield self._statistic(Side.of(candidate, rows), sides[id(reference)], rows)
+        rows = self.vectors.rows([strings for graph in graphs for strings in concepts_of(graph)])
+        sides = sides_of(graphs, rows)
+        theirs = dict(zip(references, sides, strict=False))  # of the graphs, references are the first
+        shares = [1.0] * len(pairs) if orders is None else orders
+        for mine, (_, reference), share in zip(sides[len(references) :], pairs, shares, strict=True):
+            yield self._statistic(mine, theirs[id(reference)], rows, share)
 
-    def _statistic(self, candidate: Side, reference: Side, rows: Rows) -> GradedStatistic:
+    def _statistic(self, candidate: Side, reference: Side, rows: Rows, order: float) -> GradedStatistic:
         precision, recall = supports(candidate, reference, rows)
-        weights = weigh((candidate, reference), (precision, recall), self.categories)
-        return GradedStatistic(weights, GradedMatch(candidate, reference, precision, recall))
+        weights = weigh((candidate, reference), (precision, recall), self.categories, order=order)
+        return GradedStatistic(weights, GradedMatch(candidate, reference, precision, recall, order))
 
     def explain(self, statistic: GradedStatistic, *, changes: int = 3) -> GradedExplanation:
         """Explain an item's score: every tuple's best partner, and the changes that would raise it most.
@@ -149,7 +173,8 @@ class SpiceG:
             candidate = self.graph([facts])
             strings = [c.strings for found in reference.tuples for c in found.concepts]
             rows = self.vectors.rows((*concepts_of(candidate), *strings))
-            return self._statistic(Side.of(candidate, rows), reference.placed(rows), rows).weights[ALL].f1
+            changed = self._statistic(Side.of(candidate, rows), reference.placed(rows), rows, match.order)
+            return changed.weights[ALL].f1
 
         return explain_match(match, self.vectors, rescore, changes=changes)
 

@@ -6,8 +6,7 @@ far as these stand in the same place: at the same object, between the same two o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,14 +23,9 @@ Matrix = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float32]
 
 NO_PARTNER: Final = -1
-_OWNER_SHARE: Final = 0.5
-"""How much of an attribute's similarity depends on its object; on the candidate's side only."""
-_ENDS_SHARE: Final = 0.7
-"""How much of a relation's similarity depends on its two objects."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Support:
+class Support(NamedTuple):
     """One side's tuples: how well each is supported, by which tuple of the other side, and why so.
 
     ``support``, ``word`` and ``place`` are in [0, 1]: the whole, the likeness of the words, and how far word and
@@ -49,24 +43,21 @@ class Support:
 def supports(candidate: Side, reference: Side, rows: Rows) -> tuple[Support, Support]:
     """Return how the tuples of a candidate are supported by those of its references, and the other way round."""
     words = _words(candidate, reference, rows)
-    excluded = exclusions(candidate.values, reference.values)
+    excluded = exclusions(candidate.values, reference.values, words.shape)
     if excluded is not None:
         words[excluded] = 0
     places = _places(candidate, reference, words)
-    shares = np.repeat(np.array((0, _OWNER_SHARE, _ENDS_SHARE), np.float32), candidate.sizes)[:, None]
-    forward = _best(words + shares * (places - words), words, places)
+    apart = places - words
+    forward = _best(words + candidate.bound[0][:, None] * apart, 1, words, places)
     if excluded is not None:
         forward = _contradict(forward, candidate, reference, words, excluded)
-    # What references say is found wherever the candidate says it: a wrong owner is one fault, not two.
-    shares = np.repeat(np.array((0, 0, _ENDS_SHARE), np.float32), reference.sizes)[:, None]
-    backward = _best((words.T + shares * (places - words).T), words.T, places.T)
-    return forward, backward
+    return forward, _best(words + reference.bound[1] * apart, 0, words, places)
 
 
 def _words(candidate: Side, reference: Side, rows: Rows) -> Matrix:
     """Return the similarities of the words that tuples add: positive cosines, 1 for equal concepts."""
-    words: Matrix = rows.vectors[candidate.heads] @ rows.vectors[reference.heads].T
-    np.clip(words, 0, 1, out=words)
+    words: Matrix = rows.vectors.take(candidate.heads, axis=0) @ rows.vectors.take(reference.heads, axis=0).T
+    np.minimum(np.maximum(words, 0, out=words), 1, out=words)
     words[candidate.heads[:, None] == reference.heads] = 1
     return words
 
@@ -76,39 +67,38 @@ def _places(candidate: Side, reference: Side, words: Matrix) -> Matrix:
 
     An attribute has a place at a plain object too, as far as the object's own word suggests it ("tall" at "tower").
     """
-    (objects, attributes, _), (others, their_attributes, _) = candidate.sizes, reference.sizes
+    (objects, attributes, relations), (others, their_attributes, _) = candidate.sizes, reference.sizes
     nodes = words[:objects, :others]
-    places = np.zeros_like(words)
+    places = np.zeros(words.shape, np.float32)
     places[:objects] = words[:objects]
     mine = slice(objects, objects + attributes)
     theirs = slice(others, others + their_attributes)
-    owners = nodes[candidate.owners]
-    of_attributes, of_relations = owners[:attributes], owners[attributes:]
-    places[mine, :others] = np.minimum(words[mine, :others], of_attributes)
-    places[mine, theirs] = np.minimum(words[mine, theirs], of_attributes[:, reference.owners[:their_attributes]])
-    ends = np.minimum(
-        of_relations[:, reference.owners[their_attributes:]], nodes[candidate.targets][:, reference.targets]
-    )
-    places[mine.stop :, theirs.stop :] = np.minimum(words[mine.stop :, theirs.stop :], ends)
+    owners = nodes.take(candidate.owners, axis=0)
+    if attributes:
+        of_attributes = owners[:attributes]
+        np.minimum(words[mine, :others], of_attributes, out=places[mine, :others])
+        at_attributes = of_attributes.take(reference.owners[:their_attributes], axis=1)
+        np.minimum(words[mine, theirs], at_attributes, out=places[mine, theirs])
+    if relations:
+        starts = owners[attributes:].take(reference.owners[their_attributes:], axis=1)
+        ends = nodes.take(candidate.targets, axis=0).take(reference.targets, axis=1)
+        here = np.minimum(starts, ends, out=starts)
+        np.minimum(words[mine.stop :, theirs.stop :], here, out=places[mine.stop :, theirs.stop :])
     return places
 
 
-def _best(similarities: Matrix, words: Matrix, places: Matrix) -> Support:
-    """Return each row's best partner."""
-    count, others = similarities.shape
+def _best(similar: Matrix, axis: int, words: Matrix, places: Matrix) -> Support:
+    """Return the best partner of each row (axis 1), or of each column (axis 0)."""
+    count, others = similar.shape[1 - axis], similar.shape[axis]
     if not others:
         nothing = np.zeros(count, np.float32)
         return Support(nothing, np.full(count, NO_PARTNER, np.intp), nothing, nothing, np.zeros(count, np.bool_))
-    partner = similarities.argmax(axis=1)
-    row = np.arange(count)
-    support = similarities[row, partner]
-    return Support(
-        support,
-        np.where(support > 0, partner, NO_PARTNER),
-        words[row, partner],
-        places[row, partner],
-        np.zeros(count, np.bool_),
-    )
+    partner = similar.argmax(axis=axis)
+    own = np.arange(count)
+    at = own * others + partner if axis else partner * count + own  # in the matrix as it lies in memory
+    support = similar.take(at)
+    partner[support <= 0] = NO_PARTNER
+    return Support(support, partner, words.take(at), places.take(at), np.zeros(count, np.bool_))
 
 
 def _contradict(

@@ -1,4 +1,7 @@
-"""The table behind SPICE-G: a vector and a weight for each word, learned from captions of the same images."""
+"""The table behind SPICE-G: a vector and a weight for each word, learned from captions of the same images.
+
+It may also know which words follow which in these captions.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spicegraph_parser.errors import DataError
+from spicegraph_scorer.graded.order import WordOrder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,8 +25,9 @@ __all__ = ["Floats", "VectorTable", "load_table"]
 
 Floats = npt.NDArray[np.float32]
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _DIGEST_CHARACTERS: Final = 8
+_NO_ORDER: Final = WordOrder((), np.zeros((0, 0), np.int8))
 _LOWEST_IDF, _HIGHEST_IDF = 0.1, 7.0
 
 
@@ -30,7 +35,8 @@ _LOWEST_IDF, _HIGHEST_IDF = 0.1, 7.0
 class VectorTable:
     """Words with their vectors and the number of images whose captions have them.
 
-    ``vectors`` has a row of 8-bit numbers for each word; only a row's direction means something.
+    ``vectors`` has a row of 8-bit numbers for each word; only a row's direction means something. Without ``order``,
+    the order of a candidate's words costs nothing.
     """
 
     name: str
@@ -38,6 +44,7 @@ class VectorTable:
     words: tuple[str, ...]
     image_counts: npt.NDArray[np.int32]
     vectors: npt.NDArray[np.int8]
+    order: WordOrder | None = None
 
     @property
     def signature(self) -> str:
@@ -45,6 +52,9 @@ class VectorTable:
         contents = hashlib.sha256("\n".join([self.name, str(self.images), *self.words]).encode())
         contents.update(self.image_counts.astype("<i4").tobytes())
         contents.update(self.vectors.tobytes())
+        if self.order is not None:
+            contents.update("\n".join(self.order.kinds).encode())
+            contents.update(self.order.information.tobytes())
         return f"{self.name}-{contents.hexdigest()[:_DIGEST_CHARACTERS]}"
 
     def directions(self) -> Floats:
@@ -66,6 +76,7 @@ class VectorTable:
             OSError: the file cannot be written.
         """
         header = "\n".join([str(_FORMAT), self.name, str(self.images)])
+        order = self.order or _NO_ORDER
         with path.open("wb") as file:
             np.savez_compressed(
                 file,
@@ -74,6 +85,8 @@ class VectorTable:
                 words=np.frombuffer("\n".join(self.words).encode(), np.uint8),
                 image_counts=self.image_counts,
                 vectors=self.vectors,
+                kinds=np.frombuffer("\n".join(order.kinds).encode(), np.uint8),
+                information=order.information,
             )
 
     @classmethod
@@ -87,13 +100,28 @@ class VectorTable:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 file_format, name, images = arrays["header"].tobytes().decode().split("\n")
                 words = tuple(arrays["words"].tobytes().decode().split("\n"))
-                table = cls(name, int(images), words, arrays["image_counts"], arrays["vectors"])
+                order = _order(arrays["kinds"].tobytes().decode(), arrays["information"])
+                table = cls(name, int(images), words, arrays["image_counts"], arrays["vectors"], order)
         except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is something else"
             raise DataError(f"{path}: cannot be read as a table of vectors ({reason})") from error
         if int(file_format) != _FORMAT or not _is_sound(table):
             raise DataError(f"{path}: a table of vectors of another version, or damaged; build it again")
         return table
+
+
+def _order(kinds: str, information: npt.NDArray[np.int8]) -> WordOrder | None:
+    """Return the word order of a file, if it has one.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    if not information.size:
+        return None
+    names = tuple(kinds.split("\n"))
+    if information.dtype != np.int8 or information.shape != (len(names), len(names)) or not {"", "-"} <= set(names):
+        raise ValueError("no word order")
+    return WordOrder(names, information)
 
 
 def _is_sound(table: VectorTable) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from spicegraph_scorer.graded.contradiction import Values, values_of
 from spicegraph_scorer.graded.table import Floats, VectorTable, load_table
@@ -14,47 +15,53 @@ from spicegraph_scorer.graded.table import Floats, VectorTable, load_table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from spicegraph_scorer.graded.order import WordOrder
+
 __all__ = ["Rows", "Vectors", "load_vectors"]
 
 Strings = tuple[str, ...]
 
 _UNKNOWN_IDF: Final = 1.0
+_IDF_EXPONENT: Final = 0.75
 _SHORTEST: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Concepts, each by the strings that stand for it: a unit vector, a weight, and the values that exclude others.
+    """Concepts, each by the strings that stand for it: a unit vector, its idf and what it weighs for that.
 
-    A concept without any known word has a zero vector: it is like nothing but itself.
+    A concept without any known word has a zero vector: it is like nothing but itself. ``values`` has the rows of the
+    concepts with values that exclude others.
     """
 
     places: Mapping[Strings, int]
     vectors: Floats
     idf: Sequence[float]
-    values: Sequence[Mapping[str, Values]]
+    weights: npt.NDArray[np.float64]
+    values: Mapping[int, Values]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectors:
-    """A table of vectors, ready for look-ups; it does not change."""
+    """A table of vectors, ready for look-ups, and the order of words, if the table has one; it does not change."""
 
     signature: str
     places: Mapping[str, int] = field(repr=False)
     directions: Floats = field(repr=False)
     idf: Sequence[float] = field(repr=False)
+    order: WordOrder | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, table: VectorTable) -> Vectors:
         """Make a table ready."""
         places = {word: place for place, word in enumerate(table.words)}
-        return cls(table.signature, places, table.directions(), table.idf().tolist())
+        return cls(table.signature, places, table.directions(), table.idf().tolist(), table.order)
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         """Let worker processes read the bundled table themselves."""
         if self is load_vectors():
             return load_vectors, ()
-        return Vectors, (self.signature, self.places, self.directions, self.idf)
+        return Vectors, (self.signature, self.places, self.directions, self.idf, self.order)
 
     def rows(self, concepts: Iterable[Strings]) -> Rows:
         """Return the rows of concepts.
@@ -63,18 +70,23 @@ class Vectors:
         strings', at length 1 too. Weights are means over the strings, and over the words of each.
         """
         distinct = list(dict.fromkeys(concepts))
-        known = [[places for string in strings if (places := self._words(string))] for strings in distinct]
         vectors = np.zeros((len(distinct), self.directions.shape[1]), np.float32)
-        plain = [row for row, strings in enumerate(known) if len(strings) == len(strings[0] if strings else ()) == 1]
-        vectors[plain] = self.directions[[known[row][0][0] for row in plain]]
-        for row in set(range(len(known))).difference(plain):
-            if known[row]:
-                vectors[row] = _sum([_sum([self.directions[word] for word in words]) for words in known[row]])
+        idf = [_UNKNOWN_IDF] * len(distinct)
+        plain: dict[int, int] = {}
+        for row, strings in enumerate(distinct):
+            place = self.places.get(strings[0]) if len(strings) == 1 else None
+            if place is not None:  # a single known word, as most concepts are: all of these at once, below
+                plain[row], idf[row] = place, self.idf[place]
+            elif known := [words for string in strings if (words := self._words(string))]:
+                vectors[row] = _sum([_sum([self.directions[word] for word in words]) for words in known])
+                idf[row] = _mean([_mean([self.idf[word] for word in words]) for words in known])
+        vectors[list(plain)] = self.directions[list(plain.values())]
         return Rows(
             {strings: row for row, strings in enumerate(distinct)},
             vectors,
-            [_mean([_mean([self.idf[word] for word in words]) for words in strings]) for strings in known],
-            list(map(values_of, distinct)),
+            idf,
+            np.array(idf, np.float64) ** _IDF_EXPONENT,
+            {row: values for row, strings in enumerate(distinct) if (values := values_of(strings))},
         )
 
     def _words(self, string: str) -> list[int]:
@@ -82,16 +94,16 @@ class Vectors:
 
 
 def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else _UNKNOWN_IDF
+    return sum(values) / len(values)
 
 
 def _sum(vectors: Sequence[Floats]) -> Floats:
     """Return the sum of unit vectors at length 1; the first if they cancel each other out."""
     if len(vectors) == 1:
         return vectors[0]
-    total: Floats = np.sum(vectors, axis=0)
-    length = float(np.linalg.norm(total))
-    return vectors[0] if length < _SHORTEST else total / np.float32(length)
+    total: Floats = reduce(np.add, vectors)
+    length = np.sqrt(total.dot(total))
+    return vectors[0] if length < _SHORTEST else total / length
 
 
 @lru_cache(maxsize=1)

@@ -175,7 +175,8 @@ class DocumentFrequencies:
                     _Order(arrays[f"codes{order}"], arrays[f"images{order}"]) for order in range(1, ORDERS + 1)
                 )
         except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise DataError(f"{path}: cannot be read as document frequencies ({error})") from error
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is something else"
+            raise DataError(f"{path}: cannot be read as document frequencies ({reason})") from error
         if file_format != _FORMAT or len(vocabulary) != size:
             raise DataError(f"{path}: document frequencies of another version, or damaged; write them again")
         return cls(images, vocabulary, orders)

@@ -25,7 +25,7 @@ class Annotations:
 
     An image that is listed without any caption has an empty tuple. ``format`` names what the content showed.
     Where the format writes ids as text (``typed`` is false), an integer that is meant for a string is one;
-    where it has no ids (``by_line``), the lines' numbers, from 1, stand for them.
+    where it has no ids (``by_line``), the lines' numbers, from 1, stand for them. A ``table`` has columns.
     """
 
     captions: Mapping[ItemId, tuple[str, ...]]
@@ -33,6 +33,7 @@ class Annotations:
     format: str = "COCO annotations"
     typed: bool = True
     by_line: bool = False
+    table: bool = False
 
     def names(self, image_id: ItemId) -> tuple[str, ...]:
         """Return what the image is called: its id and, where it is known, its file name."""

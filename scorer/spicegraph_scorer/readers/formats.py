@@ -32,7 +32,7 @@ class Format:
     """A file format of items: its name, and the keys under which its fields may stand, best first.
 
     Where the format writes every id as text (``typed`` is false), an id is the same image as a number and as
-    a string.
+    a string. A ``table`` has columns, whose names can be told.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Format:
     candidates: tuple[str, ...]
     references: tuple[str, ...]
     typed: bool = True
+    table: bool = False
 
 
 SPICE_INPUT = Format("SPICE input", ("image_id",), ("test",), ("refs",))

@@ -87,9 +87,14 @@ def read_items(
         found = _read_records(source, limits, columns)
         name, zipped = source.name, source.zipped
     annotations = read_reference_files(paths, limits=limits, columns=columns) if paths else None
-    _check_pairing(name, found.format, annotations)
-    collected = _Collected(found.format, annotations, several=several)
+    _check_pairing(name, found, annotations)
+    if columns is not None and not (found.format.table or (annotations is not None and annotations.table)):
+        raise InputError(f"{name}: is {found.format.name}, which has no columns to name: --columns is for tables")
+    bare = annotations is None and not any(_has_references(found.format, record) for record in found.records)
+    collected = _Collected(found.format, annotations, several=several, bare=bare)
     faults = list(found.faults)
+    if bare and found.records:
+        faults.append(Fault("", "", _no_references(found.format)))
     for record in found.records:
         faults += collected.add(record)
     missing = collected.missing()
@@ -155,8 +160,11 @@ def _read_text(source: Source, limits: Limits) -> Records:
     return Records(PLAIN_TEXT, records, faults)
 
 
-def _check_pairing(name: str, form: Format, annotations: Annotations | None) -> None:
-    """Refuse captions without ids and references with ids, or the reverse."""
+def _check_pairing(name: str, found: Records, annotations: Annotations | None) -> None:
+    """Refuse captions without ids and references with ids, or the reverse, and what is nothing that is known."""
+    form = found.format
+    if form is PLAIN_TEXT and found.faults and (annotations is None or not annotations.by_line):
+        raise InputError(f"{name}: is not JSON, Parquet, a table with known columns or plain text ({found.faults[0]})")
     if form is PLAIN_TEXT and annotations is None:
         raise InputError(
             f"{name}: is not JSON, Parquet or a table with known columns; as plain text, one caption a line, it needs "
@@ -174,13 +182,14 @@ def _image(form: Format, image_id: ItemId) -> str:
 class _Collected:
     """The items found so far, and the rules by which a record of a format becomes items."""
 
-    def __init__(self, form: Format, annotations: Annotations | None, *, several: bool) -> None:
+    def __init__(self, form: Format, annotations: Annotations | None, *, several: bool, bare: bool = False) -> None:
         self.found: list[Item] = []
         self.images: list[ItemId] = []
         self.has_several = False
         self._format = form
         self._annotations = annotations
         self._several = several
+        self._bare = bare
         self._first: dict[ItemId, str] = {}
         self._candidates: dict[ItemId, int] = {}
 
@@ -261,7 +270,8 @@ class _Collected:
         key = _key(fields, self._format.references) if self._format.references else ""
         if self._annotations is None:
             if key not in fields:
-                faults.append(Fault(name, key or "references", _no_references(self._format)))
+                if not self._bare:  # else it is the file's fault, and stands there once
+                    faults.append(Fault(name, key or "references", "is missing (and no --references file is given)"))
                 return ()
             value = fields[key]
             faults += [Fault(name, f"{key}{index}", reason) for index, reason in reference_faults(value, names)]
@@ -281,10 +291,13 @@ def _key(fields: Mapping[str, object], keys: tuple[str, ...]) -> str:
     return next((key for key in keys if key in fields), keys[0])
 
 
+def _has_references(form: Format, record: Record) -> bool:
+    return any(key in record.fields for key in form.references)
+
+
 def _no_references(form: Format) -> str:
-    if form.references:
-        return "is missing (and no --references file is given)"
-    return f"are missing: {form.name} need a file of references, such as a COCO annotations file, with --references"
+    beside = f"as {form.references[0]} of every item, or " if form.references else ""
+    return f"holds no references ({form.name}): give them {beside}with --references FILE, such as COCO annotations"
 
 
 def _other(image_id: ItemId) -> ItemId | None:

@@ -70,7 +70,8 @@ def _joined(read: Sequence[Annotations]) -> Annotations:
         file_names.update(one.file_names)
     names = dict.fromkeys(one.format for one in read)
     typed = all(one.typed for one in read)
-    return Annotations(captions, file_names, " + ".join(names), typed=typed, by_line=read[0].by_line)
+    table = any(one.table for one in read)
+    return Annotations(captions, file_names, " + ".join(names), typed=typed, by_line=read[0].by_line, table=table)
 
 
 def _read(source: Source, limits: Limits, columns: Columns | None) -> Annotations:
@@ -113,7 +114,7 @@ def _from_records(source: Source, records: Records) -> Annotations:
     if faults:
         raise input_error(source.name, faults)
     found = {image_id: tuple(texts) for image_id, texts in captions.items()}
-    return Annotations(found, {}, form.name, typed=form.typed)
+    return Annotations(found, {}, form.name, typed=form.typed, table=form.table)
 
 
 def _collect(record: Record, id_keys: Sequence[str], captions: dict[ItemId, list[str]]) -> Iterator[Fault]:

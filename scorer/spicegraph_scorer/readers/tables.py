@@ -136,6 +136,7 @@ def table_records(
         (columns.candidate,) if columns.candidate else ("candidate",),
         ("references",) if columns.references else (),
         typed=False,
+        table=True,
     )
     records = []
     for number, (place, row) in enumerate(rows, start=1):

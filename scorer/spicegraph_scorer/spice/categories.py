@@ -6,6 +6,7 @@ To add a category: a word list, a line in ``CATEGORIES``, a test case.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.wordnet import load_wordnet
@@ -66,11 +67,23 @@ class Category:
 
     def select(self, tuples: Sequence[SceneTuple], indices: Iterable[int]) -> list[int]:
         """Return which of the given indices, all of tuples of this category's length, belong to it."""
-        words = self.words
-        if self.keys is not None:
-            slot = min(self.length - 1, 1)
-            return [i for i in indices if self._holds(self.keys, tuples[i].concepts[slot])]
-        return [i for i in indices if words is None or tuples[i].concepts[1].label in words]
+        chosen = list(indices)
+        if self.takes_all:
+            return chosen
+        slot = min(self.length - 1, 1)
+        return list(compress(chosen, self.takes([tuples[i].concepts[slot] for i in chosen])))
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether every tuple of this category's length belongs to it."""
+        return self.words is None and self.keys is None
+
+    def takes(self, concepts: Iterable[Concept]) -> list[bool]:
+        """Say which tuples of this category's length belong to it, given their objects, attributes or relations."""
+        words, keys = self.words, self.keys
+        if keys is not None:
+            return [self._holds(keys, concept) for concept in concepts]
+        return [words is None or concept.label in words for concept in concepts]
 
     def _holds(self, keys: frozenset[str | int], concept: Concept) -> bool:
         return not keys.isdisjoint(concept.keys) or any(

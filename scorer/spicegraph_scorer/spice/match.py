@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from spicegraph_parser.graph import SceneTuple
 
-__all__ = ["Match", "group_by_length", "match_tuples"]
+__all__ = ["NO_MATCH", "Match", "group_by_length", "match_tuples"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,10 @@ class Match:
     def missed(self) -> tuple[SceneTuple, ...]:
         """Reference tuples that the candidate does not have."""
         return tuple(t for t, partners in zip(self.reference, self.reference_partners, strict=True) if not partners)
+
+
+NO_MATCH: Final = Match((), (), (), ())
+"""Stands where a match is not kept."""
 
 
 def match_tuples(

@@ -9,6 +9,7 @@ import typer
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.graded.building import DIMENSIONS, FEWEST, build_table, word_sets
+from spicegraph_scorer.graded.order import learn_order
 from spicegraph_scorer.readers import read_references
 from spicegraph_scorer.scoring import SharedFacts
 from spicegraph_service.cli.options import CacheOption, PipelineOption, WorkersOption, cache_at
@@ -46,7 +47,7 @@ def build(
     cache: CacheOption = "none",
     pipeline: PipelineOption = DEFAULT_PIPELINE,
 ) -> None:
-    """Learn which words people use for the same images, for score --vectors FILE.
+    """Learn which words people use for the same images and in which order, for score --vectors FILE.
 
     A thousand images with five captions each are a beginning; the bundled vectors come from 82,783.
     """
@@ -54,7 +55,8 @@ def build(
     images = [texts for texts in read_references(references).values() if texts]
     with progress_bar() as progress, local_facts(pipeline, workers=workers, cache=cache_at(cache)) as facts:
         words = list(word_sets(images, SharedFacts(facts, progress)))
-    table = build_table(words, name=name or PurePath(output).stem, dimensions=dimensions, fewest=fewest)
+    order = learn_order(text for texts in images for text in texts)
+    table = build_table(words, name=name or PurePath(output).stem, dimensions=dimensions, fewest=fewest, order=order)
     with whole_path(output) as temporary:
         table.write(temporary)
     typer.echo(f"{output}: {_described(table)}")

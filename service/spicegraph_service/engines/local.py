@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import warnings
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
@@ -33,7 +33,9 @@ _LOOK_UP: Final = 8192
 
 
 @contextmanager
-def local_facts(pipeline: str, *, workers: int = 1, cache: str | None = None) -> Iterator[FactSource]:
+def local_facts(
+    pipeline: str, *, workers: int = 1, cache: str | None = None, loose: bool = True
+) -> Iterator[FactSource]:
     """Give a source of facts.
 
     Args:
@@ -41,6 +43,7 @@ def local_facts(pipeline: str, *, workers: int = 1, cache: str | None = None) ->
         workers: processes that parse; 1 is this one.
         cache: where parses are kept from run to run: an SQLite file, or ``redis://HOST``; ``None``: nowhere.
             The server's store is such a place too.
+        loose: facts come with those of loose words, which SPICE-G needs; without, they may lack.
 
     The pipeline is loaded, and processes are started, when the first caption is to be parsed.
 
@@ -57,9 +60,9 @@ def local_facts(pipeline: str, *, workers: int = 1, cache: str | None = None) ->
         @functools.cache
         def source() -> PackedSource:
             if workers == 1:
-                parses: PackedSource = _Here(load_pipeline(pipeline))
+                parses: PackedSource = _Here(replace(load_pipeline(pipeline), loose=loose))
             else:
-                parses = stack.enter_context(parsing_processes(pipeline, workers))
+                parses = stack.enter_context(parsing_processes(pipeline, workers, loose=loose))
             return parses if store is None else Stored(parses, store)
 
         yield _Lazy(source)

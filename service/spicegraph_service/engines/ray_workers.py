@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spicegraph_parser.memory import rare_collections
 from spicegraph_scorer.evidence import without_evidence
 from spicegraph_scorer.items import Corpus, Item
-from spicegraph_scorer.metrics import make_metrics
+from spicegraph_scorer.metrics import make_metrics, needs_loose
 from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
 from spicegraph_scorer.readers.faults import Fault, shown
 from spicegraph_scorer.readers.formats import JSON_LINES, Record, Records
@@ -125,9 +125,11 @@ class Scorer:
         job: Job = ray.get(shared)
         self._reader = job.reader
         self._open = ExitStack()  # for as long as the actor lives
-        self._facts = SharedFacts(self._open.enter_context(local_facts(job.pipeline, cache=job.cache)))
+        self._facts = SharedFacts(
+            self._open.enter_context(local_facts(job.pipeline, cache=job.cache, loose=needs_loose(job.metrics)))
+        )
         self._metrics = make_metrics(
-            job.metrics, resources(self._facts, None, job.frequencies, job.categories, job.vectors)
+            job.metrics, resources(self._facts, None, job.frequencies, job.categories, job.vectors, evidence=False)
         )
 
     def __call__(self, rows: pa.Table) -> pa.Table:

@@ -98,6 +98,7 @@ def _graded(view: GradedView) -> list[object]:
         [_graded_tuple(found) for found in why.candidate],
         [_graded_tuple(found) for found in why.reference],
         [[c.action, c.words, c.by, round(c.score, _DIGITS), round(c.gain, _DIGITS)] for c in why.changes],
+        round(why.order, _DIGITS),
     ]
 
 

@@ -97,6 +97,7 @@ def graded_match_message(metric: str, explanation: GradedExplanation) -> scores_
             )
             for change in explanation.changes
         ],
+        order=explanation.order,
     )
 
 

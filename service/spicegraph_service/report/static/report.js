@@ -248,11 +248,12 @@
   };
   const graded = (found) => {
     if (!found) return [];
-    const [score, mine, theirs, changes] = found;
+    const [score, mine, theirs, changes, order] = found;
     const acts = changes.map(([action, strings, by, after, gain]) => make("li", {},
       `${action} ${tupleText(strings)}${by === null ? "" : ` by ${tupleText(by)}`}: ${number(after)} (+${number(gain)})`));
     return [
       make("h4", {}, `SPICE-G ${number(score)}`),
+      ...(order < 1 ? [make("p", { className: "note" }, `The order of the words leaves ${percent(order)} of it: they follow one another as words in captions do not.`)] : []),
       ...(acts.length ? [make("p", { className: "note" }, "What would raise it most:"), make("ol", { className: "changes" }, ...acts)] : []),
       gradedTable("The caption's tuples, those that cost most first", mine, theirs), gradedTable("The references' tuples, those that cost most first", theirs, mine),
     ];
