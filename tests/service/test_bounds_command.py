@@ -216,6 +216,7 @@ def test_partial_leaves_out_what_lacks_captions_or_results(
     [
         ((), "there are no captions: name --references"),
         (("--references", "{captions}", "--lower", "noise"), "there is no lower bound 'noise'"),
+        (("--references", "{captions}", "--lower", "intra,inter"), "inter is drawn from the texts of --other FILE"),
         (("--references", "{captions}", "--metrics", "nothing"), "there is no metric 'nothing'"),
         (("--references", "{captions}", "--captions", "1"), "at least 2 of each image"),
         (("--references", "{captions}", "--captions", "6"), "200 images have fewer than 6 captions"),

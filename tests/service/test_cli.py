@@ -157,6 +157,12 @@ def test_bad_input_ends_with_2_one_message_and_no_file(
         (("--references", "missing.json"), "missing.json: there is no such file"),
         (("--pipeline", "no_such_pipeline"), "'no_such_pipeline' is not installed"),
         (("--metrics", "bleu", "--format", "spice"), "ask for the metric spice"),
+        (("--metrics", "bleu", "--format", "csv", "--confidence"), "--confidence: csv holds the images' scores"),
+        (
+            ("--metrics", "bleu", "-o", "out.tex"),
+            "out.tex: this command has no format for .tex; it knows .json, .jsonl",
+        ),
+        (("--metrics", "bleu", "--columns", "candidate=other"), "is SPICE input, which has no columns to name"),
     ],
 )
 def test_bad_options_end_with_2(
@@ -175,6 +181,16 @@ def test_warnings_are_one_line_on_standard_error(run: Callable[..., tuple[int, s
     said, warning = err.splitlines()
     assert said.endswith("one.json: SPICE input, 1 items")
     assert warning.startswith("warning: CIDEr is undefined")
+
+
+def test_a_warning_is_said_once_however_many_metrics_give_it(
+    run: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    (tmp_path / "one.json").write_text(json.dumps(JAR[:1]))
+    for _ in range(2):  # and again in the next run of the same process
+        status, _, err = run("score", str(tmp_path / "one.json"), "--metrics", "cider,cider-d,cider-plain")
+        assert status == 0
+        assert err.count("warning: CIDEr is undefined") == 1
 
 
 def test_a_subset_of_the_references_needs_partial(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
@@ -305,3 +321,25 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
         process.stdout.close()
         assert process.stderr.read().endswith(b"in.json: SPICE input, 20000 items\n")
         assert process.wait(timeout=60) == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_a_full_disk_is_one_clear_error(run: Callable[..., tuple[int, str, str]], source: str) -> None:
+    status, _, err = run("score", source, "--metrics", "bleu", "-o", "/dev/full")
+    assert status == 2
+    assert err.endswith("error: /dev/full: can't be written (No space left on device)\n")
+    command = [sys.executable, "-m", "spicegraph_service", "score", source, "--metrics", "bleu"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[1:] == ["error: standard output: can't be written (No space left on device)"]
+
+
+def test_ctrl_c_while_a_command_is_loaded_ends_quietly(
+    run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(name: str) -> None:
+        raise KeyboardInterrupt(name)
+
+    monkeypatch.setattr("spicegraph_service.cli.app.import_module", interrupted)
+    assert run("score") == (130, "", "")

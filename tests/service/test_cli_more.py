@@ -39,6 +39,20 @@ def test_compare_shows_a_table_and_writes_json(files, tmp_path, capsys):
     assert scores["difference"] == pytest.approx(scores["second"] - scores["first"])
 
 
+def test_compare_takes_its_format_from_the_ending_and_names_the_systems(files, tmp_path, capsys):
+    first, second, _ = files
+    arguments = ["compare", f"mine={first}", str(second), "--metrics", "bleu", "--draws", "20"]
+    assert main(arguments) == 0
+    assert capsys.readouterr().out.startswith("A: mine\nB: b\n\nB against A\n")
+    assert main([*arguments, "-o", str(tmp_path / "out.json")]) == 0
+    assert json.loads((tmp_path / "out.json").read_text())["systems"] == {"first": "mine", "second": "b"}
+    assert main([*arguments, "-o", str(tmp_path / "out.csv")]) == 2
+    assert "has no format for .csv; it knows .json, .html, .htm" in capsys.readouterr().err
+    assert not (tmp_path / "out.csv").exists()
+    assert main(["report", str(first), "-o", str(tmp_path / "out.csv")]) == 2
+    assert "has no format for .csv; it knows .json, .md" in capsys.readouterr().err
+
+
 def test_compare_refuses_systems_of_different_images(files, tmp_path, capsys):
     first, _, _ = files
     other = tmp_path / "c.jsonl"
@@ -80,9 +94,10 @@ def test_bad_frequencies_are_one_clear_error(files, tmp_path, capsys):
     first, _, _ = files
     wrong = tmp_path / "wrong.npz"
     wrong.write_text("no")
-    for path in (wrong, tmp_path / "missing.npz"):
+    reasons = {wrong: "it is something else", tmp_path / "missing.npz": "No such file or directory"}
+    for path, reason in reasons.items():
         assert main(["score", str(first), "--metrics", "cider", "--idf", str(path)]) == 2
-        assert "document frequencies" in capsys.readouterr().err
+        assert f"cannot be read as document frequencies ({reason})" in capsys.readouterr().err
 
 
 @pytest.mark.model

@@ -101,6 +101,12 @@ def test_codabench_says_which_file_is_wrong(files: Path, capsys: pytest.CaptureF
     assert not (files / "out").exists()
 
 
+def test_codabench_says_that_the_output_is_no_folder(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "out").write_text("")
+    assert spicegraph(["platform", "codabench", str(files), str(files / "out"), "--metrics", "rouge"]) == 2
+    assert "out: can't be made a folder (File exists)" in capsys.readouterr().err
+
+
 def test_capevalkit(files: Path, expected: Result) -> None:
     arguments = ["--predictions", str(files / "predictions.jsonl"), "--references", str(files / "references.jsonl")]
     status = spicegraph(
@@ -178,3 +184,5 @@ def test_the_jars_cache_and_its_errors(files: Path, capsys: pytest.CaptureFixtur
     assert jar([]) == 2
     assert jar(["missing.json"]) == 2
     assert "missing.json: there is no such file" in capsys.readouterr().err
+    assert jar([*arguments, "-cache", str(files / "in.json")]) == 2
+    assert "in.json: can't be made a folder (File exists)" in capsys.readouterr().err

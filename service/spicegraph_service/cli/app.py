@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["COMMANDS", "main", "make_app"]
 
 BAD_INPUT = 2
+INTERRUPTED = 130  # what shells call a command that Ctrl-C ended
 
 COMMANDS: Mapping[str, str] = {
     "parse": "Turn captions into the tuples of their scene graphs.",
@@ -89,7 +90,7 @@ def options(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line; return 0, or 2 where the input or the command is wrong.
+    """Run a command line; return 0, 2 where the input or the command is wrong, or 130 where Ctrl-C ended it.
 
     Example:
         >>> main(["--version"])  # doctest: +SKIP
@@ -104,6 +105,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SpicegraphError as error:
         say_error(str(error))
         return BAD_INPUT
+    except KeyboardInterrupt:  # while the command's modules were loaded: typer takes it afterwards
+        return INTERRUPTED
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else 0
     return 0

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 __all__ = ["bounds"]
 
+_DRAWN_FROM = {"inter": "--other", "sentences": "--sentences", "gibberish-sentences": "--sentences"}
+
 
 def bounds(
     sources: Annotated[
@@ -116,7 +118,7 @@ def bounds(
     writer = study_output(form, output, table, BOUNDS_TABLES)
     frozen, chosen_categories = frequencies_in(frequencies), categories_in(categories)
     wanted = Lower(
-        _kinds(lower),
+        _kinds(lower, given={"--other": bool(others), "--sentences": sentences is not None}),
         tuple(_captions([path]) for path in others or ()),
         tuple(line for line in read_lines(sentences) if line.strip()) if sentences is not None else (),
         tuple(lengths) if lengths else (10, None),
@@ -143,10 +145,20 @@ def bounds(
     writer.write(bounds_study(found))
 
 
-def _kinds(lower: str) -> tuple[str, ...]:
+def _kinds(lower: str, *, given: Mapping[str, bool]) -> tuple[str, ...]:
+    """Return the lower bounds that are asked for: of ``all``, those without their texts are left out later.
+
+    Raises:
+        InputError: one is named whose texts are not given.
+    """
     if lower == "all":
         return tuple(SUBSTITUTES)
-    return () if lower == "none" else tuple(name.strip() for name in lower.split(",") if name.strip())
+    kinds = () if lower == "none" else tuple(name.strip() for name in lower.split(",") if name.strip())
+    for kind in kinds:
+        option = _DRAWN_FROM.get(kind)
+        if option is not None and not given[option]:
+            raise InputError(f"--lower: {kind} is drawn from the texts of {option} FILE, which is not given")
+    return kinds
 
 
 def _captions(paths: Sequence[str]) -> tuple[str, ...]:

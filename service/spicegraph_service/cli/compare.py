@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import PurePath
 from typing import Annotated
 
 import typer
@@ -12,7 +11,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.comparing import compare_systems
 from spicegraph_scorer.significance import Resampling
-from spicegraph_service.cli.formats import COMPARISON_FORMATS, ComparisonFormat
+from spicegraph_service.cli.formats import COMPARISON_BY_ENDING, COMPARISON_FORMATS, ComparisonFormat
 from spicegraph_service.cli.options import (
     CacheOption,
     CategoriesOption,
@@ -28,15 +27,13 @@ from spicegraph_service.cli.options import (
     names_of,
     vectors_in,
 )
-from spicegraph_service.cli.output import check_output, whole_file
+from spicegraph_service.cli.output import check_output, format_by_ending, whole_file
 from spicegraph_service.cli.report import SplitOption, system_input, system_name, write_report
 from spicegraph_service.cli.terminal import progress_bar, say_warning, write_stdout
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.report import ReportFormat, ReportOptions
 
 __all__ = ["compare"]
-
-_PAGES = frozenset({".html", ".htm"})
 
 
 def compare(
@@ -46,16 +43,16 @@ def compare(
     references: ReferencesOption = None,
     metrics: MetricsOption = "spice",
     form: Annotated[
-        ComparisonFormat, typer.Option("--format", help="How to write the result.")
-    ] = ComparisonFormat.TABLE,
+        ComparisonFormat | None,
+        typer.Option(
+            "--format",
+            help="How to write the result; html is a report with the errors and images that differ. Default: a table, "
+            "and for -o what the file's ending says.",
+        ),
+    ] = None,
     output: Annotated[
         str | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Write to this file instead; .html gives a report with the errors and images that differ.",
-        ),
+        typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead: .json, or .html for a page."),
     ] = None,
     partial: Annotated[
         bool, typer.Option("--partial", help="Compare only the images of --references that have a result.")
@@ -74,8 +71,8 @@ def compare(
     names = names_of(metrics)
     if output is not None:
         check_output(output)
-    page = output is not None and PurePath(output).suffix.lower() in _PAGES and form is ComparisonFormat.TABLE
-    if split and not page:
+    chosen = form or format_by_ending(output, COMPARISON_BY_ENDING, ComparisonFormat.TABLE)
+    if split and (output is None or chosen is not ComparisonFormat.HTML):
         raise InputError("--split: only an HTML page (-o FILE.html) can be split")
     counted, frozen, given = categories_in(categories), frequencies_in(frequencies), vectors_in(vectors)
     one, other = (
@@ -83,7 +80,7 @@ def compare(
         for source, name in zip((first, second), _names(first, second), strict=True)
     )
     with local_facts(pipeline, workers=workers, cache=cache_at(cache)) as facts:
-        if page:
+        if chosen is ComparisonFormat.HTML:
             options = ReportOptions(
                 metrics=names,
                 title=f"{other.name} against {one.name}",
@@ -107,7 +104,7 @@ def compare(
                 categories=counted,
                 vectors=given,
             )
-    text = COMPARISON_FORMATS[form](found)
+    text = COMPARISON_FORMATS[chosen](found, (one.name, other.name))
     if output is None:
         write_stdout(text)
         return

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from spicegraph_scorer.comparing import SystemComparison
     from spicegraph_scorer.results import Json, Result
 
-__all__ = ["COMPARISON_FORMATS", "RESULT_FORMATS", "ComparisonFormat", "ResultFormat", "parquet_bytes"]
+__all__ = [
+    "COMPARISON_BY_ENDING",
+    "COMPARISON_FORMATS",
+    "RESULT_FORMATS",
+    "ComparisonFormat",
+    "ResultFormat",
+    "parquet_bytes",
+]
 
 
 class ResultFormat(StrEnum):
@@ -118,18 +125,26 @@ class ComparisonFormat(StrEnum):
 
     TABLE = "table"
     JSON = "json"
+    HTML = "html"
 
 
-def _comparison_table(found: SystemComparison) -> str:
-    return rendered(comparison_tables(found))
+def _comparison_table(found: SystemComparison, names: tuple[str, str]) -> str:
+    return rendered(comparison_tables(found, names))
 
 
-def _comparison_json(found: SystemComparison) -> str:
-    return _pretty(found.to_dict())
+def _comparison_json(found: SystemComparison, names: tuple[str, str]) -> str:
+    first, second = names
+    return _pretty({"systems": {"first": first, "second": second}, **found.to_dict()})
 
 
-COMPARISON_FORMATS: Mapping[ComparisonFormat, Callable[[SystemComparison], str]] = {
+COMPARISON_FORMATS: Mapping[ComparisonFormat, Callable[[SystemComparison, tuple[str, str]], str]] = {
     ComparisonFormat.TABLE: _comparison_table,
     ComparisonFormat.JSON: _comparison_json,
 }
-"""Every output format of ``compare``."""
+"""The formats of ``compare`` that hold the comparison and the two systems' names; a page is a whole report."""
+
+COMPARISON_BY_ENDING: Mapping[str, ComparisonFormat] = {
+    ".json": ComparisonFormat.JSON,
+    ".html": ComparisonFormat.HTML,
+    ".htm": ComparisonFormat.HTML,
+}

@@ -5,15 +5,36 @@ from __future__ import annotations
 import os
 import tempfile
 from contextlib import contextmanager
-from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from pathlib import Path, PurePath
+from typing import IO, TYPE_CHECKING, TypeVar
 
 from spicegraph_parser.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-__all__ = ["check_output", "whole_file", "whole_path"]
+__all__ = ["check_output", "format_by_ending", "made_folder", "whole_file", "whole_path"]
+
+Chosen = TypeVar("Chosen")
+
+_ENDINGS_OF_FORMATS = frozenset(
+    {".csv", ".tsv", ".json", ".jsonl", ".parquet", ".md", ".markdown", ".tex", ".html", ".htm", ".xlsx"}
+)
+
+
+def format_by_ending(path: str | None, endings: Mapping[str, Chosen], default: Chosen) -> Chosen:
+    """Return the format that a file's ending says, or the default where it says none (``scores``, ``scores.txt``).
+
+    Raises:
+        InputError: the ending is that of a format in which the command doesn't write: no table in a ``.csv``.
+    """
+    ending = "" if path is None else PurePath(path).suffix.lower()
+    if ending in _ENDINGS_OF_FORMATS and ending not in endings:
+        raise InputError(
+            f"{path}: this command has no format for {ending}; it knows {', '.join(endings)}, and --format says one "
+            "whatever the file is called"
+        )
+    return endings.get(ending, default)
 
 
 def check_output(path: str) -> None:
@@ -31,6 +52,20 @@ def check_output(path: str) -> None:
         raise InputError(f"{path}: the folder {folder} is not writable")
 
 
+def made_folder(path: str | Path) -> Path:
+    """Return a folder, which is made where it is missing.
+
+    Raises:
+        InputError: it can't be made: a file has that name, say.
+    """
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: can't be made a folder ({error.strerror})") from error
+    return folder
+
+
 @contextmanager
 def whole_file(path: str) -> Iterator[IO[str]]:
     """Open a file for writing that takes its place only when everything has been written.
@@ -40,8 +75,11 @@ def whole_file(path: str) -> Iterator[IO[str]]:
     """
     target = Path(path).absolute()
     if target.exists() and not target.is_file():  # a device or a pipe, such as /dev/stdout
-        with target.open("w", encoding="utf-8") as stream:
-            yield stream
+        try:
+            with target.open("w", encoding="utf-8") as stream:
+                yield stream
+        except OSError as error:
+            raise InputError(f"{path}: can't be written ({error.strerror})") from error
         return
     with whole_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as stream:
         yield stream

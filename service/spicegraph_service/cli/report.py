@@ -27,7 +27,7 @@ from spicegraph_service.cli.options import (
     names_of,
     vectors_in,
 )
-from spicegraph_service.cli.output import check_output, whole_file
+from spicegraph_service.cli.output import check_output, format_by_ending, whole_file
 from spicegraph_service.cli.terminal import progress_bar, say_warning, write_stdout
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.plots import require_charts
@@ -51,6 +51,8 @@ _BY_ENDING: Mapping[str, ReportFormat] = {
     ".json": ReportFormat.JSON,
     ".md": ReportFormat.MARKDOWN,
     ".markdown": ReportFormat.MARKDOWN,
+    ".html": ReportFormat.HTML,
+    ".htm": ReportFormat.HTML,
 }
 
 
@@ -112,8 +114,7 @@ def report(
         frequencies=frequencies_in(frequencies),
         vectors=vectors_in(vectors),
     )
-    ending = PurePath(output).suffix.lower() if output else ""
-    chosen = form or _BY_ENDING.get(ending, ReportFormat.HTML)
+    chosen = form or format_by_ending(output, _BY_ENDING, ReportFormat.HTML)
     check_split(split=split, form=chosen, output=output)
     systems = [system_input(source, references=references, partial=partial) for source in sources]
     with local_facts(pipeline, workers=workers, cache=cache_at(cache)) as facts:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import InputError
 from spicegraph_service.cli.formats import RESULT_FORMATS, ResultFormat, parquet_bytes
-from spicegraph_service.cli.output import check_output, whole_file, whole_path
+from spicegraph_service.cli.output import check_output, format_by_ending, whole_file, whole_path
 from spicegraph_service.cli.terminal import write_stdout
 from spicegraph_service.engines.object_store import is_url, write_object
 
@@ -34,9 +33,12 @@ class ResultOutput:
 
     @property
     def format(self) -> ResultFormat:
-        """The format of what is written: the one that is told, or what the file's ending says, or a table."""
-        ending = "" if self.path is None else Path(self.path).suffix.lower()
-        return self.form or _BY_ENDING.get(ending, ResultFormat.TABLE)
+        """The format of what is written: the one that is told, or what the file's ending says, or a table.
+
+        Raises:
+            InputError: the ending is that of a format in which scores are not written.
+        """
+        return self.form or format_by_ending(self.path, _BY_ENDING, ResultFormat.TABLE)
 
     def check(self) -> None:
         """Say now, before the work, that the result can't be written there.

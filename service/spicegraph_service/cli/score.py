@@ -12,6 +12,7 @@ import typer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+from spicegraph_scorer.metrics import fact_readers, needs_loose
 from spicegraph_scorer.readers import Dataset, parse_columns, read_items
 from spicegraph_scorer.scoring import SharedFacts
 from spicegraph_scorer.scoring import score as score_items
@@ -65,6 +66,8 @@ class CandidateRule(StrEnum):
 
 
 _EXPLAINED = "spice-g"
+_IN_SPICE_FORMAT = frozenset({"spice", "spice-exact"})
+_ONE_ITEM_A_ROW = frozenset({ResultFormat.JSONL, ResultFormat.CSV, ResultFormat.SPICE})
 _WITH_EXPLANATIONS = frozenset({ResultFormat.JSON, ResultFormat.JSONL})
 
 
@@ -156,13 +159,20 @@ def score(
     place.check()
     if explain:
         _check_explained(names, place.format)
+    if place.format is ResultFormat.SPICE and _IN_SPICE_FORMAT.isdisjoint(names):
+        raise InputError("--format spice holds SPICE results: ask for the metric spice or spice-exact")
+    if confidence and place.form in _ONE_ITEM_A_ROW:
+        raise InputError(
+            f"--confidence: {place.form} holds the images' scores, but the intervals are the corpus's; "
+            "table, json and parquet have room for them"
+        )
     frozen, counted, table = frequencies_in(frequencies), categories_in(categories), vectors_in(vectors)
     told = parse_columns(columns) if columns is not None else None
     resampling = Resampling(seed=seed) if confidence else None
     several = candidates is not CandidateRule.ONE
     with progress_bar() as progress, warnings.catch_warnings():
         warnings.showwarning = say_warning
-        warnings.filterwarnings("always", module="spicegraph")
+        warnings.filterwarnings("default", module="spicegraph")
         if engine is Engine.RAY:
             spice = place.format is ResultFormat.SPICE
             _refuse_with_ray(references, partial, several, parses, graphs, explain, spice)
@@ -182,9 +192,11 @@ def score(
             given = read_parses(parses) if parses is not None else None
             dataset = read_items(source, references=references, partial=partial, several=several, columns=told)
             say(_description(dataset))
-            with local_facts(pipeline, workers=workers, cache=cache_at(cache)) as facts:
+            loose = needs_loose(names)
+            with local_facts(pipeline, workers=workers, cache=cache_at(cache), loose=loose) as facts:
                 parsed = given or facts
-                shared = SharedFacts(GraphTexts(parsed) if graphs else parsed, progress)
+                keep = candidates is CandidateRule.BEST or fact_readers(names) > 1
+                shared = SharedFacts(GraphTexts(parsed) if graphs else parsed, progress, keep=keep)
                 items, kept = _kept(dataset, candidates, shared, frozen)
                 result = score_items(
                     items,
@@ -196,6 +208,7 @@ def score(
                     categories=counted,
                     vectors=table,
                     explain=explain,
+                    evidence=place.format is ResultFormat.SPICE,
                 )
             result = replace(result, signature={**result.signature, **kept})
     place.write(result)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spicegraph_parser.errors import InputError
-from spicegraph_service.cli.output import check_output, whole_file
+from spicegraph_service.cli.output import check_output, format_by_ending, whole_file
 from spicegraph_service.cli.terminal import progress_bar, say_warning, write_stdout
 from spicegraph_service.plots import require_charts
 from spicegraph_service.studies.formats import BY_ENDING, STUDY_FORMATS, StudyFormat
@@ -82,13 +81,12 @@ def study_output(form: StudyFormat | None, path: str | None, table: str | None, 
         tables: the tables that the study has.
 
     Raises:
-        InputError: the file can't be written, or there is no such table.
+        InputError: the file can't be written, its ending is that of another format, or there is no such table.
         DataError: matplotlib, which pages need, is not installed.
     """
     if path is not None:
         check_output(path)
-    ending = PurePath(path).suffix.lower() if path is not None else ""
-    chosen = form or BY_ENDING.get(ending, StudyFormat.TABLE)
+    chosen = form or format_by_ending(path, BY_ENDING, StudyFormat.TABLE)
     if table is not None and table not in tables:
         raise InputError(f"--table: there is no table {table!a:.60}; there are {', '.join(tables)}")
     if table is not None and chosen is not StudyFormat.CSV:
@@ -103,5 +101,5 @@ def warned_progress() -> Iterator[Callable[[str, int, int], None] | None]:
     """Give a progress bar on a terminal, while the library's warnings go to standard error."""
     with progress_bar() as progress, warnings.catch_warnings():
         warnings.showwarning = say_warning
-        warnings.filterwarnings("always", module="spicegraph")
+        warnings.filterwarnings("default", module="spicegraph")
         yield progress

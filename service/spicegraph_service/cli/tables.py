@@ -91,8 +91,10 @@ def score_table(scores: Mapping[str, float | None]) -> Table:
     return table
 
 
-def comparison_tables(found: SystemComparison) -> Iterator[RenderableType]:
-    """Yield the table of all differences, what its marks mean, and the signature."""
+def comparison_tables(found: SystemComparison, names: tuple[str, str]) -> Iterator[RenderableType]:
+    """Yield the table of all differences between two systems, what its marks mean, and the signature."""
+    first, second = map(printable, names)
+    yield Text(f"A: {first}\nB: {second}\n")
     table = _table("B against A")
     table.add_column("Score")
     for name in ("A", "B", "B - A", "95 % interval", "p bootstrap", "p randomization", ""):

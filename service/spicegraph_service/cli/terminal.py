@@ -12,6 +12,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from spicegraph_parser.errors import InputError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -72,14 +74,20 @@ def note(message: str) -> None:
 
 
 def write_stdout(text: str) -> None:
-    """Write to standard output; where its reader has gone (``| head``), leave quietly."""
+    """Write to standard output; where its reader has gone (``| head``), leave quietly.
+
+    Raises:
+        InputError: it can't be written: the disk is full, say.
+    """
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
-    except BrokenPipeError as error:
+    except OSError as error:
         # Python flushes standard output once more when it ends: that must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit from error
+        if isinstance(error, BrokenPipeError):
+            raise typer.Exit from error
+        raise InputError(f"standard output: can't be written ({error.strerror})") from error
 
 
 @contextmanager

@@ -17,6 +17,7 @@ import msgspec
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+from spicegraph_service.cli.output import made_folder
 from spicegraph_service.platforms.scores import leaderboard_scores, score_files
 from spicegraph_service.report import ReportOptions, build_report
 from spicegraph_service.report.data import SystemInput
@@ -56,15 +57,15 @@ def score_submission(
         What ``scores.json`` holds: the scores that are defined.
 
     Raises:
-        InputError: a folder does not hold one file, or a file is faulty; nothing is written then.
+        InputError: a folder does not hold one file, a file is faulty, or the output folder can't be made; nothing is
+            written then.
     """
     references = _only_file(Path(input_folder) / "ref")
     submission = _only_file(Path(input_folder) / "res")
     result = score_files(str(submission), str(references), metrics=metrics, pipeline=pipeline)
     scores = leaderboard_scores(result)
+    output = made_folder(output_folder)
     page = _report(result, metrics, pipeline) if show_references else _scores_page(result)
-    output = Path(output_folder)
-    output.mkdir(parents=True, exist_ok=True)
     (output / "detailed_results.html").write_text(page, encoding="utf-8")
     (output / "scores.json").write_bytes(msgspec.json.format(msgspec.json.encode(scores), indent=2) + b"\n")
     return scores

@@ -12,7 +12,6 @@ import sys
 import time
 from contextlib import ExitStack
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -23,7 +22,7 @@ from spicegraph_scorer.jar import jar_output
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import score
 from spicegraph_scorer.spice.counts import ALL
-from spicegraph_service.cli.output import check_output, whole_file
+from spicegraph_service.cli.output import check_output, made_folder, whole_file
 from spicegraph_service.cli.terminal import progress_bar, say_error, use_utf8, write_stdout
 from spicegraph_service.engines.local import local_facts
 
@@ -115,8 +114,7 @@ def _cache(folder: str | None) -> str | None:
     """Return the file for parses in a folder, which is made where it is missing, as the program does."""
     if folder is None:
         return None
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    return str(Path(folder) / _CACHE_FILE)
+    return str(made_folder(folder) / _CACHE_FILE)
 
 
 def printed_scores(result: Result, *, subset: bool) -> Iterator[str]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from spicegraph_service.cli.challenge.connection import connected
-from spicegraph_service.cli.output import check_output, whole_file
+from spicegraph_service.cli.output import check_output, format_by_ending, whole_file
 from spicegraph_service.cli.terminal import note, progress_bar, write_stdout
 
 if TYPE_CHECKING:
@@ -46,7 +45,12 @@ class BoardShownAs(StrEnum):
 
 
 FormatOption = Annotated[ShownAs, typer.Option("--format", help="How to write it.")]
-_BY_ENDING = {".json": BoardShownAs.JSON, ".csv": BoardShownAs.CSV, ".html": BoardShownAs.HTML}
+_BY_ENDING = {
+    ".json": BoardShownAs.JSON,
+    ".csv": BoardShownAs.CSV,
+    ".html": BoardShownAs.HTML,
+    ".htm": BoardShownAs.HTML,
+}
 
 
 def show(
@@ -161,7 +165,7 @@ def leaderboard(
     """Show the leaderboards of a challenge: a table, JSON, CSV, or a self-contained HTML page."""
     if output is not None:
         check_output(output)
-    ending = PurePath(output).suffix.lower() if output else ""
+    chosen = form or format_by_ending(output, _BY_ENDING, BoardShownAs.TABLE)
     with connected(context) as client:
         wanted = [
             (found.name, reference.name)
@@ -171,7 +175,7 @@ def leaderboard(
             if reference_set in {"", reference.name}
         ]
         boards = list(_boards(client, challenge, wanted, by=by, whole=bool(split)))
-    text = _board(boards, form or _BY_ENDING.get(ending, BoardShownAs.TABLE))
+    text = _board(boards, chosen)
     if output is None:
         write_stdout(text)
         return
