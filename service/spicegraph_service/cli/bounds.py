@@ -36,8 +36,8 @@ from spicegraph_service.cli.studies import (
     SeedOption,
     TableOption,
     study_output,
-    warned_progress,
 )
+from spicegraph_service.cli.terminal import warned_progress
 from spicegraph_service.engines.local import local_facts
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Annotated
 
 import typer
@@ -27,9 +26,9 @@ from spicegraph_service.cli.options import (
     names_of,
     vectors_in,
 )
-from spicegraph_service.cli.output import check_output, format_by_ending, whole_file
+from spicegraph_service.cli.output import check_output, format_by_ending, write_text
 from spicegraph_service.cli.report import SplitOption, system_input, system_name, write_report
-from spicegraph_service.cli.terminal import progress_bar, say_warning, write_stdout
+from spicegraph_service.cli.terminal import warned_progress
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.report import ReportFormat, ReportOptions
 
@@ -91,8 +90,7 @@ def compare(
             )
             write_report([one, other], options, form=ReportFormat.HTML, output=output, facts=facts, split=split)
             return
-        with progress_bar() as progress, warnings.catch_warnings():
-            warnings.showwarning = say_warning
+        with warned_progress() as progress:
             found = compare_systems(
                 one.items,
                 other.items,
@@ -104,12 +102,7 @@ def compare(
                 categories=counted,
                 vectors=given,
             )
-    text = COMPARISON_FORMATS[chosen](found, (one.name, other.name))
-    if output is None:
-        write_stdout(text)
-        return
-    with whole_file(output) as stream:
-        stream.write(text)
+    write_text(COMPARISON_FORMATS[chosen](found, (one.name, other.name)), output)
 
 
 def _names(first: str, second: str) -> tuple[str, str]:

@@ -9,11 +9,12 @@ from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING, TypeVar
 
 from spicegraph_parser.errors import InputError
+from spicegraph_service.cli.terminal import write_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["check_output", "format_by_ending", "made_folder", "whole_file", "whole_path"]
+__all__ = ["check_output", "format_by_ending", "made_folder", "whole_file", "whole_path", "write_text"]
 
 Chosen = TypeVar("Chosen")
 
@@ -64,6 +65,19 @@ def made_folder(path: str | Path) -> Path:
     except OSError as error:
         raise InputError(f"{path}: can't be made a folder ({error.strerror})") from error
     return folder
+
+
+def write_text(text: str, path: str | None) -> None:
+    """Write text to a file, which is there whole or not at all, or to standard output.
+
+    Raises:
+        InputError: it can't be written.
+    """
+    if path is None:
+        write_stdout(text)
+        return
+    with whole_file(path) as stream:
+        stream.write(text)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import typer
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_service.cli.options import MetricsOption, PipelineOption, names_of
-from spicegraph_service.cli.output import check_output, whole_file
+from spicegraph_service.cli.output import check_output, write_text
 from spicegraph_service.cli.tables import rendered, score_table
 from spicegraph_service.cli.terminal import write_stdout
 from spicegraph_service.platforms.capevalkit import plugin_output
@@ -59,5 +59,4 @@ def capevalkit(
     """Run as a CapEvalKit plug-in: score predictions, write corpus and item scores as JSON."""
     check_output(output)
     found = plugin_output(predictions, references, metrics=names_of(metrics), pipeline=pipeline)
-    with whole_file(output) as stream:
-        stream.write(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
+    write_text(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n", output)

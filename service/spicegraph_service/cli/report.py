@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,8 +26,8 @@ from spicegraph_service.cli.options import (
     names_of,
     vectors_in,
 )
-from spicegraph_service.cli.output import check_output, format_by_ending, whole_file
-from spicegraph_service.cli.terminal import progress_bar, say_warning, write_stdout
+from spicegraph_service.cli.output import check_output, format_by_ending, write_text
+from spicegraph_service.cli.terminal import warned_progress
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.plots import require_charts
 from spicegraph_service.report import REPORT_FORMATS, ReportFormat, ReportOptions, build_report
@@ -133,18 +132,12 @@ def write_report(
     """Build a report and write it to a file or to standard output."""
     if form is ReportFormat.HTML:
         require_charts()
-    with progress_bar() as progress, warnings.catch_warnings():
-        warnings.showwarning = say_warning
+    with warned_progress() as progress:
         built = build_report(systems, options, pipeline=facts, progress=progress)
     if split and output is not None:
         _write_split(built, output)
         return
-    text = REPORT_FORMATS[form](built)
-    if output is None:
-        write_stdout(text)
-        return
-    with whole_file(output) as stream:
-        stream.write(text)
+    write_text(REPORT_FORMATS[form](built), output)
 
 
 def check_split(*, split: bool, form: ReportFormat, output: str | None) -> None:
@@ -169,10 +162,8 @@ def _write_split(built: Report, output: str) -> None:
     except OSError as error:
         raise InputError(f"{folder}: can't be written ({error.strerror})") from error
     for name, text in parts.items():
-        with whole_file(str(folder / name)) as stream:
-            stream.write(text)
-    with whole_file(output) as stream:
-        stream.write(to_html(built, parts=folder.name))
+        write_text(text, str(folder / name))
+    write_text(to_html(built, parts=folder.name), output)
 
 
 def system_input(

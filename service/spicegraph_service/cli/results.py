@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import InputError
 from spicegraph_service.cli.formats import RESULT_FORMATS, ResultFormat, parquet_bytes
-from spicegraph_service.cli.output import check_output, format_by_ending, whole_file, whole_path
+from spicegraph_service.cli.output import check_output, format_by_ending, whole_path, write_text
 from spicegraph_service.cli.terminal import write_stdout
 from spicegraph_service.engines.object_store import is_url, write_object
 
@@ -61,9 +61,7 @@ class ResultOutput:
             if self.format is ResultFormat.PARQUET:
                 _write_bytes(self.path, parquet_bytes(result))
             else:
-                text = RESULT_FORMATS[self.format](result)
-                with whole_file(self.path) as stream:
-                    stream.write(text)
+                write_text(RESULT_FORMATS[self.format](result), self.path)
         if self.path is None or self.form is None:
             write_stdout(RESULT_FORMATS[self.form or ResultFormat.TABLE](result))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from dataclasses import replace
 from enum import StrEnum
@@ -37,7 +36,7 @@ from spicegraph_service.cli.options import (
     vectors_in,
 )
 from spicegraph_service.cli.results import ResultOutput
-from spicegraph_service.cli.terminal import progress_bar, say, say_warning
+from spicegraph_service.cli.terminal import say, warned_progress
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.engines.ray import RayOptions, score_on_ray
 
@@ -170,9 +169,7 @@ def score(
     told = parse_columns(columns) if columns is not None else None
     resampling = Resampling(seed=seed) if confidence else None
     several = candidates is not CandidateRule.ONE
-    with progress_bar() as progress, warnings.catch_warnings():
-        warnings.showwarning = say_warning
-        warnings.filterwarnings("default", module="spicegraph")
+    with warned_progress() as progress:
         if engine is Engine.RAY:
             spice = place.format is ResultFormat.SPICE
             _refuse_with_ray(references, partial, several, parses, graphs, explain, spice)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spicegraph_parser.errors import InputError
-from spicegraph_service.cli.output import check_output, format_by_ending, whole_file
-from spicegraph_service.cli.terminal import progress_bar, say_warning, write_stdout
+from spicegraph_service.cli.output import check_output, format_by_ending, write_text
 from spicegraph_service.plots import require_charts
 from spicegraph_service.studies.formats import BY_ENDING, STUDY_FORMATS, StudyFormat
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Collection
 
     from spicegraph_service.studies.model import Study
 
@@ -28,7 +25,6 @@ __all__ = [
     "StudyOutput",
     "TableOption",
     "study_output",
-    "warned_progress",
 ]
 
 FormatOption = Annotated[
@@ -63,12 +59,7 @@ class StudyOutput:
         """Write a study."""
         if self.table is not None:
             study = replace(study, tables={self.table: study.tables[self.table]})
-        text = STUDY_FORMATS[self.form](study)
-        if self.path is None:
-            write_stdout(text)
-            return
-        with whole_file(self.path) as stream:
-            stream.write(text)
+        write_text(STUDY_FORMATS[self.form](study), self.path)
 
 
 def study_output(form: StudyFormat | None, path: str | None, table: str | None, tables: Collection[str]) -> StudyOutput:
@@ -94,12 +85,3 @@ def study_output(form: StudyFormat | None, path: str | None, table: str | None, 
     if chosen is StudyFormat.HTML:
         require_charts()
     return StudyOutput(chosen, path, table)
-
-
-@contextmanager
-def warned_progress() -> Iterator[Callable[[str, int, int], None] | None]:
-    """Give a progress bar on a terminal, while the library's warnings go to standard error."""
-    with progress_bar() as progress, warnings.catch_warnings():
-        warnings.showwarning = say_warning
-        warnings.filterwarnings("default", module="spicegraph")
-        yield progress

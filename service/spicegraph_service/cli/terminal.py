@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
@@ -26,6 +27,7 @@ __all__ = [
     "say_error",
     "say_warning",
     "use_utf8",
+    "warned_progress",
     "write_stdout",
 ]
 
@@ -71,6 +73,15 @@ def note(message: str) -> None:
     """Write a note to standard error if a person reads it there."""
     if is_terminal(sys.stderr):
         say(message)
+
+
+@contextmanager
+def warned_progress() -> Iterator[Callable[[str, int, int], None] | None]:
+    """Give a progress bar on a terminal, while the library's warnings go to standard error."""
+    with progress_bar() as progress, warnings.catch_warnings():
+        warnings.showwarning = say_warning
+        warnings.filterwarnings("default", module="spicegraph")
+        yield progress
 
 
 def write_stdout(text: str) -> None:

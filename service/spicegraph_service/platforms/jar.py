@@ -22,7 +22,7 @@ from spicegraph_scorer.jar import jar_output
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import score
 from spicegraph_scorer.spice.counts import ALL
-from spicegraph_service.cli.output import check_output, made_folder, whole_file
+from spicegraph_service.cli.output import check_output, made_folder, write_text
 from spicegraph_service.cli.terminal import progress_bar, say_error, use_utf8, write_stdout
 from spicegraph_service.engines.local import local_facts
 
@@ -103,8 +103,7 @@ def _run(options: argparse.Namespace) -> None:
         result = score(items, [metric], pipeline=facts, progress=stack.enter_context(progress_bar()))
     if options.out is not None:
         rows = jar_output(result, detailed=options.detailed, subset=options.subset)
-        with whole_file(options.out) as stream:
-            stream.write(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode())
+        write_text(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode(), options.out)
     if not options.silent:
         write_stdout("\n".join(printed_scores(result, subset=options.subset)) + "\n\n")
         write_stdout(f"SPICE evaluation took: {time.perf_counter() - start:.2f} s\n")

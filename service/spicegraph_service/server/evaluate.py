@@ -15,13 +15,14 @@ from spicegraph_api.v1 import scores_pb2
 from spicegraph_parser.errors import DataError, SpicegraphError
 from spicegraph_parser.graph import merge
 from spicegraph_parser.lexicon import load_lexicon
+from spicegraph_scorer.evidence import without_evidence
 from spicegraph_scorer.graded.metric import SpiceG
 from spicegraph_scorer.items import Corpus, Item
 from spicegraph_scorer.metrics import METRICS, Resources
 from spicegraph_scorer.spice.custom import make_categories
 from spicegraph_scorer.spice.metric import Spice, SpiceStatistic
 from spicegraph_service.server import convert
-from spicegraph_service.server.parts import collect_part, finish_parts, needs_whole_corpus, without_match
+from spicegraph_service.server.parts import collect_part, finish_parts, needs_whole_corpus
 from spicegraph_service.server.reference_tuples import ReferenceTuples
 from spicegraph_service.server.tasks import (
     CaptionsWork,
@@ -285,7 +286,7 @@ def _add_evidence(
 
 def _pack(statistics: Mapping[str, Sequence[Any]]) -> bytes:
     """Return statistics without the evidence, which the item's result has already."""
-    return pickle.dumps({name: [without_match(value) for value in values] for name, values in statistics.items()})
+    return pickle.dumps({name: [without_evidence(value) for value in values] for name, values in statistics.items()})
 
 
 def _unpack(data: bytes) -> dict[str, list[Any]]:

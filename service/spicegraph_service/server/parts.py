@@ -6,24 +6,20 @@ else can be had already: at the end, no caption is parsed again.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spicegraph_scorer.graded.metric import GradedStatistic
+from spicegraph_scorer.evidence import without_evidence
 from spicegraph_scorer.items import Corpus, Item
 from spicegraph_scorer.ngram.cider import Cider, CiderStatistic
-from spicegraph_scorer.spice.match import Match
-from spicegraph_scorer.spice.metric import SpiceStatistic
 from spicegraph_scorer.spider import Spider, SpiderStatistic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from spicegraph_scorer.metric import Metric
+    from spicegraph_scorer.spice.metric import SpiceStatistic
 
-__all__ = ["collect_part", "finish_parts", "needs_whole_corpus", "without_match"]
-
-_NO_MATCH = Match((), (), (), ())
+__all__ = ["collect_part", "finish_parts", "needs_whole_corpus"]
 
 
 class _Way(NamedTuple):
@@ -51,7 +47,7 @@ def _spider_cider(metric: Spider) -> Cider:
 
 
 def _spider_part(metric: Spider, corpus: Corpus) -> list[tuple[Item, SpiceStatistic]]:
-    spice = map(without_match, metric.spice.collect(corpus))
+    spice = map(without_evidence, metric.spice.collect(corpus))
     return list(zip(corpus.items, spice, strict=True))
 
 
@@ -80,10 +76,3 @@ def collect_part(metric: Metric[Any], corpus: Corpus) -> list[Any]:
 def finish_parts(metric: Metric[Any], values: Sequence[Any]) -> list[Any]:
     """Return the statistics of all items from the values of the parts."""
     return _WAYS[type(metric)].finish(metric, values)
-
-
-def without_match(statistic: Any) -> Any:
-    """Return a statistic of SPICE or SPICE-G without its evidence, which an item's result has already."""
-    if isinstance(statistic, GradedStatistic):
-        return replace(statistic, match=None)
-    return replace(statistic, match=_NO_MATCH) if isinstance(statistic, SpiceStatistic) else statistic

@@ -10,7 +10,7 @@ import typer
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.agreement.values import Scoring
 from spicegraph_service.cli.options import cache_at, frequencies_in, names_of
-from spicegraph_service.cli.studies import warned_progress
+from spicegraph_service.cli.terminal import warned_progress
 from spicegraph_service.engines.local import local_facts
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from spicegraph_service.cli.studies import (
     SeedOption,
     TableOption,
     study_output,
-    warned_progress,
 )
+from spicegraph_service.cli.terminal import warned_progress
 
 __all__ = ["systems"]
 

@@ -21,8 +21,8 @@ from spicegraph_service.cli.studies import (
     SeedOption,
     TableOption,
     study_output,
-    warned_progress,
 )
+from spicegraph_service.cli.terminal import warned_progress
 from spicegraph_service.engines.words import WordSource, local_words
 
 if TYPE_CHECKING:

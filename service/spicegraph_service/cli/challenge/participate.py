@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from spicegraph_service.cli.challenge.connection import connected
-from spicegraph_service.cli.output import check_output, format_by_ending, whole_file
+from spicegraph_service.cli.output import check_output, format_by_ending, write_text
 from spicegraph_service.cli.terminal import note, progress_bar, write_stdout
 
 if TYPE_CHECKING:
@@ -175,12 +175,7 @@ def leaderboard(
             if reference_set in {"", reference.name}
         ]
         boards = list(_boards(client, challenge, wanted, by=by, whole=bool(split)))
-    text = _board(boards, chosen)
-    if output is None:
-        write_stdout(text)
-        return
-    with whole_file(output) as stream:
-        stream.write(text)
+    write_text(_board(boards, chosen), output)
 
 
 def _boards(
