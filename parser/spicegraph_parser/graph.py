@@ -6,7 +6,7 @@ the order of the facts, as in SPICE 1.0.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Attribute",
     "ConceptGraph",
+    "CountedGraph",
     "Evidence",
     "Relation",
     "SceneGraph",
@@ -30,6 +31,7 @@ __all__ = [
     "SceneTuple",
     "merge",
     "merge_concepts",
+    "merge_counted",
 ]
 
 _COPULA = "be "
@@ -115,13 +117,17 @@ class SceneGraph:
         return to_networkx(self)
 
 
-@dataclass(frozen=True, slots=True)
-class ConceptGraph:
-    """A scene graph without its evidence: objects, attributes by object, relations by subject and object."""
+class ConceptGraph(NamedTuple):
+    """A scene graph without its evidence.
+
+    ``labels`` holds the concepts of attributes and relations in the order in which they were first said; ``attributes``
+    has their numbers by object, ``relations`` by subject and object.
+    """
 
     objects: list[Concept]
-    attributes: dict[int, list[Concept]]
-    relations: dict[tuple[int, int], list[Concept]]
+    labels: list[Concept]
+    attributes: dict[int, list[int]]
+    relations: dict[tuple[int, int], list[int]]
 
 
 def merge(
@@ -142,11 +148,12 @@ def merge(
         [('dog',), ('dog', 'brown')]
     """
     merger = _Merger(lexicon.exact_concept if exact else lexicon.concept)
+    add, known = merger.add, merger.known
     evidence: defaultdict[_Place, list[Evidence]] = defaultdict(list)
     for caption, facts in enumerate(captions):
         for fact in facts if loose else without_loose(facts):
             seen = Evidence(caption, fact)
-            for place in merger.places(fact.words):
+            for place in known.get(fact[0]) or add(fact[0]):
                 evidence[place].append(seen)
     return _with_evidence(merger.graph, evidence)
 
@@ -157,74 +164,121 @@ def merge_concepts(captions: Iterable[Sequence[Fact]], lexicon: Lexicon, *, exac
     Example:
         >>> from spicegraph_parser import Fact, load_lexicon
         >>> graph = merge_concepts([[Fact(("dog", "brown"), "amod", ())]], load_lexicon())
-        >>> graph.objects[0].label, graph.attributes[0][0].label
+        >>> graph.objects[0].label, graph.labels[graph.attributes[0][0]].label
         ('dog', 'brown')
     """
     merger = _Merger(lexicon.exact_concept if exact else lexicon.concept)
+    add, known = merger.add, merger.known
     for facts in captions:
-        for fact in without_loose(facts):
-            merger.places(fact.words)
+        for words, _, _ in without_loose(facts):
+            if words not in known:
+                add(words)
     return merger.graph
 
 
-_Place = tuple[int, ...]
-"""Where a concept stands: (object), (object, number of its attribute) or (subject, object, number of the relation)."""
+class CountedGraph(NamedTuple):
+    """A graph without its evidence, and by how many captions each of its parts was said.
+
+    ``objects`` has the numbers of the objects, ``labels`` those of the graph's ``labels``.
+    """
+
+    graph: ConceptGraph
+    objects: list[int]
+    labels: list[int]
+
+
+def merge_counted(captions: Iterable[Sequence[Fact]], lexicon: Lexicon) -> CountedGraph:
+    """Merge as :func:`merge` does, loose words included, and count the captions of each part: no other evidence.
+
+    Example:
+        >>> from spicegraph_parser import Fact, load_lexicon
+        >>> dog, brown = Fact(("dog",), "noun", ()), Fact(("puppy", "brown"), "amod", ())
+        >>> counted = merge_counted([[dog, dog], [dog, brown]], load_lexicon())
+        >>> counted.objects, counted.labels
+        ([2], [1])
+    """
+    merger = _Merger(lexicon.concept)
+    add, known = merger.add, merger.known
+    said: list[_Place] = []
+    for facts in captions:
+        places: set[_Place] = set()
+        for words, _, _ in facts:
+            places.update(known.get(words) or add(words))
+        said += places
+    graph, captions_of = merger.graph, Counter(said)
+    return CountedGraph(
+        graph,
+        [captions_of[index] for index in range(len(graph.objects))],
+        [captions_of[~number] for number in range(len(graph.labels))],
+    )
+
+
+_Place = int
+"""Where a concept stands: the index of an object, or the number of an attribute or a relation with its bits turned."""
 
 
 class _Merger:
-    """A graph that grows fact by fact."""
+    """A graph that grows fact by fact; ``known`` has the places of the concepts that a fact adds to, by its words."""
 
-    __slots__ = ("_by_string", "_concept", "_known", "graph")
+    __slots__ = ("_by_string", "_concept", "graph", "known")
 
     def __init__(self, concept: Callable[[str], Concept]) -> None:
-        self.graph = ConceptGraph([], {}, {})
+        self.graph = ConceptGraph([], [], {}, {})
+        self.known: dict[tuple[str, ...], tuple[_Place, ...]] = {}
         self._concept = concept
         self._by_string: dict[str, int] = {}
-        self._known: dict[tuple[str, ...], tuple[_Place, ...]] = {}
 
-    def places(self, words: tuple[str, ...]) -> tuple[_Place, ...]:
-        """Add what a fact says, and return the places of the concepts that it adds to."""
-        places = self._known.get(words)
-        if places is None:
-            self._known[words] = places = self._add(words)
+    def add(self, words: tuple[str, ...]) -> tuple[_Place, ...]:
+        """Add what a fact says that is not known, and return its places."""
+        # The look-ups stand here, not in methods of their own: this runs thirty times an item.
+        subject = self._by_string.get(words[0])
+        if subject is None:
+            subject = self._object(words[0])
+        places: tuple[_Place, ...]
+        if len(words) == 1:
+            places = (subject,)
+        elif len(words) == 2:
+            numbers = self.graph.attributes.get(subject)
+            if numbers is None:
+                numbers = self.graph.attributes[subject] = []
+            places = subject, ~self._join(numbers, words[1])
+        else:
+            target = self._by_string.get(words[1])
+            if target is None:
+                target = self._object(words[1])
+            numbers = self.graph.relations.get((subject, target))
+            if numbers is None:
+                numbers = self.graph.relations[subject, target] = []
+            places = subject, target, ~self._join(numbers, words[2].removeprefix(_COPULA))
+        self.known[words] = places
         return places
 
-    def _add(self, words: tuple[str, ...]) -> tuple[_Place, ...]:
-        subject = self._object(words[0])
-        if len(words) == 1:
-            return ((subject,),)
-        if len(words) == 2:
-            number = self._join(self.graph.attributes.setdefault(subject, []), words[1])
-            return (subject,), (subject, number)
-        target = self._object(words[1])
-        number = self._join(self.graph.relations.setdefault((subject, target), []), words[2].removeprefix(_COPULA))
-        return (subject,), (target,), (subject, target, number)
-
     def _object(self, word: str) -> int:
-        """Return the index of a word's object: the one that has it, the most similar one, or one of its own."""
-        index = self._by_string.get(word)
+        """Return the index of a new word's object: the most similar one, or one of its own."""
+        concept, objects = self._concept(word), self.graph.objects
+        index = _most_similar(objects, concept.synsets)
         if index is None:
-            concept, objects = self._concept(word), self.graph.objects
-            index = _most_similar(objects, concept.synsets)
-            if index is None:
-                index = len(objects)
-                objects.append(concept)
-            else:
-                objects[index] = objects[index].union(concept)
-            self._by_string[word] = index
+            index = len(objects)
+            objects.append(concept)
+        else:
+            objects[index] = objects[index].union(concept)
+        self._by_string[word] = index
         return index
 
-    def _join(self, known: list[Concept], word: str) -> int:
-        """Return the number of the first concept that has a word in common with others, or of a new one."""
-        concept = self._concept(word)
-        for number, merged in enumerate(known):
+    def _join(self, numbers: list[int], word: str) -> int:
+        """Return the first of the numbers whose concept has a word in common with others, or a new one."""
+        concept, labels = self._concept(word), self.graph.labels
+        for number in numbers:
+            merged = labels[number]
             if not concept.keys.isdisjoint(merged.keys):
-                united = known[number] = merged.union(concept)
+                united = labels[number] = merged.union(concept)
                 if united is not merged:
-                    self._known.clear()  # it may now be the first one for words that joined a later one
+                    self.known.clear()  # it may now be the first one for words that joined a later one
                 return number
-        known.append(concept)
-        return len(known) - 1
+        number = len(labels)
+        labels.append(concept)
+        numbers.append(number)
+        return number
 
 
 def _most_similar(objects: Sequence[Concept], synsets: frozenset[int]) -> int | None:
@@ -242,20 +296,21 @@ def _most_similar(objects: Sequence[Concept], synsets: frozenset[int]) -> int | 
 
 
 def _with_evidence(graph: ConceptGraph, evidence: Mapping[_Place, Iterable[Evidence]]) -> SceneGraph:
+    labels = graph.labels
     return SceneGraph(
-        tuple([SceneObject(concept, tuple(evidence[(index,)])) for index, concept in enumerate(graph.objects)]),
+        tuple([SceneObject(concept, tuple(evidence[index])) for index, concept in enumerate(graph.objects)]),
         tuple(
             [
-                Attribute(index, concept, tuple(evidence[index, number]))
-                for index, attributes in graph.attributes.items()
-                for number, concept in enumerate(attributes)
+                Attribute(index, labels[number], tuple(evidence[~number]))
+                for index, numbers in graph.attributes.items()
+                for number in numbers
             ]
         ),
         tuple(
             [
-                Relation(subject, target, concept, tuple(evidence[subject, target, number]))
-                for (subject, target), relations in graph.relations.items()
-                for number, concept in enumerate(relations)
+                Relation(subject, target, labels[number], tuple(evidence[~number]))
+                for (subject, target), numbers in graph.relations.items()
+                for number in numbers
             ]
         ),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spicegraph_parser.graph import Attribute, Evidence, Relation, SceneGraph, merge, merge_concepts
+from spicegraph_parser.graph import Attribute, Evidence, Relation, SceneGraph, merge, merge_concepts, merge_counted
 from spicegraph_parser.lexicon import Concept, load_lexicon
 from spicegraph_parser.rules import Fact
 
@@ -61,11 +61,27 @@ def test_concepts_merge_as_the_graph_does(captions: _Captions, exact: bool) -> N
     graph, bare = _merge(captions, exact=exact), merge_concepts(captions, load_lexicon(), exact=exact)
     assert [node.concept for node in graph.objects] == bare.objects
     assert [(a.object, a.concept) for a in graph.attributes] == [
-        (of, concept) for of, concepts in bare.attributes.items() for concept in concepts
+        (of, bare.labels[number]) for of, numbers in bare.attributes.items() for number in numbers
     ]
     assert [(r.subject, r.object, r.concept) for r in graph.relations] == [
-        (*ends, concept) for ends, concepts in bare.relations.items() for concept in concepts
+        (*ends, bare.labels[number]) for ends, numbers in bare.relations.items() for number in numbers
     ]
+
+
+@given(_CAPTIONS)
+def test_counts_are_those_of_the_evidence(captions: _Captions) -> None:
+    """Counted merging has every concept of the graph, and the number of captions in its evidence."""
+    graph, counted = merge(captions, load_lexicon(), loose=True), merge_counted(captions, load_lexicon())
+
+    def said(evidence: tuple[Evidence, ...]) -> int:
+        return len({one.caption for one in evidence})
+
+    assert [(node.concept, said(node.evidence)) for node in graph.objects] == list(
+        zip(counted.graph.objects, counted.objects, strict=True)
+    )
+    for parts, numbers in ((graph.attributes, counted.graph.attributes), (graph.relations, counted.graph.relations)):
+        flat = [number for own in numbers.values() for number in own]
+        assert [said(part.evidence) for part in parts] == [counted.labels[number] for number in flat]
 
 
 def test_a_word_that_comes_again_joins_the_first_that_is_like_it_now() -> None:

@@ -102,6 +102,18 @@ def test_saying_the_same_again_changes_nothing(
     assert again.weights == compared(candidate, references).weights
 
 
+@given(_TUPLES, _REFERENCES)
+def test_without_evidence_weights_are_the_same(candidate: list[list[str]], references: list[list[list[str]]]) -> None:
+    def said(tuples: list[list[str]]) -> str:
+        return "; ".join(map(" ".join, tuples))
+
+    corpus = Corpus((Item(1, said(candidate), tuple(map(said, references))),))
+    (kept,), (bare,) = METRIC.collect(corpus), replace(METRIC, evidence=False).collect(corpus)
+    assert bare.weights == kept.weights
+    assert kept.match is not None
+    assert bare.match is None
+
+
 @given(_TUPLES, _TUPLES)
 def test_the_same_reference_again_changes_no_score(candidate: list[list[str]], reference: list[list[str]]) -> None:
     once, thrice = compared(candidate, [reference]), compared(candidate, [reference] * 3)

@@ -5,7 +5,7 @@ Attributes and relations can only match where their objects do, so that objects 
 
 from __future__ import annotations
 
-from itertools import chain, product
+from itertools import product
 from typing import TYPE_CHECKING
 
 from spicegraph_scorer.spice.categories import CATEGORIES
@@ -49,8 +49,8 @@ def count_concepts(
     }
     theirs: dict[int, list[Concept]] = {
         1: reference.objects,
-        2: list(chain.from_iterable(reference.attributes.values())),
-        3: list(chain.from_iterable(reference.relations.values())),
+        2: [reference.labels[number] for numbers in reference.attributes.values() for number in numbers],
+        3: [reference.labels[number] for numbers in reference.relations.values() for number in numbers],
     }
     whole = {length: _counts(mine[length], theirs[length]) for length in mine}
     by_category = {
@@ -69,23 +69,23 @@ def _sharing(concept: Concept, others: Sequence[Concept]) -> list[int]:
 
 
 def _attributes(candidate: ConceptGraph, reference: ConceptGraph, near: Sequence[Sequence[int]]) -> Iterator[_Paired]:
-    for owner, attributes in candidate.attributes.items():
-        known = [other for index in near[owner] for other in reference.attributes.get(index, ())]
-        for concept in attributes:
-            yield concept, _matching(concept, known)
+    for owner, numbers in candidate.attributes.items():
+        known = [reference.labels[number] for index in near[owner] for number in reference.attributes.get(index, ())]
+        for number in numbers:
+            yield _paired(candidate.labels[number], known)
 
 
 def _relations(candidate: ConceptGraph, reference: ConceptGraph, near: Sequence[Sequence[int]]) -> Iterator[_Paired]:
-    for (subject, target), relations in candidate.relations.items():
+    for (subject, target), numbers in candidate.relations.items():
         places = product(near[subject], near[target])
-        known = [other for place in places for other in reference.relations.get(place, ())]
-        for concept in relations:
-            yield concept, _matching(concept, known)
+        known = [reference.labels[number] for place in places for number in reference.relations.get(place, ())]
+        for number in numbers:
+            yield _paired(candidate.labels[number], known)
 
 
-def _matching(concept: Concept, known: Sequence[Concept]) -> list[Concept]:
+def _paired(concept: Concept, known: Sequence[Concept]) -> _Paired:
     is_apart = concept.keys.isdisjoint
-    return [other for other in known if not is_apart(other.keys)]
+    return concept, [other for other in known if not is_apart(other.keys)]
 
 
 def _counts(mine: Sequence[_Paired], theirs: Sequence[Concept]) -> Counts:
