@@ -13,7 +13,6 @@ import msgspec
 from spicegraph_parser.memory import rare_collections
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_parser.rules import FactPool
-from spicegraph_scorer.evidence import without_evidence
 from spicegraph_scorer.graded.metric import SpiceG
 from spicegraph_scorer.items import Corpus, Item
 from spicegraph_scorer.metrics import Progress, Resources, fact_readers, make_metrics, needs_loose
@@ -69,7 +68,7 @@ def score(
         explain: explain every item's SPICE-G, see :attr:`spicegraph_scorer.results.Run.explanations`; about 10 ms
             an item.
         evidence: keep what each item's score comes from: the tuples and their matches. Reports, explanations and
-            SPICE's own output need it; without, SPICE takes less time and memory.
+            SPICE's own output need it; without, SPICE and SPICE-G take less time and memory.
 
     Raises:
         InputError: an item is faulty (the message lists every fault), or a metric unknown.
@@ -83,11 +82,10 @@ def score(
     corpus = Corpus(check_items(items))
 
     with rare_collections():
-        given = resources(pipeline, progress, frequencies, categories, vectors, metrics=metrics, evidence=evidence)
+        kept = evidence or explain
+        given = resources(pipeline, progress, frequencies, categories, vectors, metrics=metrics, evidence=kept)
         chosen = make_metrics(metrics, given)
         statistics = {name: metric.collect(corpus) for name, metric in chosen.items()}
-        if not evidence and not explain:
-            statistics = {name: list(map(without_evidence, found)) for name, found in statistics.items()}
         return result_of(corpus.items, chosen, statistics, confidence=confidence, explain=explain, progress=progress)
 
 
@@ -150,7 +148,7 @@ def resources(
         categories: what SPICE counts beside the total.
         vectors: SPICE-G's.
         metrics: those that will be made and collect once; ``None``: any, and facts are kept for all of them.
-        evidence: SPICE keeps its matches.
+        evidence: SPICE and SPICE-G keep their matches.
     """
 
     @cache

@@ -114,6 +114,12 @@ def test_scores_without_evidence_are_the_same() -> None:
     assert all(statistic.match is None for statistic in bare.runs[2].graded)
 
 
+def test_explanations_keep_the_evidence_that_they_need() -> None:
+    """Who asks for explanations gets them, whether or not the matches are wanted otherwise."""
+    run = score(ITEMS, ["spice-g"], pipeline=WordFacts(), explain=True, evidence=False).runs[0]
+    assert [len(why.candidate) for why in run.explanations] == [3, 2]
+
+
 def test_the_digest_tells_references_apart_and_not_their_order() -> None:
     def digest(items: Iterable[Item]) -> object:
         signature = score(items, ("bleu",)).signature["references"]
