@@ -192,8 +192,8 @@ def merge_counted(captions: Iterable[Sequence[Fact]], lexicon: Lexicon) -> Count
 
     Example:
         >>> from spicegraph_parser import Fact, load_lexicon
-        >>> dog, brown = Fact(("dog",), "noun", ()), Fact(("puppy", "brown"), "amod", ())
-        >>> counted = merge_counted([[dog, dog], [dog, brown]], load_lexicon())
+        >>> couch, brown = Fact(("couch",), "objects", ()), Fact(("sofa", "brown"), "amod", ())
+        >>> counted = merge_counted([[couch, couch], [couch, brown]], load_lexicon())
         >>> counted.objects, counted.labels
         ([2], [1])
     """

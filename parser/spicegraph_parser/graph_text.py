@@ -15,12 +15,15 @@ from spicegraph_parser.rules import Fact
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["graph_text", "is_graph_text", "read_graph_text"]
+__all__ = ["graph_fault", "graph_text", "is_graph_text", "read_graph_text"]
 
 _IS = "is"
 _RULE = "graph text"
 _GROUP = re.compile(r"\(([^()]*)\)")
-_WHOLE = re.compile(r"\s*\([^()]*\)(?:\s*,?\s*\([^()]*\))*\s*")
+_WHOLE = re.compile(r"\s*\([^()]*\)(?:(?:\s*,)?\s*\([^()]*\))*\s*")
+_END = re.compile(r",[^(),]*[^(),:;=-]\)\s*$")  # but not in :-)
+_BRACKETS = re.compile(r"[()]")
+_MOST_WORDS = 3
 
 
 def is_graph_text(text: str) -> bool:
@@ -30,9 +33,43 @@ def is_graph_text(text: str) -> bool:
         >>> is_graph_text("( man , ride , horse )"), is_graph_text("a man (left) rides")
         (True, False)
     """
-    return _WHOLE.fullmatch(text) is not None and all(
-        1 <= len(slots) <= 3 and all(slots) for slots in map(_slots, _GROUP.findall(text))
-    )
+    return _WHOLE.fullmatch(text) is not None and _group_fault(text) is None
+
+
+def graph_fault(text: str) -> str | None:
+    """Say why a text that looks like a graph is none; ``None``: it is one, or an ordinary caption.
+
+    A text looks like a graph if it begins with a parenthesis, or ends with a comma, words and a parenthesis. A caption
+    may do that, too, but its parentheses pair up, and it has words outside of them.
+
+    Example:
+        >>> graph_fault("( man , ride , horse"), graph_fault("a man (left)")
+        ("has a '(' without its ')'", None)
+    """
+    if _WHOLE.fullmatch(text):
+        return _group_fault(text)
+    begins = text.lstrip().startswith("(")
+    if not begins and not _END.search(text):
+        return None
+    depth = deepest = 0
+    for bracket in _BRACKETS.findall(text):
+        depth += 1 if bracket == "(" else -1
+        if depth < 0:
+            return "has a ')' without its '('"
+        deepest = max(deepest, depth)
+    if depth:
+        return "has a '(' without its ')'"
+    return "has parentheses inside of parentheses" if begins and deepest > 1 else None
+
+
+def _group_fault(text: str) -> str | None:
+    for group in _GROUP.findall(text):
+        slots = _slots(group)
+        if not all(slots):
+            return f"has nothing between two commas or parentheses: {group.strip()[:60]!a}"
+        if len(slots) > _MOST_WORDS:
+            return f"has {len(slots)} entries where a fact has at most {_MOST_WORDS}: {group.strip()[:60]!a}"
+    return None
 
 
 def _slots(group: str) -> list[str]:

@@ -7,6 +7,7 @@ from functools import singledispatch
 from typing import Any
 
 from spicegraph_scorer.graded.metric import GradedStatistic
+from spicegraph_scorer.ngram.meteor.scoring import NO_ALIGNMENT, MeteorStatistic
 from spicegraph_scorer.spice.match import NO_MATCH
 from spicegraph_scorer.spice.metric import SpiceStatistic
 from spicegraph_scorer.spider import SpiderStatistic
@@ -42,3 +43,8 @@ def _(statistic: SpiderStatistic) -> SpiderStatistic:
 @without_evidence.register
 def _(statistic: GradedStatistic) -> GradedStatistic:
     return replace(statistic, match=None)
+
+
+@without_evidence.register
+def _(statistic: MeteorStatistic) -> MeteorStatistic:
+    return replace(statistic, alignment=NO_ALIGNMENT)

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 __all__ = [
     "GROUPS",
     "METRICS",
+    "WITH_CATEGORIES",
+    "WITH_FACTS",
     "WITH_FREQUENCIES",
+    "WITH_VECTORS",
     "Factory",
     "Progress",
     "Resources",
@@ -47,7 +50,8 @@ class Resources:
     """What metrics are made from; what is costly comes as a function, called only when it is needed.
 
     ``frequencies`` are CIDEr's; ``None``: those of the corpus that is scored. ``categories`` are what SPICE counts
-    beside the total. ``vectors`` are SPICE-G's; ``None``: the bundled ones. ``evidence``: SPICE keeps its matches.
+    beside the total. ``vectors`` are SPICE-G's; ``None``: the bundled ones. ``evidence``: SPICE and SPICE-G keep
+    their matches, METEOR its alignments.
     """
 
     facts: Callable[[], FactSource]
@@ -70,7 +74,8 @@ def _spice_exact(resources: Resources) -> Metric[Any]:
 
 
 def _spice_g(resources: Resources) -> Metric[Any]:
-    return SpiceG(resources.facts(), resources.categories, resources.vectors or load_vectors())
+    vectors = resources.vectors or load_vectors()
+    return SpiceG(resources.facts(), resources.categories, vectors, evidence=resources.evidence)
 
 
 def _bleu(_resources: Resources) -> Metric[Any]:
@@ -86,7 +91,7 @@ def _meteor(resources: Resources) -> Metric[Any]:
         if resources.progress:
             resources.progress("building METEOR's index", round(100 * share), 100)
 
-    return Meteor(load_data(progress=building))
+    return Meteor(load_data(progress=building), evidence=resources.evidence)
 
 
 def _meteor_2005(_resources: Resources) -> Metric[Any]:
@@ -143,7 +148,15 @@ CIDEr.
 WITH_FREQUENCIES = frozenset({"cider", "cider-d", "cider-plain", "spider"})
 """The metrics that need document frequencies: an item's statistic depends on the corpus, unless they are given."""
 
-_WITH_FACTS = frozenset({"spice", "spice-exact", "spice-g", "spider"})
+WITH_CATEGORIES = frozenset({"spice", "spice-exact", "spice-g"})
+"""The metrics that count by category, the user's own among them."""
+
+WITH_VECTORS = frozenset({"spice-g"})
+"""The metrics that compare words by vectors."""
+
+WITH_FACTS = WITH_CATEGORIES | {"spider"}
+"""The metrics that read captions' facts: captions are parsed for them."""
+
 _WITH_LOOSE = frozenset({"spice-g"})
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
@@ -183,7 +196,7 @@ def fact_readers(names: Iterable[str]) -> int:
         >>> fact_readers(["coco"]), fact_readers(["coco", "spider"])
         (1, 2)
     """
-    return len(_WITH_FACTS.intersection(metric_names(names)))
+    return len(WITH_FACTS.intersection(metric_names(names)))
 
 
 def needs_loose(names: Iterable[str]) -> bool:

@@ -63,7 +63,7 @@ def test_pairs_without_a_preference_or_a_value_are_left_out_and_counted():
     assert accuracy(found).pairs == found.pairs == 1
     assert found.removed == {"pairs on which people are tied": 1}
     assert found.undefined == {"A": 1}
-    with pytest.raises(InputError, match="leaves no pair: 1 pairs on which people are tied"):
+    with pytest.raises(InputError, match=r"leaves no pair: pairs on which people are tied \(1\)"):
         agree_on_pairs(pairs[1:2], PLAIN, scoring=Scoring(()))
 
 
@@ -101,6 +101,18 @@ def test_references_are_the_first_or_drawn_and_the_curve_says_how_many():
     all_used = agree_on_pairs(pairs, replace(drawn, references=9), scoring=scoring, resampling=QUICK)
     assert all_used.fewer_references == 6
     assert all_used.accuracies == found.curve[2].accuracies
+
+
+def test_a_point_of_the_curve_is_over_the_pairs_that_have_as_many_references():
+    pairs = [pair(n, None, preferred=n % 2, references=REFERENCES[: 2 + 2 * (n % 2)]) for n in range(6)]
+    scoring = Scoring(("rouge",))
+    found = agree_on_pairs(pairs, PLAIN, scoring=scoring, resampling=QUICK, curve=(2, 4, 5))
+    alone = agree_on_pairs(pairs[1::2], PLAIN, scoring=scoring, resampling=QUICK)
+    assert [(point.references, point.fewer_references) for point in found.curve] == [(2, 0), (4, 3), (5, 6)]
+    assert [row.value for row in found.curve[1].accuracies] == [row.value for row in alone.accuracies]
+    assert {row.pairs for row in found.curve[1].accuracies} == {3}
+    assert {(row.pairs, row.value, row.low) for row in found.curve[2].accuracies} == {(0, None, None)}
+    assert [row.category for row in found.curve[2].accuracies] == [row.category for row in found.accuracies]
 
 
 def test_a_draw_takes_no_reference_twice_and_averages_outcomes():

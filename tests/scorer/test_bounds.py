@@ -76,7 +76,7 @@ def test_a_system_is_the_same_in_every_round_against_one_reference_less(study: S
 
 
 def test_what_cannot_be_held_out_is_refused_by_name() -> None:
-    with pytest.raises(InputError, match=r"1 images have fewer than 2 captions: 'b'; --partial"):
+    with pytest.raises(InputError, match=r"1 image with fewer than 2 captions: 'b'; --partial"):
         Study.of({"a": ("x", "y"), "b": ("z",)})
     assert Study.of({"a": ("x", "y"), "b": ("z",)}, partial=True).ids == ("a",)
     with pytest.raises(InputError, match="no images"):
@@ -85,7 +85,7 @@ def test_what_cannot_be_held_out_is_refused_by_name() -> None:
         Study.of({"a": ("x", "y")}, first=1)
     with pytest.raises(InputError, match="more than once: 'a'"):
         Study(("a", "a"), (("x", "y"), ("x", "y")))
-    with pytest.raises(InputError, match=r"s: 1 images have no caption: 'a'"):
+    with pytest.raises(InputError, match=r"s: 1 image without a caption: 'a'"):
         system("s", {}, Study.of({"a": ("x", "y")}))
 
 

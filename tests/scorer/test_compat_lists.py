@@ -21,9 +21,11 @@ from spicegraph_parser import load_pipeline
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer import Item, read_items, score
 from spicegraph_scorer.compat import aac_metrics, metric_path
-from spicegraph_scorer.compat.lists import CaptionMetric, flat_scores
+from spicegraph_scorer.compat.lists import CaptionMetric, flat_scores, paired_items
 from spicegraph_scorer.compat.sums import means_of_sums, sums_of
 from spicegraph_scorer.compat.torchmetrics import SPICE_CATEGORIES, SpiceMetric
+from spicegraph_scorer.graded.building import build_table
+from spicegraph_scorer.graded.vectors import Vectors
 from spicegraph_scorer.items import Corpus
 from spicegraph_scorer.spice.metric import Spice
 from spicegraph_scorer.spice.ready import score_tuples
@@ -93,10 +95,25 @@ def test_evaluate_shape_gives_the_librarys_numbers(
         metric.compute()
 
 
+def own_vectors() -> Vectors:
+    words = [[frozenset({"dog", "lawn"}), frozenset({"puppy", "grass"}), frozenset({"dog", "grass"})]] * 3
+    return Vectors.of(build_table(words, name="own", dimensions=2, fewest=2, order=None))
+
+
+def test_evaluate_shape_takes_vectors_for_spice_g(pipeline: CaptionPipeline) -> None:
+    own = own_vectors()
+    pair = (["a puppy on grass"], [["a dog on a lawn"]])
+    expected = score(paired_items(*pair), ("spice-g",), pipeline=pipeline, vectors=own).corpus["SPICE-G"]
+    found = CaptionMetric(("spice-g",), pipeline=pipeline, vectors=own).compute(predictions=pair[0], references=pair[1])
+    assert found["spice-g"] == expected
+    bundled = CaptionMetric(("spice-g",), pipeline=pipeline).compute(predictions=pair[0], references=pair[1])
+    assert bundled["spice-g"] != expected
+
+
 def test_evaluate_shape_takes_single_references_and_refuses_a_mismatch(pipeline: CaptionPipeline) -> None:
     metric = CaptionMetric(pipeline=pipeline)
     assert metric.compute(predictions=["a dog"], references=["a dog"])["spice"] == 1.0
-    with pytest.raises(InputError, match="2 candidates and 1 lists of references"):
+    with pytest.raises(InputError, match="2 candidates and 1 list of references don't pair up"):
         metric.add_batch(predictions=["a", "b"], references=[["c"]])
     with pytest.raises(InputError, match="candidate: is empty"):
         metric.compute(predictions=[""], references=["a dog"])
@@ -118,6 +135,9 @@ def test_the_real_evaluate_loads_the_metric_offline(
     assert same(metric.compute(), flat_scores(result))
     alone = evaluate.load(metric_path(), cache_dir=str(tmp_path), keep_in_memory=True)
     assert alone.compute(predictions=["a dog"], references=["a dog"])["spice"] == 1.0
+    graded = evaluate.load(metric_path(), "spice-g", cache_dir=str(tmp_path), keep_in_memory=True)
+    pair, own = {"predictions": ["a puppy on grass"], "references": ["a dog on a lawn"]}, own_vectors()
+    assert graded.compute(**pair, vectors=own) == CaptionMetric(("spice-g",), vectors=own).compute(**pair)
 
 
 def batches(values: list[Any], size: int = 7) -> Iterator[list[Any]]:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spicegraph_parser.errors import DataError
+from spicegraph_scorer.evidence import without_evidence
 from spicegraph_scorer.items import Corpus, Item
 from spicegraph_scorer.ngram.meteor import (
     Match,
@@ -25,6 +26,7 @@ from spicegraph_scorer.ngram.meteor import (
     score_texts,
 )
 from spicegraph_scorer.ngram.meteor.original import Synset
+from spicegraph_scorer.ngram.meteor.scoring import NO_ALIGNMENT
 from spicegraph_scorer.ngram.meteor.statistics import add_counts, score
 
 if TYPE_CHECKING:
@@ -74,6 +76,14 @@ def test_summed_columns_give_the_corpus_score(data: MeteorData) -> None:
     statistics = metric.collect(CORPUS)
     sums = metric.columns(statistics).sum(axis=0, keepdims=True)
     assert metric.combine(sums)["METEOR"].tolist() == [metric.total(statistics)[0].value]
+
+
+def test_without_evidence_there_are_the_numbers_only(data: MeteorData) -> None:
+    full, bare = (Meteor(data, evidence=evidence).collect(CORPUS) for evidence in (True, False))
+    assert [(one.counts, one.score, one.reference) for one in bare] == [(o.counts, o.score, o.reference) for o in full]
+    assert any(one.alignment.matches for one in full)
+    assert bare == list(map(without_evidence, full))
+    assert all(one.alignment is NO_ALIGNMENT for one in bare)
 
 
 def test_the_signature_names_the_data(data: MeteorData) -> None:

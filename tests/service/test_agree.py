@@ -119,17 +119,28 @@ def test_the_coefficients_of_the_option_are_those_that_there_are():
 
 
 def test_pairs_by_category_with_ties_and_a_curve(pairs, capsys):
-    options = ("--metrics", "rouge", "--draws", "20", "--curve", "1,3", "--ties", "wrong", "--format", "json")
+    options = ("--metrics", "rouge", "--draws", "20", "--curve", "1,9", "--ties", "wrong", "--format", "json")
     code, out, _ = run(capsys, "pairs", pairs, *options)
     assert code == 0
     found = json.loads(out)
     assert found["protocol"]["name"] == "plain, changed"
     assert found["metrics"]["ROUGE_L"]["swap_obj"]["value"] == 0
     assert found["metrics"]["ROUGE_L"]["all"]["value"] == 0.5
-    assert [point["references"] for point in found["curve"]] == [1, 3]
+    assert [(point["references"], point["fewer_references"]) for point in found["curve"]] == [(1, 0), (9, 6)]
+    assert found["curve"][0]["metrics"]["ROUGE_L"]["all"]["value"] is not None
+    assert {row["value"] for row in found["curve"][1]["metrics"]["ROUGE_L"].values()} == {None}
     table = run(capsys, "pairs", pairs, "--metrics", "rouge", "--protocol", "pascal50s", "--draws", "5")[1]
     assert "a tie counts as right; 5 references drawn at random, mean of 5 draws" in table
-    assert "6 pairs have fewer references than that" in table
+    assert "6 pairs with fewer references than that" in table
+
+
+def test_a_curve_is_undefined_where_no_pair_has_so_many_references(pairs, tmp_path, capsys):
+    options = ("--metrics", "rouge", "--draws", "5", "--curve", "1,9")
+    table = run(capsys, "pairs", pairs, *options)[1]
+    assert "6 pairs with fewer than 9 references: that column is undefined." in table
+    page = tmp_path / "page.html"
+    assert run(capsys, "pairs", pairs, *options, "-o", str(page))[0] == 0
+    assert "undefined" in page.read_text()
 
 
 def test_systems_with_p_values(systems, capsys):

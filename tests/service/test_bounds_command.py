@@ -75,7 +75,7 @@ def test_systems_people_and_lower_bounds_of_the_example(run: Callable[..., tuple
 def test_table_names_everything(run: Callable[..., tuple[int, str, str]]) -> None:
     status, out, err = run(RETRIEVAL, "--references", CAPTIONS, *FAST)
     assert (status, err) == (0, "")
-    for text in ("200 images, 1000 captions", "People against people", "retrieval", "Kendall's tau-b", "words-10"):
+    for text in ("200 images, 1,000 captions", "People against people", "retrieval", "Kendall's tau-b", "words-10"):
         assert text in out
     assert all(len(line) <= 120 for line in out.splitlines() if "Bleu_1" in line)
 
@@ -219,7 +219,7 @@ def test_partial_leaves_out_what_lacks_captions_or_results(
         (("--references", "{captions}", "--lower", "intra,inter"), "inter is drawn from the texts of --other FILE"),
         (("--references", "{captions}", "--metrics", "nothing"), "there is no metric 'nothing'"),
         (("--references", "{captions}", "--captions", "1"), "at least 2 of each image"),
-        (("--references", "{captions}", "--captions", "6"), "200 images have fewer than 6 captions"),
+        (("--references", "{captions}", "--captions", "6"), "200 images with fewer than 6 captions"),
         (("--references", "{captions}", "--length", "0"), "at least one word"),
         (("--references", "{captions}", "--other", "missing.json"), "missing.json"),
         (("--references", "{captions}", "-o", "/nowhere/out.html"), "there is no folder"),

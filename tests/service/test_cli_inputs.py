@@ -73,6 +73,58 @@ def test_several_candidates(run: Callable[..., tuple[int, str, str]], tmp_path: 
 
 
 @pytest.mark.model
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("( man , ride , horse", "has a '(' without its ')'"),
+        ("( man , ride , horse ) , ( horse , is", "has a '(' without its ')'"),
+        ("man , ride , horse )", "has a ')' without its '('"),
+        ("( man ) ) , ( horse )", "has a ')' without its '('"),
+        ("( man , ( ride ) , horse )", "has parentheses inside of parentheses"),
+        ("( man , ride , big , horse )", "has 4 entries where a fact has at most 3: 'man , ride , big , horse'"),
+        ("( man , , horse )", "has nothing between two commas or parentheses: 'man , , horse'"),
+        ("()", "has nothing between two commas or parentheses: ''"),
+    ],
+)
+def test_a_graph_with_a_fault_is_no_caption(
+    text: str, reason: str, run: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    rows = [
+        {"id": 7, "candidate": "a man (left) rides (fast)", "references": ["( man , ride , horse )", text]},
+        {"id": 8, "candidate": text, "references": ["nice, a horse :)", "(left) a man"]},
+    ]
+    (tmp_path / "g.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    status, out, err = run("score", str(tmp_path / "g.jsonl"), "--graphs")
+    assert (status, out) == (2, "")
+    assert err.splitlines()[1:] == [
+        f"error: {tmp_path}/g.jsonl: 2 faults",
+        f"  item 1 (image_id 7), references[1]: {reason}",
+        f"  item 2 (image_id 8), candidate: {reason}",
+    ]
+
+
+@pytest.mark.parametrize(("same", "warned"), [(10, True), (9, True), (8, False)])
+def test_references_given_as_candidates_are_pointed_out(
+    same: int, warned: bool, run: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    rows = [
+        {"id": n, "candidate": "a  dog " if n < same else "a cat", "references": ["the dog", "a dog"]}
+        for n in range(10)
+    ]
+    (tmp_path / "r.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    note = f"warning: {tmp_path}/r.jsonl: {same} of 10 candidates equal one of their own references; is it the right"
+    source = str(tmp_path / "r.jsonl")
+    commands = (
+        ("score", source),
+        ("compare", source, f"B={source}", "--draws", "2"),
+        ("bounds", source, "--lower", "none"),
+    )
+    for command in commands:
+        status, _, err = run(*command, "--metrics", "rouge")
+        assert status == 0
+        assert (note in err) == warned
+
+
 def test_graphs_and_parses_and_long_captions(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
     graph = {"id": 1, "candidate": "( dog , is , brown )", "references": ["A dog lies there. It is brown."]}
     (tmp_path / "g.jsonl").write_text(json.dumps(graph))

@@ -107,7 +107,7 @@ def test_codabench_says_that_the_output_is_no_folder(files: Path, capsys: pytest
     assert "out: can't be made a folder (File exists)" in capsys.readouterr().err
 
 
-def test_capevalkit(files: Path, expected: Result) -> None:
+def test_capevalkit(files: Path, expected: Result, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--predictions", str(files / "predictions.jsonl"), "--references", str(files / "references.jsonl")]
     status = spicegraph(
         ["platform", "capevalkit", *arguments, "--output", str(files / "o.json"), "--metrics", "spice,bleu"]
@@ -117,6 +117,27 @@ def test_capevalkit(files: Path, expected: Result) -> None:
     assert output["SPICE"] == expected.corpus["SPICE"]
     assert list(output["per_item"]) == ["1", "2"]
     assert [row["SPICE"] for row in output["per_item"].values()] == [row["SPICE"] for row in expected.item_scores()]
+    left_out = f"1 image of the 3 in {files}/references.jsonl left out: no candidate"
+    assert capsys.readouterr().err == f"warning: {files}/predictions.jsonl: {left_out}\n"
+
+
+def test_capevalkit_says_nothing_where_every_image_has_a_prediction(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    references = files / "references.jsonl"
+    references.write_text("".join(references.read_text().splitlines(keepends=True)[:2]))
+    arguments = ["--predictions", str(files / "predictions.jsonl"), "--references", str(references)]
+    assert spicegraph(["platform", "capevalkit", *arguments, "-o", str(files / "o.json"), "--metrics", "rouge"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_references_that_were_submitted_are_pointed_out(files: Path) -> None:
+    """EvalAI's function is called from a program, which gets Python's own warning."""
+    given, sent = files / "given.jsonl", files / "sent.jsonl"
+    given.write_text("".join(json.dumps({"id": n, "references": REFERENCES[1]}) + "\n" for n in range(6)))
+    sent.write_text("".join(json.dumps({"id": n, "candidate": REFERENCES[1][0]}) + "\n" for n in range(6)))
+    with pytest.warns(UserWarning, match="sent.jsonl: 6 of 6 candidates equal one of their own references"):
+        evaluate(str(given), str(sent), "test-phase", metrics=("rouge",))
 
 
 # The form of a block as SPICE 1.0 printed it on Java 17 for a file of two images.

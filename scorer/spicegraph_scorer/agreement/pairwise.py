@@ -56,10 +56,15 @@ class Accuracy:
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """All accuracies with so many references a pair."""
+    """All accuracies with so many references a pair.
+
+    ``fewer_references`` counts the pairs that have not as many: they are left out. Where no pair has as many, every
+    accuracy is undefined.
+    """
 
     references: int
     accuracies: tuple[Accuracy, ...]
+    fewer_references: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +111,12 @@ class PairAgreement:
             "metrics": _by_metric(self.accuracies),
             "comparisons": [asdict(comparison) for comparison in self.comparisons],
             "curve": [
-                {"references": point.references, "metrics": _by_metric(point.accuracies)} for point in self.curve
+                {
+                    "references": point.references,
+                    "fewer_references": point.fewer_references,
+                    "metrics": _by_metric(point.accuracies),
+                }
+                for point in self.curve
             ],
         }
 
@@ -134,7 +144,7 @@ def agree_on_pairs(
         protocol: how ties and references count; an entry of ``PAIR_PROTOCOLS`` or a changed one.
         scoring: our metrics to compute; scores that the pairs carry are compared as well.
         resampling: draws and seed of intervals and tests; references are drawn with the same seed.
-        curve: numbers of references to compute the accuracy for as well.
+        curve: numbers of references to compute the accuracy for as well, each over the pairs that have as many.
 
     Raises:
         InputError: the protocol leaves nothing, scores or references are missing, or the curve is to be drawn
@@ -162,11 +172,32 @@ def agree_on_pairs(
         main,
         tuple(table.comparisons(points)),
         tuple(
-            CurvePoint(count, table.accuracies(_points(kept, replace(protocol, references=count), scoring, resampling)))
+            _curve_point(kept, protocol, count, main=main, scoring=scoring, resampling=resampling)
             for count in sorted(set(curve))
         ),
         {**points.signature, "resampling": {"draws": resampling.draws, "seed": resampling.seed, "interval": 0.95}},
     )
+
+
+def _curve_point(
+    pairs: Sequence[CaptionPair],
+    protocol: PairProtocol,
+    count: int,
+    *,
+    main: Sequence[Accuracy],
+    scoring: Scoring,
+    resampling: Resampling,
+) -> CurvePoint:
+    """Return the accuracies with ``count`` references, for the metrics and categories of the main ones."""
+    enough = [pair for pair in pairs if len(pair.references) >= count]
+    fewer = len(pairs) - len(enough)
+    if not enough:
+        nothing = tuple(Accuracy(row.metric, row.category, 0, 0.0, 0.0, 0.0, None, None, None) for row in main)
+        return CurvePoint(count, nothing, fewer)
+    categories = [row.category for row in main if row.category not in {ALL, MEAN}]
+    table = _Table(enough, tuple(dict.fromkeys(categories)), protocol.ties, resampling)
+    points = _points(enough, replace(protocol, references=count), scoring, resampling)
+    return CurvePoint(count, table.accuracies(points), fewer)
 
 
 def _check_counts(protocol: PairProtocol, curve: Sequence[int]) -> None:

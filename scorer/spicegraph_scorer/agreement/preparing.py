@@ -129,4 +129,4 @@ def _others(references: tuple[str, ...], own: frozenset[str]) -> tuple[str, ...]
 
 
 def _reasons(removed: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {reason}" for reason, count in removed.items()) or "there was none"
+    return ", ".join(f"{reason} ({count:,})" for reason, count in removed.items()) or "there was none"

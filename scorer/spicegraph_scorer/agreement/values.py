@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import InputError
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from spicegraph_scorer.agreement.judgements import CaptionPair, GivenScores, Judgement
+    from spicegraph_scorer.graded.vectors import Vectors
     from spicegraph_scorer.metrics import Progress
     from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
     from spicegraph_scorer.results import Json
@@ -27,20 +28,22 @@ __all__ = ["MetricScores", "Scoring", "caption_scores", "pair_scores"]
 class Scoring:
     """Which of our metrics are computed, and with what.
 
-    ``metrics`` may be empty: then only the scores that stand in the input are looked at.
+    ``metrics`` may be empty: then only the scores that stand in the input are looked at. ``frequencies`` are CIDEr's,
+    ``vectors`` SPICE-G's, as for :func:`spicegraph_scorer.score`.
     """
 
     metrics: tuple[str, ...] = ("spice",)
     pipeline: str | FactSource = DEFAULT_PIPELINE
     frequencies: DocumentFrequencies | None = None
     progress: Progress | None = None
+    vectors: Vectors | None = None
 
     def shared(self) -> Scoring:
         """Return the same with a pipeline that parses no caption twice, however often it is asked."""
         if not self.metrics or isinstance(self.pipeline, SharedFacts):
             return self
         source = load_pipeline(self.pipeline) if isinstance(self.pipeline, str) else self.pipeline
-        return Scoring(self.metrics, SharedFacts(source, self.progress), self.frequencies, self.progress)
+        return replace(self, pipeline=SharedFacts(source, self.progress))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,7 @@ def _computed(captions: Iterable[tuple[str, tuple[str, ...]]], scoring: Scoring)
         pipeline=scoring.pipeline,
         progress=scoring.progress,
         frequencies=scoring.frequencies,
+        vectors=scoring.vectors,
     )
     each = {found.name: found.each for run in result.runs for found in run.headline}
     return MetricScores(each, result.signature)

@@ -21,12 +21,13 @@ from spicegraph_scorer.significance import Resampling
 from spicegraph_scorer.spice.categories import CATEGORIES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.bounds.paths import Spread
     from spicegraph_scorer.bounds.study import Study, Trial
     from spicegraph_scorer.bounds.summary import Bound, Matrix, Weights
     from spicegraph_scorer.bounds.tables import Table
+    from spicegraph_scorer.graded.vectors import Vectors
     from spicegraph_scorer.metric import Metric
     from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
     from spicegraph_scorer.results import Json
@@ -45,6 +46,7 @@ def find_bounds(
     resampling: Resampling | None = None,
     frequencies: DocumentFrequencies | None = None,
     categories: Mapping[str, Category] = CATEGORIES,
+    vectors: Vectors | None = None,
     spread: Spread = map,
     progress: Progress | None = None,
 ) -> BoundsResult:
@@ -62,6 +64,7 @@ def find_bounds(
         resampling: number of draws and seed of the intervals.
         frequencies: CIDEr's document frequencies; ``None``: in each round those of the references in it.
         categories: what SPICE counts beside the total.
+        vectors: SPICE-G's; ``None``: the bundled ones.
         spread: applies a function to many arguments, in order; ``map`` does it in this process.
         progress: is told of what takes long.
 
@@ -81,7 +84,8 @@ def find_bounds(
         raise InputError(f"two trials are called {twice[0]!a}; give the systems names of their own")
     resampling = resampling or Resampling()
     texts = [text for trial in everyone for mine in trial.candidates for text in mine]
-    chosen = make_metrics(metrics, _resources(pipeline, texts, frequencies, categories, progress))
+    told = Resources(_facts_of(pipeline, texts, progress), progress, frequencies, categories, vectors)
+    chosen = make_metrics(metrics, told)
     weights = resample_weights(len(study.ids), resampling)
     found: list[dict[str, tuple[Bound, ...]]] = [{} for _ in everyone]
     ranked: dict[str, Matrix] = {}
@@ -106,21 +110,15 @@ def find_bounds(
     )
 
 
-def _resources(
-    pipeline: str | FactSource,
-    texts: Sequence[str],
-    frequencies: DocumentFrequencies | None,
-    categories: Mapping[str, Category],
-    progress: Progress | None,
-) -> Resources:
-    """Return what metrics are made from; the first that asks for facts has all texts parsed."""
+def _facts_of(pipeline: str | FactSource, texts: Sequence[str], progress: Progress | None) -> Callable[[], FactSource]:
+    """Return what gives facts; the first metric that asks has all texts parsed."""
 
     @cache
     def facts() -> FactSource:
         source = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
         return StudyFacts(source, progress).learn(texts)
 
-    return Resources(facts, progress, frequencies, categories)
+    return facts
 
 
 def _no_progress(_done: int, _total: int) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.items import Corpus, Item, ItemId
+from spicegraph_scorer.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -69,11 +70,11 @@ class Study:
         few = [name for name, texts in zip(self.ids, self.captions, strict=True) if len(texts) < 2]
         if few:
             raise InputError(
-                f"{len(few)} images have fewer than two captions, so that none can be held out: {_some(few)}"
+                f"{counted(len(few), 'image')} with fewer than two captions, so that none can be held out: {_some(few)}"
             )
         twice = [name for name, count in Counter(self.ids).items() if count > 1]
         if twice:
-            raise InputError(f"{len(twice)} images stand there more than once: {_some(twice)}")
+            raise InputError(f"{counted(len(twice), 'image')} more than once: {_some(twice)}")
 
     @classmethod
     def of(cls, captions: Mapping[Key, Sequence[str]], *, first: int | None = None, partial: bool = False) -> Study:
@@ -93,7 +94,8 @@ class Study:
         few = [name for name, texts in captions.items() if len(texts) < wanted]
         if few and not partial:
             raise InputError(
-                f"{len(few)} images have fewer than {wanted} captions: {_some(few)}; --partial leaves them out"
+                f"{counted(len(few), 'image')} with fewer than {wanted} captions: {_some(few)}; "
+                "--partial leaves such images out"
             )
         left = {name: tuple(texts[:first]) for name, texts in captions.items() if len(texts) >= wanted}
         return cls(tuple(left), tuple(left.values()))
@@ -143,7 +145,7 @@ def system(name: str, captions: Mapping[Key, str], study: Study) -> Trial:
     texts: dict[ItemId, str] = dict(captions.items())
     missing = [image for image in study.ids if image not in texts]
     if missing:
-        raise InputError(f"{name}: {len(missing)} images have no caption: {_some(missing)}")
+        raise InputError(f"{name}: {counted(len(missing), 'image')} without a caption: {_some(missing)}")
     rows = zip(study.ids, study.captions, strict=True)
     return Trial(name, "system", tuple((texts[image],) * len(held) for image, held in rows), "a system")
 

@@ -12,8 +12,10 @@ from spicegraph_scorer.readers.checks import check_items
 from spicegraph_scorer.readers.faults import Fault, input_error
 from spicegraph_scorer.scoring import score
 from spicegraph_scorer.spice.counts import ALL
+from spicegraph_scorer.wording import counted
 
 if TYPE_CHECKING:
+    from spicegraph_scorer.graded.vectors import Vectors
     from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
     from spicegraph_scorer.results import Result
     from spicegraph_scorer.spice.metric import FactSource
@@ -37,7 +39,8 @@ def paired_items(predictions: Sequence[str], references: References) -> tuple[It
         (Item(id=0, candidate='a dog', references=('the dog',)),)
     """
     if len(predictions) != len(references):
-        fault = Fault("", "", f"there are {len(predictions)} candidates and {len(references)} lists of references")
+        lists = counted(len(references), "list of references", "lists of references")
+        fault = Fault("", "", f"{counted(len(predictions), 'candidate')} and {lists} don't pair up")
         raise input_error("captions", [fault])
     return check_items(
         Item(index, candidate, (texts,) if isinstance(texts, str) else tuple(texts))
@@ -86,11 +89,13 @@ class CaptionMetric:
         *,
         pipeline: str | FactSource = DEFAULT_PIPELINE,
         frequencies: DocumentFrequencies | None = None,
+        vectors: Vectors | None = None,
     ) -> None:
-        """Take the metrics' names, and what parses and weighs (see :func:`spicegraph_scorer.score`)."""
+        """Take the metrics' names, and what parses, weighs and compares words (see :func:`spicegraph_scorer.score`)."""
         self._metrics = tuple(metrics)
         self._pipeline = pipeline
         self._frequencies = frequencies
+        self._vectors = vectors
         self._predictions: list[str] = []
         self._references: list[str | Sequence[str]] = []
 
@@ -123,7 +128,9 @@ class CaptionMetric:
             [*self._predictions, *(predictions or ())],
             [*self._references, *(references or ())],
         )
-        result = score(items, self._metrics, pipeline=self._pipeline, frequencies=self._frequencies)
+        result = score(
+            items, self._metrics, pipeline=self._pipeline, frequencies=self._frequencies, vectors=self._vectors
+        )
         self._predictions.clear()
         self._references.clear()
         return flat_scores(result)

@@ -32,19 +32,27 @@ class Fault(NamedTuple):
         return f"{place}: {self.reason}" if place else self.reason
 
 
-def input_error(source: str, faults: Sequence[Fault], *, hint: str = "") -> InputError:
+def input_error(source: str, faults: Sequence[Fault], *, hint: str = "", count: int | None = None) -> InputError:
     """Return the error that lists faults: the first ``SHOWN_FAULTS`` of them, and a count of all.
+
+    Args:
+        source: what holds them.
+        faults: at least one.
+        hint: a line at the end.
+        count: how many there are in all, where ``faults`` are only the first.
 
     Example:
         >>> str(input_error("a.json", [Fault("item 1 (image_id 7)", "caption", "is empty")]))
         'a.json: item 1 (image_id 7), caption: is empty'
     """
-    if len(faults) == 1:
+    count = len(faults) if count is None else count
+    if count == 1:
         lines = [f"{source}: {faults[0]}"]
     else:
-        lines = [f"{source}: {len(faults)} faults", *(f"  {fault}" for fault in faults[:SHOWN_FAULTS])]
-        if len(faults) > SHOWN_FAULTS:
-            lines.append(f"  ... and {len(faults) - SHOWN_FAULTS} more")
+        listed = faults[:SHOWN_FAULTS]
+        lines = [f"{source}: {count} faults", *(f"  {fault}" for fault in listed)]
+        if count > len(listed):
+            lines.append(f"  ... and {count - len(listed)} more")
     return InputError("\n".join([*lines, hint] if hint else lines))
 
 

@@ -17,7 +17,7 @@ import hashlib
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -28,7 +28,7 @@ from spicegraph_scorer.spice.categories import CATEGORIES, Category
 from spicegraph_scorer.spice.counts import ALL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 __all__ = [
     "KINDS",
@@ -139,11 +139,54 @@ def _category(definition: CategoryDefinition) -> Category:
     return Category(length, keys=frozenset(keys), roots=tuple(sorted(roots)))
 
 
-class _Entry(msgspec.Struct, forbid_unknown_fields=True):
-    kind: str = "object"
-    words: list[str] = msgspec.field(default_factory=list)
-    subtree: str | list[str] = msgspec.field(default_factory=list)
-    synonyms: bool = False
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
+
+
+def _is_text_or_texts(value: object) -> bool:
+    return _is_text(value) or _is_texts(value)
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+_SHAPES: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "kind": (_is_text, "a string"),
+    "words": (_is_texts, "a list of strings"),
+    "subtree": (_is_text_or_texts, "a string or a list of strings"),
+    "synonyms": (_is_flag, "true or false"),
+}
+"""The keys of a category in a file, which are the fields of its definition: what they must hold, and that in words."""
+
+
+def _entry_faults(table: object) -> Iterator[str]:
+    """Yield what is wrong with the shape of a category: its keys, and the kinds of their values."""
+    if not isinstance(table, dict):
+        yield "is no table: expected [NAME] with words or subtree under it"
+        return
+    for key, value in table.items():
+        if key not in _SHAPES:
+            yield f"there is no key {key!a}; the keys are {', '.join(_SHAPES)}"
+            continue
+        is_right, expected = _SHAPES[key]
+        if not is_right(value):
+            yield f"{key}: expected {expected}"
+
+
+def _definition(name: str, table: Mapping[str, Any]) -> CategoryDefinition:
+    subtree = table.get("subtree", ())
+    return CategoryDefinition(
+        name,
+        table.get("kind", "object"),
+        tuple(table.get("words", ())),
+        (subtree,) if isinstance(subtree, str) else tuple(subtree),
+        table.get("synonyms", False),
+    )
 
 
 def read_categories(path: str) -> dict[str, Category]:
@@ -166,13 +209,10 @@ def read_categories(path: str) -> dict[str, Category]:
         raise InputError(f"{path}: holds no category")
     definitions, faults = [], []
     for name, table in tables.items():
-        try:
-            entry = msgspec.convert(table, _Entry)
-        except msgspec.ValidationError as error:
-            faults.append(f"category {name!a}: {error}")
-        else:
-            subtree = (entry.subtree,) if isinstance(entry.subtree, str) else tuple(entry.subtree)
-            definitions.append(CategoryDefinition(name, entry.kind, tuple(entry.words), subtree, entry.synonyms))
+        wrong = list(_entry_faults(table))
+        faults += [f"category {name!a}: {fault}" for fault in wrong]
+        if not wrong:
+            definitions.append(_definition(name, table))
     made: dict[str, Category] = {}
     try:
         made = make_categories(definitions)
@@ -190,7 +230,7 @@ def categories_digest(categories: Mapping[str, Category]) -> str | None:
 
     Example:
         >>> categories_digest(make_categories([CategoryDefinition("Pet", words=("dog", "cat"))]))
-        'Pet,08e12317'
+        'Pet,758bd3f8'
     """
     own = sorted((name, category) for name, category in categories.items() if CATEGORIES.get(name) != category)
     if not own:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from spicegraph_scorer.agreement.coefficients import COEFFICIENTS
 from spicegraph_scorer.agreement.protocols import Own, Ratings
+from spicegraph_scorer.wording import counted
 from spicegraph_service.agreement.charts import forest_chart, scatter_chart
 from spicegraph_service.agreement.comparisons import comparison_grid, comparison_rows
 from spicegraph_service.studies.grid import Column, Grid
@@ -70,12 +71,14 @@ def _facts(found: CaptionAgreement, judged: Judged[Judgement], label: str) -> It
         + (f" After {protocol.source}." if protocol.source else "")
     )
     yield (
-        f"{judged.source} ({judged.format}): {found.captions} captions of {found.images} images, "
-        f"{found.observations} observations."
+        f"{judged.source} ({judged.format}): {counted(found.captions, 'caption')} of {counted(found.images, 'image')}, "
+        f"{counted(found.observations, 'observation')}."
     )
-    left_out = [f"{count} {reason}" for reason, count in found.removed.items()]
-    left_out += [f"{judged.unrated} without a rating"] if judged.unrated else []
-    left_out += [f"{row.undefined} where {row.metric} is undefined" for row in found.metrics if row.undefined]
+    left_out = [f"{reason} ({count:,})" for reason, count in found.removed.items()]
+    left_out += [f"captions without a rating ({judged.unrated:,})"] if judged.unrated else []
+    left_out += [
+        f"captions where {row.metric} is undefined ({row.undefined:,})" for row in found.metrics if row.undefined
+    ]
     yield "Removed: " + ("; ".join(left_out) or "nothing") + "."
 
 

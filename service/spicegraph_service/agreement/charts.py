@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spicegraph_scorer.wording import counted
 from spicegraph_service.plots import SERIES, Ink, new_figure, series_ink, short, to_svg, with_tip
 from spicegraph_service.studies.model import Chart
 
@@ -134,5 +135,6 @@ def word_chart(
     axes.set_ylim(0, 1.03)
     axes.set_xlabel("human recall")
     axes.set_ylabel("human precision")
-    described = f"{len(words)} points by human recall and precision" + (", with the model's curve" if curves else "")
+    model = ", with the model's curve" if curves else ""
+    described = f"{counted(len(words), 'point')} by human recall and precision{model}"
     return Chart(to_svg(figure, title=title, description=described), title)

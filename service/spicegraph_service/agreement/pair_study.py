@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from spicegraph_scorer.agreement.pairwise import ALL, MEAN
 from spicegraph_scorer.agreement.protocols import Own, PairProtocol, ReferenceChoice, Ties
+from spicegraph_scorer.wording import counted
 from spicegraph_service.agreement.charts import forest_chart, lines_chart
 from spicegraph_service.agreement.comparisons import comparison_grid, comparison_rows
 from spicegraph_service.studies.grid import Column, Grid
@@ -63,8 +64,8 @@ def references_say(protocol: PairProtocol) -> str:
     if protocol.references is None:
         return "all references"
     if protocol.choice is ReferenceChoice.FIRST:
-        return f"the first {protocol.references} references"
-    return f"{protocol.references} references drawn at random, mean of {protocol.draws} draws"
+        return f"the first {counted(protocol.references, 'reference')}"
+    return f"{counted(protocol.references, 'reference')} drawn at random, mean of {counted(protocol.draws, 'draw')}"
 
 
 def _facts(found: PairAgreement, judged: Judged[CaptionPair]) -> Iterator[str]:
@@ -73,13 +74,14 @@ def _facts(found: PairAgreement, judged: Judged[CaptionPair]) -> Iterator[str]:
         f"Protocol {protocol.name}: {TIES_SAY[protocol.ties]}; {references_say(protocol)}; {OWN_SAY[protocol.own]}."
         + (f" After {protocol.source}." if protocol.source else "")
     )
-    yield f"{judged.source} ({judged.format}): {found.pairs} pairs of {found.images} images."
-    left_out = [f"{count} {reason}" for reason, count in found.removed.items()]
-    left_out += [f"{judged.unrated} pairs that annotators did not confirm"] if judged.unrated else []
-    left_out += [f"{count} pairs where {metric} is undefined" for metric, count in found.undefined.items() if count]
+    pairs, images = counted(found.pairs, "pair"), counted(found.images, "image")
+    yield f"{judged.source} ({judged.format}): {pairs} of {images}."
+    left_out = [f"{reason} ({count:,})" for reason, count in found.removed.items()]
+    left_out += [f"pairs that annotators did not confirm ({judged.unrated:,})"] if judged.unrated else []
+    left_out += [f"pairs where {metric} is undefined ({n:,})" for metric, n in found.undefined.items() if n]
     yield "Removed: " + ("; ".join(left_out) or "nothing") + "."
     if found.fewer_references:
-        yield f"{found.fewer_references} pairs have fewer references than that; all of theirs are used."
+        yield f"{counted(found.fewer_references, 'pair')} with fewer references than that: all of theirs are used."
 
 
 def _columns(found: PairAgreement) -> tuple[str, ...]:
@@ -118,7 +120,16 @@ def _curve_grid(found: PairAgreement) -> Grid:
     metrics = list(_by_metric(found.accuracies))
     rows = [(metric, *(_by_metric(point.accuracies)[metric][ALL].value for point in found.curve)) for metric in metrics]
     columns = (Column("Metric", "text"), *(Column(str(point.references)) for point in found.curve))
-    return Grid("Accuracy over all pairs by number of references", columns, rows)
+    return Grid("Accuracy over all pairs by number of references", columns, rows, tuple(_curve_notes(found)))
+
+
+def _curve_notes(found: PairAgreement) -> Iterator[str]:
+    for point in found.curve:
+        if point.fewer_references:
+            some = any(row.pairs for row in point.accuracies)
+            what = "that column is without them" if some else "that column is undefined"
+            fewer = counted(point.fewer_references, "pair")
+            yield f"{fewer} with fewer than {counted(point.references, 'reference')}: {what}."
 
 
 def _rows(found: PairAgreement) -> Grid:

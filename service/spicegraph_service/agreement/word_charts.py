@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from spicegraph_scorer.agreement.words import expected_point, observed_point
 from spicegraph_scorer.agreement.words.study import ALL
+from spicegraph_scorer.wording import counted
 from spicegraph_service.agreement.charts import forest_chart, word_chart
 from spicegraph_service.plots import series_ink
 
@@ -34,7 +35,7 @@ class WordCharts:
         inks = {kind.kind: series_ink(number) for number, kind in enumerate(self._found.classes[:-1])}
         return tuple(
             word_chart(
-                f"{kind.kind}: {kind.words} words",
+                f"{kind.kind}: {counted(kind.words, 'word')}",
                 [
                     (inks[word.kind], word.word, word.human.recall, word.human.precision)
                     for word in self._found.words

@@ -5,18 +5,22 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from spicegraph_scorer.wording import counted
 from spicegraph_service.agreement.word_charts import WordCharts
 from spicegraph_service.studies.grid import Column, Grid
 from spicegraph_service.studies.model import Section, Study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.agreement.words import SystemWords, WordAgreement, WordStudy
+    from spicegraph_service.studies.grid import Cell
 
 __all__ = ["WORD_TABLES", "word_study"]
 
 _SHOWN = 25
+_WORD_VALUES = ("p", "q", "Human recall", "Human precision", "Model precision")
+_SYSTEM_VALUES = ("Precision at human recall", "Human precision")
 _FREQUENT = 10
 """Images that a word is in, for the table of words: what is rarer has a recall by chance."""
 _MODEL = (
@@ -56,9 +60,9 @@ def word_study(found: WordStudy, source: str) -> Study:
 
 
 def _facts(found: WordStudy, source: str) -> Iterator[str]:
-    left_out = f"; {found.left_out} images with fewer are left out" if found.left_out else ""
-    yield f"{source}: {found.images} images with {found.people} captions each{left_out}."
-    yield f"The {len(found.words)} most frequent nouns, adjectives and verbs."
+    left_out = f"; left out: {counted(found.left_out, 'image')} with fewer" if found.left_out else ""
+    yield f"{source}: {counted(found.images, 'image')} with {found.people} captions each{left_out}."
+    yield f"The {counted(len(found.words), 'noun, adjective or verb', 'nouns, adjectives and verbs')} used most."
 
 
 def _class_grid(found: WordStudy) -> Grid:
@@ -89,7 +93,7 @@ def _class_grid(found: WordStudy) -> Grid:
     ]
     notes = (
         "p and q are fitted to all counts of a class as one; recall and precision are means over its words, with "
-        f"{found.people - 1} references.",
+        f"{counted(found.people - 1, 'reference')}.",
         "Intervals: 95 % percentile bootstrap over images.",
         _POINT_NOTE,
     )
@@ -137,6 +141,17 @@ def _most_agreed(word: WordAgreement) -> tuple[float, str]:
     return -(word.human.recall or 0.0), word.word
 
 
+def _word_row(word: WordAgreement, counts: Sequence[int]) -> tuple[Cell, ...]:
+    """Return a word's cells: word, class, counts of images, and what ``_WORD_VALUES`` names."""
+    human, model = word.human, word.model
+    return word.word, word.kind, *counts, word.p, word.q, human.recall, human.precision, model.precision
+
+
+def _key(title: str) -> str:
+    """Return what CSV calls a column."""
+    return title.lower().replace(" ", "_")
+
+
 def _word_grid(found: WordStudy) -> Grid:
     words = _agreed(found)
     frequent = [word for word in words if sum(word.counts[1:]) >= _FREQUENT]
@@ -146,25 +161,9 @@ def _word_grid(found: WordStudy) -> Grid:
         Column("Word", "text"),
         Column("Class", "text"),
         *(Column(f"{used}", "count") for used in range(1, found.people + 1)),
-        Column("p"),
-        Column("q"),
-        Column("Human recall"),
-        Column("Human precision"),
-        Column("Model precision"),
+        *map(Column, _WORD_VALUES),
     )
-    rows = [
-        (
-            word.word,
-            word.kind,
-            *word.counts[1:],
-            word.p,
-            word.q,
-            word.human.recall,
-            word.human.precision,
-            word.model.precision,
-        )
-        for word in chosen
-    ]
+    rows = [_word_row(word, word.counts[1:]) for word in chosen]
     notes = ["The columns with numbers: images in which so many people use the word."]
     if frequent and len(frequent) < len(found.words):
         notes.append(f"Words that are used in at least {_FREQUENT} images.")
@@ -176,12 +175,7 @@ def _word_grid(found: WordStudy) -> Grid:
 
 
 def _system_grid(found: WordStudy) -> Grid:
-    columns = (
-        Column("System", "text"),
-        Column("Class", "text"),
-        Column("Precision at human recall"),
-        Column("Human precision"),
-    )
+    columns = (Column("System", "text"), Column("Class", "text"), *map(Column, _SYSTEM_VALUES))
     note = "Means over the words that at least two people share for some image."
     return Grid("Systems against people", columns, _system_rows(found), (note,), is_grouped=True)
 
@@ -224,7 +218,7 @@ def _rows(found: WordStudy) -> Grid:
         Column("word", "text"),
         Column("class", "text"),
         *(Column(f"images_{used}_of_{found.people}", "count") for used in range(found.people + 1)),
-        *(Column(name) for name in ("p", "q", "human_recall", "human_precision", "model_precision")),
+        *(Column(_key(title)) for title in _WORD_VALUES),
         *(
             Column(f"{system.system} {name}")
             for system in found.systems
@@ -233,14 +227,7 @@ def _rows(found: WordStudy) -> Grid:
     )
     rows = [
         (
-            word.word,
-            word.kind,
-            *word.counts,
-            word.p,
-            word.q,
-            word.human.recall,
-            word.human.precision,
-            word.model.precision,
+            *_word_row(word, word.counts),
             *(
                 cell
                 for system in found.systems
@@ -274,12 +261,7 @@ def _classes(found: WordStudy) -> Grid:
 
 
 def _systems(found: WordStudy) -> Grid:
-    columns = (
-        Column("system", "text"),
-        Column("class", "text"),
-        Column("precision_at_human_recall"),
-        Column("human_precision"),
-    )
+    columns = (Column("system", "text"), Column("class", "text"), *(Column(_key(title)) for title in _SYSTEM_VALUES))
     return Grid("systems", columns, _system_rows(found))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from spicegraph_scorer.wording import counted
 from spicegraph_service.bounds.charts import metric_charts
 from spicegraph_service.bounds.rows import BOUNDS_TABLES
 from spicegraph_service.studies.grid import Column, Grid
@@ -67,7 +68,8 @@ def bounds_study(found: BoundsResult) -> Study:
 def _facts(found: BoundsResult) -> Iterator[str]:
     few, most = found.references
     against = f"{few}" if few == most else f"{few} to {most}"
-    yield f"{found.images} images, {found.captions} captions, {found.rounds} rounds."
+    sizes = (counted(found.images, "image"), counted(found.captions, "caption"), counted(found.rounds, "round"))
+    yield ", ".join(sizes) + "."
     yield (
         f"Every caption is held out once and scored against the {against} others of its image: how well people do. "
         "What stands in its place is scored against the same captions."

@@ -9,6 +9,7 @@ from spicegraph_scorer.items import Item
 from spicegraph_service.challenge.frames import read_references, read_results
 from spicegraph_service.report import REPORT_FORMATS, ReportFormat, ReportOptions, build_report
 from spicegraph_service.report.data import SystemInput
+from spicegraph_service.server.vectors import unpack_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +25,7 @@ def write_report(task: Report) -> None:
     items = [Item(key, captions[key], texts) for key, texts in read_references(Path(task.references))]
     shown = tuple(_spread(items, task.limit))
     part = f" ({len(shown):,} of {len(items):,} images, evenly spread)" if len(shown) < len(items) else ""
-    options = ReportOptions(metrics=task.metrics, title=task.title + part)
+    options = ReportOptions(metrics=task.metrics, title=task.title + part, vectors=unpack_vectors(task.vectors))
     system = SystemInput(task.name, shown)
     report = build_report([system], options, pipeline=task.pipeline)
     Path(task.output).write_text(REPORT_FORMATS[ReportFormat.HTML](report), encoding="utf-8")

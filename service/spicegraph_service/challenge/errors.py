@@ -8,6 +8,7 @@ import grpc
 from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import PreconditionFailure, QuotaFailure, RetryInfo
 
+from spicegraph_scorer.wording import counted
 from spicegraph_service.server.status import CallError, Violation, invalid, not_found
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def wrong_references(faults: Sequence[str]) -> CallError:
     """Return the error for a file of references: its faults are in the details alone, since messages are logged."""
     violations = [Violation("chunk", fault) for fault in faults]
     details = invalid(violations).details
-    message = f"chunk: the annotations cannot be used ({len(faults)} fault{'s' if len(faults) > 1 else ''})"
+    message = f"chunk: the annotations cannot be used ({counted(len(faults), 'fault')})"
     return CallError(grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELDS", message, *details)
 
 

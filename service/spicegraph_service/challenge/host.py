@@ -127,8 +127,9 @@ class ChallengeHost:
         StoreError: the database or the folder cannot be opened.
     """
 
-    def __init__(self, config: ChallengeConfig) -> None:
+    def __init__(self, config: ChallengeConfig, vectors: bytes = b"") -> None:
         self.config = config
+        self.vectors = vectors  # for error reports; scores come from workers, which have them, too
         self.files = FileStore(config.folder)
         self.transactions = Transactions(Database(config.database))
         self.children = Children(_CHILDREN)
@@ -156,7 +157,11 @@ class ChallengeHost:
     def start(self, scheduler: Scheduler, *, workers: int) -> None:
         """Begin to work: the scheduler's workers are ready."""
         hello = scheduler.hello
-        self.scorer = ScorerVersion(hello.version, {metric.name: metric.signature for metric in hello.metrics})
+        self.scorer = ScorerVersion(
+            hello.version,
+            {metric.name: metric.signature for metric in hello.metrics},
+            {metric.name: metric.scores for metric in hello.metrics},
+        )
         parsing = frozenset(metric.name for metric in hello.metrics if metric.parses)
         scoring = Scoring(scheduler, self.children, self.files, parsing=parsing, at_once=max(1, workers - 1))
         self._runner = Runner(

@@ -37,10 +37,11 @@ __all__ = ["Row", "ScorerVersion", "Standing", "check_visible", "rescore", "stan
 
 @dataclass(frozen=True, slots=True)
 class ScorerVersion:
-    """What scores now: the package's version and the metrics' signatures."""
+    """What scores now: the package's version, the metrics' signatures, and the names of each metric's scores."""
 
     version: str
     signatures: Mapping[str, Mapping[str, str]]
+    scores: Mapping[str, tuple[str, ...]]
 
     def is_of(self, run: Run) -> bool:
         """Say whether a run's scores would come out the same today."""

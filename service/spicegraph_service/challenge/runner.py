@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from spicegraph_scorer.wording import counted
 from spicegraph_service.challenge import queue
 from spicegraph_service.challenge.children import Allowance, OverAllowanceError
 from spicegraph_service.challenge.queue import Failure, Lease, LeaseLostError
@@ -216,7 +217,7 @@ class Runner:
             found = await self._children.run(task, Validated, VALIDATION)
             if found.faults:
                 key = await self._adopt(found.faults)
-                message = f"the file has {found.fault_count:,} fault{'s' if found.fault_count > 1 else ''}"
+                message = f"the file has {counted(found.fault_count, 'fault')}"
                 await self._fail(held, Failure("INVALID_FILE", message, key, found.fault_count))
                 return
             files = {splits[name][0]: await self._adopt(path) for name, path in found.results.items()}

@@ -85,7 +85,10 @@ class Finished(msgspec.Struct, frozen=True, tag="finished"):
 
 
 class Report(msgspec.Struct, frozen=True, tag="report"):
-    """Make an error report of the results at ``results`` against the references at ``references``."""
+    """Make an error report of the results at ``results`` against the references at ``references``.
+
+    ``vectors`` are the server's own for SPICE-G, if it has any.
+    """
 
     results: str
     references: str
@@ -95,6 +98,7 @@ class Report(msgspec.Struct, frozen=True, tag="report"):
     pipeline: str
     limit: int
     output: str
+    vectors: bytes = b""
 
 
 class Reported(msgspec.Struct, frozen=True, tag="reported"):

@@ -16,6 +16,7 @@ from spicegraph_scorer.significance import Resampling
 from spicegraph_service.bounds.processes import spread_over
 from spicegraph_service.bounds.rows import BOUNDS_TABLES
 from spicegraph_service.bounds.study import bounds_study
+from spicegraph_service.cli.inputs import system_input
 from spicegraph_service.cli.options import (
     CacheOption,
     CategoriesOption,
@@ -23,12 +24,11 @@ from spicegraph_service.cli.options import (
     MetricsOption,
     PipelineOption,
     ReferencesOption,
+    VectorsOption,
     cache_at,
-    categories_in,
-    frequencies_in,
+    metric_data,
     names_of,
 )
-from spicegraph_service.cli.report import system_input
 from spicegraph_service.cli.studies import (
     DrawsOption,
     FormatOption,
@@ -109,6 +109,7 @@ def bounds(
     seed: SeedOption = 12345,
     categories: CategoriesOption = None,
     frequencies: FrequenciesOption = None,
+    vectors: VectorsOption = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes that parse and score.")] = 1,
     cache: CacheOption = "none",
     pipeline: PipelineOption = DEFAULT_PIPELINE,
@@ -116,7 +117,7 @@ def bounds(
     """Find how high and how low scores can go: people against people, systems, and texts that fit no image."""
     names = names_of(metrics)
     writer = study_output(form, output, table, BOUNDS_TABLES)
-    frozen, chosen_categories = frequencies_in(frequencies), categories_in(categories)
+    told = metric_data(names, frequencies=frequencies, categories=categories, vectors=vectors)
     wanted = Lower(
         _kinds(lower, given={"--other": bool(others), "--sentences": sentences is not None}),
         tuple(_captions([path]) for path in others or ()),
@@ -137,8 +138,9 @@ def bounds(
             names,
             pipeline=facts,
             resampling=Resampling(draws, seed),
-            frequencies=frozen,
-            categories=chosen_categories,
+            frequencies=told.frequencies,
+            categories=told.categories,
+            vectors=told.vectors,
             spread=spread,
             progress=progress,
         )

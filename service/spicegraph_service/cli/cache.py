@@ -10,6 +10,7 @@ import msgspec
 import typer
 
 from spicegraph_parser.errors import InputError
+from spicegraph_scorer.wording import counted
 from spicegraph_service.cli.terminal import write_stdout
 from spicegraph_service.store import Store, open_store
 
@@ -63,7 +64,7 @@ def clear(place: _Place) -> None:
 def _trim(place: str, keep: int) -> None:
     with closing(_open(place)) as store:
         gone = store.trim_parses(keep)
-    write_stdout(f"deleted {gone:,} parses\n")
+    write_stdout(f"deleted {counted(gone, 'parse')}\n")
 
 
 def _open(place: str) -> Store:

@@ -11,6 +11,7 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.comparing import compare_systems
 from spicegraph_scorer.significance import Resampling
 from spicegraph_service.cli.formats import COMPARISON_BY_ENDING, COMPARISON_FORMATS, ComparisonFormat
+from spicegraph_service.cli.inputs import system_input, system_name
 from spicegraph_service.cli.options import (
     CacheOption,
     CategoriesOption,
@@ -21,13 +22,11 @@ from spicegraph_service.cli.options import (
     VectorsOption,
     WorkersOption,
     cache_at,
-    categories_in,
-    frequencies_in,
+    metric_data,
     names_of,
-    vectors_in,
 )
 from spicegraph_service.cli.output import check_output, format_by_ending, write_text
-from spicegraph_service.cli.report import SplitOption, system_input, system_name, write_report
+from spicegraph_service.cli.report import SplitOption, write_report
 from spicegraph_service.cli.terminal import warned_progress
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.report import ReportFormat, ReportOptions
@@ -73,7 +72,8 @@ def compare(
     chosen = form or format_by_ending(output, COMPARISON_BY_ENDING, ComparisonFormat.TABLE)
     if split and (output is None or chosen is not ComparisonFormat.HTML):
         raise InputError("--split: only an HTML page (-o FILE.html) can be split")
-    counted, frozen, given = categories_in(categories), frequencies_in(frequencies), vectors_in(vectors)
+    computed = ("spice", *names) if chosen is ComparisonFormat.HTML else names  # a report always has SPICE
+    told = metric_data(computed, frequencies=frequencies, categories=categories, vectors=vectors)
     one, other = (
         system_input(source, name=name, references=references, partial=partial)
         for source, name in zip((first, second), _names(first, second), strict=True)
@@ -83,10 +83,10 @@ def compare(
             options = ReportOptions(
                 metrics=names,
                 title=f"{other.name} against {one.name}",
-                categories=counted,
+                categories=told.categories,
                 resampling=Resampling(draws, seed),
-                frequencies=frozen,
-                vectors=given,
+                frequencies=told.frequencies,
+                vectors=told.vectors,
             )
             write_report([one, other], options, form=ReportFormat.HTML, output=output, facts=facts, split=split)
             return
@@ -98,9 +98,9 @@ def compare(
                 pipeline=facts,
                 resampling=Resampling(draws, seed),
                 progress=progress,
-                frequencies=frozen,
-                categories=counted,
-                vectors=given,
+                frequencies=told.frequencies,
+                categories=told.categories,
+                vectors=told.vectors,
             )
     write_text(COMPARISON_FORMATS[chosen](found, (one.name, other.name)), output)
 

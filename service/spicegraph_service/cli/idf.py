@@ -9,6 +9,7 @@ import typer
 from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
 from spicegraph_scorer.ngram.ptb import tokenize_texts
 from spicegraph_scorer.readers import read_references
+from spicegraph_scorer.wording import counted
 from spicegraph_service.cli.output import check_output, whole_path
 
 __all__ = ["idf"]
@@ -27,4 +28,4 @@ def idf(
     frequencies = DocumentFrequencies.from_references([tokenize_texts(texts) for texts in captions])
     with whole_path(output) as temporary:
         frequencies.write(temporary)
-    typer.echo(f"{output}: n-grams of {frequencies.images} images, {frequencies.digest}")
+    typer.echo(f"{output}: n-grams of {counted(frequencies.images, 'image')}, {frequencies.digest}")

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spicegraph_parser.errors import InputError
 from spicegraph_scorer.graded.table import VectorTable
 from spicegraph_scorer.graded.vectors import Vectors
-from spicegraph_scorer.metrics import GROUPS, METRICS, metric_names
+from spicegraph_scorer.metrics import (
+    GROUPS,
+    METRICS,
+    WITH_CATEGORIES,
+    WITH_FREQUENCIES,
+    WITH_VECTORS,
+    metric_names,
+)
 from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
 from spicegraph_scorer.spice.categories import CATEGORIES
 from spicegraph_scorer.spice.custom import read_categories
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from spicegraph_scorer.spice.categories import Category
 
@@ -24,16 +33,15 @@ __all__ = [
     "CategoriesOption",
     "ColumnsOption",
     "FrequenciesOption",
+    "MetricData",
     "MetricsOption",
     "PipelineOption",
     "ReferencesOption",
     "VectorsOption",
     "WorkersOption",
     "cache_at",
-    "categories_in",
-    "frequencies_in",
+    "metric_data",
     "names_of",
-    "vectors_in",
 ]
 
 ReferencesOption = Annotated[
@@ -99,31 +107,48 @@ def names_of(metrics: str) -> tuple[str, ...]:
     return metric_names(name.strip() for name in metrics.split(",") if name.strip())
 
 
-def categories_in(path: str | None) -> Mapping[str, Category]:
-    """Return SPICE's categories and those of a TOML file, if one is given.
+@dataclass(frozen=True, slots=True)
+class MetricData:
+    """What metrics are told beside the captions: CIDEr's frequencies, SPICE's categories, SPICE-G's vectors."""
+
+    frequencies: DocumentFrequencies | None = None
+    categories: Mapping[str, Category] = field(default_factory=lambda: CATEGORIES)
+    vectors: Vectors | None = None
+
+
+_MEANT_FOR = {"--idf": WITH_FREQUENCIES, "--categories": WITH_CATEGORIES, "--vectors": WITH_VECTORS}
+
+
+def metric_data(
+    computed: Collection[str],
+    *,
+    frequencies: str | None = None,
+    categories: str | None = None,
+    vectors: str | None = None,
+) -> MetricData:
+    """Read the files that metrics take.
+
+    Args:
+        computed: the metrics that the command computes, asked for or not.
+        frequencies: what ``--idf`` says.
+        categories: what ``--categories`` says.
+        vectors: what ``--vectors`` says.
 
     Raises:
-        InputError: the file can't be read, or a category is faulty.
+        InputError: a file is given that none of the metrics looks at, can't be read, or is faulty.
+        DataError: the frequencies or the vectors can't be read.
     """
-    return CATEGORIES if path is None else read_categories(path)
-
-
-def frequencies_in(path: str | None) -> DocumentFrequencies | None:
-    """Return the document frequencies of a file, if one is given.
-
-    Raises:
-        InputError: it can't be read.
-    """
-    return None if path is None else DocumentFrequencies.read(Path(path))
-
-
-def vectors_in(path: str | None) -> Vectors | None:
-    """Return the vectors of a file, if one is given.
-
-    Raises:
-        DataError: it can't be read.
-    """
-    return None if path is None else Vectors.of(VectorTable.read(Path(path)))
+    given = {"--idf": frequencies, "--categories": categories, "--vectors": vectors}
+    for option, path in given.items():
+        if path is not None and _MEANT_FOR[option].isdisjoint(computed):
+            users = [name for name in METRICS if name in _MEANT_FOR[option]]
+            do = "does" if len(users) == 1 else "do"
+            raise InputError(f"{option}: no metric that is asked for uses {path}; {', '.join(users)} {do}")
+    return MetricData(
+        None if frequencies is None else DocumentFrequencies.read(Path(frequencies)),
+        CATEGORIES if categories is None else read_categories(categories),
+        None if vectors is None else Vectors.of(VectorTable.read(Path(vectors))),
+    )
 
 
 def cache_at(place: str) -> str | None:

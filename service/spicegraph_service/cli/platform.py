@@ -8,10 +8,10 @@ import msgspec
 import typer
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_service.cli.options import MetricsOption, PipelineOption, names_of
+from spicegraph_service.cli.options import MetricsOption, PipelineOption, VectorsOption, metric_data, names_of
 from spicegraph_service.cli.output import check_output, write_text
 from spicegraph_service.cli.tables import rendered, score_table
-from spicegraph_service.cli.terminal import write_stdout
+from spicegraph_service.cli.terminal import warned_progress, write_stdout
 from spicegraph_service.platforms.capevalkit import plugin_output
 from spicegraph_service.platforms.codabench import score_submission
 
@@ -34,16 +34,21 @@ def codabench(
             "--show-references", help="Write a whole error report, which shows every team the private references."
         ),
     ] = False,
+    vectors: VectorsOption = None,
     pipeline: PipelineOption = DEFAULT_PIPELINE,
 ) -> None:
     """Run as a Codabench scoring program: write scores.json and detailed_results.html."""
-    scores = score_submission(
-        input_folder,
-        output_folder,
-        metrics=names_of(metrics),
-        show_references=show_references,
-        pipeline=pipeline,
-    )
+    names = names_of(metrics)
+    told = metric_data(names, vectors=vectors)
+    with warned_progress():
+        scores = score_submission(
+            input_folder,
+            output_folder,
+            metrics=names,
+            show_references=show_references,
+            pipeline=pipeline,
+            vectors=told.vectors,
+        )
     write_stdout(rendered([score_table(scores)]))
 
 
@@ -54,9 +59,13 @@ def capevalkit(
     references: Annotated[str, typer.Option(metavar="FILE", help='JSON Lines of {"id", "references"}.')],
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The JSON file to write.")],
     metrics: MetricsOption = "spice",
+    vectors: VectorsOption = None,
     pipeline: PipelineOption = DEFAULT_PIPELINE,
 ) -> None:
     """Run as a CapEvalKit plug-in: score predictions, write corpus and item scores as JSON."""
     check_output(output)
-    found = plugin_output(predictions, references, metrics=names_of(metrics), pipeline=pipeline)
+    names = names_of(metrics)
+    told = metric_data(names, vectors=vectors)
+    with warned_progress():
+        found = plugin_output(predictions, references, metrics=names, pipeline=pipeline, vectors=told.vectors)
     write_text(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n", output)

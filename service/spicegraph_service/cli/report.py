@@ -9,8 +9,8 @@ import typer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.significance import Resampling
+from spicegraph_service.cli.inputs import system_input
 from spicegraph_service.cli.options import (
     CacheOption,
     CategoriesOption,
@@ -21,17 +21,14 @@ from spicegraph_service.cli.options import (
     VectorsOption,
     WorkersOption,
     cache_at,
-    categories_in,
-    frequencies_in,
+    metric_data,
     names_of,
-    vectors_in,
 )
 from spicegraph_service.cli.output import check_output, format_by_ending, write_text
 from spicegraph_service.cli.terminal import warned_progress
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.plots import require_charts
 from spicegraph_service.report import REPORT_FORMATS, ReportFormat, ReportOptions, build_report
-from spicegraph_service.report.data import SystemInput
 from spicegraph_service.report.render import to_html, to_parts
 
 if TYPE_CHECKING:
@@ -39,8 +36,9 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.spice.metric import FactSource
     from spicegraph_service.report import Report
+    from spicegraph_service.report.data import SystemInput
 
-__all__ = ["SplitOption", "check_split", "report", "system_input", "system_name", "write_report"]
+__all__ = ["SplitOption", "check_split", "report", "write_report"]
 
 SplitOption = Annotated[
     bool,
@@ -103,15 +101,16 @@ def report(
     names = names_of(metrics)
     if output is not None:
         check_output(output)
+    told = metric_data(("spice", *names), frequencies=frequencies, categories=categories, vectors=vectors)
     options = ReportOptions(
         metrics=names,
         title=title,
-        categories=categories_in(categories),
+        categories=told.categories,
         images=images,
         resampling=Resampling(draws, seed),
         human=human,
-        frequencies=frequencies_in(frequencies),
-        vectors=vectors_in(vectors),
+        frequencies=told.frequencies,
+        vectors=told.vectors,
     )
     chosen = form or format_by_ending(output, _BY_ENDING, ReportFormat.HTML)
     check_split(split=split, form=chosen, output=output)
@@ -164,22 +163,3 @@ def _write_split(built: Report, output: str) -> None:
     for name, text in parts.items():
         write_text(text, str(folder / name))
     write_text(to_html(built, parts=folder.name), output)
-
-
-def system_input(
-    source: str, *, references: Sequence[str] | None, partial: bool, name: str | None = None
-) -> SystemInput:
-    """Read a system; its name stands before the file (``mine=results.json``), or is given, or is the file's own."""
-    own, path = system_name(source)
-    return SystemInput(name or own, read_items(path, references=references, partial=partial).items)
-
-
-def system_name(source: str) -> tuple[str, str]:
-    """Return the name and the file that an argument such as ``mine=results.json`` holds.
-
-    Example:
-        >>> system_name("runs/first.json"), system_name("mine=runs/first.json")
-        (('first', 'runs/first.json'), ('mine', 'runs/first.json'))
-    """
-    name, equals, path = source.partition("=")
-    return (name, path) if equals and name and "/" not in name else (PurePath(source).stem, source)

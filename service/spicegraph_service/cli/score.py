@@ -17,8 +17,10 @@ from spicegraph_scorer.scoring import SharedFacts
 from spicegraph_scorer.scoring import score as score_items
 from spicegraph_scorer.several import choose_best
 from spicegraph_scorer.significance import Resampling
-from spicegraph_scorer.sources import GraphTexts, read_parses
+from spicegraph_scorer.sources import GraphTexts, check_graphs, read_parses
+from spicegraph_scorer.wording import counted
 from spicegraph_service.cli.formats import ResultFormat
+from spicegraph_service.cli.inputs import warn_of_copies
 from spicegraph_service.cli.options import (
     CacheOption,
     CategoriesOption,
@@ -30,21 +32,20 @@ from spicegraph_service.cli.options import (
     VectorsOption,
     WorkersOption,
     cache_at,
-    categories_in,
-    frequencies_in,
+    metric_data,
     names_of,
-    vectors_in,
 )
 from spicegraph_service.cli.results import ResultOutput
 from spicegraph_service.cli.terminal import say, warned_progress
 from spicegraph_service.engines.local import local_facts
-from spicegraph_service.engines.ray import RayOptions, score_on_ray
+from spicegraph_service.engines.ray import RayOptions, score_on_ray, summarize_on_ray
 
 if TYPE_CHECKING:
     from spicegraph_scorer.items import Item
     from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
-    from spicegraph_scorer.results import Json
+    from spicegraph_scorer.results import Json, Result
     from spicegraph_scorer.spice.metric import FactSource
+    from spicegraph_scorer.summary import Summary
 
 __all__ = ["CandidateRule", "Engine", "score"]
 
@@ -67,6 +68,7 @@ class CandidateRule(StrEnum):
 _EXPLAINED = "spice-g"
 _IN_SPICE_FORMAT = frozenset({"spice", "spice-exact"})
 _ONE_ITEM_A_ROW = frozenset({ResultFormat.JSONL, ResultFormat.CSV, ResultFormat.SPICE})
+_WITHOUT_ITEMS = frozenset({ResultFormat.TABLE, ResultFormat.PARQUET})
 _WITH_EXPLANATIONS = frozenset({ResultFormat.JSON, ResultFormat.JSONL})
 
 
@@ -97,8 +99,8 @@ def score(
             "-o",
             "--output",
             metavar="FILE",
-            help="Write to this file, or, as Parquet, to the URL of an object; without --format the table is shown "
-            "too.",
+            help="Write to this file, or, as Parquet, to the URL of an object; with --engine ray also to a folder/ of "
+            "parts. Without --format the table is shown too.",
         ),
     ] = None,
     partial: Annotated[
@@ -155,7 +157,7 @@ def score(
     """Score captions against references, with SPICE by category and the COCO metrics."""
     names = names_of(metrics)
     place = ResultOutput(form, output)
-    place.check()
+    place.check(folders=engine is Engine.RAY)
     if explain:
         _check_explained(names, place.format)
     if place.format is ResultFormat.SPICE and _IN_SPICE_FORMAT.isdisjoint(names):
@@ -165,10 +167,12 @@ def score(
             f"--confidence: {place.form} holds the images' scores, but the intervals are the corpus's; "
             "table, json and parquet have room for them"
         )
-    frozen, counted, table = frequencies_in(frequencies), categories_in(categories), vectors_in(vectors)
-    told = parse_columns(columns) if columns is not None else None
+    computed = (*names, "spider") if candidates is CandidateRule.BEST else names
+    told = metric_data(computed, frequencies=frequencies, categories=categories, vectors=vectors)
+    named = parse_columns(columns) if columns is not None else None
     resampling = Resampling(seed=seed) if confidence else None
     several = candidates is not CandidateRule.ONE
+    result: Result | Summary
     with warned_progress() as progress:
         if engine is Engine.RAY:
             spice = place.format is ResultFormat.SPICE
@@ -177,38 +181,51 @@ def score(
                 pipeline,
                 workers=workers,
                 cache=cache_at(cache),
-                columns=told,
+                columns=named,
                 confidence=resampling,
-                frequencies=frozen,
-                categories=counted,
-                vectors=table,
+                frequencies=told.frequencies,
+                categories=told.categories,
+                vectors=told.vectors,
                 progress=progress,
             )
-            result = score_on_ray(source, names, options)
+            result = _score_on_ray(source, names, options, place)
         else:
             given = read_parses(parses) if parses is not None else None
-            dataset = read_items(source, references=references, partial=partial, several=several, columns=told)
+            dataset = read_items(source, references=references, partial=partial, several=several, columns=named)
             say(_description(dataset))
+            warn_of_copies(dataset.source, dataset.items)
+            if graphs:
+                check_graphs(dataset.items, source=dataset.source)
             loose = needs_loose(names)
             with local_facts(pipeline, workers=workers, cache=cache_at(cache), loose=loose) as facts:
                 parsed = given or facts
                 keep = candidates is CandidateRule.BEST or fact_readers(names) > 1
                 shared = SharedFacts(GraphTexts(parsed) if graphs else parsed, progress, keep=keep)
-                items, kept = _kept(dataset, candidates, shared, frozen)
-                result = score_items(
+                items, kept = _kept(dataset, candidates, shared, told.frequencies)
+                scored = score_items(
                     items,
                     names,
                     pipeline=shared,
                     progress=progress,
                     confidence=resampling,
-                    frequencies=frozen,
-                    categories=counted,
-                    vectors=table,
+                    frequencies=told.frequencies,
+                    categories=told.categories,
+                    vectors=told.vectors,
                     explain=explain,
                     evidence=place.format is ResultFormat.SPICE,
                 )
-            result = replace(result, signature={**result.signature, **kept})
+            result = replace(scored, signature={**scored.signature, **kept})
     place.write(result)
+
+
+def _score_on_ray(source: str, names: tuple[str, ...], options: RayOptions, place: ResultOutput) -> Result | Summary:
+    """Score on a cluster; scores of items that are asked for as Parquet are written there, and not held here."""
+    if options.confidence is not None and place.is_folder:
+        raise InputError("--confidence draws from all items, which a folder of parts is for doing without: name a file")
+    if options.confidence is not None or place.format not in _WITHOUT_ITEMS:
+        return score_on_ray(source, names, options)
+    scores = place.path if place.format is ResultFormat.PARQUET else None
+    return summarize_on_ray(source, names, options, scores=scores)
 
 
 def _check_explained(names: tuple[str, ...], form: ResultFormat) -> None:
@@ -229,10 +246,11 @@ def _refuse_with_ray(*values: object) -> None:
 
 
 def _description(dataset: Dataset) -> str:
-    images = f" of {len(set(dataset.images))} images" if dataset.images else ""
+    items = counted(len(dataset.items), "item")
+    images = f" of {counted(len(set(dataset.images)), 'image')}" if dataset.images else ""
     references = f"; references: {dataset.references}" if dataset.references else ""
-    left_out = f"; {dataset.left_out} images without a result left out" if dataset.left_out else ""
-    return f"{dataset.source}: {dataset.format}, {len(dataset.items)} items{images}{references}{left_out}"
+    left_out = f"; {counted(dataset.left_out, 'image')} without a result left out" if dataset.left_out else ""
+    return f"{dataset.source}: {dataset.format}, {items}{images}{references}{left_out}"
 
 
 def _kept(

@@ -48,6 +48,14 @@ def serve(
         str,
         typer.Option(metavar="NAME", help="The spaCy pipeline that parses captions.", envvar="SPICEGRAPH_PIPELINE"),
     ] = DEFAULT_PIPELINE,
+    vectors: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="SPICE-G's vectors, made by spicegraph vectors build; default: those of COCO train2014.",
+            envvar="SPICEGRAPH_VECTORS",
+        ),
+    ] = None,
     store: StoreOption = None,
     tls_cert: Annotated[
         Path | None,
@@ -196,6 +204,7 @@ def serve(
     config = ServerConfig(
         address=address,
         pipeline=pipeline,
+        vectors=vectors,
         workers=workers,
         store=store or default_store(),
         tls=tls,

@@ -13,6 +13,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from spicegraph_scorer.summary import Summary
 from spicegraph_service.cli.terminal import is_terminal, printable
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.extract import ParsedCaption
     from spicegraph_scorer.comparing import SystemComparison
-    from spicegraph_scorer.results import Json, Result, Run
+    from spicegraph_scorer.results import Json, Result
+    from spicegraph_scorer.summary import RunSummary
 
 __all__ = ["caption_table", "comparison_tables", "rendered", "result_tables", "score_table"]
 
@@ -50,33 +52,33 @@ def rendered(contents: Iterable[RenderableType]) -> str:
     return "\n".join(line.rstrip() for line in capture.get().split("\n"))
 
 
-def result_tables(result: Result) -> Iterator[RenderableType]:
+def result_tables(result: Result | Summary) -> Iterator[RenderableType]:
     """Yield the tables of a result: all metrics, each SPICE's categories, and the signature."""
-    yield _metric_table(result)
-    for run in result.runs:
-        if run.spice:
+    summary = result if isinstance(result, Summary) else result.summary
+    yield _metric_table(summary)
+    for run in summary.runs:
+        if run.categories:
             yield _category_table(run, counts=_width() >= _WIDTH_FOR_COUNTS)
         if run.graded:
             yield _graded_table(run)
-    yield from _signatures(result.signature)
+    yield from _signatures(summary.signature)
 
 
 def _table(title: str) -> Table:
     return Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
 
 
-def _metric_table(result: Result) -> Table:
+def _metric_table(summary: Summary) -> Table:
     table = _table("Corpus scores")
     table.add_column("Metric")
     table.add_column("Score", justify="right")
     table.add_column("Items", justify="right")
-    if result.confidence:
+    if summary.confidence:
         table.add_column("95 % interval", justify="right")
-    for run in result.runs:
+    for run in summary.runs:
         shown = {interval.name: _interval(interval.low, interval.high) for interval in run.intervals}
         for score in run.scores if run.intervals else run.headline:
-            defined = sum(1 for value in score.each if value is not None)
-            cells = [_number(score.value), str(defined), *([shown[score.name]] if shown else [])]
+            cells = [_number(score.value), str(score.items), *([shown[score.name]] if shown else [])]
             table.add_row(Text(score.name), *cells)
     return table
 
@@ -119,7 +121,7 @@ def _interval(low: float | None, high: float | None) -> str:
     return UNDEFINED if low is None or high is None else f"{low:.4f} .. {high:.4f}"
 
 
-def _category_table(run: Run, *, counts: bool) -> Table:
+def _category_table(run: RunSummary, *, counts: bool) -> Table:
     """Return means as SPICE takes them on the left, and sums over every item on the right."""
     table = _table(f"{run.headline[0].name} by category")
     table.add_column("Category")
@@ -134,7 +136,7 @@ def _category_table(run: Run, *, counts: bool) -> Table:
         *(("tp", "fp", "fn") if counts else ()),
     ):
         table.add_column(name, justify="right")
-    for name, means in run.categories().items():
+    for name, means in run.categories.items():
         micro = means.micro
         fp, fn = micro.candidate - micro.matched, micro.reference - micro.matched
         table.add_row(
@@ -149,13 +151,13 @@ def _category_table(run: Run, *, counts: bool) -> Table:
     return table
 
 
-def _graded_table(run: Run) -> Table:
+def _graded_table(run: RunSummary) -> Table:
     """Return the means of SPICE-G's categories, over the items whose references have such tuples."""
     table = _table(f"{run.headline[0].name} by category")
     table.add_column("Category")
     for name in ("F", "P", "R", "Items"):
         table.add_column(name, justify="right")
-    for name, means in run.graded_categories().items():
+    for name, means in run.graded.items():
         table.add_row(Text(name), *map(_number, (means.f, means.pr, means.re)), str(means.items))
     return table
 

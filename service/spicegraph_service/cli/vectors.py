@@ -12,6 +12,7 @@ from spicegraph_scorer.graded.building import DIMENSIONS, FEWEST, build_table, w
 from spicegraph_scorer.graded.order import learn_order
 from spicegraph_scorer.readers import read_references
 from spicegraph_scorer.scoring import SharedFacts
+from spicegraph_scorer.wording import counted
 from spicegraph_service.cli.options import CacheOption, PipelineOption, WorkersOption, cache_at
 from spicegraph_service.cli.output import check_output, whole_path
 from spicegraph_service.cli.terminal import progress_bar
@@ -47,7 +48,7 @@ def build(
     cache: CacheOption = "none",
     pipeline: PipelineOption = DEFAULT_PIPELINE,
 ) -> None:
-    """Learn which words people use for the same images and in which order, for score --vectors FILE.
+    """Learn which words people use for the same images and in which order, for --vectors FILE of the other commands.
 
     A thousand images with five captions each are a beginning; the bundled vectors come from 82,783.
     """
@@ -64,4 +65,5 @@ def build(
 
 def _described(table: VectorTable) -> str:
     size = table.vectors.shape[1]
-    return f"{len(table.words)} words in {size} dimensions, of {table.images} images, {table.signature}"
+    words, images = counted(len(table.words), "word"), counted(table.images, "image")
+    return f"{words} in {counted(size, 'dimension')}, of {images}, {table.signature}"

@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
-import grpc.aio
-
 from spicegraph_api.v1 import evaluation_service_pb2 as evaluation
 from spicegraph_api.v1 import reference_service_pb2 as references
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceStub
+from spicegraph_service.client.connections import AsyncConnection
 from spicegraph_service.client.messages import (
     PAGE,
     SPICE_ALONE,
     STREAM_BATCH,
     UPLOAD_BATCH,
-    CallOptions,
     TlsOptions,
     batches,
-    channel_options,
     entry_batch,
     item_batch,
     set_settings_message,
@@ -45,22 +42,14 @@ class AsyncClient:
         tls: TlsOptions | None = None,
         timeout_s: float | None = 60.0,
     ) -> None:
-        options = channel_options()
-        self._channel = (
-            grpc.aio.insecure_channel(address, options)
-            if tls is None
-            else grpc.aio.secure_channel(address, tls.credentials(), options)
-        )
-        self._evaluation = EvaluationServiceStub(self._channel)
-        self._references = ReferenceServiceStub(self._channel)
-        self._options = CallOptions(token, timeout_s)
+        self._connection = AsyncConnection.to(address, token=token, tls=tls, timeout_s=timeout_s)
+        self._evaluation = EvaluationServiceStub(self._connection.channel)
+        self._references = ReferenceServiceStub(self._connection.channel)
 
     async def parse(self, captions: Sequence[str]) -> Sequence[scene_graph_pb2.ParsedCaption]:
         """Parse captions to scene graphs."""
         request = evaluation.ParseCaptionsRequest(captions=captions)
-        reply = await self._evaluation.ParseCaptions(
-            request, timeout=self._options.timeout_s, metadata=self._options.metadata
-        )
+        reply = await self._connection.call(self._evaluation.ParseCaptions, request)
         return reply.captions
 
     async def score(
@@ -76,7 +65,7 @@ class AsyncClient:
         request = evaluation.ScoreRequest(
             items=items, metrics=metrics, detail=detail, reference_set=reference_set, categories=categories
         )
-        return await self._evaluation.Score(request, timeout=self._options.timeout_s, metadata=self._options.metadata)
+        return await self._connection.call(self._evaluation.Score, request)
 
     async def stream(
         self,
@@ -98,16 +87,12 @@ class AsyncClient:
                 for batch in batches(items, STREAM_BATCH):
                     yield item_batch(batch)
 
-        async for response in self._evaluation.ScoreStream(requests(), metadata=self._options.metadata):
+        async for response in self._evaluation.ScoreStream(requests(), metadata=self._connection.metadata):
             yield response
 
     async def server_info(self) -> evaluation.GetServerInfoResponse:
         """Return what runs on the server."""
-        return await self._evaluation.GetServerInfo(
-            evaluation.GetServerInfoRequest(),
-            timeout=self._options.timeout_s,
-            metadata=self._options.metadata,
-        )
+        return await self._connection.call(self._evaluation.GetServerInfo, evaluation.GetServerInfoRequest())
 
     async def create_reference_set(
         self, entries: Mapping[str, Sequence[str]], *, display_name: str = ""
@@ -115,24 +100,20 @@ class AsyncClient:
         """Store the references of images by id; the same content gives the same set."""
         settings = set_settings_message(display_name)
         requests = then(settings, (entry_batch(batch) for batch in batches(entries.items(), UPLOAD_BATCH)))
-        reply = await self._references.CreateReferenceSet(requests, metadata=self._options.metadata)
+        reply = await self._references.CreateReferenceSet(requests, metadata=self._connection.metadata)
         return reply.reference_set
 
     async def get_reference_set(self, set_id: str) -> references.ReferenceSet:
         """Return what is known of a set."""
         request = references.GetReferenceSetRequest(id=set_id)
-        reply = await self._references.GetReferenceSet(
-            request, timeout=self._options.timeout_s, metadata=self._options.metadata
-        )
+        reply = await self._connection.call(self._references.GetReferenceSet, request)
         return reply.reference_set
 
     async def list_reference_sets(self) -> AsyncIterator[references.ReferenceSet]:
         """Return all sets, ordered by id."""
         request = references.ListReferenceSetsRequest(page_size=PAGE)
         while True:
-            page = await self._references.ListReferenceSets(
-                request, timeout=self._options.timeout_s, metadata=self._options.metadata
-            )
+            page = await self._connection.call(self._references.ListReferenceSets, request)
             for reference_set in page.reference_sets:
                 yield reference_set
             if not page.next_page_token:
@@ -142,13 +123,11 @@ class AsyncClient:
     async def delete_reference_set(self, set_id: str) -> None:
         """Delete a set."""
         request = references.DeleteReferenceSetRequest(id=set_id)
-        await self._references.DeleteReferenceSet(
-            request, timeout=self._options.timeout_s, metadata=self._options.metadata
-        )
+        await self._connection.call(self._references.DeleteReferenceSet, request)
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._channel.close()
+        await self._connection.channel.close()
 
     async def __aenter__(self) -> Self:
         """Return the client."""

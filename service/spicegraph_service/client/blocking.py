@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-import grpc
-
 from spicegraph_api.v1 import evaluation_service_pb2 as evaluation
 from spicegraph_api.v1 import reference_service_pb2 as references
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceStub
+from spicegraph_service.client.connections import Connection
 from spicegraph_service.client.messages import (
     PAGE,
     SPICE_ALONE,
     STREAM_BATCH,
     UPLOAD_BATCH,
-    CallOptions,
     TlsOptions,
     batches,
-    channel_options,
     entry_batch,
     item_batch,
     set_settings_message,
@@ -53,22 +50,14 @@ class Client:
         tls: TlsOptions | None = None,
         timeout_s: float | None = 60.0,
     ) -> None:
-        options = channel_options()
-        self._channel = (
-            grpc.insecure_channel(address, options)
-            if tls is None
-            else grpc.secure_channel(address, tls.credentials(), options)
-        )
-        self._evaluation = EvaluationServiceStub(self._channel)
-        self._references = ReferenceServiceStub(self._channel)
-        self._options = CallOptions(token, timeout_s)
+        self._connection = Connection.to(address, token=token, tls=tls, timeout_s=timeout_s)
+        self._evaluation = EvaluationServiceStub(self._connection.channel)
+        self._references = ReferenceServiceStub(self._connection.channel)
 
     def parse(self, captions: Sequence[str]) -> Sequence[scene_graph_pb2.ParsedCaption]:
         """Parse captions to scene graphs."""
         request = evaluation.ParseCaptionsRequest(captions=captions)
-        reply = self._evaluation.ParseCaptions(
-            request, timeout=self._options.timeout_s, metadata=self._options.metadata
-        )
+        reply = self._connection.call(self._evaluation.ParseCaptions, request)
         return reply.captions
 
     def score(
@@ -84,7 +73,7 @@ class Client:
         request = evaluation.ScoreRequest(
             items=items, metrics=metrics, detail=detail, reference_set=reference_set, categories=categories
         )
-        return self._evaluation.Score(request, timeout=self._options.timeout_s, metadata=self._options.metadata)
+        return self._connection.call(self._evaluation.Score, request)
 
     def stream(
         self,
@@ -98,15 +87,11 @@ class Client:
         """Score items of any number: results as they come, the corpus result last."""
         settings = settings_message(metrics, detail, reference_set, categories)
         requests = then(settings, (item_batch(batch) for batch in batches(items, STREAM_BATCH)))
-        yield from self._evaluation.ScoreStream(requests, metadata=self._options.metadata)
+        yield from self._evaluation.ScoreStream(requests, metadata=self._connection.metadata)
 
     def server_info(self) -> evaluation.GetServerInfoResponse:
         """Return what runs on the server."""
-        return self._evaluation.GetServerInfo(
-            evaluation.GetServerInfoRequest(),
-            timeout=self._options.timeout_s,
-            metadata=self._options.metadata,
-        )
+        return self._connection.call(self._evaluation.GetServerInfo, evaluation.GetServerInfoRequest())
 
     def create_reference_set(
         self, entries: Mapping[str, Sequence[str]], *, display_name: str = ""
@@ -114,22 +99,18 @@ class Client:
         """Store the references of images by id; the same content gives the same set."""
         settings = set_settings_message(display_name)
         requests = then(settings, (entry_batch(batch) for batch in batches(entries.items(), UPLOAD_BATCH)))
-        return self._references.CreateReferenceSet(requests, metadata=self._options.metadata).reference_set
+        return self._references.CreateReferenceSet(requests, metadata=self._connection.metadata).reference_set
 
     def get_reference_set(self, set_id: str) -> references.ReferenceSet:
         """Return what is known of a set."""
         request = references.GetReferenceSetRequest(id=set_id)
-        return self._references.GetReferenceSet(
-            request, timeout=self._options.timeout_s, metadata=self._options.metadata
-        ).reference_set
+        return self._connection.call(self._references.GetReferenceSet, request).reference_set
 
     def list_reference_sets(self) -> Iterator[references.ReferenceSet]:
         """Return all sets, ordered by id."""
         request = references.ListReferenceSetsRequest(page_size=PAGE)
         while True:
-            page = self._references.ListReferenceSets(
-                request, timeout=self._options.timeout_s, metadata=self._options.metadata
-            )
+            page = self._connection.call(self._references.ListReferenceSets, request)
             yield from page.reference_sets
             if not page.next_page_token:
                 return
@@ -138,11 +119,11 @@ class Client:
     def delete_reference_set(self, set_id: str) -> None:
         """Delete a set."""
         request = references.DeleteReferenceSetRequest(id=set_id)
-        self._references.DeleteReferenceSet(request, timeout=self._options.timeout_s, metadata=self._options.metadata)
+        self._connection.call(self._references.DeleteReferenceSet, request)
 
     def close(self) -> None:
         """Close the connections."""
-        self._channel.close()
+        self._connection.channel.close()
 
     def __enter__(self) -> Self:
         """Return the client."""

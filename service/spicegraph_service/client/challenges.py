@@ -11,7 +11,8 @@ import grpc
 
 from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_api.v1.challenge_pb2_grpc import ChallengeServiceStub
-from spicegraph_service.client.messages import PAGE, CallOptions, TlsOptions, channel_options
+from spicegraph_service.client.connections import Connection
+from spicegraph_service.client.messages import PAGE, TlsOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,8 +35,6 @@ class _Page(Protocol):
     next_page_token: str
 
 
-Request = TypeVar("Request")
-Reply = TypeVar("Reply")
 Paged = TypeVar("Paged", bound=_Paged)
 Page = TypeVar("Page", bound=_Page)
 
@@ -59,26 +58,22 @@ class ChallengeClient:
     def __init__(
         self, address: str, token: str, *, tls: TlsOptions | None = None, timeout_s: float | None = 60.0
     ) -> None:
-        options = channel_options()
-        self._channel = (
-            grpc.insecure_channel(address, options)
-            if tls is None
-            else grpc.secure_channel(address, tls.credentials(), options)
-        )
-        self._stub = ChallengeServiceStub(self._channel)
-        self._options = CallOptions(token, timeout_s)
+        self._connection = Connection.to(address, token=token, tls=tls, timeout_s=timeout_s)
+        self._stub = ChallengeServiceStub(self._connection.channel)
 
     def create_challenge(self, challenge: pb.Challenge) -> pb.Challenge:
         """Create a challenge."""
-        return self._call(self._stub.CreateChallenge, pb.CreateChallengeRequest(challenge=challenge)).challenge
+        return self._connection.call(
+            self._stub.CreateChallenge, pb.CreateChallengeRequest(challenge=challenge)
+        ).challenge
 
     def update_challenge(self, request: pb.UpdateChallengeRequest) -> pb.Challenge:
         """Change a challenge."""
-        return self._call(self._stub.UpdateChallenge, request).challenge
+        return self._connection.call(self._stub.UpdateChallenge, request).challenge
 
     def get_challenge(self, name: str) -> pb.GetChallengeResponse:
         """Return a challenge, and what the caller may still submit."""
-        return self._call(self._stub.GetChallenge, pb.GetChallengeRequest(name=name))
+        return self._connection.call(self._stub.GetChallenge, pb.GetChallengeRequest(name=name))
 
     def list_challenges(self) -> Iterator[pb.Challenge]:
         """Return all challenges by name."""
@@ -88,7 +83,7 @@ class ChallengeClient:
 
     def delete_challenge(self, name: str) -> None:
         """Delete a challenge that has no submissions."""
-        self._call(self._stub.DeleteChallenge, pb.DeleteChallengeRequest(name=name))
+        self._connection.call(self._stub.DeleteChallenge, pb.DeleteChallengeRequest(name=name))
 
     def upload_references(self, challenge: str, split: str, reference_set: str, path: str | Path) -> pb.Challenge:
         """Upload COCO annotations as the references of a split."""
@@ -99,11 +94,11 @@ class ChallengeClient:
             yield from (pb.UploadReferencesRequest(chunk=chunk) for chunk in stream)
 
         with _chunks(path) as chunks:
-            return self._stub.UploadReferences(messages(chunks), metadata=self._options.metadata).challenge
+            return self._stub.UploadReferences(messages(chunks), metadata=self._connection.metadata).challenge
 
     def create_user(self, name: str, role: pb.UserRole.ValueType = pb.USER_ROLE_PARTICIPANT) -> str:
         """Add a user; return the secret of their first token."""
-        return self._call(self._stub.CreateUser, pb.CreateUserRequest(name=name, role=role)).secret
+        return self._connection.call(self._stub.CreateUser, pb.CreateUserRequest(name=name, role=role)).secret
 
     def list_users(self) -> Iterator[pb.User]:
         """Return all users by name."""
@@ -112,15 +107,15 @@ class ChallengeClient:
 
     def delete_user(self, name: str) -> None:
         """Shut a user out."""
-        self._call(self._stub.DeleteUser, pb.DeleteUserRequest(name=name))
+        self._connection.call(self._stub.DeleteUser, pb.DeleteUserRequest(name=name))
 
     def create_token(self, name: str, *, user: str = "") -> str:
         """Make a token for a user (default: oneself); return its secret."""
-        return self._call(self._stub.CreateUserToken, pb.CreateUserTokenRequest(user=user, name=name)).secret
+        return self._connection.call(self._stub.CreateUserToken, pb.CreateUserTokenRequest(user=user, name=name)).secret
 
     def revoke_token(self, token_id: str) -> None:
         """Revoke a token."""
-        self._call(self._stub.RevokeUserToken, pb.RevokeUserTokenRequest(id=token_id))
+        self._connection.call(self._stub.RevokeUserToken, pb.RevokeUserTokenRequest(id=token_id))
 
     def submit(
         self,
@@ -148,12 +143,12 @@ class ChallengeClient:
             yield from (pb.CreateSubmissionRequest(chunk=chunk) for chunk in stream)
 
         with _chunks(path) as chunks:
-            reply = self._stub.CreateSubmission(messages(chunks), metadata=self._options.metadata)
+            reply = self._stub.CreateSubmission(messages(chunks), metadata=self._connection.metadata)
         return reply.submission, reply.existed
 
     def get_submission(self, submission_id: str) -> pb.Submission:
         """Return a submission."""
-        return self._call(self._stub.GetSubmission, pb.GetSubmissionRequest(id=submission_id)).submission
+        return self._connection.call(self._stub.GetSubmission, pb.GetSubmissionRequest(id=submission_id)).submission
 
     def list_submissions(self, challenge: str, *, user: str = "") -> Iterator[pb.Submission]:
         """Return submissions, the newest first."""
@@ -171,7 +166,7 @@ class ChallengeClient:
         heard = time.monotonic()
         while True:
             try:
-                for reply in self._stub.WatchSubmission(request, metadata=self._options.metadata):
+                for reply in self._stub.WatchSubmission(request, metadata=self._connection.metadata):
                     heard = time.monotonic()
                     if reply.submission != seen:
                         seen = reply.submission
@@ -192,11 +187,13 @@ class ChallengeClient:
 
     def cancel(self, submission_id: str) -> pb.Submission:
         """Cancel a submission."""
-        return self._call(self._stub.CancelSubmission, pb.CancelSubmissionRequest(id=submission_id)).submission
+        return self._connection.call(
+            self._stub.CancelSubmission, pb.CancelSubmissionRequest(id=submission_id)
+        ).submission
 
     def choose(self, challenge: str, submission_id: str | None) -> None:
         """Choose which of one's submissions stands on the leaderboard; ``None``: none."""
-        self._call(
+        self._connection.call(
             self._stub.ChooseSubmission, pb.ChooseSubmissionRequest(challenge=challenge, submission=submission_id)
         )
 
@@ -205,12 +202,12 @@ class ChallengeClient:
     ) -> pb.GetLeaderboardResponse:
         """Return the leaderboard of a split."""
         request = pb.GetLeaderboardRequest(challenge=challenge, split=split, reference_set=reference_set, score=score)
-        return self._call(self._stub.GetLeaderboard, request)
+        return self._connection.call(self._stub.GetLeaderboard, request)
 
     def rescore(self, challenge: str, *, everything: bool = False) -> int:
         """Have submissions scored again; return how many."""
         request = pb.RescoreChallengeRequest(challenge=challenge, all=everything)
-        return self._call(self._stub.RescoreChallenge, request).submission_count
+        return self._connection.call(self._stub.RescoreChallenge, request).submission_count
 
     def report(
         self, submission_id: str, *, split: str = "", reference_set: str = "", image_limit: int = 0
@@ -219,12 +216,12 @@ class ChallengeClient:
         request = pb.GetSubmissionReportRequest(
             id=submission_id, split=split, reference_set=reference_set, image_limit=image_limit
         )
-        for reply in self._stub.GetSubmissionReport(request, metadata=self._options.metadata):
+        for reply in self._stub.GetSubmissionReport(request, metadata=self._connection.metadata):
             yield reply.chunk
 
     def close(self) -> None:
         """Close the connection."""
-        self._channel.close()
+        self._connection.channel.close()
 
     def __enter__(self) -> Self:
         """Return the client."""
@@ -234,12 +231,9 @@ class ChallengeClient:
         """Close the connection."""
         self.close()
 
-    def _call(self, method: grpc.UnaryUnaryMultiCallable[Request, Reply], request: Request) -> Reply:
-        return method(request, timeout=self._options.timeout_s, metadata=self._options.metadata)
-
     def _pages(self, method: grpc.UnaryUnaryMultiCallable[Paged, Page], request: Paged) -> Iterator[Page]:
         while True:
-            page = self._call(method, request)
+            page = self._connection.call(method, request)
             yield page
             if not page.next_page_token:
                 return

@@ -1,4 +1,4 @@
-"""What both clients share: the messages they send, and how they call."""
+"""What the clients share: the messages they send, and how they try again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ __all__ = [
     "SPICE_ALONE",
     "STREAM_BATCH",
     "UPLOAD_BATCH",
-    "CallOptions",
     "TlsOptions",
     "batches",
     "category",
@@ -117,14 +116,6 @@ def item(
         references=references,
         reference_id=None if reference_id is None else str(reference_id),
     )
-
-
-class CallOptions:
-    """What every call carries."""
-
-    def __init__(self, token: str | None, timeout_s: float | None) -> None:
-        self.metadata = (("authorization", f"Bearer {token}"),) if token else ()
-        self.timeout_s = timeout_s
 
 
 def channel_options() -> list[tuple[str, str | int]]:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from spicegraph_scorer.graded.vectors import Vectors
     from spicegraph_scorer.results import Json
 
 __all__ = ["plugin_output"]
@@ -22,6 +23,7 @@ def plugin_output(
     *,
     metrics: Sequence[str] = ("spice",),
     pipeline: str = DEFAULT_PIPELINE,
+    vectors: Vectors | None = None,
 ) -> dict[str, Json]:
     """Return a plug-in's output: corpus scores by name, and ``per_item`` scores by id.
 
@@ -30,13 +32,16 @@ def plugin_output(
     Args:
         predictions: JSON Lines of ``{"id", "caption"}``, or any format of ``spicegraph score``.
         references: JSON Lines of ``{"id", "references"}``, or any format of ``--references``; images without
-            a prediction are left out.
+            a prediction are left out, and a warning says how many.
         metrics: names from ``METRICS``.
         pipeline: the spaCy pipeline that parses captions.
+        vectors: SPICE-G's; ``None``: the bundled ones.
 
     Raises:
         InputError: a file is missing or faulty.
     """
-    result = score_files(str(predictions), str(references), metrics=metrics, partial=True, pipeline=pipeline)
+    result = score_files(
+        str(predictions), str(references), metrics=metrics, partial=True, pipeline=pipeline, vectors=vectors
+    )
     rows = zip(result.items, result.item_scores(), strict=True)
     return {**result.corpus, "per_item": {str(item.id): scores for item, scores in rows}}

@@ -9,8 +9,13 @@ from spicegraph_service.platforms.evalai import evaluate
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_service.platforms.scores import leaderboard_scores, score_files
+
+if TYPE_CHECKING:
+    from spicegraph_scorer.graded.vectors import Vectors
 
 __all__ = ["evaluate"]
 
@@ -23,6 +28,7 @@ def evaluate(
     metrics: tuple[str, ...] = ("spice",),
     split: str | None = None,
     pipeline: str = DEFAULT_PIPELINE,
+    vectors: Vectors | None = None,
     **_submission: object,
 ) -> dict[str, object]:
     """Score a submission for EvalAI's leaderboard.
@@ -34,6 +40,7 @@ def evaluate(
         metrics: names from ``METRICS``.
         split: the split's codename in the challenge's configuration.
         pipeline: the spaCy pipeline that parses captions.
+        vectors: SPICE-G's; ``None``: the bundled ones.
         _submission: what else EvalAI says of the submission; not used.
 
     Returns:
@@ -43,6 +50,8 @@ def evaluate(
         InputError: the submission is faulty. EvalAI shows the message to the team: it names ids and fields,
             and never a reference's text.
     """
-    result = score_files(user_submission_file, test_annotation_file, metrics=metrics, pipeline=pipeline)
+    result = score_files(
+        user_submission_file, test_annotation_file, metrics=metrics, pipeline=pipeline, vectors=vectors
+    )
     scores = leaderboard_scores(result)
     return {"result": [{split or phase_codename: scores}], "submission_result": scores}

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.compat.lists import flat_scores
 from spicegraph_scorer.readers import read_items
+from spicegraph_scorer.readers.copies import copies_note
 from spicegraph_scorer.scoring import score
+from spicegraph_scorer.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from spicegraph_scorer.graded.vectors import Vectors
     from spicegraph_scorer.results import Result
 
 __all__ = ["leaderboard_scores", "score_files"]
@@ -25,15 +29,27 @@ def score_files(
     metrics: Sequence[str] = ("spice",),
     partial: bool = False,
     pipeline: str = DEFAULT_PIPELINE,
+    vectors: Vectors | None = None,
 ) -> Result:
     """Score a file of candidates against a file of references, in any format of ``spicegraph score``.
+
+    With ``partial``, images without a candidate are left out, and a warning says how many.
 
     Raises:
         InputError: a file is missing or faulty; the message lists every fault.
         DataError: a pipeline or the data of a metric is not installed.
     """
     dataset = read_items(candidates, references=references, partial=partial)
-    return score(dataset.items, tuple(metrics), pipeline=pipeline)
+    if dataset.left_out:
+        left_out, images = dataset.left_out, dataset.left_out + len(dataset.items)
+        warnings.warn(
+            f"{candidates}: {counted(left_out, 'image')} of the {images:,} in {references} left out: no candidate",
+            stacklevel=2,
+        )
+    note = copies_note(candidates, dataset.items)
+    if note is not None:
+        warnings.warn(note, stacklevel=2)
+    return score(dataset.items, tuple(metrics), pipeline=pipeline, vectors=vectors)
 
 
 def leaderboard_scores(result: Result) -> dict[str, float]:

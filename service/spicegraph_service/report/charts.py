@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spicegraph_scorer.spice.counts import ALL
+from spicegraph_scorer.wording import counted
 from spicegraph_service.plots import (
     Bars,
     Difference,
@@ -81,7 +82,7 @@ def _categories(report: Report) -> Figure:
             [row.f for row in system.categories],
             ink,
             [(row.low, row.high) for row in system.categories],
-            [f"{row.items} images" for row in system.categories],
+            [counted(row.items, "image") for row in system.categories],
         )
         for system, ink in _colored(report)
     ]
@@ -107,7 +108,7 @@ def _distribution(systems: Sequence[SystemView]) -> Figure:
 
 def _means(rows: Sequence[Sequence[MeanRow]], systems: Sequence[SystemView], about: str) -> Figure:
     lines = [
-        Line(system.name, [row.mean for row in own], series_ink(place), [f"{row.items} images" for row in own])
+        Line(system.name, [row.mean for row in own], series_ink(place), [counted(row.items, "image") for row in own])
         for place, (system, own) in enumerate(zip(systems, rows, strict=True))
     ]
     return line_chart([row.label for row in rows[0]], lines, x=about, y="mean SPICE")
@@ -125,7 +126,9 @@ def _points(rows: Sequence[Sequence[MeanRow]], systems: Sequence[SystemView]) ->
     """Return the points of each system's line in words."""
     return " ".join(
         f"{system.name}: "
-        + ", ".join(f"{row.mean:.3f} at {row.label} ({row.items} images)" for row in own if row.mean is not None)
+        + ", ".join(
+            f"{row.mean:.3f} at {row.label} ({counted(row.items, 'image')})" for row in own if row.mean is not None
+        )
         + "."
         for system, own in zip(systems, rows, strict=True)
     )

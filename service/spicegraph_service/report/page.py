@@ -13,6 +13,8 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
+from spicegraph_scorer.wording import counted
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -41,7 +43,7 @@ def render_page(
     The template begins with ``{% extends "base.html.j2" %}`` and fills the blocks ``title``, ``header``,
     ``sections`` (a list of links), ``main`` and ``footer``. Everything in ``values`` is escaped unless it is
     ``Markup``, such as a chart of :func:`spicegraph_service.plots.to_svg`. The filters ``number``, ``signed``,
-    ``percent`` and ``p`` write numbers, ``None`` as a dash.
+    ``percent`` and ``p`` write numbers, ``None`` as a dash, and ``counted`` a number with its noun.
 
     Args:
         template: its name in the folder ``templates`` of the package.
@@ -84,7 +86,9 @@ def environment(package: str = _HERE) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters.update(number=_number, percent=_percent, signed=_signed, p=_number, cell=_cell, permalink=permalink)
+    made.filters.update(
+        counted=counted, number=_number, percent=_percent, signed=_signed, p=_number, cell=_cell, permalink=permalink
+    )
     return made
 
 

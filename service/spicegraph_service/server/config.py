@@ -35,11 +35,13 @@ class ServerConfig:
     needed but on local addresses. ``max_wait_s`` and ``queue_captions`` bound what is accepted and not answered
     yet: by the time that it takes, and at most by its captions (see :class:`~.limits.Budget`); ``rate``
     is a caller's captions a second (0: no limit), ``metrics_address`` where Prometheus asks (``None``:
-    nowhere), ``challenges`` the evaluation server (``None``: not served).
+    nowhere), ``vectors`` a table of vectors for SPICE-G (``None``: the bundled ones), ``challenges`` the evaluation
+    server (``None``: not served).
     """
 
     address: str = "127.0.0.1:50051"
     pipeline: str = ""
+    vectors: Path | None = None
     workers: int = 0
     store: str = "memory"
     tls: TlsFiles | None = None

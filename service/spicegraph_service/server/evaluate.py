@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.extract import ParsedCaption
     from spicegraph_parser.rules import Fact
+    from spicegraph_scorer.graded.vectors import Vectors
     from spicegraph_scorer.metric import Metric, Score
     from spicegraph_scorer.spice.custom import CategoryDefinition
 
@@ -81,10 +82,11 @@ class _FactTable:
 
 
 class Evaluator:
-    """A loaded pipeline and the metrics that can be made here."""
+    """A loaded pipeline and the metrics that can be made here; ``vectors`` are SPICE-G's, if not the bundled ones."""
 
-    def __init__(self, pipeline: CaptionSource) -> None:
+    def __init__(self, pipeline: CaptionSource, vectors: Vectors | None = None) -> None:
         self._pipeline = pipeline
+        self._vectors = vectors
         self._table = _FactTable(pipeline.signature)
         self._references = ReferenceTuples(self._table.of)
         self._lexicon = load_lexicon()
@@ -102,7 +104,7 @@ class Evaluator:
             return self._table
 
         try:
-            metric = METRICS[name](Resources(facts))
+            metric = METRICS[name](Resources(facts, vectors=self._vectors))
             self._signatures[name] = dict(metric.signature())
         except DataError as error:
             self._missing[name] = str(error)
@@ -114,7 +116,13 @@ class Evaluator:
     def hello(self) -> Hello:
         """Return what this worker can do."""
         metrics = tuple(
-            MetricHello(name, signature, name in self._corpus_dependent, name in self._parsing)
+            MetricHello(
+                name,
+                signature,
+                name in self._corpus_dependent,
+                name in self._parsing,
+                tuple(score.name for score in self._metrics[name].total(())),
+            )
             for name, signature in self._signatures.items()
         )
         return Hello(version("spicegraph"), self._pipeline.signature, metrics, self._missing)
@@ -206,7 +214,7 @@ class Evaluator:
         """Return the metrics, those that parse with a request's own categories."""
         if not definitions:
             return self._metrics
-        own = Resources(lambda: self._table, categories=_categories(definitions))
+        own = Resources(lambda: self._table, categories=_categories(definitions), vectors=self._vectors)
         return {**self._metrics, **{name: METRICS[name](own) for name in self._parsing}}
 
     def _totals(self, work: Totals) -> TotalsReply:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, start_http_server
 
 if TYPE_CHECKING:
     from threading import Thread
@@ -68,10 +68,15 @@ class Telemetry:
             namespace=prefix,
             registry=self.registry,
         )
+        self.server = Info("server", "What computes the scores.", namespace=prefix, registry=self.registry)
         self.workers = Gauge("workers", "Workers that are alive.", namespace=prefix, registry=self.registry)
         self.worker_deaths = Gauge(
             "worker_deaths", "Workers that ended unasked.", namespace=prefix, registry=self.registry
         )
+
+    def runs(self, **what: str) -> None:
+        """Record what computes the scores: version, pipeline, vectors."""
+        self.server.info(what)
 
     def batch(self, captions: int, seconds: float) -> None:
         """Record a batch."""

@@ -29,6 +29,8 @@ from spicegraph_service.server.limits import Budget
 from spicegraph_service.server.observe import CallLog, Telemetry
 from spicegraph_service.server.references import References, ReferencesServicer
 from spicegraph_service.server.scheduler import Scheduler
+from spicegraph_service.server.tasks import Setup
+from spicegraph_service.server.vectors import pack_vectors
 from spicegraph_service.server.workers import WorkerPool
 from spicegraph_service.store import MEMORY, open_store, parse_signature
 
@@ -62,7 +64,8 @@ class Server:
         config.check()
         self.config = config
         self.telemetry = Telemetry()
-        self._challenges = _challenge_host(config.challenges) if config.challenges is not None else None
+        vectors = pack_vectors(config.vectors)
+        self._challenges = _challenge_host(config.challenges, vectors) if config.challenges is not None else None
         self.services = SERVICES if self._challenges is None else (*SERVICES, _CHALLENGES)
         self.port = 0
         self.metrics_port = 0
@@ -71,7 +74,7 @@ class Server:
         self._writes = self._store if config.store == MEMORY else StoreThread(open_store(config.store))
         count = config.workers or default_workers()
         self.pool = WorkerPool(
-            config.pipeline,
+            Setup(config.pipeline, vectors),
             count,
             task_timeout_s=config.task_timeout_s,
             growth_bytes=config.worker_growth_bytes,
@@ -124,7 +127,13 @@ class Server:
         await self._set_health(_SERVING)
         gc.collect()
         gc.freeze()  # what is here stays: a full collection must not look through it in the middle of calls
-        _log.info("serving: pipeline %s, metrics %s", hello.pipeline, ", ".join(m.name for m in hello.metrics))
+        self.telemetry.runs(version=hello.version, pipeline=hello.pipeline, vectors=hello.vectors)
+        _log.info(
+            "serving: pipeline %s, vectors %s, metrics %s",
+            hello.pipeline,
+            hello.vectors,
+            ", ".join(metric.name for metric in hello.metrics),
+        )
 
     def _dispatch(self, hello: Hello, signature: str) -> tuple[ParseCache, Dispatcher]:
         """Return parses under a signature, and the way from them to the workers."""
@@ -230,11 +239,11 @@ class Server:
             await self._health.set(service, status)
 
 
-def _challenge_host(config: ChallengeConfig) -> ChallengeHost:
+def _challenge_host(config: ChallengeConfig, vectors: bytes) -> ChallengeHost:
     # Its database takes a third of the time in which a server starts.
     from spicegraph_service.challenge.host import ChallengeHost  # noqa: PLC0415
 
-    return ChallengeHost(config)
+    return ChallengeHost(config, vectors)
 
 
 def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:
@@ -267,7 +276,7 @@ async def run(config: ServerConfig, *, started: Callable[[Server], None] | None 
 
     Raises:
         InputError: an option is wrong.
-        DataError: the pipeline is not installed.
+        DataError: the pipeline is not installed, or the vectors can't be read.
         StoreError: the store cannot be opened.
     """
     server = Server(config)

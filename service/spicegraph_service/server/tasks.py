@@ -21,12 +21,14 @@ __all__ = [
     "ItemsWork",
     "MetricHello",
     "Reply",
+    "Setup",
     "Task",
     "Totals",
     "TotalsReply",
     "Work",
     "WorkReply",
     "decode_reply",
+    "decode_setup",
     "decode_task",
     "encode",
     "frame",
@@ -34,6 +36,13 @@ __all__ = [
 ]
 
 _LENGTH = struct.Struct(">I")
+
+
+class Setup(msgspec.Struct, frozen=True, tag="setup"):
+    """What a worker is told first: its pipeline (none: the default), and SPICE-G's vectors (none: the bundled)."""
+
+    pipeline: str = ""
+    vectors: bytes = b""
 
 
 class ItemWork(NamedTuple):
@@ -109,12 +118,13 @@ class TotalsReply(msgspec.Struct, frozen=True, tag="totals"):
 
 
 class MetricHello(msgspec.Struct, frozen=True):
-    """A metric that the worker computes; ``parses`` says whether it needs captions parsed."""
+    """A metric that the worker computes, with the names of its scores; ``parses``: it needs captions parsed."""
 
     name: str
     signature: dict[str, str]
     corpus_dependent: bool
     parses: bool
+    scores: tuple[str, ...] = ()
 
 
 class Hello(msgspec.Struct, frozen=True, tag="hello"):
@@ -129,18 +139,29 @@ class Hello(msgspec.Struct, frozen=True, tag="hello"):
     missing: dict[str, str] = {}
     error: str = ""
 
+    @property
+    def vectors(self) -> str:
+        """The signature of SPICE-G's vectors; empty where SPICE-G is not to be had."""
+        return next((found for metric in self.metrics if (found := metric.signature.get("vectors"))), "")
+
 
 Task: TypeAlias = Work | Totals
 Reply: TypeAlias = Hello | WorkReply | TotalsReply
 
+_setups: msgspec.msgpack.Decoder[Setup] = msgspec.msgpack.Decoder(Setup)
 _encoder = msgspec.msgpack.Encoder()
 _tasks: msgspec.msgpack.Decoder[Task] = msgspec.msgpack.Decoder(Task)
 _replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 
 
-def encode(value: Task | Reply) -> bytes:
+def encode(value: Setup | Task | Reply) -> bytes:
     """Return the bytes of a message."""
     return _encoder.encode(value)
+
+
+def decode_setup(data: bytes) -> Setup:
+    """Return what the server said first."""
+    return _setups.decode(data)
 
 
 def decode_task(data: bytes) -> Task:

@@ -1,7 +1,7 @@
 """A worker process: reads tasks from its standard input, writes replies to its standard output.
 
-Started by :mod:`spicegraph_service.server.workers` as ``python -m spicegraph_service.server.worker PIPELINE``. It ends
-when its input ends, so that it never outlives its server.
+Started by :mod:`spicegraph_service.server.workers` as ``python -m spicegraph_service.server.worker``; the first frame
+says with what. It ends when its input ends, so that it never outlives its server.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import sys
 from typing import IO
 
 from spicegraph_parser.errors import SpicegraphError
-from spicegraph_service.server.tasks import Hello, Reply, decode_task, encode, frame, read_frame
+from spicegraph_service.server.tasks import Hello, Reply, decode_setup, decode_task, encode, frame, read_frame
 
 __all__ = ["main"]
 
 
-def main(pipeline: str) -> int:
+def main() -> int:
     """Serve tasks until the input ends; return the exit code."""
     # The server alone decides when a worker stops: a signal to the whole group must not cut off a batch.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -26,20 +26,25 @@ def main(pipeline: str) -> int:
     logging.basicConfig(level=logging.INFO, format="worker %(process)d: %(message)s")
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as replies:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever prints must not break the frames
-        return _serve(pipeline, sys.stdin.buffer, replies)
+        return _serve(sys.stdin.buffer, replies)
 
 
-def _serve(pipeline: str, tasks: IO[bytes], replies: IO[bytes]) -> int:
+def _serve(tasks: IO[bytes], replies: IO[bytes]) -> int:
     def send(reply: Reply) -> None:
         replies.write(frame(encode(reply)))
         replies.flush()
 
+    first = read_frame(tasks)
+    if first is None:
+        return 1
+    setup = decode_setup(first)
     try:
         # Imported here so that a broken installation is reported through the pipe as well.
         from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline  # noqa: PLC0415
         from spicegraph_service.server.evaluate import Evaluator  # noqa: PLC0415
+        from spicegraph_service.server.vectors import unpack_vectors  # noqa: PLC0415
 
-        evaluator = Evaluator(load_pipeline(pipeline or DEFAULT_PIPELINE))
+        evaluator = Evaluator(load_pipeline(setup.pipeline or DEFAULT_PIPELINE), unpack_vectors(setup.vectors))
     except SpicegraphError as error:
         send(Hello(error=str(error)))
         return 2
@@ -53,4 +58,4 @@ def _serve(pipeline: str, tasks: IO[bytes], replies: IO[bytes]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else ""))
+    sys.exit(main())

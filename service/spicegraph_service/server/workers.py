@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import DataError
-from spicegraph_service.server.tasks import Hello, Reply, Task, decode_reply, encode, frame
+from spicegraph_service.server.tasks import Hello, Reply, Setup, Task, decode_reply, encode, frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,8 +45,8 @@ class Worker:
         self._first_bytes = 0
 
     @classmethod
-    async def start(cls, pipeline: str, *, timeout_s: float) -> Worker:
-        """Start a process and wait until it has loaded the pipeline.
+    async def start(cls, setup: Setup, *, timeout_s: float) -> Worker:
+        """Start a process and wait until it has loaded what it is told.
 
         Raises:
             DataError: it says that it cannot (a pipeline that is not installed).
@@ -54,7 +54,7 @@ class Worker:
         """
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            *("-m", "spicegraph_service.server.worker", pipeline),
+            *("-m", "spicegraph_service.server.worker"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=_STREAM_LIMIT,
@@ -64,8 +64,8 @@ class Worker:
         worker = cls(process, Hello())
         try:
             async with asyncio.timeout(timeout_s):
-                hello = decode_reply(await worker._read())
-        except (TimeoutError, WorkerDiedError, asyncio.CancelledError) as error:
+                hello = decode_reply(await worker._ask(encode(setup)))
+        except (TimeoutError, OSError, WorkerDiedError, asyncio.CancelledError) as error:
             worker.kill()
             if isinstance(error, asyncio.CancelledError):
                 raise
@@ -90,14 +90,11 @@ class Worker:
         Raises:
             WorkerDiedError: the process ended, or took longer than the timeout and was ended.
         """
-        stdin = self.process.stdin
-        if stdin is None or not self.alive:
+        if not self.alive:
             raise WorkerDiedError("the worker has ended")
         try:
             async with asyncio.timeout(timeout_s):
-                stdin.write(frame(data))
-                await stdin.drain()
-                return await self._read()
+                return await self._ask(data)
         except TimeoutError as error:
             self.kill()
             raise WorkerDiedError(f"a task took more than {timeout_s:g} s") from error
@@ -108,10 +105,12 @@ class Worker:
             self.kill()  # its reply would be taken for the next task's
             raise
 
-    async def _read(self) -> bytes:
-        stdout = self.process.stdout
-        if stdout is None:  # pragma: no cover (start() asks for a pipe)
-            raise WorkerDiedError("the worker has no output")
+    async def _ask(self, data: bytes) -> bytes:
+        stdin, stdout = self.process.stdin, self.process.stdout
+        if stdin is None or stdout is None:  # pragma: no cover (start() asks for pipes)
+            raise WorkerDiedError("the worker has no pipes")
+        stdin.write(frame(data))
+        await stdin.drain()
         try:
             head = await stdout.readexactly(_HEADER)
             return await stdout.readexactly(int.from_bytes(head, "big"))
@@ -160,11 +159,11 @@ def _resident_bytes(pid: int) -> int:
 
 
 class WorkerPool:
-    """Keeps ``count`` workers alive."""
+    """Keeps ``count`` workers alive, all with the same setup."""
 
     def __init__(
         self,
-        pipeline: str,
+        setup: Setup,
         count: int,
         *,
         task_timeout_s: float = 120.0,
@@ -172,7 +171,7 @@ class WorkerPool:
         growth_bytes: int = 1 << 30,
         changed: Callable[[int], None] | None = None,
     ) -> None:
-        self._pipeline = pipeline
+        self._setup = setup
         self._count = count
         self._task_timeout_s = task_timeout_s
         self._start_timeout_s = start_timeout_s
@@ -210,7 +209,7 @@ class WorkerPool:
         pause = _FIRST_PAUSE
         while True:
             try:
-                worker = await Worker.start(self._pipeline, timeout_s=self._start_timeout_s)
+                worker = await Worker.start(self._setup, timeout_s=self._start_timeout_s)
             except (DataError, WorkerDiedError, OSError) as error:
                 if self._hello is not None and not self._hello.done() and isinstance(error, DataError):
                     self._hello.set_exception(error)

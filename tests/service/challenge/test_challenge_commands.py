@@ -48,7 +48,17 @@ def test_a_challenge_from_beginning_to_end(
     options = ("--metrics", "rouge,spice", "--rank-by", "ROUGE_L", "--total", "2", "--closes", "2999-01-01")
     assert "SPLIT/SET=FILE" in run("create", "pets", "--references", "x", *options, token=organiser, status=2)
     wrong = arena.write("wrong.json", {"annotations": []})
-    assert "annotations" in run("create", "pets", "--references", f"val/c2={wrong}", *options, status=2)
+    said = run("create", "pets", "--references", f"val/c2={wrong}", *options, status=2)
+    assert f"{wrong}: the annotations cannot be used (1 fault)" in said
+    for bad, reason in {
+        ("--rank-by", "CIDEr"): "--rank-by: there is no score 'CIDEr'; the metrics give ROUGE_L, SPICE, SPICE_Relation",
+        ("--opens", "2999-01-02"): "--closes: is not after the opening",
+        ("--title", "x" * 201): "--title: at most 200 characters",
+        ("--references", "a+b/c5=" + str(references)): "--references: 1 to 40 letters",
+    }.items():
+        said = run("create", "pets", "--references", place, *options, *bad, status=2)
+        assert said.startswith(f"error: {reason}")
+        assert "challenge." not in said
     assert json.loads(run("show", "--format", "json")) == []  # nothing is left of it
     run("create", "pets", "--references", place, *options, "--title", "Pets and things")
     shown = run("show", "pets")
@@ -92,6 +102,10 @@ def test_a_challenge_from_beginning_to_end(
     run("report", one["id"], "-o", report, token=organiser)
     assert report.read_text().startswith("<!DOCTYPE html>")
     assert run("rescore", "pets").strip() == "0"
+    assert "--rank-by: there is no score 'CIDEr'" in run("update", "pets", "--rank-by", "CIDEr", status=2)
+    empty = arena.write("captions_val_empty_results.json", "")
+    assert run("submit", "pets", empty, status=2) == f"error: {empty}: the file is empty\n"
+    run("update", "pets", "--rank-by", "SPICE_Color")
     run("update", "pets", "--total", "0", "--leaderboard", "organisers", "--closes", "never")
     assert "shown to participants" in run("leaderboard", "pets", token=first, status=2)
     more = ("--references", place, "--references", f"test/c2={references}", "--metrics", "rouge")

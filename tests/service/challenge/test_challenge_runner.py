@@ -79,7 +79,7 @@ def runner(transactions: Transactions, tmp_path: Path) -> Runner:
         FileStore(tmp_path / "files"),
         None,
         None,
-        scorer=ScorerVersion("1", {}),
+        scorer=ScorerVersion("1", {}, {}),
         owner=OWNER,
         lease_s=0.03,
     )

@@ -390,6 +390,7 @@ def test_wrong_challenges_are_refused(world: World) -> None:
         {"splits": {"a/b": ["c5"]}},
         {"splits": {"val": ["c5", "c5"]}},
         {"title": "x" * 201},
+        {"metrics": ["rouge", "bleu"], "primary_score": "SPICE"},
         {"daily_limit": -1},
         {"open_time": moment(10), "close_time": moment(5)},
     ):

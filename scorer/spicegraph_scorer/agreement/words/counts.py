@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from spicegraph_parser.errors import InputError
+from spicegraph_scorer.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -107,7 +108,7 @@ def count_words(
         )
     kept = {image: captions[:used] for image, captions in images.items() if len(captions) >= used}
     if not kept:
-        raise InputError(f"no image has {used} captions")
+        raise InputError(f"no image has {counted(used, 'caption')}")
     vocabulary = _vocabulary((caption for captions in kept.values() for caption in captions), words)
     place = {word: index for index, word in enumerate(vocabulary.words)}
     counts: Counts = np.zeros((len(kept), len(place)), dtype=np.int16)

@@ -19,6 +19,7 @@ from spicegraph_service.cli.options import (  # noqa: TC001 (typer reads the ann
     CacheOption,
     FrequenciesOption,
     PipelineOption,
+    VectorsOption,
     WorkersOption,
 )
 from spicegraph_service.cli.studies import (
@@ -89,6 +90,7 @@ def captions(
     draws: DrawsOption = 1000,
     seed: SeedOption = 12345,
     frequencies: FrequenciesOption = None,
+    vectors: VectorsOption = None,
     workers: WorkersOption = 1,
     cache: CacheOption = "none",
     pipeline: PipelineOption = DEFAULT_PIPELINE,
@@ -107,7 +109,9 @@ def captions(
     )
     writer = study_output(form, output, table, CAPTION_TABLES)
     judged = read_judgements(*sources, references=references or (), rating=rating)
-    with scoring_with(metrics, pipeline=pipeline, workers=workers, cache=cache, frequencies=frequencies) as scoring:
+    with scoring_with(
+        metrics, pipeline=pipeline, workers=workers, cache=cache, frequencies=frequencies, vectors=vectors
+    ) as scoring:
         found = agree_on_captions(judged.items, chosen, scoring=scoring, resampling=Resampling(draws, seed))
     writer.write(caption_study(found, judged))
 

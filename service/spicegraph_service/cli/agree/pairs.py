@@ -26,6 +26,7 @@ from spicegraph_service.cli.options import (  # noqa: TC001 (typer reads the ann
     CacheOption,
     FrequenciesOption,
     PipelineOption,
+    VectorsOption,
     WorkersOption,
 )
 from spicegraph_service.cli.studies import (
@@ -88,6 +89,7 @@ def pairs(
     draws: DrawsOption = 1000,
     seed: SeedOption = 12345,
     frequencies: FrequenciesOption = None,
+    vectors: VectorsOption = None,
     workers: WorkersOption = 1,
     cache: CacheOption = "none",
     pipeline: PipelineOption = DEFAULT_PIPELINE,
@@ -111,7 +113,9 @@ def pairs(
     counts = whole_numbers(curve, "--curve") if curve is not None else ()
     writer = study_output(form, output, table, PAIR_TABLES)
     judged = read_pairs(*sources, annotations=annotations or ())
-    with scoring_with(metrics, pipeline=pipeline, workers=workers, cache=cache, frequencies=frequencies) as scoring:
+    with scoring_with(
+        metrics, pipeline=pipeline, workers=workers, cache=cache, frequencies=frequencies, vectors=vectors
+    ) as scoring:
         found = agree_on_pairs(judged.items, chosen, scoring=scoring, resampling=Resampling(draws, seed), curve=counts)
     writer.write(pair_study(found, judged))
 

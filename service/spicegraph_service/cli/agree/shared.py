@@ -9,7 +9,7 @@ import typer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.agreement.values import Scoring
-from spicegraph_service.cli.options import cache_at, frequencies_in, names_of
+from spicegraph_service.cli.options import cache_at, metric_data, names_of
 from spicegraph_service.cli.terminal import warned_progress
 from spicegraph_service.engines.local import local_facts
 
@@ -31,18 +31,18 @@ JudgedMetricsOption = Annotated[
 
 @contextmanager
 def scoring_with(
-    metrics: str, *, pipeline: str, workers: int, cache: str, frequencies: str | None
+    metrics: str, *, pipeline: str, workers: int, cache: str, frequencies: str | None, vectors: str | None
 ) -> Iterator[Scoring]:
     """Give what computes the metrics, with a progress bar on a terminal.
 
     Raises:
-        InputError: a metric is unknown.
-        DataError: the pipeline is not installed.
+        InputError: a metric is unknown, or a file is given that no metric uses.
+        DataError: the pipeline is not installed, or a file can't be read.
     """
     names = () if metrics.strip() == NO_METRIC else names_of(metrics)
-    frozen = frequencies_in(frequencies)
+    told = metric_data(names, frequencies=frequencies, vectors=vectors)
     with warned_progress() as progress, local_facts(pipeline, workers=workers, cache=cache_at(cache)) as facts:
-        yield Scoring(names, facts, frozen, progress)
+        yield Scoring(names, facts, told.frequencies, progress, told.vectors)
 
 
 def whole_numbers(text: str, option: str) -> tuple[int, ...]:

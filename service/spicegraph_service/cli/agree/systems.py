@@ -11,7 +11,7 @@ from spicegraph_scorer.agreement.reading import read_system_scores, read_system_
 from spicegraph_scorer.agreement.systems import agree_on_systems
 from spicegraph_scorer.significance import Resampling
 from spicegraph_service.agreement.system_study import SYSTEM_TABLES, system_study
-from spicegraph_service.cli.report import system_name
+from spicegraph_service.cli.inputs import system_name
 from spicegraph_service.cli.studies import (
     DrawsOption,
     FormatOption,

@@ -12,8 +12,8 @@ from spicegraph_scorer.agreement.words import count_words, study_words
 from spicegraph_scorer.agreement.words.counts import held_words
 from spicegraph_scorer.significance import Resampling
 from spicegraph_service.agreement.word_study import WORD_TABLES, word_study
+from spicegraph_service.cli.inputs import system_name
 from spicegraph_service.cli.options import CacheOption, PipelineOption, WorkersOption, cache_at
-from spicegraph_service.cli.report import system_name
 from spicegraph_service.cli.studies import (
     DrawsOption,
     FormatOption,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 (typer reads the annotations when it runs)
@@ -13,7 +14,7 @@ from spicegraph_parser.errors import InputError, SpicegraphError
 from spicegraph_service.cli.stores import server_extra
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import grpc
 
@@ -55,9 +56,42 @@ def connection(
     context.obj = Connection(server, token, tls, tls_ca)
 
 
+_FILE = "chunk"
+_WORDS: Mapping[str, str] = {
+    "challenge.name": "the challenge's name",
+    "challenge.title": "--title",
+    "challenge.description": "--description",
+    "challenge.metrics": "--metrics",
+    "challenge.primary_score": "--rank-by",
+    "challenge.splits": "--references",
+    "challenge.open_time": "--opens",
+    "challenge.close_time": "--closes",
+    "challenge.daily_limit": "--daily",
+    "challenge.total_limit": "--total",
+    "metrics": "--metrics",
+    "open_time": "--opens",
+    "close_time": "--closes",
+    "target": "--references",
+    "settings.file_name": "the file's name",
+    "settings.method": "--method",
+    "settings.description": "--description",
+    "settings.split": "--split",
+    "settings.idempotency_key": "--key",
+    "score": "--by",
+    "image_limit": "--images",
+    "name": "the name",
+    _FILE: "the file",
+}
+"""What the contract's fields, and whatever is inside of them, are called on the command line."""
+
+
 @contextmanager
-def connected(context: typer.Context) -> Iterator[ChallengeClient]:
-    """Give a client; what the server says against a call becomes one error.
+def connected(context: typer.Context, *, file: str | None = None) -> Iterator[ChallengeClient]:
+    """Give a client; what the server says against a call becomes one error, in the command line's words.
+
+    Args:
+        context: holds which server, and whose token.
+        file: the file that is sent.
 
     Raises:
         ServerError: a call failed.
@@ -76,13 +110,13 @@ def connected(context: typer.Context) -> Iterator[ChallengeClient]:
         with ChallengeClient(chosen.server, chosen.token, tls=tls) as client:
             yield client
     except grpc.RpcError as error:
-        raise ServerError(_told(chosen.server, error)) from error
+        raise ServerError(_told(chosen.server, error, file)) from error
     except OSError as error:
         raise InputError(f"{error.filename}: can't be read ({error.strerror})") from error
 
 
-def _told(server: str, error: grpc.RpcError) -> str:
-    """Return what the server says, with every wrong field that it names."""
+def _told(server: str, error: grpc.RpcError, file: str | None) -> str:
+    """Return what the server says, with everything that it finds wrong."""
     import grpc  # noqa: PLC0415
     from google.rpc.error_details_pb2 import BadRequest  # noqa: PLC0415
     from grpc_status import rpc_status  # noqa: PLC0415
@@ -92,11 +126,34 @@ def _told(server: str, error: grpc.RpcError) -> str:
     if call.code() is grpc.StatusCode.UNAVAILABLE and "connect" in text:
         return f"{server}: no server answers there"
     status = rpc_status.from_call(call)
-    fields: list[str] = []
+    found: list[tuple[str, str]] = []
     for detail in status.details if status is not None else ():
         bad = BadRequest()
         if detail.Unpack(bad):
-            fields = [f"  {found.field}: {found.description}" for found in bad.field_violations]
-    if len(fields) == 1 and fields[0].strip() == text:
-        fields = []
-    return "\n".join([text, *fields])
+            found += [(_word(wrong.field, file), wrong.description) for wrong in bad.field_violations]
+    field, colon, rest = text.partition(": ")
+    if not found or not colon:
+        return text
+    first = f"{_word(field, file)}: {rest}"
+    lines = [f"{word}: {reason}" for word, reason in found]
+    if lines == [first]:
+        return first
+    about = f"{_word(field, file)}: "
+    return "\n".join([first, *(f"  {line.removeprefix(about)}" for line in lines)])
+
+
+def _word(field: str, file: str | None) -> str:
+    """Return what a field is called on the command line: the longest part of its path that has a word.
+
+    Example:
+        >>> _word("challenge.splits[0].name", None), _word("chunk", "captions.json")
+        ('--references', 'captions.json')
+    """
+    if field == _FILE and file is not None:
+        return file
+    path = field
+    while path not in _WORDS:
+        path, more = re.subn(r"(\[\d+\]|\.?[^.\[\]]+)$", "", path)
+        if not more or not path:
+            return field
+    return _WORDS[path]

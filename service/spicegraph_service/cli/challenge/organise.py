@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from google.protobuf.timestamp_pb2 import Timestamp
 
     from spicegraph_api.v1 import challenge_pb2 as pb
-    from spicegraph_service.client import ChallengeClient
 
 __all__ = ["ORGANISERS_COMMANDS", "user"]
 
@@ -118,7 +117,7 @@ def create(
     with connected(context) as client:
         client.create_challenge(challenge)
         try:
-            _upload(client, name, places)
+            _upload(context, name, places)
         except BaseException:
             client.delete_challenge(name)  # all of it, or nothing
             raise
@@ -132,8 +131,7 @@ def references(
     files: ReferencesOption = None,
 ) -> None:
     """Replace references of a challenge that has no submissions yet."""
-    with connected(context) as client:
-        _upload(client, name, _places(files or []))
+    _upload(context, name, _places(files or []))
 
 
 def update(
@@ -291,10 +289,11 @@ def _places(given: Sequence[str]) -> list[tuple[str, str, Path]]:
     return found
 
 
-def _upload(client: ChallengeClient, challenge: str, places: Sequence[tuple[str, str, Path]]) -> None:
+def _upload(context: typer.Context, challenge: str, places: Sequence[tuple[str, str, Path]]) -> None:
     for split, reference_set, path in places:
         note(f"{path}: references {reference_set} of {split}")
-        client.upload_references(challenge, split, reference_set, path)
+        with connected(context, file=str(path)) as client:
+            client.upload_references(challenge, split, reference_set, path)
 
 
 def _visibility(shown: Shown | None) -> pb.Visibility.ValueType:

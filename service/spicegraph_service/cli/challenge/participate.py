@@ -88,7 +88,7 @@ def submit(
     form: FormatOption = ShownAs.TABLE,
 ) -> None:
     """Submit results and wait for their scores. The exit code is 1 where the submission fails."""
-    with connected(context) as client:
+    with connected(context, file=file) as client:
         found, existed = client.submit(challenge, file, method=method, description=description, split=split, key=key)
         note(f"{found.id}: {'was submitted before' if existed else 'is stored'}")
         _show(_watched(client, found.id) if wait else found, form, wait=wait)

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_scorer.wording import counted
 from spicegraph_service.challenge.pages import when
 from spicegraph_service.cli.terminal import printable
 
@@ -144,7 +145,7 @@ def submission_view(submission: pb.Submission) -> Iterator[RenderableType]:
             more = failure.fault_count - len(failure.faults)
             yield Text(f"... and {more:,} more: spicegraph challenge faults {submission.id}")
     for scores in submission.scores:
-        table = _table(f"{scores.split}, {scores.reference_set}: {scores.image_count:,} images", "Score")
+        table = _table(f"{scores.split}, {scores.reference_set}: {counted(scores.image_count, 'image')}", "Score")
         table.add_column("Value", justify="right")
         table.add_column("95 % interval", justify="right")
         for score in scores.scores:

@@ -118,7 +118,7 @@
     const group = state().get("group");
     const words = kind !== "" && group !== null ? data.groups[system][Number(kind)]?.[Number(group)] : null;
     const about = kind === "" ? "" : `: ${data.kinds[Number(kind)][1].toLocaleLowerCase()}${words ? ` (${words.join(" / ")})` : ""}`;
-    at("status").textContent = `${rows.length} of ${data.images.length} images${about}`;
+    at("status").textContent = `${rows.length} of ${data.images.length} ${data.images.length === 1 ? "image" : "images"}${about}`;
   };
 
   // Marks: Python counts code points, so texts are cut by code points too.
