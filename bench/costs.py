@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import json
 import statistics
 import subprocess
 import sys
@@ -31,6 +31,7 @@ Parameters = ParamSpec("Parameters")
 Value = TypeVar("Value")
 
 ALL_METRICS = "spice,bleu,rouge,cider"
+CAPTIONS_OF_AN_ITEM = 6
 
 
 def fresh(function: Callable[Parameters, Value], *arguments: Parameters.args, **options: Parameters.kwargs) -> Value:
@@ -91,15 +92,16 @@ class Command(NamedTuple):
 
 def command(*arguments: str) -> Command:
     """Run ``spicegraph`` with arguments and measure it."""
-    start = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "spicegraph_service", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    measuring = [sys.executable, str(Path(__file__).with_name("measured.py"))]
+    found = subprocess.run(
+        [*measuring, sys.executable, "-m", "spicegraph_service", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    said = process.stderr.read().decode() if process.stderr else ""
-    _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        sys.exit(f"spicegraph {' '.join(arguments)} ended with status {status}:\n{said}")
-    return Command(time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    if found.returncode:
+        sys.exit(f"spicegraph {' '.join(arguments)} ended with status {found.returncode}:\n{found.stderr}")
+    return Command(*json.loads(found.stdout))
 
 
 class Stored(NamedTuple):
@@ -145,5 +147,5 @@ def whole_commands(captions: int | None) -> Command:
     """Score about so many captions, or all of val2014, with SPICE, BLEU, ROUGE-L and CIDEr-D."""
     with tempfile.TemporaryDirectory() as folder:
         source, output = str(Path(folder) / "in.jsonl"), str(Path(folder) / "out.json")
-        write_lines(all_items() if captions is None else items_of(captions // 6), source)
+        write_lines(all_items() if captions is None else items_of(captions // CAPTIONS_OF_AN_ITEM), source)
         return command("score", source, "--metrics", ALL_METRICS, "-o", output, "--format", "json")

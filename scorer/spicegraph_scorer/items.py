@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from spicegraph_scorer.ngram.ptb import TokenizedItem, tokenize_items
+from spicegraph_scorer.ngram.ptb import TokenizedItems, tokenize_items
 
 __all__ = ["Corpus", "Item", "ItemId"]
 
@@ -32,6 +32,6 @@ class Corpus:
     items: tuple[Item, ...]
 
     @cached_property
-    def tokens(self) -> tuple[TokenizedItem, ...]:
+    def tokens(self) -> TokenizedItems:
         """The items after COCO's PTB tokenization, in the order of ``items``."""
         return tokenize_items(self.items)

@@ -9,13 +9,13 @@ from spicegraph_scorer.spice.counts import ALL
 from spicegraph_scorer.spice.ready import ScoredTuple, counts_dict, scored_tuples
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from spicegraph_scorer.items import ItemId
     from spicegraph_scorer.results import Json, Result
     from spicegraph_scorer.spice.metric import SpiceStatistic
 
-__all__ = ["jar_item", "jar_output"]
+__all__ = ["jar_item", "jar_output", "jar_rows"]
 
 
 def jar_output(result: Result, *, detailed: bool = True, subset: bool = True) -> list[dict[str, Json]]:
@@ -32,13 +32,22 @@ def jar_output(result: Result, *, detailed: bool = True, subset: bool = True) ->
     Raises:
         InputError: SPICE was not among the metrics.
     """
+    return list(jar_rows(result, detailed=detailed, subset=subset))
+
+
+def jar_rows(result: Result, *, detailed: bool = True, subset: bool = True) -> Iterator[dict[str, Json]]:
+    """Return what :func:`jar_output` lists, an item at a time: the tuples of many items are far larger than they are.
+
+    Raises:
+        InputError: SPICE was not among the metrics.
+    """
     run = next((run for run in result.runs if run.spice), None)
     if run is None:
         raise InputError("the SPICE format holds SPICE results: ask for the metric spice or spice-exact")
-    return [
+    return (
         jar_item(item.id, statistic, detailed=detailed, subset=subset)
         for item, statistic in zip(result.items, run.spice, strict=True)
-    ]
+    )
 
 
 def jar_item(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spicegraph_scorer.graded.metric import GradedMeans, GradedStatistic, graded_means
-from spicegraph_scorer.spice.counts import ALL, Counts
+from spicegraph_scorer.spice.counts import ALL
 from spicegraph_scorer.spice.metric import CategoryMeans, SpiceStatistic, category_means
 from spicegraph_scorer.spice.ready import counts_dict
+from spicegraph_scorer.summary import CATEGORIES_KEY, CorpusScore, RunSummary, Summary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from spicegraph_scorer.graded.explain import GradedExplanation
     from spicegraph_scorer.items import Item
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["Json", "Result", "Run"]
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
-
-_CATEGORIES = "_categories"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +64,11 @@ class Run:
         """Return the means of SPICE-G's categories, ``All`` first; nothing for other metrics."""
         return graded_means(self.graded)
 
+    def summary(self) -> RunSummary:
+        """Return the corpus scores alone, each with the number of items for which it is defined."""
+        scores = [CorpusScore(s.name, s.value, sum(value is not None for value in s.each)) for s in self.scores]
+        return RunSummary(tuple(scores), self.categories(), self.graded_categories(), self.intervals)
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -83,18 +87,7 @@ class Result:
         their scores, where a colour, count or size that no reference has still counts as wrong.
         ``SPICE-G_categories`` has the means and ``items`` alone: nothing is counted there.
         """
-        values: dict[str, Json] = {}
-        for run in self.runs:
-            values |= {score.name: score.value for score in run.headline}
-            if run.spice:
-                values[run.headline[0].name + _CATEGORIES] = {
-                    name: _means_dict(means) for name, means in run.categories().items()
-                }
-            if run.graded:
-                values[run.headline[0].name + _CATEGORIES] = {
-                    name: asdict(means) for name, means in run.graded_categories().items()
-                }
-        return values
+        return self.summary.corpus
 
     def item_scores(self) -> list[dict[str, Json]]:
         """Return the scores of each item, in the items' order, with the keys of :attr:`corpus`.
@@ -102,18 +95,17 @@ class Result:
         An item's ``SPICE_categories`` are its ``f``, ``pr``, ``re``, ``tp``, ``fp``, ``fn`` by category, its
         ``SPICE-G_categories`` its ``f``, ``pr``, ``re``.
         """
-        rows: list[dict[str, Json]] = [{} for _ in self.items]
-        for run in self.runs:
-            for score in run.headline:
-                for row, value in zip(rows, score.each, strict=True):
-                    row[score.name] = value
-            for row, statistic in zip(rows, run.spice, strict=bool(run.spice)):
-                row[run.headline[0].name + _CATEGORIES] = {
-                    name: counts_dict(counts, total=name == ALL) for name, counts in statistic.counts.items()
-                }
-            for row, graded in zip(rows, run.graded, strict=bool(run.graded)):
-                row[run.headline[0].name + _CATEGORIES] = {name: graded.scores(name) for name in graded.weights}
-        return rows
+        return list(self.iter_scores())
+
+    def iter_scores(self) -> Iterator[dict[str, Json]]:
+        """Yield what :meth:`item_scores` returns, an item at a time: the list is far larger than the result."""
+        for parts in zip(*map(_run_rows, self.runs), strict=True):
+            yield {name: value for part in parts for name, value in part.items()}
+
+    @property
+    def summary(self) -> Summary:
+        """The corpus scores alone, and what tells whether they may be compared."""
+        return Summary(self.signature, tuple(run.summary() for run in self.runs))
 
     @property
     def confidence(self) -> dict[str, Json]:
@@ -125,41 +117,30 @@ class Result:
 
         With intervals there is ``confidence`` too: by name of the score, ``low`` and ``high``.
         """
-        return {
-            "signature": self.signature,
-            "corpus": self.corpus,
-            **({"confidence": self.confidence} if self.confidence else {}),
-            "items": self.item_rows(),
-        }
+        return {**self.summary.to_dict(), "items": self.item_rows()}
 
     def item_rows(self) -> list[dict[str, Json]]:
         """Return each item's ``image_id`` and ``scores``, and its ``explanation`` by metric if that was asked for."""
-        rows: list[dict[str, Json]] = [
-            {"image_id": item.id, "scores": scores} for item, scores in zip(self.items, self.item_scores(), strict=True)
-        ]
-        for run in self.runs:
-            for row, explanation in zip(rows, run.explanations, strict=bool(run.explanations)):
-                row["explanation"] = {run.headline[0].name: explanation.to_dict()}
-        return rows
+        return list(self.iter_rows())
+
+    def iter_rows(self) -> Iterator[dict[str, Json]]:
+        """Yield what :meth:`item_rows` returns, an item at a time."""
+        explained = [run for run in self.runs if run.explanations]
+        for index, (item, scores) in enumerate(zip(self.items, self.iter_scores(), strict=True)):
+            why = {run.headline[0].name: run.explanations[index].to_dict() for run in explained}
+            yield {"image_id": item.id, "scores": scores, **({"explanation": why} if why else {})}
 
 
-def _means_dict(means: CategoryMeans) -> dict[str, Json]:
-    return {
-        "f": means.f,
-        "pr": means.pr,
-        "re": means.re,
-        "items": means.items,
-        "micro": _micro_dict(means.micro),
-    }
-
-
-def _micro_dict(counts: Counts) -> dict[str, Json]:
-    """Return summed counts; a share of nothing is undefined here, unlike in SPICE's per-item scores."""
-    return {
-        "tp": counts.matched,
-        "fp": counts.candidate - counts.matched,
-        "fn": counts.reference - counts.matched,
-        "pr": counts.precision if counts.candidate else None,
-        "re": counts.recall if counts.reference else None,
-        "f": counts.f1 if counts.candidate or counts.reference else None,
-    }
+def _run_rows(run: Run) -> Iterator[dict[str, Json]]:
+    """Yield one metric's scores of each item."""
+    names = [score.name for score in run.headline]
+    key = names[0] + CATEGORIES_KEY
+    spice, graded = run.spice, run.graded
+    for index, values in enumerate(zip(*(score.each for score in run.headline), strict=True)):
+        row: dict[str, Json] = dict(zip(names, values, strict=True))
+        if spice:
+            counts = spice[index].counts
+            row[key] = {name: counts_dict(found, total=name == ALL) for name, found in counts.items()}
+        if graded:
+            row[key] = {name: graded[index].scores(name) for name in graded[index].weights}
+        yield row

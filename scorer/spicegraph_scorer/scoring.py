@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from spicegraph_parser.memory import rare_collections
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_parser.rules import FactPool
+from spicegraph_scorer.fingerprint import Fingerprint
 from spicegraph_scorer.graded.metric import SpiceG
 from spicegraph_scorer.items import Corpus, Item
-from spicegraph_scorer.metrics import Progress, Resources, fact_readers, make_metrics, needs_loose
+from spicegraph_scorer.metrics import WITH_FACTS, Progress, Resources, fact_readers, make_metrics, needs_loose
 from spicegraph_scorer.readers.checks import check_items
 from spicegraph_scorer.results import Json, Result, Run
 from spicegraph_scorer.significance import Resampling, intervals
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.spice.metric import FactSource
 
 __all__ = ["SharedFacts", "resources", "result_of", "score", "signature_of"]
-
-_DIGEST_CHARACTERS = 16
 
 
 def score(
@@ -79,14 +75,27 @@ def score(
         >>> result.corpus["SPICE"]
         1.0
     """
-    corpus = Corpus(check_items(items))
-
+    checked = check_items(items)
     with rare_collections():
         kept = evidence or explain
         given = resources(pipeline, progress, frequencies, categories, vectors, metrics=metrics, evidence=kept)
         chosen = make_metrics(metrics, given)
-        statistics = {name: metric.collect(corpus) for name, metric in chosen.items()}
-        return result_of(corpus.items, chosen, statistics, confidence=confidence, explain=explain, progress=progress)
+        statistics = _collected(checked, chosen)
+        return result_of(checked, chosen, statistics, confidence=confidence, explain=explain, progress=progress)
+
+
+def _collected(items: tuple[Item, ...], metrics: Mapping[str, Metric[Any]]) -> dict[str, list[Any]]:
+    """Return each item's statistic by metric.
+
+    Captions are parsed last: what the other metrics hold meanwhile, tokens and n-grams, is gone by then.
+    """
+    for metric in metrics.values():
+        metric.signature()  # what it needs and can't have, such as a pipeline, is said before the work
+    words = Corpus(items)
+    found = {name: metric.collect(words) for name, metric in metrics.items() if name not in WITH_FACTS}
+    del words
+    parsed = Corpus(items)
+    return found | {name: metric.collect(parsed) for name, metric in metrics.items() if name in WITH_FACTS}
 
 
 def result_of(
@@ -162,21 +171,20 @@ def resources(
     return Resources(facts, progress, frequencies, CATEGORIES if categories is None else categories, vectors, evidence)
 
 
-def signature_of(items: Sequence[Item], metrics: Mapping[str, Mapping[str, str]]) -> dict[str, Json]:
-    """Return what two results must share for their numbers to be comparable."""
-    counts = [len(item.references) for item in items]
+def signature_of(references: Fingerprint | Sequence[Item], metrics: Mapping[str, Mapping[str, str]]) -> dict[str, Json]:
+    """Return what two results must share for their numbers to be comparable.
+
+    Args:
+        references: the items, or the fingerprint of their references.
+        metrics: the signature of each metric by its name.
+    """
+    found = references if isinstance(references, Fingerprint) else Fingerprint.of(references)
     return {
         "spicegraph": version("spicegraph"),
-        "items": len(items),
-        "references": {"min": min(counts), "max": max(counts), "digest": _digest(items)},
+        "items": found.items,
+        "references": {"min": found.fewest, "max": found.most, "digest": found.digest},
         "metrics": {name: dict(signature) for name, signature in metrics.items()},
     }
-
-
-def _digest(items: Sequence[Item]) -> str:
-    """Return a hash of ids and references that does not depend on the order of the items."""
-    rows = sorted((str(item.id), item.references) for item in items)
-    return hashlib.sha256(msgspec.json.encode(rows)).hexdigest()[:_DIGEST_CHARACTERS]
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ __all__ = [
     "intervals",
     "percentile_bounds",
     "share_as_extreme",
+    "summed",
 ]
 
 Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
@@ -97,26 +98,26 @@ class Comparison:
     p_randomization: float | None
 
 
+@dataclass(frozen=True, slots=True)
 class _Means:
     """The default: every score is the mean over the items where it is defined."""
 
-    def __init__(self, metric: Metric[Any]) -> None:
-        self._metric = metric
-        self._names: tuple[str, ...] = ()
+    metric: Metric[Any]
 
     def columns(self, statistics: Sequence[Any]) -> Matrix:
-        scores = self._metric.total(statistics)
-        self._names = tuple(score.name for score in scores)
-        values = np.array([[np.nan if v is None else v for v in score.each] for score in scores]).T
+        each = [score.each for score in self.metric.total(statistics)]
+        values = np.array([[np.nan if v is None else v for v in values] for values in each]).T
         return np.hstack([np.nan_to_num(values), ~np.isnan(values)]).astype(np.float64)
 
     def combine(self, sums: Matrix) -> Mapping[str, Vector]:
         values, defined = np.hsplit(sums, 2)
         means = np.divide(values, defined, out=np.full_like(values, np.nan), where=defined > 0)
-        return {name: means[:, index] for index, name in enumerate(self._names)}
+        names = [score.name for score in self.metric.total(())]
+        return {name: means[:, index] for index, name in enumerate(names)}
 
 
-def _summed(metric: Metric[Any]) -> Summed[Any]:
+def summed(metric: Metric[Any]) -> Summed[Any]:
+    """Return what is summed over the items for a metric's corpus scores: by default, each item's own scores."""
     return metric if isinstance(metric, Summed) else _Means(metric)
 
 
@@ -140,9 +141,9 @@ def intervals(
     """
     _check(statistics, level)
     resampling = resampling or Resampling()
-    summed = _summed(metric)
-    columns = summed.columns(statistics)
-    draws = _draw(summed, [columns], resampling)[0]
+    table = summed(metric)
+    columns = table.columns(statistics)
+    draws = _draw(table, [columns], resampling)[0]
     return tuple(Interval(name, *percentile_bounds(values, level)) for name, values in draws.items())
 
 
@@ -170,11 +171,11 @@ def compare(
     if len(first) != len(second):
         raise InputError(f"the systems have different numbers of items: {len(first)} and {len(second)}")
     resampling = resampling or Resampling()
-    summed = _summed(metric)
-    one, other = summed.columns(first), summed.columns(second)
-    scores = [summed.combine(columns.sum(axis=0, keepdims=True)) for columns in (one, other)]
-    boot = _draw(summed, [one, other], resampling)
-    swapped = _swap(summed, one, other, resampling)
+    table = summed(metric)
+    one, other = table.columns(first), table.columns(second)
+    scores = [table.combine(columns.sum(axis=0, keepdims=True)) for columns in (one, other)]
+    boot = _draw(table, [one, other], resampling)
+    swapped = _swap(table, one, other, resampling)
     return tuple(
         _comparison(
             name,
@@ -232,7 +233,7 @@ def _defined(value: float) -> float | None:
     return None if np.isnan(value) else value
 
 
-def _draw(summed: Summed[Any], tables: Sequence[Matrix], resampling: Resampling) -> list[dict[str, Vector]]:
+def _draw(metric: Summed[Any], tables: Sequence[Matrix], resampling: Resampling) -> list[dict[str, Vector]]:
     """Return the scores of resamples of the items, drawn with replacement; the same items for every table."""
     items = len(tables[0])
     generator = resampling.generator()
@@ -240,12 +241,12 @@ def _draw(summed: Summed[Any], tables: Sequence[Matrix], resampling: Resampling)
     for size in _blocks(resampling.draws):
         weights = generator.multinomial(items, np.full(items, 1 / items), size=size).astype(np.float64)
         for table, block in zip(tables, blocks, strict=True):
-            block.append(summed.combine(weights @ table))
+            block.append(metric.combine(weights @ table))
     return [_joined(block) for block in blocks]
 
 
 def _swap(
-    summed: Summed[Any], one: Matrix, other: Matrix, resampling: Resampling
+    metric: Summed[Any], one: Matrix, other: Matrix, resampling: Resampling
 ) -> tuple[dict[str, Vector], dict[str, Vector]]:
     """Return the scores of both systems after their items were swapped, each with probability one half."""
     generator = resampling.generator()
@@ -254,8 +255,8 @@ def _swap(
     second: list[Mapping[str, Vector]] = []
     for size in _blocks(resampling.draws):
         moved = generator.integers(0, 2, size=(size, len(one))).astype(np.float64) @ difference
-        first.append(summed.combine(one.sum(axis=0) + moved))
-        second.append(summed.combine(other.sum(axis=0) - moved))
+        first.append(metric.combine(one.sum(axis=0) + moved))
+        second.append(metric.combine(other.sum(axis=0) - moved))
     return _joined(first), _joined(second)
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.extract import extract
-from spicegraph_parser.graph_text import is_graph_text, read_graph_text
+from spicegraph_parser.graph_text import graph_fault, is_graph_text, read_graph_text
 from spicegraph_parser.parse import read_conllu
 from spicegraph_parser.ud2 import Scheme, ud1_lines
+from spicegraph_scorer.readers.checks import label
 from spicegraph_scorer.readers.faults import Fault, input_error, shown
 from spicegraph_scorer.readers.text import read_lines
 
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from spicegraph_parser.rules import Fact
+    from spicegraph_scorer.items import Item
     from spicegraph_scorer.spice.metric import FactSource
 
-__all__ = ["GivenParses", "GraphTexts", "read_parses"]
+__all__ = ["GivenParses", "GraphTexts", "check_graphs", "read_parses"]
 
 _DIGEST_CHARACTERS = 8
 
@@ -29,7 +31,8 @@ _DIGEST_CHARACTERS = 8
 class GraphTexts:
     """Facts of captions and of graphs as text, ``( man , ride , horse )``, side by side.
 
-    Whether a text is a graph, the text alone decides; the others go to ``source``.
+    Whether a text is a graph, the text alone decides; the others go to ``source``, also those that only look like
+    one, which :func:`check_graphs` finds.
     """
 
     source: FactSource
@@ -44,6 +47,35 @@ class GraphTexts:
         wanted = list(texts)
         parsed = self.source.facts([text for text in wanted if not is_graph_text(text)])
         return (read_graph_text(text) if is_graph_text(text) else next(parsed) for text in wanted)
+
+
+def check_graphs(items: Iterable[Item], *, source: str) -> None:
+    """Refuse items with a text that looks like a graph and is none, which would be parsed as a caption.
+
+    Raises:
+        InputError: the message names every such item, its field, and what is wrong with the text.
+
+    Example:
+        >>> from spicegraph_scorer.items import Item
+        >>> check_graphs([Item(7, "( dog", ("a dog",))], source="in.jsonl")
+        Traceback (most recent call last):
+        spicegraph_parser.errors.InputError: in.jsonl: item 1 (image_id 7), candidate: has a '(' without its ')'
+    """
+    faults = [
+        Fault(label(f"item {number}", item.id), field, reason)
+        for number, item in enumerate(items, start=1)
+        for field, text in _texts(item)
+        if (reason := graph_fault(text))
+    ]
+    if faults:
+        raise input_error(source, faults)
+
+
+def _texts(item: Item) -> Iterator[tuple[str, str]]:
+    """Yield the texts of an item under the names of their fields."""
+    yield "candidate", item.candidate
+    for place, text in enumerate(item.references):
+        yield f"references[{place}]", text
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,11 @@ import spicegraph_scorer.ngram.counts
 import spicegraph_scorer.ngram.ptb
 from spicegraph_scorer.items import Corpus, Item
 from spicegraph_scorer.ngram.counts import count_ngrams
-from spicegraph_scorer.ngram.ptb import TokenizedItem, tokenize_items, tokenize_texts
+from spicegraph_scorer.ngram.ptb import TokenizedItem, TokenizedItems, tokenize_items, tokenize_texts
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "ptb"
 
+TEXTS = ("a dog", "A man's hat.", "!", "2 1/2 cups", "a dog and a cat")
 CAPTIONS = st.lists(st.lists(st.sampled_from("abc"), max_size=6).map(tuple), max_size=8)
 
 
@@ -41,9 +42,10 @@ def test_tokens_equal_the_toolkit_s_on_batches():
 def test_a_caption_with_nothing_left_keeps_its_place():
     items = [Item(1, "!", ("...", "a dog")), Item(2, "a cat", ("", "\U0001f642"))]
     wanted = (TokenizedItem((), ((), ("a", "dog"))), TokenizedItem(("a", "cat"), ((), ())))
-    assert tokenize_items(items) == wanted
-    assert tokenize_items(items, together=True) == wanted
-    assert Corpus(tuple(items)).tokens == wanted
+    assert tuple(tokenize_items(items)) == wanted
+    assert tuple(tokenize_items(items, together=True)) == wanted
+    assert tuple(Corpus(tuple(items)).tokens) == wanted
+    assert tuple(TokenizedItems.of(wanted)) == wanted
 
 
 def test_line_breaks_shift_no_caption():
@@ -60,8 +62,24 @@ def test_alone_does_not_depend_on_neighbours_but_together_does():
 
 
 def test_no_items():
-    assert tokenize_items([]) == ()
-    assert tokenize_items([], together=True) == ()
+    assert len(tokenize_items([])) == 0
+    assert list(tokenize_items([], together=True)) == []
+
+
+@given(st.lists(st.tuples(st.sampled_from(TEXTS), st.lists(st.sampled_from(TEXTS), min_size=1, max_size=3))), st.data())
+def test_items_come_out_as_their_captions_tokens(pairs, data):
+    """By number, from the end, in slices and one after the other, as a list of them would give them."""
+    items = [Item(number, candidate, tuple(references)) for number, (candidate, references) in enumerate(pairs)]
+    wanted = [TokenizedItem(tokenize_texts([i.candidate])[0], tokenize_texts(i.references)) for i in items]
+    found = tokenize_items(items)
+    assert list(found) == wanted
+    part = data.draw(st.slices(len(items)))
+    assert list(found[part]) == wanted[part]
+    for place in range(-len(items), len(items)):
+        assert found[place] == wanted[place]
+    for place in (-len(items) - 1, len(items)):
+        with pytest.raises(IndexError):
+            found[place]
 
 
 @given(CAPTIONS)

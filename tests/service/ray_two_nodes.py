@@ -1,9 +1,10 @@
 """A Ray cluster of two nodes on this machine, for test_engine_ray.py, in a process of its own: Ray's threads are noisy.
 
-    python ray_two_nodes.py FOLDER
+    python ray_two_nodes.py FOLDER S3 REDIS
 
-Scores FOLDER/lines, and kills a node in the middle; scores FOLDER/table.parquet by the command, and tries
-FOLDER/faulty.jsonl and FOLDER/latin.jsonl. Writes what came out to FOLDER/found.json.
+Scores FOLDER/lines to a folder of parts, and kills a node in the middle; scores FOLDER/table.parquet by the command;
+tries faulty input, and workers that differ; scores what lies at the URL S3 and writes there; scores twice with the cache at the URL REDIS.
+Writes what came out to FOLDER/found.json.
 """
 
 from __future__ import annotations
@@ -11,17 +12,21 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 
 import ray
+import redis
 from ray.cluster_utils import Cluster
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import DataError, InputError
 from spicegraph_service.cli import main as command_line
-from spicegraph_service.engines.ray import RayOptions, score_on_ray
+from spicegraph_service.engines import ray as engine
+from spicegraph_service.engines.ray import RayOptions, score_on_ray, summarize_on_ray
 
 if TYPE_CHECKING:
     from spicegraph_scorer.metrics import Progress
@@ -36,7 +41,7 @@ QUICK_TO_NOTICE = {
 SMALL = {"num_cpus": 1, "object_store_memory": 100 << 20}
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, bucket: str, cache: str) -> None:
     cluster = Cluster(
         initialize_head=True,
         head_node_args={**SMALL, "include_dashboard": False, "_system_config": QUICK_TO_NOTICE},
@@ -53,11 +58,13 @@ def main(folder: Path) -> None:
 
     found = {
         "metrics": METRICS,
-        "lines": scored(folder / "lines", kill_once),
+        "lines": in_parts(folder, kill_once),
         "killed_after": killed_after,
         "table": by_command(folder / "table.parquet"),
-        "faulty": refused(folder / "faulty.jsonl"),
-        "latin": refused(folder / "latin.jsonl"),
+        "refused": {name: refused(folder / name) for name in ("faulty.jsonl", "latin.jsonl", "twice", "empty")},
+        "told": told_by_a_worker(folder / "table.parquet"),
+        "bucket": in_bucket(bucket),
+        "cached": cached(folder / "lines", cache),
         "nodes": [*nodes, len(alive())],
     }
     (folder / "found.json").write_text(json.dumps(found))
@@ -69,8 +76,9 @@ def alive() -> list[object]:
     return [node for node in ray.nodes() if node["Alive"]]
 
 
-def scored(source: Path, progress: Progress | None) -> object:
-    return score_on_ray(str(source), METRICS, RayOptions("en_caption", workers=2, progress=progress)).to_dict()
+def in_parts(folder: Path, progress: Progress | None) -> object:
+    options = RayOptions("en_caption", workers=2, progress=progress)
+    return summarize_on_ray(str(folder / "lines"), METRICS, options, scores=f"{folder}/parts/").to_dict()
 
 
 def by_command(source: Path) -> object:
@@ -82,11 +90,41 @@ def by_command(source: Path) -> object:
 
 def refused(source: Path) -> str:
     try:
-        scored(source, None)
+        summarize_on_ray(str(source), ("bleu",), RayOptions("en_caption"))
     except InputError as error:
         return str(error)
     return "nothing was wrong"
 
 
+def told_by_a_worker(source: Path) -> str:
+    """Score with workers whose tokenizer is not that of this machine."""
+    with patch.object(engine, "comparable", lambda signature: {**signature, "tokenizer": "another"}):
+        try:
+            summarize_on_ray(str(source), ("bleu",), RayOptions("en_caption"))
+        except DataError as error:
+            return str(error)
+    return "nothing was wrong"
+
+
+def in_bucket(bucket: str) -> list[int]:
+    """Score JSON Lines and Parquet of a bucket, to an object and to a folder in it."""
+    options = ("--engine", "ray", "--metrics", "spice,cider", "--format", "parquet", "-o")
+    return [
+        command_line(["score", f"{bucket}/lines", *options, f"{bucket}/out/scores.parquet"]),
+        command_line(["score", f"{bucket}/table.parquet", *options, f"{bucket}/parts/"]),
+    ]
+
+
+def cached(source: Path, cache: str) -> object:
+    """Score twice; return both corpora, and how many parses were put into the cache after each time."""
+    corpora, puts = [], []
+    with closing(redis.Redis.from_url(cache)) as client:
+        for _ in range(2):
+            result = score_on_ray(str(source), ("spice",), RayOptions("en_caption", cache=cache))
+            corpora.append(result.corpus)
+            puts.append(client.info("commandstats")["cmdstat_set"]["calls"])
+    return {"corpora": corpora, "puts": puts}
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from spicegraph_scorer.metric import Score
-from spicegraph_scorer.ngram.counts import CorpusCounts, Floats, Integers, NgramCounts, count_corpus
+from spicegraph_scorer.ngram.counts import CorpusCounts, Floats, Integers, NgramCounts, count_slices
 from spicegraph_scorer.ngram.ptb import TOKENIZER
 
 if TYPE_CHECKING:
@@ -200,7 +201,10 @@ def _brevity(ratio: Floats) -> Floats:
 
 def bleu_statistics(items: Sequence[TokenizedItem]) -> list[BleuStatistic]:
     """Return what BLEU needs of each item."""
-    counts = count_corpus(items, orders=ORDERS)
+    return list(chain.from_iterable(map(_statistics, count_slices(items, orders=ORDERS))))
+
+
+def _statistics(counts: CorpusCounts) -> list[BleuStatistic]:
     matched = [_matches(counts, order) for order in counts.orders]
     return [
         BleuStatistic(length, closest, (m1, m2, m3, m4))

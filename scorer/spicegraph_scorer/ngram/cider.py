@@ -9,15 +9,16 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from spicegraph_scorer.metric import Score
-from spicegraph_scorer.ngram.counts import CorpusCounts, Floats, Integers, NgramCounts, count_corpus
+from spicegraph_scorer.ngram.counts import CorpusCounts, Floats, Integers, NgramCounts, count_slices
 from spicegraph_scorer.ngram.frequencies import DocumentFrequencies, images_with
-from spicegraph_scorer.ngram.ptb import TOKENIZER
+from spicegraph_scorer.ngram.ptb import TOKENIZER, TokenizedItems
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -128,9 +129,14 @@ def cider_statistics(
     Warns:
         CiderWarning: the document frequencies come from a single image.
     """
-    if not items:
-        return []
-    return statistics_of_counts(count_corpus(items, orders=ORDERS), variant=variant, frequencies=frequencies)
+    table = items if isinstance(items, TokenizedItems) else TokenizedItems.of(items)
+    if frequencies is None:
+        frequencies = DocumentFrequencies.of_items(table)
+    if table and frequencies.images <= 1:
+        return _undefined(len(table))
+    slices = count_slices(table, orders=ORDERS)
+    found = (statistics_of_counts(counts, variant=variant, frequencies=frequencies) for counts in slices)
+    return list(chain.from_iterable(found))
 
 
 def statistics_of_counts(
@@ -143,13 +149,7 @@ def statistics_of_counts(
     """
     images = counts.items if frequencies is None else frequencies.images
     if images <= 1:
-        warnings.warn(
-            "CIDEr is undefined: with the references of a single image every n-gram weighs 0; "
-            "score more images at once, or give document frequencies",
-            CiderWarning,
-            stacklevel=2,
-        )
-        return [CiderStatistic(None)] * counts.items
+        return _undefined(counts.items)
     found = _own_frequencies(counts) if frequencies is None else frequencies.lookup(counts)
     similarity = np.zeros(len(counts.item))
     for ngrams, images_of in zip(counts.orders, found, strict=True):
@@ -160,6 +160,16 @@ def statistics_of_counts(
     sums = np.bincount(counts.item, similarity, minlength=counts.items)
     references = np.bincount(counts.item, minlength=counts.items)
     return [CiderStatistic(score) for score in (SCALE / ORDERS * sums / references).tolist()]
+
+
+def _undefined(items: int) -> list[CiderStatistic]:
+    warnings.warn(
+        "CIDEr is undefined: with the references of a single image every n-gram weighs 0; "
+        "score more images at once, or give document frequencies",
+        CiderWarning,
+        stacklevel=3,
+    )
+    return [CiderStatistic(None)] * items
 
 
 def _own_frequencies(counts: CorpusCounts) -> tuple[Integers, ...]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from itertools import chain
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
+from spicegraph_scorer.ngram.ptb import TokenizedItems
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from spicegraph_scorer.ngram.ptb import TokenizedItem, Tokens
 
@@ -18,14 +21,17 @@ __all__ = [
     "Floats",
     "Integers",
     "NgramCounts",
-    "count_corpus",
     "count_ngrams",
+    "count_slices",
     "split_at_spaces",
 ]
 
 Integers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 CountMatrix: TypeAlias = "sparse.csr_array[np.float64, tuple[int, int]]"
 Floats: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
+
+_SLICE: Final = 1024
+"""Items whose n-grams are counted together: some 10 MB, and of larger slices the counting is slower."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,26 +77,66 @@ def split_at_spaces(tokens: Tokens) -> Tokens:
     return tuple(" ".join(tokens).split())
 
 
-def count_corpus(items: Sequence[TokenizedItem], *, orders: int = 4) -> CorpusCounts:
-    """Count the n-grams up to ``orders`` of all captions of a corpus."""
-    captions = [split_at_spaces(item.candidate) for item in items]
-    captions += [split_at_spaces(reference) for item in items for reference in item.references]
-    owner = np.repeat(np.arange(len(items)), [len(item.references) for item in items])
-    vocabulary, counts = count_ngrams(captions, orders=orders)
-    return CorpusCounts(vocabulary, counts, np.fromiter(map(len, captions), np.int64, len(captions)), owner)
+def count_slices(
+    items: Sequence[TokenizedItem], *, orders: int = 4, only_references: bool = False
+) -> Iterator[CorpusCounts]:
+    """Count the n-grams up to ``orders`` of a corpus, a slice of its items at a time, all with one vocabulary.
+
+    So memory for n-grams does not grow with the corpus. With ``only_references`` candidates count as empty.
+    """
+    table = items if isinstance(items, TokenizedItems) else TokenizedItems.of(items)
+    vocabulary, places, place_starts = _split_vocabulary(table.vocabulary)
+    words, starts = np.asarray(table.words), np.asarray(table.starts)
+    captions, firsts = np.asarray(table.captions), np.asarray(table.firsts)
+    for start in range(0, len(table), _SLICE):
+        first = firsts[start : start + _SLICE + 1]
+        candidates = captions[first[:-1]]
+        references = np.delete(captions[first[0] : first[-1]], first[:-1] - first[0])
+        empty = len(candidates) if only_references else 0
+        rows = np.concatenate([candidates, references])[empty:]
+        tokens, lengths = _taken(words, starts, rows)
+        numbers, pieces = _taken(places, place_starts, tokens)
+        caption = np.repeat(np.arange(empty, empty + len(rows)), lengths)
+        lengths = np.bincount(caption, pieces, minlength=empty + len(rows)).astype(np.int64)
+        owner = np.repeat(np.arange(len(candidates)), np.diff(first) - 1)
+        yield CorpusCounts(vocabulary, _count(numbers, lengths, len(vocabulary), orders), lengths, owner)
+
+
+def _split_vocabulary(words: Sequence[str]) -> tuple[tuple[str, ...], Integers, Integers]:
+    """Split words at white space; return the sorted vocabulary, and the places in it of each word's pieces.
+
+    Those of word ``k`` are from ``starts[k]`` to ``starts[k + 1]``.
+    """
+    pieces = [split_at_spaces((word,)) for word in words]
+    vocabulary = sorted(set(chain.from_iterable(pieces)))
+    number = {word: place for place, word in enumerate(vocabulary)}
+    places = np.array([number[word] for split in pieces for word in split], np.int64)
+    return tuple(vocabulary), places, np.cumsum([0, *map(len, pieces)])
+
+
+def _taken(values: Integers, starts: Integers, chosen: Integers) -> tuple[Integers, Integers]:
+    """Return the values from ``starts[k]`` to ``starts[k + 1]`` of every chosen ``k``, in a row, and how many each."""
+    lengths: Integers = starts[chosen + 1] - starts[chosen]
+    shifts = starts[chosen] - np.cumsum(lengths) + lengths
+    return values[np.repeat(shifts, lengths) + np.arange(lengths.sum())], lengths
 
 
 def count_ngrams(captions: Sequence[Tokens], *, orders: int) -> tuple[tuple[str, ...], tuple[NgramCounts, ...]]:
-    """Return the sorted vocabulary and, for each order, the counts of the captions' n-grams.
-
-    An n-gram of order n gets its number from that of its first n-1 words and its last word, so that every
-    order is one sort of whole numbers, without a tuple per n-gram.
-    """
+    """Return the sorted vocabulary and, for each order, the counts of the captions' n-grams."""
     vocabulary = sorted({word for tokens in captions for word in tokens})
     number = {word: place for place, word in enumerate(vocabulary)}
     words = np.array([number[word] for tokens in captions for word in tokens], np.int64)
     lengths = np.fromiter(map(len, captions), np.int64, len(captions))
-    caption = np.repeat(np.arange(len(captions)), lengths)
+    return tuple(vocabulary), _count(words, lengths, len(vocabulary), orders)
+
+
+def _count(words: Integers, lengths: Integers, vocabulary: int, orders: int) -> tuple[NgramCounts, ...]:
+    """Count the n-grams of captions of such lengths, whose words come as numbers below ``vocabulary``.
+
+    An n-gram of order n gets its number from that of its first n-1 words and its last word, so that every
+    order is one sort of whole numbers, without a tuple per n-gram.
+    """
+    caption = np.repeat(np.arange(len(lengths)), lengths)
     remaining = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(words))
     counts: list[NgramCounts] = []
     position = np.arange(len(words))
@@ -98,10 +144,10 @@ def count_ngrams(captions: Sequence[Tokens], *, orders: int) -> tuple[tuple[str,
     for order in range(1, orders + 1):
         inside = remaining[position] >= order
         position, ngram = position[inside], ngram[inside]
-        keys, ngram = np.unique(ngram * len(number) + words[position + order - 1], return_inverse=True)
+        keys, ngram = np.unique(ngram * vocabulary + words[position + order - 1], return_inverse=True)
         ones = np.ones(len(position))
-        shape = (len(captions), len(keys))
+        shape = (len(lengths), len(keys))
         matrix = sparse.coo_array((ones, (caption[position], ngram)), shape=shape).tocsr()
-        prefix, last = np.divmod(keys, max(1, len(number)))
+        prefix, last = np.divmod(keys, max(1, vocabulary))
         counts.append(NgramCounts(order, matrix, prefix, last))
-    return tuple(vocabulary), tuple(counts)
+    return tuple(counts)

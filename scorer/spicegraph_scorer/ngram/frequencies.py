@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import zipfile
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -14,15 +14,17 @@ from spicegraph_scorer.ngram.counts import (
     CorpusCounts,
     CountMatrix,
     Integers,
-    count_ngrams,
-    split_at_spaces,
+    count_slices,
 )
+from spicegraph_scorer.ngram.ptb import TokenizedItem, TokenizedItems
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from spicegraph_scorer.ngram.ptb import Tokens
+
+Images: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int32]]
 
 __all__ = ["DocumentFrequencies"]
 
@@ -42,7 +44,7 @@ class _Order:
     """
 
     codes: Integers
-    images: Integers
+    images: Images
 
     def find(self, codes: Integers) -> Integers:
         """Return the places of codes, ``-1`` for those that are not here."""
@@ -68,7 +70,7 @@ class DocumentFrequencies:
     orders: tuple[_Order, ...]
 
     @classmethod
-    def from_references(cls, references: Sequence[Sequence[Tokens]]) -> DocumentFrequencies:
+    def from_references(cls, references: Iterable[Sequence[Tokens]]) -> DocumentFrequencies:
         """Count over images: ``references`` holds, for each image, the tokens of each of its references.
 
         >>> frequencies = DocumentFrequencies.from_references([[("a", "dog")], [("a", "cat"), ("a", "cat")]])
@@ -77,14 +79,18 @@ class DocumentFrequencies:
         >>> dict(frequencies.ngrams())
         {'a': 2, 'cat': 1, 'dog': 1, 'a cat': 1, 'a dog': 1}
         """
-        captions = [split_at_spaces(tokens) for image in references for tokens in image]
-        image = np.repeat(np.arange(len(references)), [len(image) for image in references])
-        vocabulary, counts = count_ngrams(captions, orders=ORDERS)
-        orders = (
-            _Order(ngrams.prefix * len(vocabulary) + ngrams.last, images_with(ngrams.matrix, image))
-            for ngrams in counts
-        )
-        return cls(len(references), vocabulary, tuple(orders))
+        return cls.of_items(TokenizedItems.of(TokenizedItem((), tuple(image)) for image in references))
+
+    @classmethod
+    def of_items(cls, items: TokenizedItems) -> DocumentFrequencies:
+        """Count over the references of items, each item an image of its own."""
+        parts: list[DocumentFrequencies] = []
+        for counts in count_slices(items, orders=ORDERS, only_references=True):
+            parts.append(_of_counts(counts))
+            # Parts of about the same size are added up, as numbers carry: few are held, and none is added often.
+            while len(parts) > 1 and parts[-2].images <= parts[-1].images:
+                parts[-2:] = [cls.sum_of(parts[-2:])]
+        return parts[0] if len(parts) == 1 else cls.sum_of(parts)
 
     @classmethod
     def sum_of(cls, parts: Sequence[DocumentFrequencies]) -> DocumentFrequencies:
@@ -94,9 +100,9 @@ class DocumentFrequencies:
         >>> dict(DocumentFrequencies.sum_of([dog, cat]).ngrams())
         {'cat': 1, 'dog': 1, 'runs': 2, 'cat runs': 1, 'dog runs': 1}
         """
-        vocabulary = tuple(sorted({word for part in parts for word in part.vocabulary}))
-        number = {word: place for place, word in enumerate(vocabulary)}
-        words = [np.array([number[word] for word in part.vocabulary], np.int64) for part in parts]
+        known = {part.vocabulary for part in parts}
+        vocabulary = known.pop() if len(known) == 1 else tuple(sorted({word for words in known for word in words}))
+        words = [_places(part.vocabulary, vocabulary) for part in parts]
         shorter = [np.zeros(1, np.int64) for _ in parts]  # where each part's n-grams of the order before are now
         orders = []
         for order in range(ORDERS):
@@ -106,10 +112,12 @@ class DocumentFrequencies:
                 + last[table.codes % max(1, len(part.vocabulary))]
                 for part, table, before, last in zip(parts, own, shorter, words, strict=True)
             ]
-            merged, places = np.unique(np.concatenate([np.zeros(0, np.int64), *codes]), return_inverse=True)
-            images = np.concatenate([np.zeros(0, np.int64), *(table.images for table in own)])
-            orders.append(_Order(merged, np.bincount(places, images, minlength=len(merged)).astype(np.int64)))
+            merged = _distinct(np.concatenate([np.zeros(0, np.int64), *codes]))
             shorter = [np.searchsorted(merged, part) for part in codes]
+            images = np.zeros(len(merged), np.int32)
+            for places, table in zip(shorter, own, strict=True):
+                images[places] += table.images
+            orders.append(_Order(merged, images))
         return cls(sum(part.images for part in parts), vocabulary, tuple(orders))
 
     def ngrams(self) -> Iterator[tuple[str, int]]:
@@ -126,16 +134,17 @@ class DocumentFrequencies:
 
     def lookup(self, counts: CorpusCounts) -> tuple[Integers, ...]:
         """Return for each order the number of images that have the n-gram of each column, 0 if none has."""
-        number = {word: place for place, word in enumerate(self.vocabulary)}
-        words = np.array([number.get(word, _UNKNOWN) for word in counts.vocabulary], np.int64)
+        words = _places(counts.vocabulary, self.vocabulary)
         shorter = np.zeros(1, np.int64)
         frequencies: list[Integers] = []
         for order, ngrams in zip(self.orders, counts.orders, strict=True):
             prefix, last = shorter[ngrams.prefix], words[ngrams.last]
             codes = np.where((prefix < 0) | (last < 0), _UNKNOWN, prefix * len(self.vocabulary) + last)
             shorter = order.find(codes)
-            images = np.append(order.images, 0)  # the last is what -1 stands for
-            frequencies.append(images[shorter])
+            images = np.zeros(len(shorter), np.int64)
+            known = shorter != _UNKNOWN
+            images[known] = order.images[shorter[known]]
+            frequencies.append(images)
         return tuple(frequencies)
 
     @property
@@ -156,7 +165,7 @@ class DocumentFrequencies:
         words = np.frombuffer("\n".join(self.vocabulary).encode(), np.uint8)
         arrays = {"header": np.array([_FORMAT, self.images, len(self.vocabulary)]), "words": words}
         for order, table in enumerate(self.orders, 1):
-            arrays |= {f"codes{order}": table.codes, f"images{order}": table.images}
+            arrays |= {f"codes{order}": table.codes, f"images{order}": table.images.astype(np.int64)}
         with path.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **arrays)
 
@@ -172,7 +181,8 @@ class DocumentFrequencies:
                 file_format, images, size = arrays["header"].tolist()
                 vocabulary = tuple(arrays["words"].tobytes().decode().split("\n")) if size else ()
                 orders = tuple(
-                    _Order(arrays[f"codes{order}"], arrays[f"images{order}"]) for order in range(1, ORDERS + 1)
+                    _Order(arrays[f"codes{order}"], arrays[f"images{order}"].astype(np.int32))
+                    for order in range(1, ORDERS + 1)
                 )
         except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is something else"
@@ -182,12 +192,37 @@ class DocumentFrequencies:
         return cls(images, vocabulary, orders)
 
 
+def _places(words: tuple[str, ...], vocabulary: tuple[str, ...]) -> Integers:
+    """Return the place in a vocabulary of each word, ``-1`` for those that are not there."""
+    if words is vocabulary:
+        return np.arange(len(words))
+    number = {word: place for place, word in enumerate(vocabulary)}
+    return np.array([number.get(word, _UNKNOWN) for word in words], np.int64)
+
+
+def _of_counts(counts: CorpusCounts) -> DocumentFrequencies:
+    orders = (
+        _Order(
+            ngrams.prefix * len(counts.vocabulary) + ngrams.last,
+            images_with(ngrams.matrix[counts.items :], counts.item).astype(np.int32),
+        )
+        for ngrams in counts.orders
+    )
+    return DocumentFrequencies(counts.items, counts.vocabulary, tuple(orders))
+
+
 def images_with(matrix: CountMatrix, image: Integers) -> Integers:
     """Return for each n-gram the number of images that have it; ``image`` names the image of each row."""
     cells = matrix.tocoo()
     columns = matrix.shape[1]
-    # Sorting is faster here than numpy's unique, which hashes.
-    pairs = np.sort(image[cells.row] * columns + cells.col)
-    first = np.diff(pairs, prepend=_UNKNOWN) != 0
-    found: Integers = np.bincount(pairs[first] % max(1, columns), minlength=columns)
+    pairs = _distinct(image[cells.row] * columns + cells.col)
+    found: Integers = np.bincount(pairs % max(1, columns), minlength=columns)
     return found
+
+
+def _distinct(values: Integers) -> Integers:
+    """Sort whole numbers in place, and return each once; faster here than numpy's unique, which hashes."""
+    values.sort()
+    is_first = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=is_first[1:])
+    return values[is_first]

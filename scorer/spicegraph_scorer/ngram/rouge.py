@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from spicegraph_scorer.metric import Score
 from spicegraph_scorer.ngram.ptb import TOKENIZER
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from spicegraph_scorer.ngram.ptb import TokenizedItem
 
 __all__ = ["RougeL", "RougeLStatistic", "common_length", "rouge_l_statistic"]
+
+Words: TypeAlias = "Sequence[str | int]"
+"""Words, or numbers that stand for them: only which are equal matters."""
+
+_EMPTY: Final = ("",)
 
 BETA: Final = 1.2
 """How much recall weighs against precision."""
@@ -61,7 +66,7 @@ class RougeL:
 
     def collect(self, corpus: Corpus) -> list[RougeLStatistic]:
         """Return precision and recall of each item, in the order of ``corpus.items``."""
-        return [rouge_l_statistic(item) for item in corpus.tokens]
+        return [_statistic(candidate, references) for candidate, *references in corpus.tokens.numbers()]
 
     def total(self, statistics: Sequence[RougeLStatistic]) -> tuple[Score, ...]:
         """Return the score ``ROUGE_L``.
@@ -79,15 +84,18 @@ class RougeL:
 
 def rouge_l_statistic(item: TokenizedItem) -> RougeLStatistic:
     """Return the best precision and recall of a candidate over its references."""
+    return _statistic(item.candidate, item.references)
+
+
+def _statistic(candidate: Words, references: Sequence[Words]) -> RougeLStatistic:
     # Splitting an empty text at spaces leaves one empty word, which the toolkit counts.
-    candidate = item.candidate or ("",)
-    references = [reference or ("",) for reference in item.references]
-    common = [common_length(candidate, reference) for reference in references]
-    recalls = [length / len(reference) for length, reference in zip(common, references, strict=True)]
-    return RougeLStatistic(max(common) / len(candidate), max(recalls))
+    ours, theirs = candidate or _EMPTY, [reference or _EMPTY for reference in references]
+    common = [common_length(ours, reference) for reference in theirs]
+    recalls = [length / len(reference) for length, reference in zip(common, theirs, strict=True)]
+    return RougeLStatistic(max(common) / len(ours), max(recalls))
 
 
-def common_length(first: Sequence[str], second: Sequence[str]) -> int:
+def common_length(first: Words, second: Words) -> int:
     """Return the length of the longest common subsequence of two texts' words.
 
     One whole number holds a row of the table of lengths, a bit for each step up (Hyyrö 2004, "Bit-parallel
@@ -96,7 +104,7 @@ def common_length(first: Sequence[str], second: Sequence[str]) -> int:
     >>> common_length("police killed the gunman".split(), "the gunman killed police".split())
     2
     """
-    places: dict[str, int] = {}
+    places: dict[str | int, int] = {}
     for place, word in enumerate(first):
         places[word] = places.get(word, 0) | 1 << place
     all_ones = (1 << len(first)) - 1

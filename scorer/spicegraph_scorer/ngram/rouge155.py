@@ -11,7 +11,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from spicegraph_scorer.metric import Score
@@ -27,6 +27,9 @@ __all__ = ["KINDS", "Measures", "Overlap", "Profile", "Rouge155", "Rouge155Stati
 
 _WEIGHT: Final = 1.2
 _WORD: Final = re.compile("[a-z0-9]+")
+
+_KEPT: Final = 1024
+"""Captions whose profiles are kept for the next item that has them: 10 kB each."""
 
 Words: TypeAlias = "Sequence[str]"
 Measure: TypeAlias = Literal["recall", "precision", "f"]
@@ -117,10 +120,9 @@ class Rouge155:
 
     def collect(self, corpus: Corpus) -> list[Rouge155Statistic]:
         """Return the measures of each item, in the order of ``corpus.items``."""
-        texts = list(dict.fromkeys(text for item in corpus.items for text in (item.candidate, *item.references)))
-        profiles = dict(zip(texts, self.profiles(texts), strict=True))
+        profile = lru_cache(_KEPT)(partial(self._profile, stems=self._stems()))
         return [
-            self.statistic([self.overlaps(profiles[item.candidate], profiles[text]) for text in item.references])
+            self.statistic([self.overlaps(profile(item.candidate), profile(text)) for text in item.references])
             for item in corpus.items
         ]
 
@@ -144,10 +146,15 @@ class Rouge155:
 
     def profiles(self, texts: Sequence[str]) -> list[tuple[Profile, ...]]:
         """Return each text as each of the metric's kinds sees it."""
-        stems = _Stems() if self.stem else None
-        split = [rouge_words(text, stems) for text in texts]
-        kinds = [KINDS[kind] for kind in self.kinds]
-        return [tuple(Profile(words, Counter(kind.units(words))) for kind in kinds) for words in split]
+        stems = self._stems()
+        return [self._profile(text, stems) for text in texts]
+
+    def _stems(self) -> _Stems | None:
+        return _Stems() if self.stem else None
+
+    def _profile(self, text: str, stems: _Stems | None) -> tuple[Profile, ...]:
+        words = rouge_words(text, stems)
+        return tuple(Profile(words, Counter(KINDS[kind].units(words))) for kind in self.kinds)
 
     def overlaps(
         self,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.readers.checks import caption_faults, id_faults, label
 from spicegraph_scorer.readers.faults import Fault, input_error, shown
-from spicegraph_scorer.readers.records import decode_all
+from spicegraph_scorer.readers.records import decode, decode_fields, decode_list, read_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from spicegraph_scorer.items import ItemId
     from spicegraph_scorer.readers.source import Limits, Source
@@ -50,34 +50,38 @@ def read_annotations(source: Source, *, limits: Limits) -> Annotations:
         InputError: the file is something else, or captions are faulty; the message lists every fault.
         LimitError: it is larger than the limits.
     """
-    return coco_annotations(source.name, decode_all(source, limits=limits))
+    return coco_annotations(source, read_all(source, limits=limits))
 
 
-def coco_annotations(name: str, content: object) -> Annotations:
-    """Return what the JSON value of a COCO annotations file says.
+def coco_annotations(source: Source, content: bytes) -> Annotations:
+    """Return what the content of a COCO annotations file says.
 
     Raises:
-        InputError: it is something else, or captions are faulty; the message begins with ``name``.
+        InputError: it is something else, or captions are faulty; the message begins with the source's name.
     """
-    if not isinstance(content, dict) or not isinstance(content.get("annotations"), list):
-        raise InputError(
-            f'{name}: is not COCO annotations, expected an object with a list "annotations" of '
-            '{"image_id", "caption"}'
+    fields = decode_fields(content)
+    given = fields.get("annotations") if fields else None
+    annotations = None if given is None else decode_list(source, content, given)
+    if fields is None or annotations is None:
+        reason = decode(content)[1] or (
+            'is not COCO annotations, expected an object with a list "annotations" of {"image_id", "caption"}'
         )
+        raise InputError(f"{source.name}: {reason}")
+    images = decode_list(source, content, fields["images"]) if "images" in fields else ()
     file_names: dict[ItemId, str] = {}
     captions: dict[ItemId, list[str]] = {}
-    faults = list(_read_images(content.get("images", []), file_names))
+    faults = list(_read_images(images, file_names))
     captions.update((image_id, []) for image_id in file_names)
-    faults += _read_captions(content["annotations"], captions, file_names)
+    faults += _read_captions(annotations, captions, file_names)
     if not captions and not faults:
         faults.append(Fault("", "annotations", "holds no caption"))
     if faults:
-        raise input_error(name, faults)
+        raise input_error(source.name, faults)
     return Annotations({image_id: tuple(texts) for image_id, texts in captions.items()}, file_names)
 
 
-def _read_images(images: object, file_names: dict[ItemId, str]) -> Iterator[Fault]:
-    if not isinstance(images, list):
+def _read_images(images: Iterable[object] | None, file_names: dict[ItemId, str]) -> Iterator[Fault]:
+    if images is None:
         yield Fault("", "images", "is not a list")
         return
     for index, image in enumerate(images, start=1):
@@ -96,7 +100,7 @@ def _read_images(images: object, file_names: dict[ItemId, str]) -> Iterator[Faul
 
 
 def _read_captions(
-    annotations: list[object], captions: dict[ItemId, list[str]], file_names: Mapping[ItemId, str]
+    annotations: Iterable[object], captions: dict[ItemId, list[str]], file_names: Mapping[ItemId, str]
 ) -> Iterator[Fault]:
     for index, annotation in enumerate(annotations, start=1):
         place = f"annotation {index}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from spicegraph_scorer.items import ItemId
     from spicegraph_scorer.readers.faults import Fault
@@ -64,10 +64,13 @@ class Record(NamedTuple):
 
 
 class Records(NamedTuple):
-    """A file's format and its records, and the faults of what is no record."""
+    """A file's format and its records, and the faults of what is no record.
+
+    Records may be read from the open file while they are asked for, once; ``faults`` are all there only then.
+    """
 
     format: Format
-    records: list[Record]
+    records: Iterable[Record]
     faults: list[Fault]
 
 

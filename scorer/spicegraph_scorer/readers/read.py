@@ -27,6 +27,8 @@ __all__ = ["Dataset", "items_of", "read_items", "read_references"]
 _PARTIAL_HINT = "To score only the images that have a result, say so: --partial."
 _SEVERAL_HINT = "To score several candidates of an image, say how: --candidates best, or --candidates each."
 
+_WITHOUT_REFERENCES = "is missing (and no --references file is given)"
+
 _LISTS = frozenset({"candidates", "captions"})
 
 
@@ -86,24 +88,24 @@ def read_items(
     with open_source(path, limits=limits) as source:
         found = _read_records(source, limits, columns)
         name, zipped = source.name, source.zipped
-    annotations = read_reference_files(paths, limits=limits, columns=columns) if paths else None
-    _check_pairing(name, found, annotations)
-    if columns is not None and not (found.format.table or (annotations is not None and annotations.table)):
-        raise InputError(f"{name}: is {found.format.name}, which has no columns to name: --columns is for tables")
-    bare = annotations is None and not any(_has_references(found.format, record) for record in found.records)
-    collected = _Collected(found.format, annotations, several=several, bare=bare)
+        annotations = read_reference_files(paths, limits=limits, columns=columns) if paths else None
+        _check_pairing(name, found, annotations)
+        if columns is not None and not (found.format.table or (annotations is not None and annotations.table)):
+            raise InputError(f"{name}: is {found.format.name}, which has no columns to name: --columns is for tables")
+        collected = _Collected(found.format, annotations, several=several)
+        wrong = [fault for record in found.records for fault in collected.add(record)]
     faults = list(found.faults)
-    if bare and found.records:
-        faults.append(Fault("", "", _no_references(found.format)))
-    for record in found.records:
-        faults += collected.add(record)
+    if collected.records and annotations is None and not collected.has_references:
+        faults.append(Fault("", "", _no_references(found.format)))  # once, and not for every item
+        wrong = [fault for fault in wrong if fault.reason != _WITHOUT_REFERENCES]
+    faults += wrong
     missing = collected.missing()
     hints = [_SEVERAL_HINT] if collected.has_several else []
     if missing and not partial:
         reason = f"is in {', '.join(paths)}, but has no result"
         faults += [Fault(_image(found.format, image_id), "", reason) for image_id in missing]
         hints.append(_PARTIAL_HINT)
-    if not found.records and not faults:
+    if not collected.records and not faults:
         faults.append(Fault("", "", "holds no items"))
     if faults:
         raise input_error(name, faults, hint="\n".join(hints))
@@ -120,11 +122,11 @@ def read_items(
 def items_of(records: Records) -> tuple[tuple[Item, ...], list[Fault]]:
     """Return the items of records that bring their own references, and every fault of the others.
 
-    Two items may have the same id: the records may be a part of something larger.
+    Two items may have the same id: the records are a part of something larger, where that is looked for.
     """
-    collected = _Collected(records.format, None, several=False)
-    faults = [*records.faults, *(fault for record in records.records for fault in collected.add(record))]
-    return tuple(collected.found), faults
+    collected = _Collected(records.format, None, several=False, part=True)
+    wrong = [fault for record in records.records for fault in collected.add(record)]
+    return tuple(collected.found), [*records.faults, *wrong]
 
 
 def read_references(path: str, *, limits: Limits = DEFAULT_LIMITS) -> Mapping[ItemId, tuple[str, ...]]:
@@ -182,20 +184,31 @@ def _image(form: Format, image_id: ItemId) -> str:
 class _Collected:
     """The items found so far, and the rules by which a record of a format becomes items."""
 
-    def __init__(self, form: Format, annotations: Annotations | None, *, several: bool, bare: bool = False) -> None:
+    def __init__(
+        self,
+        form: Format,
+        annotations: Annotations | None,
+        *,
+        several: bool,
+        part: bool = False,
+    ) -> None:
         self.found: list[Item] = []
         self.images: list[ItemId] = []
+        self.records = 0
         self.has_several = False
+        self.has_references = False
         self._format = form
         self._annotations = annotations
         self._several = several
-        self._bare = bare
+        self._part = part
         self._first: dict[ItemId, str] = {}
         self._candidates: dict[ItemId, int] = {}
 
     def add(self, record: Record) -> Iterator[Fault]:
         """Keep the items of a sound record, and yield the faults of another."""
         fields = record.fields
+        self.records += 1
+        self.has_references |= any(key in fields for key in self._format.references)
         id_key = _key(fields, self._format.ids)
         reasons = list(id_faults(fields[id_key])) if id_key in fields else ["is missing"]
         given = fields.get(id_key)
@@ -230,7 +243,7 @@ class _Collected:
 
     def _repeated(self, image_id: ItemId, name: str, key: str, place: str) -> Iterator[Fault]:
         earlier = self._first.setdefault(image_id, place)
-        if earlier != place and not self._several:
+        if earlier != place and not self._several and not self._part:
             self.has_several = True
             yield Fault(name, key, f"is also the id of {earlier}")
 
@@ -270,8 +283,7 @@ class _Collected:
         key = _key(fields, self._format.references) if self._format.references else ""
         if self._annotations is None:
             if key not in fields:
-                if not self._bare:  # else it is the file's fault, and stands there once
-                    faults.append(Fault(name, key or "references", "is missing (and no --references file is given)"))
+                faults.append(Fault(name, key or "references", _WITHOUT_REFERENCES))
                 return ()
             value = fields[key]
             faults += [Fault(name, f"{key}{index}", reason) for index, reason in reference_faults(value, names)]
@@ -289,10 +301,6 @@ class _Collected:
 def _key(fields: Mapping[str, object], keys: tuple[str, ...]) -> str:
     """Return the first of the keys that the record has, or the best of them."""
     return next((key for key in keys if key in fields), keys[0])
-
-
-def _has_references(form: Format, record: Record) -> bool:
-    return any(key in record.fields for key in form.references)
 
 
 def _no_references(form: Format) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -22,11 +23,20 @@ from spicegraph_scorer.readers.formats import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from spicegraph_scorer.readers.source import Limits, Source
 
-__all__ = ["bounded_lines", "decode", "decode_all", "is_mapping", "mapping_records", "read_all", "read_json"]
+__all__ = [
+    "bounded_lines",
+    "decode",
+    "decode_fields",
+    "decode_list",
+    "is_mapping",
+    "mapping_records",
+    "read_all",
+    "read_json",
+]
 
 _ANNOTATIONS_HINT = " (if these are COCO annotations, give them with --references)"
 _LIST_FORMS: tuple[tuple[frozenset[str], Format], ...] = (
@@ -40,6 +50,9 @@ _LIST_FORMS: tuple[tuple[frozenset[str], Format], ...] = (
 )
 _SHOWN_KEYS = 8
 
+_raw_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_raw_lists = msgspec.json.Decoder(list[msgspec.Raw])
+
 
 def read_json(source: Source, *, limits: Limits) -> Records:
     """Read all records of a JSON file: a list, one object a line, or one object of captions by id.
@@ -50,10 +63,20 @@ def read_json(source: Source, *, limits: Limits) -> Records:
     """
     if source.stream.peek(1).lstrip()[:1] == b"{":
         return _read_lines(source, limits)
-    content = decode_all(source, limits=limits)
-    if not isinstance(content, list):
-        raise InputError(f"{source.name}: holds {shown(content)}, expected a list of objects or one object a line")
-    return _read_list(source, content)
+    content = read_all(source, limits=limits)
+    values = decode_list(source, content)
+    if values is None:
+        value, reason = decode(content)
+        reason = reason or f"holds {shown(value)}, expected a list of objects or one object a line"
+        raise InputError(f"{source.name}: {reason}")
+    faults: list[Fault] = []
+    records = _list_records(values, faults)
+    first = next(records, None)
+    if first is None and not faults:
+        raise InputError(f"{source.name}: is an empty list, there is nothing to score")
+    if first is None:
+        raise input_error(source.name, faults)
+    return Records(_list_format(source, first), chain([first], records), faults)
 
 
 def read_all(source: Source, *, limits: Limits) -> bytes:
@@ -63,28 +86,50 @@ def read_all(source: Source, *, limits: Limits) -> bytes:
         InputError: it is empty.
         LimitError: it is larger than the limits.
     """
-    content = source.stream.read(limits.content + 1)
-    if len(content) > limits.content:
-        raise LimitError(f"{source.name}: is larger than {limits.content:,} bytes")
-    if not content.strip():
+    content = source.content(limits)
+    if not content or content.isspace():
         raise InputError(f"{source.name}: is empty")
     return content
 
 
-def decode_all(source: Source, *, limits: Limits) -> object:
-    """Decode a whole file as one JSON value.
+def decode_fields(content: bytes) -> Mapping[str, msgspec.Raw] | None:
+    """Return the fields of a JSON object, each as it is written, or ``None`` where the bytes are none."""
+    try:
+        return _raw_fields.decode(content)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def decode_list(source: Source, content: bytes, part: msgspec.Raw | None = None) -> Iterator[object] | None:
+    """Decode a JSON list, a value at a time: all of its values take many times the bytes that they are written in.
+
+    Args:
+        source: where it comes from.
+        content: all bytes of the source.
+        part: the list, where the source holds more.
+
+    Returns:
+        The values, or ``None`` where the bytes are no JSON list.
 
     Raises:
-        InputError: it is not JSON in UTF-8.
-        LimitError: it is larger than the limits.
+        InputError: a value is not JSON in UTF-8.
     """
-    value, reason = decode(read_all(source, limits=limits))
-    if reason:
-        raise InputError(f"{source.name}: {reason}")
-    return value
+    try:
+        values = _raw_lists.decode(content if part is None else part)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    return _decoded(source, content, values)
 
 
-def decode(content: bytes) -> tuple[object, str]:
+def _decoded(source: Source, content: bytes, values: Iterable[msgspec.Raw]) -> Iterator[object]:
+    for raw in values:
+        value, reason = decode(raw)
+        if reason:  # of the whole, which says where
+            raise InputError(f"{source.name}: {decode(content)[1]}")
+        yield value
+
+
+def decode(content: bytes | msgspec.Raw) -> tuple[object, str]:
     """Return the JSON value of some bytes, or the reason why they have none."""
     try:
         value: object = msgspec.json.decode(content)
@@ -97,19 +142,12 @@ def decode(content: bytes) -> tuple[object, str]:
     return value, ""
 
 
-def _read_list(source: Source, content: list[object]) -> Records:
-    if not content:
-        raise InputError(f"{source.name}: is an empty list, there is nothing to score")
-    records = []
-    faults = []
-    for index, value in enumerate(content, start=1):
+def _list_records(values: Iterable[object], faults: list[Fault]) -> Iterator[Record]:
+    for index, value in enumerate(values, start=1):
         if isinstance(value, dict):
-            records.append(Record(f"item {index}", value))
+            yield Record(f"item {index}", value)
         else:
             faults.append(Fault(f"item {index}", "", f"is {shown(value)}, expected an object"))
-    if not records:
-        raise input_error(source.name, faults)
-    return Records(_list_format(source, records[0]), records, faults)
 
 
 def _list_format(source: Source, record: Record) -> Format:
@@ -128,27 +166,47 @@ def _keys(fields: Mapping[str, object]) -> str:
 
 
 def _read_lines(source: Source, limits: Limits) -> Records:
-    records: list[Record] = []
     faults: list[Fault] = []
     lines = bounded_lines(source, limits)
-    for number, line in enumerate(lines, start=1):
-        place = f"line {number}"
-        if not line.strip():
-            continue
-        value, reason = decode(line)
-        if reason and not records and not line.rstrip().endswith(b"}"):
+    numbered = enumerate(lines, start=1)
+    for number, line in numbered:
+        record, reason = _line_record(number, line)
+        if record is not None:
+            return _from_first(source, record, _line_records(numbered, faults), faults)
+        if reason and not line.rstrip().endswith(b"}") and decode(line)[1]:
             return _read_spread_object(source, b"".join([line, *lines]))
-        if not reason and not isinstance(value, dict):
-            reason = f"is {shown(value)}, expected an object"
-        if isinstance(value, dict) and not reason:
-            records.append(Record(place, value))
-        else:
-            faults.append(Fault(place, "", reason))
-    if len(records) == 1 and not faults and is_mapping(records[0].fields):
-        return mapping_records(records[0].fields)
-    if records:
-        _refuse_other_objects(source, records[0].fields)
-    return Records(JSON_LINES, records, faults)
+        faults += [Fault(f"line {number}", "", reason)] if reason else []
+    return Records(JSON_LINES, [], faults)
+
+
+def _from_first(source: Source, first: Record, others: Iterator[Record], faults: list[Fault]) -> Records:
+    """Return the records of a file of one object a line, or, if it has one line, of captions by id."""
+    if is_mapping(first.fields):
+        second = next(others, None)
+        if second is None and not faults:
+            return mapping_records(first.fields)
+        others = chain([] if second is None else [second], others)
+    _refuse_other_objects(source, first.fields)
+    return Records(JSON_LINES, chain([first], others), faults)
+
+
+def _line_records(lines: Iterable[tuple[int, bytes]], faults: list[Fault]) -> Iterator[Record]:
+    for number, line in lines:
+        record, reason = _line_record(number, line)
+        if record is not None:
+            yield record
+        elif reason:
+            faults.append(Fault(f"line {number}", "", reason))
+
+
+def _line_record(number: int, line: bytes) -> tuple[Record | None, str]:
+    """Return the record of a line, or the reason why it has none; an empty line has neither."""
+    if not line.strip():
+        return None, ""
+    value, reason = decode(line)
+    if isinstance(value, dict) and not reason:
+        return Record(f"line {number}", value), ""
+    return None, reason or f"is {shown(value)}, expected an object"
 
 
 def _read_spread_object(source: Source, content: bytes) -> Records:
@@ -172,10 +230,10 @@ def is_mapping(fields: Mapping[str, object]) -> bool:
 
 def mapping_records(fields: Mapping[str, object]) -> Records:
     """Return the records of an object of captions by id: ``{"img1": "a dog"}`` or ``{"img1": ["a dog", ...]}``."""
-    records = [
+    records = (
         Record(f"entry {index}", {"id": untyped_id(key), "captions" if isinstance(value, list) else "caption": value})
         for index, (key, value) in enumerate(fields.items(), start=1)
-    ]
+    )
     return Records(CAPTION_MAPPING, records, [])
 
 

@@ -10,7 +10,7 @@ from spicegraph_scorer.readers.annotations import Annotations, coco_annotations
 from spicegraph_scorer.readers.checks import id_faults, label, reference_faults
 from spicegraph_scorer.readers.faults import Fault, input_error
 from spicegraph_scorer.readers.formats import COCO_RESULTS, PLAIN_TEXT
-from spicegraph_scorer.readers.records import decode, is_mapping, mapping_records, read_all, read_json
+from spicegraph_scorer.readers.records import decode, decode_fields, is_mapping, mapping_records, read_all, read_json
 from spicegraph_scorer.readers.source import Source, open_source
 from spicegraph_scorer.readers.tables import PARQUET_MAGIC, has_header, read_delimited, read_parquet
 from spicegraph_scorer.readers.text import text_lines
@@ -87,13 +87,18 @@ def _read(source: Source, limits: Limits, columns: Columns | None) -> Annotation
 
 def _from_json(source: Source, limits: Limits) -> Annotations:
     """Read COCO annotations, references by id, one object a line, or a list of objects."""
+    if source.stream.peek(1).lstrip()[:1] == b"[":
+        return _from_records(source, read_json(source, limits=limits))
     content = read_all(source, limits=limits)
+    fields = decode_fields(content)
+    if fields and "annotations" in fields and not fields.keys() & set(_REFERENCE_KEYS):
+        return coco_annotations(source, content)
     value, reason = decode(content)
     if isinstance(value, dict):
         if is_mapping(value):
             return _from_records(source, mapping_records(value))
         if not value.keys() & set(_REFERENCE_KEYS):
-            return coco_annotations(source.name, value)
+            return coco_annotations(source, content)
     elif reason and not isinstance(decode(content.partition(b"\n")[0])[0], dict):
         raise InputError(f"{source.name}: {reason}")
     again = Source(source.name, io.BufferedReader(io.BytesIO(content)), zipped=source.zipped)
@@ -106,9 +111,8 @@ def _from_records(source: Source, records: Records) -> Annotations:
     if form is COCO_RESULTS:
         raise InputError(f"{source.name}: is COCO results, which hold candidates; --references takes {_EXPECTED}")
     captions: dict[ItemId, list[str]] = {}
-    faults = list(records.faults)
-    for record in records.records:
-        faults += _collect(record, form.ids, captions)
+    wrong = [fault for record in records.records for fault in _collect(record, form.ids, captions)]
+    faults = [*records.faults, *wrong]
     if not captions and not faults:
         faults.append(Fault("", "", "holds no references"))
     if faults:

@@ -24,6 +24,7 @@ _OTHER_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"(\xb5
 _ENCRYPTED = 1
 _IGNORED_ROOTS = frozenset({"__MACOSX"})
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,19 @@ class Source(NamedTuple):
     name: str
     stream: io.BufferedReader
     zipped: bool
+
+    def content(self, limits: Limits) -> bytes:
+        """Read everything that is left, piece by piece: to ask for as much as the limit would reserve all of it.
+
+        Raises:
+            LimitError: it is larger than the limits.
+        """
+        read = io.BytesIO()
+        while piece := self.stream.read(min(_PIECE, limits.content + 1 - read.tell())):
+            read.write(piece)
+        if read.tell() > limits.content:
+            raise LimitError(f"{self.name}: is larger than {limits.content:,} bytes")
+        return read.getvalue()
 
 
 @contextmanager

@@ -5,18 +5,22 @@ from __future__ import annotations
 import ast
 import csv
 import io
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from spicegraph_parser.errors import DataError, InputError, LimitError
+from spicegraph_parser.errors import DataError, InputError
 from spicegraph_scorer.readers.columns import Columns, find_columns
 from spicegraph_scorer.readers.faults import Fault, input_error
 from spicegraph_scorer.readers.formats import Format, Record, Records, untyped_id
 from spicegraph_scorer.readers.records import bounded_lines
+from spicegraph_scorer.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
 
     from spicegraph_scorer.readers.source import Limits, Source
 
@@ -93,7 +97,7 @@ def _rows(
             if len(row) == len(header):
                 yield f"row {number}", dict(zip(header, row, strict=True))
             elif row:
-                faults.append(Fault(f"row {number}", "", f"has {len(row)} columns, expected {len(header)}"))
+                faults.append(Fault(f"row {number}", "", f"has {counted(len(row), 'column')}, expected {len(header)}"))
     except csv.Error as error:
         raise input_error(source.name, [Fault(f"row {number + 1}", "", f"is no row of a table ({error})")]) from error
 
@@ -107,21 +111,31 @@ def read_parquet(source: Source, *, limits: Limits, columns: Columns | None, onl
         DataError: pyarrow is not installed.
     """
     try:
-        import pyarrow as pa  # noqa: PLC0415 (an extra)
-        import pyarrow.parquet as pq  # noqa: PLC0415
+        import pyarrow.parquet as pq  # noqa: PLC0415 (an extra)
     except ModuleNotFoundError as error:
         raise DataError("Parquet files need an extra: pip install 'spicegraph[parquet]'") from error
-    content = source.stream.read(limits.content + 1)
-    if len(content) > limits.content:
-        raise LimitError(f"{source.name}: is larger than {limits.content:,} bytes")
-    try:
+    content = source.content(limits)
+    with _readable(source):
         table = pq.ParquetFile(io.BytesIO(content))
         header = table.schema_arrow.names
         found = _columns(source, header, columns, only_references=only_references)
         used = [name for name in (found.id, found.candidate, *found.references) if name]
-        rows = (row for batch in table.iter_batches(columns=used) for row in batch.to_pylist())
-        numbered = ((f"row {number}", row) for number, row in enumerate(rows, start=1))
-        return table_records("Parquet", found, numbered, [])
+        rows = _parquet_rows(source, table.iter_batches(columns=used))
+        return table_records("Parquet", found, rows, [])
+
+
+def _parquet_rows(source: Source, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Mapping[str, object]]]:
+    with _readable(source):
+        rows = (row for batch in batches for row in batch.to_pylist())
+        yield from ((f"row {number}", row) for number, row in enumerate(rows, start=1))
+
+
+@contextmanager
+def _readable(source: Source) -> Iterator[None]:
+    import pyarrow as pa  # noqa: PLC0415 (an extra)
+
+    try:
+        yield
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{source.name}: is a damaged or unreadable Parquet file ({error})") from error
 
@@ -138,7 +152,10 @@ def table_records(
         typed=False,
         table=True,
     )
-    records = []
+    return Records(form, _table_records(columns, rows), faults)
+
+
+def _table_records(columns: Columns, rows: Iterable[tuple[str, Mapping[str, object]]]) -> Iterator[Record]:
     for number, (place, row) in enumerate(rows, start=1):
         fields: dict[str, object] = {}
         if columns.id is None:
@@ -150,8 +167,7 @@ def table_records(
             fields[columns.candidate] = row[columns.candidate]
         if columns.references:
             fields["references"] = _references(row[column] for column in columns.references)
-        records.append(Record(place, fields))
-    return Records(form, records, faults)
+        yield Record(place, fields)
 
 
 def _references(cells: Iterable[object]) -> list[object]:

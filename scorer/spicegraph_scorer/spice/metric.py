@@ -13,7 +13,7 @@ from spicegraph_parser.lexicon import Lexicon, load_lexicon
 from spicegraph_scorer.metric import Score
 from spicegraph_scorer.spice.categories import CATEGORIES, Category
 from spicegraph_scorer.spice.counting import count_concepts
-from spicegraph_scorer.spice.counts import ALL, Counts, count_match
+from spicegraph_scorer.spice.counts import ALL, CategoryCounts, Counts, count_match
 from spicegraph_scorer.spice.custom import categories_digest
 from spicegraph_scorer.spice.match import NO_MATCH, Match, match_tuples
 
@@ -119,7 +119,7 @@ class Spice:
 def _score_concepts(
     candidate: ConceptGraph, reference: ConceptGraph, *, categories: Mapping[str, Category]
 ) -> SpiceStatistic:
-    return SpiceStatistic(count_concepts(candidate, reference, categories=categories))
+    return SpiceStatistic(CategoryCounts.of(count_concepts(candidate, reference, categories=categories)))
 
 
 def _compared(

@@ -1,20 +1,24 @@
-"""Results as text, by format: a table of functions."""
+"""Results as text, by format: a table of functions.
+
+The text of a result comes in pieces, an item at a time: that of many items is far larger than their scores.
+"""
 
 from __future__ import annotations
 
 import csv
-import io
-from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from spicegraph_parser.errors import DataError
-from spicegraph_scorer.jar import jar_output
+from spicegraph_scorer.jar import jar_rows
 from spicegraph_service.cli.tables import comparison_tables, rendered, result_tables
+from spicegraph_service.score_table import METADATA, flat_scores, parquet_extra, score_table, table_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
     from spicegraph_scorer.comparing import SystemComparison
     from spicegraph_scorer.results import Json, Result
 
@@ -28,6 +32,10 @@ __all__ = [
 ]
 
 
+_ROWS: Final = 4096
+"""Items whose scores are turned into columns together."""
+
+
 class ResultFormat(StrEnum):
     """The output formats of ``score``."""
 
@@ -39,38 +47,39 @@ class ResultFormat(StrEnum):
     SPICE = "spice"
 
 
-def _table(result: Result) -> str:
-    return rendered(result_tables(result))
+def _table(result: Result) -> Iterator[str]:
+    yield rendered(result_tables(result))
 
 
-def _json(result: Result) -> str:
-    return _pretty(result.to_dict())
+def _json(result: Result) -> Iterator[str]:
+    """Yield the JSON of ``result.to_dict()``."""
+    start, end = _pretty({**result.summary.to_dict(), "items": []}).rsplit("[]", 1)
+    yield start
+    yield from _pretty_list(result.iter_rows(), depth=1)
+    yield end
 
 
-def _jsonl(result: Result) -> str:
-    """Return one item a line; the corpus scores and the signature are in the other formats."""
-    return "".join(msgspec.json.encode(row).decode() + "\n" for row in result.item_rows())
+def _jsonl(result: Result) -> Iterator[str]:
+    """Yield one item a line; the corpus scores and the signature are in the other formats."""
+    return (msgspec.json.encode(row).decode() + "\n" for row in result.iter_rows())
 
 
-def _csv(result: Result) -> str:
-    """Return one item a row, categories as ``SPICE_categories_Color_f``; what is undefined stays empty."""
-    rows = [
-        {"image_id": item.id, **dict(_flat(scores))}
-        for item, scores in zip(result.items, result.item_scores(), strict=True)
-    ]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+def _csv(result: Result) -> Iterator[str]:
+    """Yield one item a row, categories as ``SPICE_categories_Color_f``; what is undefined stays empty."""
+    writer: csv.DictWriter[str] | None = None
+    for item, scores in zip(result.items, result.iter_scores(), strict=True):
+        row = {"image_id": item.id, **dict(flat_scores(scores))}
+        if writer is None:
+            writer = csv.DictWriter(_Echo(), fieldnames=list(row), lineterminator="\n")
+            yield writer.writeheader()
+        yield writer.writerow(row)
 
 
-def _flat(values: Mapping[str, Json], before: str = "") -> Iterator[tuple[str, Json]]:
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{before}{key}_")
-        else:
-            yield f"{before}{key}", value
+class _Echo:
+    """A file whose ``write`` returns what it is given, and the CSV writer then too."""
+
+    def write(self, text: str) -> str:
+        return text
 
 
 def parquet_bytes(result: Result) -> bytes:
@@ -79,38 +88,38 @@ def parquet_bytes(result: Result) -> bytes:
     Raises:
         DataError: pyarrow is not installed.
     """
-    try:
+    with parquet_extra():
         import pyarrow as pa  # noqa: PLC0415 (an extra)
-        import pyarrow.parquet as pq  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise DataError("Parquet files need an extra: pip install 'spicegraph[parquet]'") from error
-    columns: dict[str, list[Json]] = {}
-    for scores in result.item_scores():
-        for key, value in _flat(scores):
-            columns.setdefault(key, []).append(value)
-    ids = [item.id for item in result.items]
-    typed = ids if len(set(map(type, ids))) == 1 else list(map(str, ids))
-    numbers = {
-        key: pa.array(values, pa.int64() if all(type(value) is int for value in values) else pa.float64())
-        for key, values in columns.items()
-    }
-    about = {key: value for key, value in result.to_dict().items() if key != "items"}
-    table = pa.table({"image_id": typed, **numbers})
-    sink = pa.BufferOutputStream()
-    pq.write_table(table.replace_schema_metadata({"spicegraph": msgspec.json.encode(about)}), sink)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
+    text_ids = any(isinstance(item.id, str) for item in result.items)
+    scores = result.iter_scores()
+    parts = [
+        score_table(items, list(islice(scores, _ROWS)), text_ids=text_ids)
+        for items in (result.items[start : start + _ROWS] for start in range(0, len(result.items), _ROWS))
+    ]
+    about = {METADATA: msgspec.json.encode(result.summary.to_dict())}
+    return table_bytes(pa.concat_tables(parts).combine_chunks().replace_schema_metadata(about))
 
 
-def _spice(result: Result) -> str:
-    return _pretty(jar_output(result))
+def _spice(result: Result) -> Iterator[str]:
+    yield from _pretty_list(jar_rows(result), depth=0)
+    yield "\n"
+
+
+def _pretty_list(values: Iterable[Json], *, depth: int) -> Iterator[str]:
+    """Yield the text of a list as :func:`_pretty` gives it, a value at a time; it is within ``depth`` objects."""
+    indent = "\n" + "  " * depth
+    before = "["
+    for value in values:
+        yield f"{before}{indent}  " + _pretty(value).rstrip("\n").replace("\n", f"{indent}  ")
+        before = ","
+    yield "[]" if before == "[" else f"{indent}]"
 
 
 def _pretty(value: Json) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
 
 
-RESULT_FORMATS: Mapping[ResultFormat, Callable[[Result], str]] = {
+RESULT_FORMATS: Mapping[ResultFormat, Callable[[Result], Iterable[str]]] = {
     ResultFormat.TABLE: _table,
     ResultFormat.JSON: _json,
     ResultFormat.JSONL: _jsonl,

@@ -12,7 +12,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_service.cli.terminal import write_stdout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 __all__ = ["check_output", "format_by_ending", "made_folder", "whole_file", "whole_path", "write_text"]
 
@@ -67,8 +67,8 @@ def made_folder(path: str | Path) -> Path:
     return folder
 
 
-def write_text(text: str, path: str | None) -> None:
-    """Write text to a file, which is there whole or not at all, or to standard output.
+def write_text(text: str | Iterable[str], path: str | None) -> None:
+    """Write text, or its pieces as they are made, to a file, which is there whole or not at all, or standard output.
 
     Raises:
         InputError: it can't be written.
@@ -77,7 +77,7 @@ def write_text(text: str, path: str | None) -> None:
         write_stdout(text)
         return
     with whole_file(path) as stream:
-        stream.write(text)
+        stream.writelines((text,) if isinstance(text, str) else text)
 
 
 @contextmanager

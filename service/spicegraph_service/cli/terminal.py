@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from spicegraph_parser.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 __all__ = [
     "is_terminal",
@@ -84,14 +84,14 @@ def warned_progress() -> Iterator[Callable[[str, int, int], None] | None]:
         yield progress
 
 
-def write_stdout(text: str) -> None:
-    """Write to standard output; where its reader has gone (``| head``), leave quietly.
+def write_stdout(text: str | Iterable[str]) -> None:
+    """Write text, or its pieces as they are made, to standard output; where its reader has gone, leave quietly.
 
     Raises:
         InputError: it can't be written: the disk is full, say.
     """
     try:
-        sys.stdout.write(text)
+        sys.stdout.writelines((text,) if isinstance(text, str) else text)
         sys.stdout.flush()
     except OSError as error:
         # Python flushes standard output once more when it ends: that must not fail again.

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from spicegraph_parser.errors import DataError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["files_in", "is_url", "write_object"]
+__all__ = ["Folder", "check_object", "copy_object", "files_in", "is_url", "new_folder", "size_of", "write_object"]
+
+_COPIED: Final = 8 << 20
+"""Bytes that are copied at a time."""
 
 
 def is_url(place: str) -> bool:
@@ -45,6 +50,29 @@ def files_in(place: str) -> tuple[Any, list[str]]:
     return filesystem, paths
 
 
+def size_of(filesystem: Any, paths: Sequence[str]) -> int:
+    """Return the bytes of files together."""
+    return sum(info.size or 0 for info in filesystem.get_file_info(list(paths)))
+
+
+def check_object(place: str) -> None:
+    """Say now, before the work, that an object can't be written: where there is none yet, an empty one is written.
+
+    Raises:
+        InputError: it can't be written, or it is a folder.
+        DataError: pyarrow is not installed.
+    """
+    with _reading(place, "written"):
+        from pyarrow import fs  # noqa: PLC0415 (an extra)
+
+        filesystem, path = _filesystem(place)
+        [found] = filesystem.get_file_info([path])
+        if found.type is fs.FileType.NotFound:
+            filesystem.open_output_stream(path).close()
+    if found.type is fs.FileType.Directory:
+        raise InputError(f"{place}: is a folder, expected an object to write; a folder of parts ends in /")
+
+
 def write_object(place: str, content: bytes) -> None:
     """Write a file or an object whole.
 
@@ -56,6 +84,66 @@ def write_object(place: str, content: bytes) -> None:
         filesystem, path = _filesystem(place)
         with filesystem.open_output_stream(path) as stream:
             stream.write(content)
+
+
+def copy_object(source: Path, place: str) -> None:
+    """Write a file of this machine to an object.
+
+    Raises:
+        InputError: it can't be written.
+        DataError: pyarrow is not installed.
+    """
+    with _reading(place, "written"):
+        filesystem, path = _filesystem(place)
+        with source.open("rb") as file, filesystem.open_output_stream(path) as stream:
+            shutil.copyfileobj(file, stream, _COPIED)
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder that files are written to, from any machine; ``place`` is what it was called."""
+
+    place: str
+    filesystem: Any
+    path: str
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file whole; one of that name is replaced.
+
+        Raises:
+            InputError: it can't be written.
+        """
+        with (
+            _reading(f"{self.place}{name}", "written"),
+            self.filesystem.open_output_stream(f"{self.path}/{name}") as stream,
+        ):
+            stream.write(content)
+
+
+def new_folder(place: str) -> Folder:
+    """Make a folder where there is none, or take an empty one.
+
+    Args:
+        place: a path or URL; it ends in ``/``.
+
+    Raises:
+        InputError: there is something in it, or it can't be made.
+        DataError: pyarrow is not installed.
+    """
+    with _reading(place, "made a folder"):
+        from pyarrow import fs  # noqa: PLC0415 (an extra)
+
+        filesystem, path = _filesystem(place)
+        path = path.rstrip("/")
+        [found] = filesystem.get_file_info([path])
+        if found.is_file:
+            raise InputError(f"{place}: is a file, expected a folder")
+        inside = filesystem.get_file_info(fs.FileSelector(path, recursive=True, allow_not_found=True))
+        if any(info.is_file for info in inside):
+            raise InputError(f"{place}: there are files in it already; name an empty or a new folder")
+        if found.type is fs.FileType.NotFound:
+            filesystem.create_dir(path, recursive=True)
+    return Folder(place, filesystem, path)
 
 
 def _filesystem(place: str) -> tuple[Any, str]:

@@ -27,6 +27,7 @@ from spicegraph_service.report.render import to_html
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from spicegraph_scorer.graded.vectors import Vectors
     from spicegraph_scorer.results import Result
 
 __all__ = ["score_submission"]
@@ -42,6 +43,7 @@ def score_submission(
     metrics: Sequence[str] = ("spice",),
     show_references: bool = False,
     pipeline: str = DEFAULT_PIPELINE,
+    vectors: Vectors | None = None,
 ) -> dict[str, float]:
     """Score a submission and write Codabench's two files.
 
@@ -52,6 +54,7 @@ def score_submission(
         show_references: make the page a whole error report, with captions and references of every image;
             otherwise it shows scores alone, because the references of a challenge are private.
         pipeline: the spaCy pipeline that parses captions.
+        vectors: SPICE-G's; ``None``: the bundled ones.
 
     Returns:
         What ``scores.json`` holds: the scores that are defined.
@@ -62,10 +65,11 @@ def score_submission(
     """
     references = _only_file(Path(input_folder) / "ref")
     submission = _only_file(Path(input_folder) / "res")
-    result = score_files(str(submission), str(references), metrics=metrics, pipeline=pipeline)
+    result = score_files(str(submission), str(references), metrics=metrics, pipeline=pipeline, vectors=vectors)
     scores = leaderboard_scores(result)
     output = made_folder(output_folder)
-    page = _report(result, metrics, pipeline) if show_references else _scores_page(result)
+    options = ReportOptions(metrics=tuple(metrics), vectors=vectors)
+    page = _report(result, options, pipeline) if show_references else _scores_page(result)
     (output / "detailed_results.html").write_text(page, encoding="utf-8")
     (output / "scores.json").write_bytes(msgspec.json.format(msgspec.json.encode(scores), indent=2) + b"\n")
     return scores
@@ -82,9 +86,9 @@ def _only_file(folder: Path) -> Path:
     return files[0]
 
 
-def _report(result: Result, metrics: Sequence[str], pipeline: str) -> str:
+def _report(result: Result, options: ReportOptions, pipeline: str) -> str:
     system = SystemInput(_SUBMISSION, result.items)
-    return to_html(build_report([system], ReportOptions(metrics=tuple(metrics)), pipeline=pipeline))
+    return to_html(build_report([system], options, pipeline=pipeline))
 
 
 def _scores_page(result: Result) -> str:

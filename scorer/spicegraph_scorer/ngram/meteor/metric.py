@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from spicegraph_scorer.metric import Score
 from spicegraph_scorer.ngram.meteor.data import MeteorData, load_data
 from spicegraph_scorer.ngram.meteor.protocol import SEPARATOR, split_line
-from spicegraph_scorer.ngram.meteor.scoring import MeteorStatistic, score_texts
+from spicegraph_scorer.ngram.meteor.scoring import NO_ALIGNMENT, MeteorStatistic, scored_texts
 from spicegraph_scorer.ngram.meteor.statistics import add_counts, score
 
 if TYPE_CHECKING:
@@ -44,13 +44,15 @@ class Meteor:
 
     The corpus value is computed from the summed statistics; it is not the mean of the items' values.
     ``data`` may be handed in where many corpora are scored; otherwise each :meth:`collect` opens it (some
-    50 ms, and on the first use on a machine some ten seconds to build the index).
+    50 ms, and on the first use on a machine some ten seconds to build the index). With ``evidence`` every
+    statistic keeps its alignment.
 
     Source: Denkowski and Lavie 2014, "Meteor Universal: Language Specific Translation Evaluation for Any
     Target Language"; parity with ``meteor-1.5.jar -l en -norm`` as pycocoevalcap runs it.
     """
 
     data: MeteorData | None = field(default=None, repr=False)
+    evidence: bool = True
 
     @property
     def name(self) -> str:
@@ -80,8 +82,9 @@ class Meteor:
         Raises:
             DataError: METEOR's data is not installed, or its index cannot be kept.
         """
-        items = [coco_texts(item.candidate, item.references) for item in corpus.tokens]
-        return score_texts(items, data=self._open())
+        items = (coco_texts(item.candidate, item.references) for item in corpus.tokens)
+        found = scored_texts(items, data=self._open())
+        return list(found) if self.evidence else [replace(one, alignment=NO_ALIGNMENT) for one in found]
 
     def total(self, statistics: Sequence[MeteorStatistic]) -> tuple[Score, ...]:
         """Return the score ``METEOR``; its corpus value is ``None`` where there are no items."""

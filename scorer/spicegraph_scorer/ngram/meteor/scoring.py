@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, islice, pairwise
 from typing import TYPE_CHECKING
 
 from spicegraph_scorer.ngram.meteor.aligner import Match, align
@@ -14,11 +14,11 @@ from spicegraph_scorer.ngram.meteor.text import COCO_TEXT, TextOptions, tokenize
 from spicegraph_scorer.ngram.meteor.words import Words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from spicegraph_scorer.ngram.meteor.data import MeteorData
 
-__all__ = ["Alignment", "MeteorStatistic", "align_texts", "score_texts"]
+__all__ = ["NO_ALIGNMENT", "Alignment", "MeteorStatistic", "align_texts", "score_texts", "scored_texts"]
 
 _BATCH = 1000  # items whose phrases are looked up together: bounds the memory, costs nothing
 
@@ -41,6 +41,10 @@ class Alignment:
     def reference_words(self, match: Match) -> tuple[str, ...]:
         """Return the reference's words of a match."""
         return self.reference[match.reference_start : match.reference_start + match.reference_length]
+
+
+NO_ALIGNMENT = Alignment((), (), ())
+"""What stands for the alignment of a statistic that is kept without evidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +145,24 @@ def score_texts(
         >>> score_texts([("a man", ["man a"])], data=data)[0].score  # doctest: +SKIP
         0.4
     """
+    return list(scored_texts(items, data=data, options=options))
+
+
+def scored_texts(
+    items: Iterable[tuple[str, Sequence[str]]],
+    *,
+    data: MeteorData,
+    options: TextOptions = COCO_TEXT,
+) -> Iterator[MeteorStatistic]:
+    """Yield what :func:`score_texts` returns; few items are held at a time.
+
+    Raises:
+        ValueError: an item has no reference.
+    """
     scorer = _Scorer(data, options)
-    return [
-        statistic
-        for start in range(0, len(items), _BATCH)
-        for statistic in scorer.statistics(items[start : start + _BATCH])
-    ]
+    stream = iter(items)
+    while batch := list(islice(stream, _BATCH)):
+        yield from scorer.statistics(batch)
 
 
 def align_texts(candidate: str, reference: str, *, data: MeteorData, options: TextOptions = COCO_TEXT) -> Alignment:
