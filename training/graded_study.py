@@ -64,7 +64,7 @@ class Words:
         alike = np.clip(rows.vectors[one] @ rows.vectors[other].T, 0, 1)
         alike[np.array(one)[:, None] == np.array(other)] = 1
         idf = np.array(rows.idf) ** 0.75
-        precision = np.average(alike.max(axis=1), weights=idf[one])
+        precision = np.average(np.sqrt(alike.max(axis=1)), weights=idf[one]) ** 2
         recall = np.average(alike.max(axis=0), weights=idf[other] * [said[word] for word in theirs])
         return float(2 * precision * recall / (precision + recall)) if precision + recall else 0.0
 

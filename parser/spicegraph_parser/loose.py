@@ -1,14 +1,17 @@
-"""Loose words: content words of a caption that no rule of SPICE uses, each tied to the noun that it belongs to.
+"""What graded matching reads in a caption beside SPICE's facts. SPICE's own scene graphs never hold it.
 
-"A man standing by a red wall" gives SPICE no tuple with "stand", where the parse ties the wall to the man; "two of
-the dogs" none with "two". Graded matching wants them. SPICE's own scene graphs never hold them: ``merge`` leaves
-them out unless it is asked for them.
+Loose words are content words that no rule of SPICE uses, each tied to the noun that it belongs to: "a man standing by
+a red wall" gives SPICE no tuple with "stand", where the parse ties the wall to the man; "two of the dogs" none with
+"two". Then there is what is plural, what a quantity is of, and notes on how words of other facts are to be read: which
+stand for others, are no objects, or are denied. ``merge`` leaves all of it out unless it is asked for it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from spicegraph_parser.denials import NEGATIONS, denied
+from spicegraph_parser.quantities import is_plural, quantified
 from spicegraph_parser.rules import Fact
 
 if TYPE_CHECKING:
@@ -16,25 +19,90 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.parse import Caption, Parse
 
-__all__ = ["LOOSE", "loose_facts", "without_loose"]
+__all__ = ["DENIED", "LOOSE", "NOTES", "NO_OBJECT", "PLURAL", "QUANTITY", "STANDS_FOR", "loose_facts", "without_loose"]
 
-LOOSE = "loose"
+LOOSE: Final = "loose"
 """The ``rule`` of a loose word's fact."""
+PLURAL: Final = "plural"
+"""That of the fact that a noun is plural: ("dog", "plural")."""
+QUANTITY: Final = "quantity"
+"""That of the fact how much of something there is: ("people", "group")."""
 
-_CONTENT = frozenset({"NN", "VB", "JJ", "CD"})  # the first two letters of a PTB tag
-_EMPTY = frozenset({"be", "have", "do"})
-_NEGATIONS = frozenset({"no", "not", "never"})
-_OBJECT_SLOTS = {1: 1, 2: 1, 3: 2}  # by the length of a fact
+STANDS_FOR: Final = "stands for"
+"""A note: the first word stands for the second, at its place ("group" for "people")."""
+NO_OBJECT: Final = "no object"
+"""A note: the noun is part of a preposition ("front" of "in front of")."""
+DENIED: Final = "denied"
+"""A note: the first word is denied by the second ("hat" by "no")."""
+NOTES: Final = frozenset({STANDS_FOR, NO_OBJECT, DENIED})
+"""The rules of notes, which stand last. They say how other facts are read and are none themselves."""
+
+_BESIDE: Final = NOTES | {LOOSE, PLURAL, QUANTITY}
+_CONTENT: Final = frozenset({"NN", "VB", "JJ", "CD"})  # the first two letters of a PTB tag
+_EMPTY: Final = frozenset({"be", "have", "do"})
+_OBJECT_SLOTS: Final = {1: 1, 2: 1, 3: 2}  # by the length of a fact
 
 
 def loose_facts(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
-    """Yield a fact for every content word or negation of a caption that none of its facts stands at.
+    """Yield what SPICE's facts of a caption leave out: loose words, number, and then notes.
+
+    a man standing (no tuple with "stand")  -> (man, stand)
+    two dogs                                -> (dog, plural)
+    a pair of dogs                          -> (dog, plural) (dog, pair), and "pair" stands for "dog"
+    a man with no hat                       -> "hat" is denied by "no"
+    """
+    nouns = dict(_nouns(facts))
+    notes: list[Fact] = [Fact((nouns[token],), NO_OBJECT, ((token,),)) for token in _within_prepositions(facts, nouns)]
+    denials = list(_denials(caption))
+    yield from _loose_words(caption, facts, nouns, {token for note in denials for token in note.tokens[1]})
+    absent = {token for note in denials for token in note.tokens[0]}
+    notes += denials
+    offset = 0
+    for parse in caption.sentences:
+        here = {token - offset + 1: noun for token, noun in nouns.items() if 0 <= token - offset < len(parse.tags)}
+        plural = {
+            noun: position
+            for position, noun in here.items()
+            if is_plural(parse.tags[position - 1]) and offset + position - 1 not in absent
+        }
+        for noun, position in plural.items():
+            place = (offset + position - 1,)
+            yield Fact((noun, PLURAL), PLURAL, (place, place))
+        for quantity, noun_at in quantified(parse, here):
+            words, places = (here[quantity], here[noun_at]), ((offset + quantity - 1,), (offset + noun_at - 1,))
+            yield Fact(words[::-1], QUANTITY, places[::-1])
+            notes.append(Fact(words, STANDS_FOR, places))
+        offset += len(parse.tags)
+    yield from notes
+
+
+def without_loose(facts: Sequence[Fact]) -> Sequence[Fact]:
+    """Return a caption's facts without those that SPICE has not, which stand last."""
+    end = len(facts)
+    while end and facts[end - 1].rule in _BESIDE:
+        end -= 1
+    return facts if end == len(facts) else facts[:end]
+
+
+def _denials(caption: Caption) -> Iterator[Fact]:
+    """Yield a note for every word that a caption denies."""
+    offset = -1
+    for parse in caption.sentences:
+        for word, negation in denied(parse):
+            words = parse.lemmas[word - 1], parse.lemmas[negation - 1]
+            yield Fact(words, DENIED, ((offset + word,), (offset + negation,)))
+        offset += len(parse.tags)
+
+
+def _loose_words(
+    caption: Caption, facts: Sequence[Fact], nouns: Mapping[int, str], negations: set[int]
+) -> Iterator[Fact]:
+    """Yield a fact for every content word of a caption that none of its facts stands at.
 
     The word becomes an attribute of its own subject, of the noun it hangs on, however far up, or of a noun that
-    hangs on it; without any, an object.
+    hangs on it; without any, an object. So does a negation that denies nothing.
     """
-    used = {token for fact in facts for slot in fact.tokens for token in slot}
-    nouns: dict[int, str] | None = None
+    used = negations.union(token for fact in facts for slot in fact.tokens for token in slot)
     offset = 0
     for parse in caption.sentences:
         for position, tag in enumerate(parse.tags, 1):
@@ -42,9 +110,7 @@ def loose_facts(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
             if token in used:
                 continue
             lemma = parse.lemmas[position - 1]
-            if lemma in _NEGATIONS or (tag[:2] in _CONTENT and lemma not in _EMPTY):
-                if nouns is None:
-                    nouns = dict(_nouns(facts))
+            if lemma in NEGATIONS or (tag[:2] in _CONTENT and lemma not in _EMPTY):
                 noun = _noun_of(parse, position, offset - 1, nouns)
                 word = (lemma, (token,))
                 owner = [] if noun is None or nouns[noun] == lemma else [(nouns[noun], (noun,))]
@@ -53,20 +119,18 @@ def loose_facts(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
         offset += len(parse.tags)
 
 
-def without_loose(facts: Sequence[Fact]) -> Sequence[Fact]:
-    """Return a caption's facts without those of loose words, which stand last."""
-    end = len(facts)
-    while end and facts[end - 1].rule == LOOSE:
-        end -= 1
-    return facts if end == len(facts) else facts[:end]
-
-
 def _nouns(facts: Sequence[Fact]) -> Iterator[tuple[int, str]]:
     """Yield the token and the string of every object."""
     for words, _, tokens in facts:
         for slot in range(_OBJECT_SLOTS[len(words)]):
             for token in tokens[slot]:
                 yield token, words[slot]
+
+
+def _within_prepositions(facts: Sequence[Fact], nouns: Mapping[int, str]) -> list[int]:
+    """Return the tokens of nouns that stand inside of relations: "front" in "in front of"."""
+    joined = {token for fact in facts if len(fact.words) == 3 and len(fact.tokens[2]) > 1 for token in fact.tokens[2]}
+    return [token for token in nouns if token in joined]
 
 
 def _noun_of(parse: Parse, position: int, shift: int, nouns: Mapping[int, str]) -> int | None:

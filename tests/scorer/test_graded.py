@@ -217,7 +217,7 @@ def test_the_result_names_the_table_and_has_categories_without_counts() -> None:
     assert metrics == {
         "spice-g": {
             "metric": "spice-g",
-            "formula": "2",
+            "formula": "3",
             "pipeline": "written",
             "lexicon": METRIC.lexicon.signature,
             "vectors": "coco-train2014-0f67e52e",

@@ -11,7 +11,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it has no stubs
 
+from spicegraph_parser.denials import NEGATIONS
 from spicegraph_parser.errors import InputError
+from spicegraph_parser.loose import DENIED, NOTES, PLURAL
 from spicegraph_scorer.graded.table import VectorTable
 
 if TYPE_CHECKING:
@@ -28,13 +30,21 @@ FEWEST: Final = 5
 DIMENSIONS: Final = 192
 """The length of a vector."""
 _CONTEXT_EXPONENT: Final = 0.75
+_ABOUT_WORDS: Final = NOTES | {PLURAL}
 _DISCOUNT: Final = 10.0
 _LARGEST: Final = 127
 
 
 def words_of(facts: Iterable[Fact]) -> frozenset[str]:
-    """Return the words of a caption's tuples, those of loose words included."""
-    return frozenset(word for fact in facts for string in fact.words for word in string.split())
+    """Return the words of a caption's tuples, those of loose words and negations included."""
+    return frozenset(word for fact in facts for string in _strings(fact) for word in string.split())
+
+
+def _strings(fact: Fact) -> tuple[str, ...]:
+    """Return what a fact adds of a caption's words: of "no hat", the "no"; nothing, where it is about a word."""
+    if fact.rule == DENIED:
+        return tuple([word for word in fact.words if word in NEGATIONS])
+    return () if fact.rule in _ABOUT_WORDS else fact.words
 
 
 def word_sets(images: Iterable[Sequence[str]], source: FactSource) -> Iterator[list[frozenset[str]]]:

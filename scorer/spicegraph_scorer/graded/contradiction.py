@@ -5,13 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-import numpy.typing as npt
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["FAMILIES", "Values", "deny", "exclusions", "values_of"]
+__all__ = ["FAMILIES", "Values", "deny", "values_of", "verdicts"]
 
 Values = frozenset[tuple[str, int]]
 """The values that a concept has, each a family and a number: ``gray/grey`` has one, ``red`` another; empty: none."""
@@ -55,21 +52,20 @@ def deny(mine: Values, theirs: Values) -> bool:
     return any(all(family != common for family, _ in mine & theirs) for common in families)
 
 
-def exclusions(
-    candidate: Sequence[tuple[int, Values]],
-    reference: Sequence[tuple[int, Values]],
-    shape: tuple[int, int],
-) -> npt.NDArray[np.bool_] | None:
-    """Return which concepts of two lists exclude each other, or nothing if none do.
+def verdicts(
+    candidate: Sequence[tuple[int, Values]], reference: Sequence[tuple[int, Values]]
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Return which concepts of two lists exclude each other, and which say the same value ("two" and "a pair").
 
     Args:
         candidate: the index and the values of each concept that has any.
         reference: the same of the other list.
-        shape: the lengths of the lists.
     """
-    excluded = [(row, column) for row, mine in candidate for column, theirs in reference if deny(mine, theirs)]
-    if not excluded:
-        return None
-    matrix = np.zeros(shape, np.bool_)
-    matrix[tuple(zip(*excluded, strict=True))] = True
-    return matrix
+    excluded, agreed = [], []
+    for row, mine in candidate:
+        for column, theirs in reference:
+            if deny(mine, theirs):
+                excluded.append((row, column))
+            elif not mine.isdisjoint(theirs):
+                agreed.append((row, column))
+    return excluded, agreed

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from spicegraph_scorer.spice.counts import ALL
 
 if TYPE_CHECKING:
@@ -21,7 +23,11 @@ _Part = tuple["Sequence[Concept]", list[float], list[float]]
 
 
 class Weighed(NamedTuple):
-    """Weights of tuples: of a candidate's in all, their supported part, and the same of the references'."""
+    """Weights of tuples: of a candidate's in all, their supported part, and the same of the references'.
+
+    A candidate's tuple has a part of its weight supported that is the square root of its support; :attr:`precision`
+    undoes it, so that one tuple without any support costs more than two with half of theirs.
+    """
 
     supported: float
     candidate: float
@@ -30,8 +36,9 @@ class Weighed(NamedTuple):
 
     @property
     def precision(self) -> float:
-        """Supported share of the candidate's weight, in [0, 1]; 0 without candidate tuples."""
-        return self.supported / self.candidate if self.candidate else 0.0
+        """Power mean, with exponent 1/2, of the support of the candidate's tuples, in [0, 1]; 0 without any."""
+        share = self.supported / self.candidate if self.candidate else 0.0
+        return share * share
 
     @property
     def recall(self) -> float:
@@ -53,10 +60,10 @@ def weigh(
     A category holds its own tuples; what supports them may be of another. ``order`` is the share of every support that
     the order of the candidate's words leaves.
     """
-    mine, theirs = [
-        ((support.support * (side.weights if order == 1 else side.weights * order)).tolist(), side.weights.tolist())
-        for side, support in zip(sides, supports, strict=True)
-    ]
+    (candidate, reference), (forward, backward) = sides, supports
+    left = np.float64(order)  # so that sums are of doubles
+    mine = (np.sqrt(forward.support * left) * candidate.weights).tolist(), candidate.weights.tolist()
+    theirs = (backward.support * left * reference.weights).tolist(), reference.weights.tolist()
     sums = {ALL: Weighed(sum(mine[0]), sum(mine[1]), sum(theirs[0]), sum(theirs[1]))}
     parts, other_parts = _parts(sides[0], *mine), _parts(sides[1], *theirs)
     for name, category in categories.items():

@@ -131,8 +131,11 @@ def _slots(mine: SceneTuple, theirs: SceneTuple, rows: Rows) -> tuple[float | No
 def _alike(mine: Concept, theirs: Concept, rows: Rows) -> float:
     if mine.strings == theirs.strings:
         return 1.0
-    if deny(values_of(mine.strings), values_of(theirs.strings)):
+    values, others = values_of(mine.strings), values_of(theirs.strings)
+    if deny(values, others):
         return 0.0
+    if not values.isdisjoint(others):
+        return 1.0
     one, other = (rows.vectors[rows.places[concept.strings]] for concept in (mine, theirs))
     return min(max(float(one @ other), 0.0), 1.0)
 

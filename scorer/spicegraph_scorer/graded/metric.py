@@ -12,8 +12,9 @@ from spicegraph_parser.lexicon import Lexicon, load_lexicon
 from spicegraph_scorer.graded.counts import Weighed, weigh
 from spicegraph_scorer.graded.explain import GradedExplanation, explain_match
 from spicegraph_scorer.graded.nodes import Nodes, counted_nodes, nodes_of
-from spicegraph_scorer.graded.sides import Side, sides_of, telling
+from spicegraph_scorer.graded.sides import Side, sides_of
 from spicegraph_scorer.graded.similarity import Support, supports
+from spicegraph_scorer.graded.telling import telling
 from spicegraph_scorer.graded.vectors import Rows, Vectors, load_vectors
 from spicegraph_scorer.metric import Score
 from spicegraph_scorer.spice.categories import CATEGORIES, Category
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["GradedMatch", "GradedMeans", "GradedStatistic", "SpiceG", "graded_means"]
 
 NAME: Final = "SPICE-G"
-_FORMULA: Final = "2"
+_FORMULA: Final = "3"
 _AT_A_TIME: Final = 512  # items whose vectors are made together
 
 
@@ -74,7 +75,9 @@ class SpiceG:
 
     A tuple is supported as far as the other side has one like it: the cosine of their words' vectors, drawn down
     where the words stand at other objects. Tuples weigh more the rarer their word is and the more references have
-    them. Scores are in [0, 1]; they agree better with people's ratings than SPICE's, and are not comparable to them.
+    them. Precision is a power mean with exponent 1/2 of the candidate's supports, recall a mean of the references'.
+    Plurals, quantities and denials are read as :func:`spicegraph_scorer.graded.telling.telling` says.
+    Scores are in [0, 1]; they agree better with people's ratings than SPICE's, and are not comparable to them.
     A candidate whose words follow one another as they do not in captions loses its score in part or whole
     (:meth:`spicegraph_scorer.graded.order.WordOrder.share`).
     The corpus value of a category is the mean of the items' F1 over the items whose references have such tuples.

@@ -17,23 +17,22 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.graph import SceneGraph
     from spicegraph_parser.lexicon import Concept
-    from spicegraph_parser.rules import Fact
     from spicegraph_scorer.graded.contradiction import Values
     from spicegraph_scorer.graded.nodes import Nodes
     from spicegraph_scorer.graded.vectors import Rows
 
-__all__ = ["Side", "sides_of", "telling", "tuples_of"]
+__all__ = ["Side", "sides_of", "tuples_of"]
 
 Integers = npt.NDArray[np.intp]
 
 _TYPE_WEIGHTS: Final = (1.0, 0.7, 0.7)  # objects, attributes, relations
 _OWNER_SHARE: Final = 0.5
 _ENDS_SHARE: Final = 0.7
-_BOUND: Final = np.array([[0, _OWNER_SHARE, _ENDS_SHARE], [0, 0, _ENDS_SHARE]], np.float32)
+_FOUND_OWNER_SHARE: Final = 0.4
+_BOUND: Final = np.array([[0, _OWNER_SHARE, _ENDS_SHARE], [0, _FOUND_OWNER_SHARE, _ENDS_SHARE]], np.float32)
 """How much of the similarity of an object, an attribute, a relation depends on its place: at a candidate's objects, at
-the references'. What references say is found wherever the candidate says it: a wrong owner is one fault, not two.
+the references'.
 """
-_EMPTY_WORDS: Final = frozenset({"a", "be", "do", "have"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,11 +109,6 @@ def sides_of(graphs: Sequence[Nodes], rows: Rows) -> list[Side]:
         )
         first, owner, target = last, next_owner, next_target
     return sides
-
-
-def telling(facts: Sequence[Fact]) -> list[Fact]:
-    """Return the facts without attributes that say nothing: SPICE makes ("banana", "a") of "a bunch of bananas"."""
-    return [fact for fact in facts if len(words := fact[0]) != 2 or words[1] not in _EMPTY_WORDS]
 
 
 def tuples_of(graph: SceneGraph) -> tuple[SceneTuple, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spicegraph_scorer.graded.contradiction import exclusions
+from spicegraph_scorer.graded.contradiction import verdicts
 
 if TYPE_CHECKING:
     from spicegraph_scorer.graded.sides import Side
@@ -43,9 +43,7 @@ class Support(NamedTuple):
 def supports(candidate: Side, reference: Side, rows: Rows) -> tuple[Support, Support]:
     """Return how the tuples of a candidate are supported by those of its references, and the other way round."""
     words = _words(candidate, reference, rows)
-    excluded = exclusions(candidate.values, reference.values, words.shape)
-    if excluded is not None:
-        words[excluded] = 0
+    excluded = _judged(words, candidate, reference)
     places = _places(candidate, reference, words)
     apart = places - words
     forward = _best(words + candidate.bound[0][:, None] * apart, 1, words, places)
@@ -60,6 +58,19 @@ def _words(candidate: Side, reference: Side, rows: Rows) -> Matrix:
     np.minimum(np.maximum(words, 0, out=words), 1, out=words)
     words[candidate.heads[:, None] == reference.heads] = 1
     return words
+
+
+def _judged(words: Matrix, candidate: Side, reference: Side) -> npt.NDArray[np.bool_] | None:
+    """Make words with the same value alike, and those that exclude each other unlike; return the latter, if any."""
+    excluded, agreed = verdicts(candidate.values, reference.values)
+    if agreed:
+        words[tuple(zip(*agreed, strict=True))] = 1
+    if not excluded:
+        return None
+    denied = np.zeros(words.shape, np.bool_)
+    denied[tuple(zip(*excluded, strict=True))] = True
+    words[denied] = 0
+    return denied
 
 
 def _places(candidate: Side, reference: Side, words: Matrix) -> Matrix:

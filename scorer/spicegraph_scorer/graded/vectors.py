@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from spicegraph_scorer.graded.contradiction import Values, values_of
 from spicegraph_scorer.graded.table import Floats, VectorTable, load_table
+from spicegraph_scorer.graded.telling import NO
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -66,8 +67,10 @@ class Vectors:
     def rows(self, concepts: Iterable[Strings]) -> Rows:
         """Return the rows of concepts.
 
-        A string's vector is the sum of those of its known words, at length 1, and a concept's the sum of its
-        strings', at length 1 too. Weights are means over the strings, and over the words of each.
+        A string's vector is the sum of those of its known words, each times its idf, at length 1, and a concept's the
+        sum of its strings', at length 1 too. A string's idf is the mean of its words', weighted by themselves: "sit on"
+        is above all "sit". A concept is as frequent as the most frequent of its strings. What is denied ("no hat")
+        points away from what is not: it is like other denials only.
         """
         distinct = list(dict.fromkeys(concepts))
         vectors = np.zeros((len(distinct), self.directions.shape[1]), np.float32)
@@ -77,9 +80,9 @@ class Vectors:
             place = self.places.get(strings[0]) if len(strings) == 1 else None
             if place is not None:  # a single known word, as most concepts are: all of these at once, below
                 plain[row], idf[row] = place, self.idf[place]
-            elif known := [words for string in strings if (words := self._words(string))]:
-                vectors[row] = _sum([_sum([self.directions[word] for word in words]) for words in known])
-                idf[row] = _mean([_mean([self.idf[word] for word in words]) for words in known])
+            elif known := [found for string in strings if (found := self._string(string))]:
+                vectors[row] = _sum([vector for vector, _ in known])
+                idf[row] = min([weight for _, weight in known])
         vectors[list(plain)] = self.directions[list(plain.values())]
         return Rows(
             {strings: row for row, strings in enumerate(distinct)},
@@ -89,16 +92,21 @@ class Vectors:
             {row: values for row, strings in enumerate(distinct) if (values := values_of(strings))},
         )
 
-    def _words(self, string: str) -> list[int]:
-        return [self.places[word] for word in string.split() if word in self.places]
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+    def _string(self, string: str) -> tuple[Floats, float] | None:
+        """Return the vector and the idf of a string; nothing if no word of it is known."""
+        if string.startswith(NO):
+            found = self._string(string.removeprefix(NO))
+            return found and (-found[0], found[1])
+        words = [self.places[word] for word in string.split() if word in self.places]
+        if len(words) <= 1:
+            return (self.directions[words[0]], self.idf[words[0]]) if words else None
+        weights = [self.idf[word] for word in words]
+        vector = _sum([self.directions[word] * np.float32(weight) for word, weight in zip(words, weights, strict=True)])
+        return vector, sum([weight * weight for weight in weights]) / sum(weights)
 
 
 def _sum(vectors: Sequence[Floats]) -> Floats:
-    """Return the sum of unit vectors at length 1; the first if they cancel each other out."""
+    """Return the sum of vectors at length 1; the first if they cancel each other out."""
     if len(vectors) == 1:
         return vectors[0]
     total: Floats = reduce(np.add, vectors)

@@ -29,7 +29,7 @@ __all__ = [
 MEMORY = "memory"
 """The place of a store that nothing outlives."""
 
-_FACTS = "loose"  # what kind of facts is stored: with those of loose words
+_FACTS = "loose-2"  # what kind of facts is stored: with those of loose words
 
 
 class StoreError(SpicegraphError):

@@ -1,0 +1,77 @@
+"""What the facts of a caption tell: SPICE's and those beside them, read as the notes behind them say."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+from spicegraph_parser.loose import DENIED, NO_OBJECT, NOTES, QUANTITY, STANDS_FOR
+from spicegraph_parser.rules import Fact
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Mapping, Sequence
+
+__all__ = ["NO", "telling"]
+
+NO: Final = "no "
+"""What stands before a word that is denied: "no hat"."""
+
+_EMPTY_WORDS: Final = frozenset({"a", "be", "do", "have"})
+_OF_THE_QUANTITY: Final = frozenset({"amod", "compound", "count"})  # rules: "a large group", "two pairs"
+_OBJECT_SLOTS: Final = {1: 1, 2: 1, 3: 2}  # by the length of a fact
+
+_Slot = tuple[str, tuple[int, ...]]
+
+
+def telling(facts: Sequence[Fact]) -> list[Fact]:
+    """Return the facts that graded matching compares.
+
+    Attributes that say nothing are left out: SPICE makes ("banana", "a") of "a bunch of bananas". A quantity is read
+    as that of which it is: "a large group of people" are people, and the group is how many, not they are large. Nouns
+    of prepositions are no objects, and what is denied is an object, attribute or relation of its own: "no hat".
+
+    Example:
+        >>> facts = [Fact(("hat",), "objects", ((4,),)), Fact(("hat", "no"), DENIED, ((4,), (3,)))]
+        >>> [fact.words for fact in telling(facts)]
+        [('no hat',)]
+    """
+    if facts and facts[-1][1] in NOTES:  # in few captions
+        facts = _as_noted(facts)
+    return [fact for fact in facts if len(words := fact[0]) != 2 or words[1] not in _EMPTY_WORDS]
+
+
+def _as_noted(facts: Sequence[Fact]) -> list[Fact]:
+    end = len(facts)
+    while end and facts[end - 1][1] in NOTES:
+        end -= 1
+    notes = facts[end:]
+    quantities = {tokens[0]: (words[1], tokens[1]) for words, rule, tokens in notes if rule == STANDS_FOR}
+    no_objects = {tokens[0] for _, rule, tokens in notes if rule == NO_OBJECT}
+    denied = {tokens[0] for _, rule, tokens in notes if rule == DENIED}
+    noted = {*quantities, *no_objects, *denied}
+    found = []
+    sizes: defaultdict[tuple[int, ...], list[str]] = defaultdict(list)  # "large", "two": of the quantity itself
+    for fact in facts[:end]:
+        words, rule, tokens = fact
+        if noted.isdisjoint([place[:1] for place in tokens]):
+            found.append(fact)
+        elif rule in _OF_THE_QUANTITY and tokens[0] in quantities:
+            sizes[tokens[0]].append(words[1])
+        elif rule == QUANTITY and tokens[1] in sizes:
+            said = " ".join([*dict.fromkeys(sizes[tokens[1]]), words[1]])
+            found += _read(Fact((words[0], said), rule, tokens), quantities, denied)
+        elif len(tokens) > 1 or tokens[0] not in no_objects:
+            found += _read(fact, quantities, denied)
+    return found
+
+
+def _read(fact: Fact, quantities: Mapping[tuple[int, ...], _Slot], denied: Container[tuple[int, ...]]) -> list[Fact]:
+    """Return a fact of that of which there is a quantity, and denied where it is; nothing of a thing and itself."""
+    slots = list(zip(fact.words, fact.tokens, strict=True))
+    for slot in range(_OBJECT_SLOTS[len(slots)]):
+        for _ in quantities:  # "two pairs of a group": as many steps as there are quantities
+            slots[slot] = quantities.get(slots[slot][1], slots[slot])
+    if len(slots) > 1 and slots[0][1] == slots[1][1] != fact.tokens[0]:
+        return []
+    words = [NO + word if place[:1] in denied else word for word, place in slots]
+    return [Fact(tuple(words), fact.rule, tuple([place for _, place in slots]))]
