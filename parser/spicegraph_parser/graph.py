@@ -201,10 +201,10 @@ def merge_counted(captions: Iterable[Sequence[Fact]], lexicon: Lexicon) -> Count
     add, known = merger.add, merger.known
     said: list[_Place] = []
     for facts in captions:
-        places: set[_Place] = set()
+        places: list[_Place] = []
         for words, _, _ in facts:
-            places.update(known.get(words) or add(words))
-        said += places
+            places += known.get(words) or add(words)
+        said += set(places)
     graph, captions_of = merger.graph, Counter(said)
     return CountedGraph(
         graph,
@@ -220,11 +220,12 @@ _Place = int
 class _Merger:
     """A graph that grows fact by fact; ``known`` has the places of the concepts that a fact adds to, by its words."""
 
-    __slots__ = ("_by_string", "_concept", "graph", "known")
+    __slots__ = ("_attributes", "_by_string", "_concept", "_labels", "_objects", "_relations", "graph", "known")
 
     def __init__(self, concept: Callable[[str], Concept]) -> None:
         self.graph = ConceptGraph([], [], {}, {})
         self.known: dict[tuple[str, ...], tuple[_Place, ...]] = {}
+        self._objects, self._labels, self._attributes, self._relations = self.graph
         self._concept = concept
         self._by_string: dict[str, int] = {}
 
@@ -238,24 +239,25 @@ class _Merger:
         if len(words) == 1:
             places = (subject,)
         elif len(words) == 2:
-            numbers = self.graph.attributes.get(subject)
+            numbers = self._attributes.get(subject)
             if numbers is None:
-                numbers = self.graph.attributes[subject] = []
+                numbers = self._attributes[subject] = []
             places = subject, ~self._join(numbers, words[1])
         else:
             target = self._by_string.get(words[1])
             if target is None:
                 target = self._object(words[1])
-            numbers = self.graph.relations.get((subject, target))
+            ends = subject, target
+            numbers = self._relations.get(ends)
             if numbers is None:
-                numbers = self.graph.relations[subject, target] = []
+                numbers = self._relations[ends] = []
             places = subject, target, ~self._join(numbers, words[2].removeprefix(_COPULA))
         self.known[words] = places
         return places
 
     def _object(self, word: str) -> int:
         """Return the index of a new word's object: the most similar one, or one of its own."""
-        concept, objects = self._concept(word), self.graph.objects
+        concept, objects = self._concept(word), self._objects
         index = _most_similar(objects, concept.synsets)
         if index is None:
             index = len(objects)
@@ -267,7 +269,7 @@ class _Merger:
 
     def _join(self, numbers: list[int], word: str) -> int:
         """Return the first of the numbers whose concept has a word in common with others, or a new one."""
-        concept, labels = self._concept(word), self.graph.labels
+        concept, labels = self._concept(word), self._labels
         for number in numbers:
             merged = labels[number]
             if not concept.keys.isdisjoint(merged.keys):

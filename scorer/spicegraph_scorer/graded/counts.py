@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.lexicon import Concept
     from spicegraph_scorer.graded.sides import Side
-    from spicegraph_scorer.graded.similarity import Support
+    from spicegraph_scorer.graded.similarity import Floats
     from spicegraph_scorer.spice.categories import Category
 
 __all__ = ["Weighed", "weigh"]
@@ -53,17 +53,17 @@ class Weighed(NamedTuple):
 
 
 def weigh(
-    sides: tuple[Side, Side], supports: tuple[Support, Support], categories: Mapping[str, Category], *, order: float = 1
+    sides: tuple[Side, Side], supported: tuple[Floats, Floats], categories: Mapping[str, Category], *, order: float = 1
 ) -> dict[str, Weighed]:
     """Add up weights in total (``All``) and by category.
 
-    A category holds its own tuples; what supports them may be of another. ``order`` is the share of every support that
-    the order of the candidate's words leaves.
+    ``supported`` says how far each tuple of either side is. A category holds its own tuples; what supports them may
+    be of another. ``order`` is the share of every support that the order of the candidate's words leaves.
     """
-    (candidate, reference), (forward, backward) = sides, supports
+    (candidate, reference), (forward, backward) = sides, supported
     left = np.float64(order)  # so that sums are of doubles
-    mine = (np.sqrt(forward.support * left) * candidate.weights).tolist(), candidate.weights.tolist()
-    theirs = (backward.support * left * reference.weights).tolist(), reference.weights.tolist()
+    mine = (np.sqrt(forward * left) * candidate.weights).tolist(), candidate.weights.tolist()
+    theirs = (backward * left * reference.weights).tolist(), reference.weights.tolist()
     sums = {ALL: Weighed(sum(mine[0]), sum(mine[1]), sum(theirs[0]), sum(theirs[1]))}
     parts, other_parts = _parts(sides[0], *mine), _parts(sides[1], *theirs)
     for name, category in categories.items():

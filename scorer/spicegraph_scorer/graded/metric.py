@@ -13,7 +13,7 @@ from spicegraph_scorer.graded.counts import Weighed, weigh
 from spicegraph_scorer.graded.explain import GradedExplanation, explain_match
 from spicegraph_scorer.graded.nodes import Nodes, counted_nodes, nodes_of
 from spicegraph_scorer.graded.sides import Side, sides_of
-from spicegraph_scorer.graded.similarity import Support, supports
+from spicegraph_scorer.graded.similarity import Support, degrees, supports
 from spicegraph_scorer.graded.telling import telling
 from spicegraph_scorer.graded.vectors import Rows, Vectors, load_vectors
 from spicegraph_scorer.metric import Score
@@ -171,10 +171,12 @@ class SpiceG:
             yield self._statistic(mine, theirs[id(reference)], rows, share)
 
     def _statistic(self, candidate: Side, reference: Side, rows: Rows, order: float) -> GradedStatistic:
-        precision, recall = supports(candidate, reference, rows)
-        weights = weigh((candidate, reference), (precision, recall), self.categories, order=order)
-        match = GradedMatch(candidate, reference, precision, recall, order) if self.evidence else None
-        return GradedStatistic(weights, match)
+        sides = candidate, reference
+        if not self.evidence:
+            return GradedStatistic(weigh(sides, degrees(*sides, rows), self.categories, order=order))
+        precision, recall = supports(*sides, rows)
+        weights = weigh(sides, (precision.support, recall.support), self.categories, order=order)
+        return GradedStatistic(weights, GradedMatch(candidate, reference, precision, recall, order))
 
     def explain(self, statistic: GradedStatistic, *, changes: int = 3) -> GradedExplanation:
         """Explain an item's score: every tuple's best partner, and the changes that would raise it most.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.graded.sides import Side
     from spicegraph_scorer.graded.vectors import Rows
 
-__all__ = ["NO_PARTNER", "Support", "supports"]
+__all__ = ["NO_PARTNER", "Support", "degrees", "supports"]
 
 Matrix = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float32]
@@ -42,14 +42,45 @@ class Support(NamedTuple):
 
 def supports(candidate: Side, reference: Side, rows: Rows) -> tuple[Support, Support]:
     """Return how the tuples of a candidate are supported by those of its references, and the other way round."""
+    words, places, forward, backward, excess = _compared(candidate, reference, rows)
+    mine = _best(forward, 1, words, places)
+    if excess is not None:
+        mine = _contradict(mine, candidate, excess)
+    return mine, _best(backward, 0, words, places)
+
+
+def degrees(candidate: Side, reference: Side, rows: Rows) -> tuple[Floats, Floats]:
+    """Return how far the tuples of each side are supported: what :func:`supports` finds, without saying by what."""
+    _, _, forward, backward, excess = _compared(candidate, reference, rows)
+    mine: Floats = forward.max(axis=1, initial=0)
+    if excess is not None:
+        objects, attributes, _ = candidate.sizes
+        own = mine[objects : objects + attributes]
+        np.maximum(0, own - excess, out=own)
+    return mine, backward.max(axis=0, initial=0)
+
+
+class _Comparison(NamedTuple):
+    """Every tuple of a candidate against every one of the references: word, place, support on either side.
+
+    ``excess`` is what the references deny of each attribute of the candidate, if they deny any.
+    """
+
+    words: Matrix
+    places: Matrix
+    forward: Matrix
+    backward: Matrix
+    excess: Floats | None
+
+
+def _compared(candidate: Side, reference: Side, rows: Rows) -> _Comparison:
     words = _words(candidate, reference, rows)
     excluded = _judged(words, candidate, reference)
     places = _places(candidate, reference, words)
     apart = places - words
-    forward = _best(words + candidate.bound[0][:, None] * apart, 1, words, places)
-    if excluded is not None:
-        forward = _contradict(forward, candidate, reference, words, excluded)
-    return forward, _best(words + reference.bound[1] * apart, 0, words, places)
+    forward = words + candidate.bound[0][:, None] * apart
+    excess = None if excluded is None else _excess(candidate, reference, words, excluded)
+    return _Comparison(words, places, forward, words + reference.bound[1] * apart, excess)
 
 
 def _words(candidate: Side, reference: Side, rows: Rows) -> Matrix:
@@ -112,19 +143,27 @@ def _best(similar: Matrix, axis: int, words: Matrix, places: Matrix) -> Support:
     return Support(support, partner, words.take(at), places.take(at), np.zeros(count, np.bool_))
 
 
-def _contradict(
-    found: Support, candidate: Side, reference: Side, words: Matrix, excluded: npt.NDArray[np.bool_]
-) -> Support:
-    """Take from attributes what the references deny: another colour or count of an object that is as similar."""
+def _excess(candidate: Side, reference: Side, words: Matrix, excluded: npt.NDArray[np.bool_]) -> Floats | None:
+    """Return how much more the references deny each attribute of a candidate than they say it; nothing: of none.
+
+    They deny it by another colour or count of an object that is as similar.
+    """
     (objects, attributes, _), (others, their_attributes, _) = candidate.sizes, reference.sizes
     mine, theirs = slice(objects, objects + attributes), slice(others, others + their_attributes)
     denied = excluded[mine, theirs]
     if not denied.any():
-        return found
+        return None
     owners = words[:objects, :others][candidate.owners[:attributes]][:, reference.owners[:their_attributes]]
     against = (owners * denied).max(axis=1)
     agreed = np.minimum(owners, words[mine, theirs]).max(axis=1)
-    excess = np.maximum(0, against - agreed)
+    excess: Floats = np.maximum(0, against - agreed)
+    return excess
+
+
+def _contradict(found: Support, candidate: Side, excess: Floats) -> Support:
+    """Take from the support of a candidate's attributes what the references deny."""
+    objects, attributes, _ = candidate.sizes
+    mine = slice(objects, objects + attributes)
     support, contradicted = found.support.copy(), found.contradicted.copy()
     support[mine] = np.maximum(0, support[mine] - excess)
     contradicted[mine] = excess > 0
