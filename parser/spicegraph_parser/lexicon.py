@@ -156,7 +156,10 @@ class Lexicon:
             >>> lexicon.synsets("puppies") >= lexicon.synsets("puppy")
             True
         """
-        return frozenset[int]().union(*map(self._lookup, self.forms(phrase)))
+        forms = self.forms(phrase)
+        if len(forms) == 1:  # as most words; a caption corpus has thousands of different ones
+            return self._lookup(forms[0])
+        return frozenset[int]().union(*map(self._lookup, forms))
 
     def words(self) -> tuple[str, ...]:
         """Return every word and phrase of the index, in its order; underscores join the words of a phrase."""
@@ -179,8 +182,9 @@ class Lexicon:
             ('polar_bear',)
         """
         word = phrase.replace(" ", "_")
-        bases = self._bases.get(word) or [self._base(word)]
-        return tuple(form for form in dict.fromkeys((word, *bases)) if form in self._positions)
+        bases = self._bases.get(word) or (self._base(word),)
+        known = self._positions
+        return tuple([form for form in dict.fromkeys((word, *bases)) if form in known])
 
     def _concept(self, phrase: str) -> Concept:
         """Return the concept of a lower-cased word or phrase."""

@@ -59,7 +59,8 @@ def count_concepts(
         else _counts_within(category, mine[category.length], theirs[category.length])
         for name, category in categories.items()
     }
-    return {ALL: sum(whole.values(), Counts()), **by_category}
+    total = Counts(*map(sum, zip(*whole.values(), strict=True)))
+    return {ALL: total, **by_category}
 
 
 def _sharing(concept: Concept, others: Sequence[Concept]) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from spicegraph_scorer.spice.categories import CATEGORIES
 from spicegraph_scorer.spice.match import group_by_length
@@ -23,15 +23,14 @@ ALL = "All"
 """The name of the total over every tuple."""
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(NamedTuple):
     """Numbers of tuples: matched candidate tuples, all candidate tuples, all reference tuples."""
 
     matched: int = 0
     candidate: int = 0
     reference: int = 0
 
-    def __add__(self, other: Counts) -> Counts:
+    def __add__(self, other: Counts) -> Counts:  # type: ignore[override]  # sums, not tuples one after the other
         """Return the sum, for micro averages."""
         return Counts(self.matched + other.matched, self.candidate + other.candidate, self.reference + other.reference)
 
