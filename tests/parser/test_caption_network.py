@@ -156,6 +156,15 @@ def test_company_does_not_change_an_analysis() -> None:
             assert one.tolist() == many[start:end].tolist()
 
 
+@pytest.mark.model
+def test_company_does_not_change_a_words_vector() -> None:
+    """Words that are new come together, and each has the vector, to the last bit, that it has alone."""
+    files = {name: (pipeline_path() / "parser" / name).read_bytes() for name in NETWORK_FILES}
+    together, alone = network_from(files).words, network_from(files).words
+    forms = [*list(network_from(files).vocabulary.rows[0])[:200], "Zebracorn", "x-1", "DOG"]
+    assert np.array_equal(together(forms), np.concatenate([alone([form]) for form in forms]))
+
+
 def test_features_of_a_word() -> None:
     assert features("T-Shirt2") == ("t-shirt2", "irt2", "rt2", "t2", "t-s", "mixed+digit+hyphen")
     assert [features(word)[-1] for word in ("dog", "Dog", "DOG", "dOG", "A", "3")] == [

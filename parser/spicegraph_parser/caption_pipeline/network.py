@@ -88,17 +88,21 @@ class WordVectors:
         """Return the vectors (words, width) of words given by their PTB forms."""
         if len(self._known) > _MOST_FORMS:
             self._known = {}
-        known = self._known
-        vectors = [known[form] if form in known else known.setdefault(form, self._vector(form)) for form in forms]
-        return np.concatenate(vectors).reshape(-1, self._bias.size)
+        known, words = self._known, list(forms)
+        new = [form for form in dict.fromkeys(words) if form not in known]
+        if new:
+            known.update(zip(new, self._vectors(new), strict=True))
+        return np.concatenate([known[form] for form in words]).reshape(-1, self._bias.size)
 
-    def _vector(self, form: str) -> Floats:
-        parts = [table[at] for table, at in zip(self._tables, self._vocabulary.feature_rows(form), strict=True)]
-        mixed = np.concatenate(parts) @ self._mix + self._bias
-        centred = mixed - mixed.mean()
-        spread = np.sqrt((centred**2).mean() + _NORM_EPSILON)
-        vector: Floats = centred / spread * self._scale + self._shift
-        return vector
+    def _vectors(self, forms: Sequence[str]) -> Floats:
+        rows = np.array(list(map(self._vocabulary.feature_rows, forms)))
+        parts = np.concatenate([table[rows[:, kind]] for kind, table in enumerate(self._tables)], axis=1)
+        # A product for each word, not one for all: sums of many words together would be rounded otherwise.
+        mixed = np.matmul(parts[:, None], self._mix)[:, 0] + self._bias
+        centred = mixed - mixed.mean(axis=1, keepdims=True)
+        spread = np.sqrt((centred**2).mean(axis=1, keepdims=True) + _NORM_EPSILON)
+        vectors: Floats = centred / spread * self._scale + self._shift
+        return vectors
 
 
 class Network:
