@@ -10,7 +10,9 @@ import tempfile
 import time
 from collections import deque
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
@@ -72,14 +74,30 @@ def spice_against_pipe(images: int, rounds: int) -> AgainstPipe:
     return AgainstPipe(len(texts) / min(bare), len(texts) / min(whole), ratio)
 
 
-def spice_with_workers(images: int, workers: int, rounds: int) -> float:
-    """Return captions a second of time on the clock, the processes started already, in the best of the rounds."""
+class WithWorkers(NamedTuple):
+    """Captions a second of time on the clock, best of the rounds, and the median of the rounds' ratios."""
+
+    one: float
+    two: float
+    ratio: float
+
+
+def spice_with_workers(images: int, rounds: int) -> WithWorkers:
+    """Compare two worker processes, started already, with this one, in turns."""
     items = items_of(images)
-    with local_facts("en_caption", workers=workers, loose=False) as facts:
-        score(items_of(400, system=5), pipeline=facts)  # starts every process
-        return len(distinct(items)) / min(
-            seconds_of(time.perf_counter, lambda: score(items, pipeline=facts, evidence=False)) for _ in range(rounds)
-        )
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    with ExitStack() as stack:
+        sources = {n: stack.enter_context(local_facts("en_caption", workers=n, loose=False)) for n in seconds}
+        for facts in sources.values():
+            score(items_of(400, system=5), pipeline=facts)  # starts every process
+        for _ in range(rounds):
+            for workers, facts in sources.items():
+                seconds[workers].append(
+                    seconds_of(time.perf_counter, partial(score, items, pipeline=facts, evidence=False))
+                )
+    ratio = statistics.median(one / two for one, two in zip(seconds[1], seconds[2], strict=True))
+    captions = len(distinct(items))
+    return WithWorkers(captions / min(seconds[1]), captions / min(seconds[2]), ratio)
 
 
 class Command(NamedTuple):

@@ -35,7 +35,8 @@ def expected():
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_facts_do_not_depend_on_processes_or_the_store(workers, expected, tmp_path, monkeypatch):
-    monkeypatch.setattr(processes, "_WINDOW", 5)
+    monkeypatch.setattr(processes, "_AHEAD", 1)
+    monkeypatch.setattr(processes, "_TASK", 60)
     monkeypatch.setattr(local, "_LOOK_UP", 7)
     cache = str(tmp_path / "parses.db")
     with local_facts("en_caption", workers=workers) as source:

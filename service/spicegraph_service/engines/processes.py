@@ -1,7 +1,7 @@
 """Parsing in several processes of this machine.
 
-Captions go out sorted by length, in tasks of about equal text, so that a task's sentences share the network's
-calls; the results come back in the captions' order.
+Captions go out in their order, in tasks of about equal text; a process parses those of a task sorted by length, so that
+what goes through a network together has about one length. The results come back in the captions' order.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from concurrent.futures import Future
 
-__all__ = ["ParsingProcesses", "by_length", "in_order", "parsing_processes"]
+__all__ = ["ParsingProcesses", "by_length", "in_tasks", "parsing_processes"]
 
 Parsed = TypeVar("Parsed")
 
@@ -38,13 +38,10 @@ _fact_lists = msgspec.msgpack.Decoder(list[tuple[Fact, ...]])
 _byte_lists = msgspec.msgpack.Decoder(list[bytes])
 
 _TASK: Final = 24_000
-"""Characters that a process gets at a time, some 450 captions: 0.15 s. With half of that, parsing takes 4 % longer."""
-
-_WINDOW: Final = 2_048
-"""Captions that are sorted by length together, and that the last processes leave to this one to score at the end."""
+"""Characters that a process gets at a time, some 450 captions: 0.15 s, which is what it may idle for at the end."""
 
 _AHEAD: Final = 4
-"""Windows that are parsed while the results of an earlier one are used."""
+"""Tasks for each process that are handed out while the results of earlier ones are used."""
 
 
 @contextmanager
@@ -62,7 +59,7 @@ def parsing_processes(pipeline: str, workers: int, *, loose: bool = True) -> Ite
     context = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks of numpy and grpc
     with ProcessPoolExecutor(workers, context, initializer=_load, initargs=(pipeline,)) as executor:
         try:
-            yield ParsingProcesses(pipeline, executor, loose=loose)
+            yield ParsingProcesses(pipeline, executor, loose=loose, ahead=_AHEAD * workers)
         except BrokenProcessPool as error:
             raise _process_ended() from error
         finally:
@@ -72,9 +69,10 @@ def parsing_processes(pipeline: str, workers: int, *, loose: bool = True) -> Ite
 class ParsingProcesses:
     """Turns captions into facts, or into parses as the store keeps them, in several processes."""
 
-    def __init__(self, pipeline: str, executor: ProcessPoolExecutor, *, loose: bool = True) -> None:
+    def __init__(self, pipeline: str, executor: ProcessPoolExecutor, *, loose: bool, ahead: int) -> None:
         self._pipeline = pipeline
         self._loose = loose
+        self._ahead = ahead
         self.executor = executor
 
     @cached_property
@@ -99,47 +97,45 @@ class ParsingProcesses:
     def _parsed(
         self, texts: Iterable[str], parse: Callable[[list[str]], bytes], decode: Callable[[bytes], list[Parsed]]
     ) -> Iterator[Parsed]:
-        stream = iter(texts)
-        windows: deque[tuple[list[list[int]], list[Future[bytes]]]] = deque()
+        tasks = in_tasks(texts, characters=_TASK)
+        waiting: deque[Future[bytes]] = deque()
         try:
             while True:
-                while len(windows) <= _AHEAD and (window := list(islice(stream, _WINDOW))):
-                    tasks = by_length(window)
-                    futures = [self.executor.submit(parse, [window[index] for index in task]) for task in tasks]
-                    windows.append((tasks, futures))
-                if not windows:
+                waiting.extend(self.executor.submit(parse, task) for task in islice(tasks, self._ahead - len(waiting)))
+                if not waiting:
                     return
-                tasks, futures = windows.popleft()
-                yield from in_order(tasks, [decode(future.result()) for future in futures])
+                yield from decode(waiting.popleft().result())
         except BrokenProcessPool as error:
             raise _process_ended() from error
 
 
-def by_length(texts: Sequence[str], *, characters: int = _TASK) -> list[list[int]]:
-    """Return the indices of captions sorted by length, in tasks of up to so many characters (or one caption).
+def in_tasks(texts: Iterable[str], *, characters: int) -> Iterator[list[str]]:
+    """Yield captions in lists of up to so many characters (or one caption), in order.
 
-    >>> by_length(["a dog runs", "a cat", "a bus"], characters=12)
-    [[1, 2], [0]]
+    >>> list(in_tasks(["a dog runs", "a cat", "a bus"], characters=12))
+    [['a dog runs'], ['a cat', 'a bus']]
     """
-    tasks: list[list[int]] = []
-    left = 0
-    for index in sorted(range(len(texts)), key=[len(text) for text in texts].__getitem__):
-        if not tasks or len(texts[index]) > left:
-            tasks.append([])
-            left = characters
-        tasks[-1].append(index)
-        left -= len(texts[index])
-    return tasks
+    task: list[str] = []
+    left = characters
+    for text in texts:
+        if task and len(text) > left:
+            yield task
+            task, left = [], characters
+        task.append(text)
+        left -= len(text)
+    if task:
+        yield task
 
 
-def in_order(tasks: Sequence[Sequence[int]], results: Sequence[Sequence[Parsed]]) -> list[Parsed]:
-    """Return the results of the tasks of :func:`by_length` in the order of their captions.
+def by_length(texts: Sequence[str], parse: Callable[[list[str]], Iterable[Parsed]]) -> list[Parsed]:
+    """Parse captions, the shortest first, and return the results in the captions' own order.
 
-    >>> in_order([[1, 2], [0]], [[b"b", b"c"], [b"a"]])
-    [b'a', b'b', b'c']
+    >>> by_length(["three", "one", "four"], lambda texts: [f"{at} {text}" for at, text in enumerate(texts)])
+    ['2 three', '0 one', '1 four']
     """
-    found = dict(zip(chain.from_iterable(tasks), chain.from_iterable(results), strict=True))
-    return [found[index] for index in range(len(found))]
+    order = sorted(range(len(texts)), key=[len(text) for text in texts].__getitem__)
+    found = dict(zip(order, parse([texts[index] for index in order]), strict=True))
+    return [found[index] for index in range(len(texts))]
 
 
 def _process_ended() -> DataError:
@@ -173,11 +169,14 @@ def _signature() -> str:
 
 
 def _facts(texts: list[str], *, loose: bool) -> bytes:
-    return msgspec.msgpack.encode(list(replace(_pipeline(), loose=loose).facts(texts)))
+    return msgspec.msgpack.encode(by_length(texts, replace(_pipeline(), loose=loose).facts))
 
 
 def _packed(texts: list[str]) -> bytes:
-    return msgspec.msgpack.encode([encode_parse(stored_parse(caption)) for caption in _pipeline().captions(texts)])
+    def packed(texts: list[str]) -> Iterator[bytes]:
+        return (encode_parse(stored_parse(caption)) for caption in _pipeline().captions(texts))
+
+    return msgspec.msgpack.encode(by_length(texts, packed))
 
 
 def _packed_words(texts: list[str], *, lemmas: bool) -> bytes:
@@ -185,4 +184,7 @@ def _packed_words(texts: list[str], *, lemmas: bool) -> bytes:
     from spicegraph_scorer.agreement.words import tagged_words  # noqa: PLC0415
     from spicegraph_service.store.words import encode_words  # noqa: PLC0415
 
-    return msgspec.msgpack.encode(list(map(encode_words, tagged_words(_pipeline().parse(texts), lemmas=lemmas))))
+    def packed(texts: list[str]) -> Iterator[bytes]:
+        return map(encode_words, tagged_words(_pipeline().parse(texts), lemmas=lemmas))
+
+    return msgspec.msgpack.encode(by_length(texts, packed))
