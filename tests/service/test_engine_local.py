@@ -10,6 +10,8 @@ import sys
 from contextlib import closing
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spicegraph_parser import load_pipeline
 from spicegraph_parser.errors import DataError
@@ -44,6 +46,20 @@ def test_facts_do_not_depend_on_processes_or_the_store(workers, expected, tmp_pa
     for _ in range(2):
         with local_facts("en_caption", workers=workers, cache=cache) as source:
             assert list(source.facts(CAPTIONS)) == expected
+
+
+@given(st.lists(st.text(max_size=30), max_size=400), st.integers(1, 500), st.integers(1, 4))
+def test_tasks_hold_every_caption_once_in_order(texts, characters, count):
+    for given_as in (texts, (text for text in texts)):
+        tasks = list(processes.in_tasks(given_as, characters=characters, processes=count))
+        assert [text for task in tasks for text in task] == texts
+        assert all(len(task) == 1 or sum(map(len, task)) <= characters for task in tasks)
+
+
+def test_the_last_tasks_get_shorter():
+    sizes = list(map(len, processes.in_tasks(["a dog"] * 3000, characters=4000, processes=2)))
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > 5 * sizes[-2] > 0
 
 
 @pytest.mark.parametrize("workers", [1, 2])
