@@ -60,7 +60,7 @@ class Vectors:
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         """Let worker processes read the bundled table themselves."""
-        if self is load_vectors():
+        if load_vectors.cache_info().currsize and self is load_vectors():  # read already, or this is not it
             return load_vectors, ()
         return Vectors, (self.signature, self.places, self.directions, self.idf, self.order)
 

@@ -80,10 +80,8 @@ def write_object(place: str, content: bytes) -> None:
         InputError: it can't be written.
         DataError: pyarrow is not installed.
     """
-    with _reading(place, "written"):
-        filesystem, path = _filesystem(place)
-        with filesystem.open_output_stream(path) as stream:
-            stream.write(content)
+    with _writing(place) as stream:
+        stream.write(content)
 
 
 def copy_object(source: Path, place: str) -> None:
@@ -93,10 +91,8 @@ def copy_object(source: Path, place: str) -> None:
         InputError: it can't be written.
         DataError: pyarrow is not installed.
     """
-    with _reading(place, "written"):
-        filesystem, path = _filesystem(place)
-        with source.open("rb") as file, filesystem.open_output_stream(path) as stream:
-            shutil.copyfileobj(file, stream, _COPIED)
+    with _writing(place) as stream, source.open("rb") as file:
+        shutil.copyfileobj(file, stream, _COPIED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +153,14 @@ def _filesystem(place: str) -> tuple[Any, str]:
         opened, path = fsspec.core.url_to_fs(place)
         filesystem = fs.PyFileSystem(fs.FSSpecHandler(opened))
     return filesystem, path
+
+
+@contextmanager
+def _writing(place: str) -> Iterator[Any]:
+    with _reading(place, "written"):
+        filesystem, path = _filesystem(place)
+        with filesystem.open_output_stream(path) as stream:
+            yield stream
 
 
 @contextmanager

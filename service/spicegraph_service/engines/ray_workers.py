@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec
 
 from spicegraph_parser.errors import DataError, SpicegraphError
 from spicegraph_parser.memory import rare_collections
-from spicegraph_scorer.evidence import without_evidence
 from spicegraph_scorer.fingerprint import Fingerprint
 from spicegraph_scorer.items import Corpus, Item
 from spicegraph_scorer.metrics import make_metrics, needs_loose
@@ -286,10 +285,7 @@ class Scorer:
         corpus = Corpus(items)
         with rare_collections(), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found = {
-                name: [without_evidence(statistic) for statistic in metric.collect(corpus)]
-                for name, metric in self._metrics.items()
-            }
+            found = {name: metric.collect(corpus) for name, metric in self._metrics.items()}
         scored = partial(Scored, len(items), tuple((warning.category, str(warning.message)) for warning in caught))
         if self._job.keep is Keep.STATISTICS:
             return scored(statistics=found)
