@@ -83,7 +83,7 @@ class SpiceG:
     The corpus value of a category is the mean of the items' F1 over the items whose references have such tuples.
 
     With ``evidence`` every statistic keeps its match, from which explanations are drawn; without, there are the
-    weights only, in four fifths of the time.
+    weights only, in three quarters of the time.
 
     Example:
         >>> from spicegraph_parser import load_pipeline
