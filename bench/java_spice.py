@@ -15,7 +15,7 @@ from val2014 import distinct, items_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spicegraph_scorer.items import Item
+    from spicegraph_scorer.core.items import Item
 
 CORENLP = "edu.stanford.nlp:stanford-corenlp:3.6.0"
 THREADS = 2

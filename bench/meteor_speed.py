@@ -28,7 +28,7 @@ _CAPTIONS = "coco/annotations/captions_val2014.json"
 
 _OURS = """
 import json, sys
-from spicegraph_scorer.ngram.meteor import Meteor, coco_texts, load_data, score_texts
+from spicegraph_scorer.metrics.meteor import Meteor, coco_texts, load_data, score_texts
 items = json.load(open(sys.argv[1], encoding="utf-8"))
 texts = [coco_texts(i["candidate"].split(), [r.split() for r in i["references"]]) for i in items]
 statistics = score_texts(texts, data=load_data())
@@ -45,7 +45,7 @@ print(Meteor().compute_score(references, candidates)[0])
 """
 
 _BUILD = """
-from spicegraph_scorer.ngram.meteor import load_data
+from spicegraph_scorer.metrics.meteor import load_data
 load_data()
 """
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from spicegraph_scorer.items import Corpus
+from spicegraph_scorer.core.items import Corpus
 from spicegraph_scorer.metrics import WITH_FREQUENCIES
-from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
+from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
 from spicegraph_service.cli import main as command_line
 from val2014 import all_items, items_of, write_lines
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from spicegraph_parser.memory import rare_collections
 from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_scorer.graded.metric import SpiceG
-from spicegraph_scorer.items import Corpus
-from spicegraph_scorer.spice.metric import Spice
+from spicegraph_scorer.core.items import Corpus
+from spicegraph_scorer.metrics.graded.metric import SpiceG
+from spicegraph_scorer.metrics.spice.metric import Spice
 from val2014 import distinct, items_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from functools import cache
 from importlib.resources import files
 
-from spicegraph_scorer.items import Item
+from spicegraph_scorer.core.items import Item
 
 REFERENCES = 5
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from spicegraph_parser import Caption, CaptionPipeline, extract, load_pipeline, read_conllu
-from spicegraph_scorer.items import Corpus, Item
-from spicegraph_scorer.spice.metric import Spice
+from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.metrics.spice.metric import Spice
 
 KINDS = {1: "object", 2: "attribute", 3: "relation"}
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from statistics import fmean
 
 from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_scorer.graded.metric import SpiceG
-from spicegraph_scorer.items import Corpus, Item
+from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.metrics.graded.metric import SpiceG
+from spicegraph_scorer.metrics.spice.counts import ALL
 from spicegraph_scorer.readers import read_items
-from spicegraph_scorer.spice.counts import ALL
 
 CONTENT = ("NN", "VB", "JJ")
 Tagged = list[tuple[str, str]]

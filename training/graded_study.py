@@ -18,12 +18,12 @@ import numpy as np
 from scipy.stats import kendalltau
 
 from spicegraph_parser.pipelines import CaptionPipeline, load_pipeline
-from spicegraph_scorer.graded.metric import SpiceG
-from spicegraph_scorer.graded.vectors import Vectors, load_vectors
-from spicegraph_scorer.items import Corpus, Item
-from spicegraph_scorer.metric import Metric
+from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.core.metric import Metric
+from spicegraph_scorer.metrics.graded.metric import SpiceG
+from spicegraph_scorer.metrics.graded.vectors import Vectors, load_vectors
+from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_scorer.scoring import SharedFacts
-from spicegraph_scorer.spice.metric import Spice
 
 RATED, PAIRED = ("thumb_mscoco", "capeval1k"), ("valse_foilit_pairs", "sugarcrepe_pairs")
 EMPTY = frozenset({"be", "have", "do", "a"})

@@ -1,12 +1,12 @@
 """Scores of image captions: SPICE with its categories and evidence, and the COCO n-gram metrics."""
 
-from spicegraph_scorer.items import Corpus, Item
-from spicegraph_scorer.metric import Metric, Score
+from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.core.metric import Metric, Score
+from spicegraph_scorer.core.results import Result, Run
 from spicegraph_scorer.metrics import METRICS
+from spicegraph_scorer.metrics.spice.ready import TupleResult, score_tuples
 from spicegraph_scorer.readers import read_items
-from spicegraph_scorer.results import Result, Run
 from spicegraph_scorer.scoring import score
-from spicegraph_scorer.spice.ready import TupleResult, score_tuples
 
 __all__ = [
     "METRICS",

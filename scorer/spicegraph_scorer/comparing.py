@@ -6,22 +6,22 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.items import Corpus
+from spicegraph_scorer.core.items import Corpus
+from spicegraph_scorer.core.pairing import in_order_of
+from spicegraph_scorer.core.significance import Comparison, Resampling, compare
 from spicegraph_scorer.metrics import Progress, make_metrics
-from spicegraph_scorer.pairing import in_order_of
 from spicegraph_scorer.readers.checks import check_items
 from spicegraph_scorer.scoring import resources, signature_of
-from spicegraph_scorer.significance import Comparison, Resampling, compare
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from spicegraph_scorer.graded.vectors import Vectors
-    from spicegraph_scorer.items import Item
-    from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
-    from spicegraph_scorer.results import Json
-    from spicegraph_scorer.spice.categories import Category
-    from spicegraph_scorer.spice.metric import FactSource
+    from spicegraph_scorer.core.items import Item
+    from spicegraph_scorer.core.results import Json
+    from spicegraph_scorer.metrics.graded.vectors import Vectors
+    from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
+    from spicegraph_scorer.metrics.spice.categories import Category
+    from spicegraph_scorer.metrics.spice.metric import FactSource
 
 __all__ = ["SystemComparison", "compare_systems"]
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
-from spicegraph_scorer.graded.metric import GradedStatistic
-from spicegraph_scorer.ngram.meteor.scoring import NO_ALIGNMENT, MeteorStatistic
-from spicegraph_scorer.spice.match import NO_MATCH
-from spicegraph_scorer.spice.metric import SpiceStatistic
-from spicegraph_scorer.spider import SpiderStatistic
+from spicegraph_scorer.metrics.graded.metric import GradedStatistic
+from spicegraph_scorer.metrics.meteor.scoring import NO_ALIGNMENT, MeteorStatistic
+from spicegraph_scorer.metrics.spice.match import NO_MATCH
+from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
+from spicegraph_scorer.metrics.spider import SpiderStatistic
 
 __all__ = ["without_evidence"]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.spice.counts import ALL
-from spicegraph_scorer.spice.ready import ScoredTuple, counts_dict, scored_tuples
+from spicegraph_scorer.metrics.spice.counts import ALL
+from spicegraph_scorer.metrics.spice.ready import ScoredTuple, counts_dict, scored_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from spicegraph_scorer.items import ItemId
-    from spicegraph_scorer.results import Json, Result
-    from spicegraph_scorer.spice.metric import SpiceStatistic
+    from spicegraph_scorer.core.items import ItemId
+    from spicegraph_scorer.core.results import Json, Result
+    from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
 
 __all__ = ["jar_item", "jar_output", "jar_rows"]
 

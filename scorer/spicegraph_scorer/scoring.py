@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, Any
 from spicegraph_parser.memory import rare_collections
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_parser.rules import FactPool
-from spicegraph_scorer.fingerprint import Fingerprint
-from spicegraph_scorer.graded.metric import SpiceG
-from spicegraph_scorer.items import Corpus, Item
+from spicegraph_scorer.core.fingerprint import Fingerprint
+from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.core.results import Json, Result, Run
+from spicegraph_scorer.core.significance import Resampling, intervals
 from spicegraph_scorer.metrics import WITH_FACTS, Progress, Resources, fact_readers, make_metrics, needs_loose
+from spicegraph_scorer.metrics.graded.metric import SpiceG
+from spicegraph_scorer.metrics.spice.categories import CATEGORIES
 from spicegraph_scorer.readers.checks import check_items
-from spicegraph_scorer.results import Json, Result, Run
-from spicegraph_scorer.significance import Resampling, intervals
-from spicegraph_scorer.spice.categories import CATEGORIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.rules import Fact
-    from spicegraph_scorer.graded.explain import GradedExplanation
-    from spicegraph_scorer.graded.metric import GradedStatistic
-    from spicegraph_scorer.graded.vectors import Vectors
-    from spicegraph_scorer.metric import Metric
-    from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
-    from spicegraph_scorer.spice.categories import Category
-    from spicegraph_scorer.spice.metric import FactSource
+    from spicegraph_scorer.core.metric import Metric
+    from spicegraph_scorer.metrics.graded.explain import GradedExplanation
+    from spicegraph_scorer.metrics.graded.metric import GradedStatistic
+    from spicegraph_scorer.metrics.graded.vectors import Vectors
+    from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
+    from spicegraph_scorer.metrics.spice.categories import Category
+    from spicegraph_scorer.metrics.spice.metric import FactSource
 
 __all__ = ["SharedFacts", "resources", "result_of", "score", "signature_of"]
 
@@ -59,9 +59,9 @@ def score(
         confidence: how to resample for 95 % intervals of every corpus score; ``None``: no intervals.
         frequencies: CIDEr's document frequencies; ``None``: those of the items' own references.
         categories: what SPICE counts beside the total, from
-            :func:`spicegraph_scorer.spice.custom.make_categories`; ``None``: its own categories.
+            :func:`spicegraph_scorer.metrics.spice.custom.make_categories`; ``None``: its own categories.
         vectors: SPICE-G's; ``None``: the bundled ones.
-        explain: explain every item's SPICE-G, see :attr:`spicegraph_scorer.results.Run.explanations`; about 10 ms
+        explain: explain every item's SPICE-G, see :attr:`spicegraph_scorer.core.results.Run.explanations`; about 10 ms
             an item.
         evidence: keep what each item's score comes from: the tuples and their matches. Reports, explanations and
             SPICE's own output need it; without, SPICE and SPICE-G take less time and memory.

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from spicegraph_scorer.items import Corpus, Item
-from spicegraph_scorer.ngram.cider import Cider
-from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
-from spicegraph_scorer.ngram.ptb import tokenize_texts
-from spicegraph_scorer.spice.metric import Spice
-from spicegraph_scorer.spider import Spider
+from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.metrics.cider import Cider
+from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
+from spicegraph_scorer.metrics.ngram.ptb import tokenize_texts
+from spicegraph_scorer.metrics.spice.metric import Spice
+from spicegraph_scorer.metrics.spider import Spider
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spicegraph_scorer.items import ItemId
-    from spicegraph_scorer.spice.metric import FactSource
+    from spicegraph_scorer.core.items import ItemId
+    from spicegraph_scorer.metrics.spice.metric import FactSource
 
 __all__ = ["Choice", "choose_best"]
 

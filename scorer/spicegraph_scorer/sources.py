@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from spicegraph_parser.rules import Fact
-    from spicegraph_scorer.items import Item
-    from spicegraph_scorer.spice.metric import FactSource
+    from spicegraph_scorer.core.items import Item
+    from spicegraph_scorer.metrics.spice.metric import FactSource
 
 __all__ = ["GivenParses", "GraphTexts", "check_graphs", "read_parses"]
 
@@ -56,7 +56,7 @@ def check_graphs(items: Iterable[Item], *, source: str) -> None:
         InputError: the message names every such item, its field, and what is wrong with the text.
 
     Example:
-        >>> from spicegraph_scorer.items import Item
+        >>> from spicegraph_scorer.core.items import Item
         >>> check_graphs([Item(7, "( dog", ("a dog",))], source="in.jsonl")
         Traceback (most recent call last):
         spicegraph_parser.errors.InputError: in.jsonl: item 1 (image_id 7), candidate: has a '(' without its ')'

@@ -26,8 +26,8 @@ import pytest
         "spicegraph_scorer.readers.formats",
         "spicegraph_scorer.scoring",
         "spicegraph_scorer.several",
-        "spicegraph_scorer.spider",
-        "spicegraph_scorer.spice.ready",
+        "spicegraph_scorer.metrics.spider",
+        "spicegraph_scorer.metrics.spice.ready",
     ],
 )
 def test_examples(name: str) -> None:

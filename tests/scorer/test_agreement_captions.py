@@ -9,14 +9,20 @@ import pytest
 from scipy import stats
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.agreement import CAPTION_PROTOCOLS, Judgement, Scoring, agree_on_captions, caption_protocol
-from spicegraph_scorer.agreement.captions import correlate
-from spicegraph_scorer.agreement.preparing import prepare
-from spicegraph_scorer.agreement.protocols import Own, Ratings
-from spicegraph_scorer.agreement.values import MetricScores, caption_scores
-from spicegraph_scorer.items import Item
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.scoring import score
-from spicegraph_scorer.significance import Resampling
+from spicegraph_scorer.studies.agreement import (
+    CAPTION_PROTOCOLS,
+    Judgement,
+    Scoring,
+    agree_on_captions,
+    caption_protocol,
+)
+from spicegraph_scorer.studies.agreement.captions import correlate
+from spicegraph_scorer.studies.agreement.preparing import prepare
+from spicegraph_scorer.studies.agreement.protocols import Own, Ratings
+from spicegraph_scorer.studies.agreement.values import MetricScores, caption_scores
 
 QUICK = Resampling(draws=40, seed=7)
 GIVEN = Scoring(metrics=())

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.parse import Caption, Parse, Word
-from spicegraph_scorer.agreement.words import (
+from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.studies.agreement.words import (
     count_words,
     expected_point,
     fit,
@@ -20,9 +21,8 @@ from spicegraph_scorer.agreement.words import (
     study_words,
     tagged_words,
 )
-from spicegraph_scorer.agreement.words.counts import Tagged
-from spicegraph_scorer.agreement.words.recall import operating_point, precision_at_recall, weights_of
-from spicegraph_scorer.significance import Resampling
+from spicegraph_scorer.studies.agreement.words.counts import Tagged
+from spicegraph_scorer.studies.agreement.words.recall import operating_point, precision_at_recall, weights_of
 
 QUICK = Resampling(draws=200, seed=3)
 

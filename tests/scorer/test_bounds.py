@@ -15,7 +15,8 @@ from scipy.stats import kendalltau
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer import Item, score
-from spicegraph_scorer.bounds import (
+from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.studies.bounds import (
     SUBSTITUTES,
     Distribution,
     Lower,
@@ -26,8 +27,7 @@ from spicegraph_scorer.bounds import (
     lower_trials,
     system,
 )
-from spicegraph_scorer.bounds.summary import resample_weights
-from spicegraph_scorer.significance import Resampling
+from spicegraph_scorer.studies.bounds.summary import resample_weights
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,22 +16,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spicegraph_parser.rules import Fact
-from spicegraph_scorer.bounds import Lower, Study, Trial, human, lower_trials, system
-from spicegraph_scorer.bounds.paths import CALL_THE_METRIC, PATHS, path_of
-from spicegraph_scorer.bounds.tables import batches
 from spicegraph_scorer.metrics import METRICS, Resources, make_metrics
-from spicegraph_scorer.ngram.cider import Cider, CiderWarning
-from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
-from spicegraph_scorer.ngram.meteor import Meteor, Meteor2005, bundled_wordnet
-from spicegraph_scorer.ngram.ptb import tokenize_texts
-from spicegraph_scorer.ngram.rouge155 import Rouge155
+from spicegraph_scorer.metrics.cider import Cider, CiderWarning
+from spicegraph_scorer.metrics.meteor import Meteor, Meteor2005, bundled_wordnet
+from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
+from spicegraph_scorer.metrics.ngram.ptb import tokenize_texts
+from spicegraph_scorer.metrics.rouge155 import Rouge155
+from spicegraph_scorer.studies.bounds import Lower, Study, Trial, human, lower_trials, system
+from spicegraph_scorer.studies.bounds.paths import CALL_THE_METRIC, PATHS, path_of
+from spicegraph_scorer.studies.bounds.tables import batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_scorer.bounds.tables import Table
-    from spicegraph_scorer.metric import Metric
-    from spicegraph_scorer.ngram.meteor.original import BundledWordNet
+    from spicegraph_scorer.core.metric import Metric
+    from spicegraph_scorer.metrics.meteor.original import BundledWordNet
+    from spicegraph_scorer.studies.bounds.tables import Table
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 COSTLY = {"meteor": 60, "meteor-2005": 10, "spice-exact": 150, "spider": 100, "rouge-1.5.5": 150}

@@ -24,17 +24,17 @@ from spicegraph_scorer.compat import aac_metrics, metric_path
 from spicegraph_scorer.compat.lists import CaptionMetric, flat_scores, paired_items
 from spicegraph_scorer.compat.sums import means_of_sums, sums_of
 from spicegraph_scorer.compat.torchmetrics import SPICE_CATEGORIES, SpiceMetric
-from spicegraph_scorer.graded.building import build_table
-from spicegraph_scorer.graded.vectors import Vectors
-from spicegraph_scorer.items import Corpus
-from spicegraph_scorer.spice.metric import Spice
-from spicegraph_scorer.spice.ready import score_tuples
+from spicegraph_scorer.core.items import Corpus
+from spicegraph_scorer.metrics.graded.building import build_table
+from spicegraph_scorer.metrics.graded.vectors import Vectors
+from spicegraph_scorer.metrics.spice.metric import Spice
+from spicegraph_scorer.metrics.spice.ready import score_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from spicegraph_parser import CaptionPipeline
-    from spicegraph_scorer.results import Result
+    from spicegraph_scorer.core.results import Result
 
 pytestmark = pytest.mark.model
 

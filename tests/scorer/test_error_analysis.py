@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_scorer import score_tuples
-from spicegraph_scorer.error_analysis import KINDS, Side, analyse_errors, explain, hallucinations
-from spicegraph_scorer.error_analysis.near import Near
+from spicegraph_scorer.studies.errors import KINDS, Side, analyse_errors, explain, hallucinations
+from spicegraph_scorer.studies.errors.near import Near
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spicegraph_scorer.spice.metric import SpiceStatistic
+    from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
 
 Tuples = list[tuple[str, ...]]
 

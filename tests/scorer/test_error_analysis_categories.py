@@ -10,11 +10,11 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer import score, score_tuples
 from spicegraph_scorer.comparing import compare_systems
-from spicegraph_scorer.items import Item
-from spicegraph_scorer.significance import Resampling
-from spicegraph_scorer.spice.categories import CATEGORIES
-from spicegraph_scorer.spice.counts import Counts
-from spicegraph_scorer.spice.custom import (
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.metrics.spice.categories import CATEGORIES
+from spicegraph_scorer.metrics.spice.counts import Counts
+from spicegraph_scorer.metrics.spice.custom import (
     CategoryDefinition,
     categories_digest,
     make_categories,

@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer import Item, score
-from spicegraph_scorer.graded.contradiction import FAMILIES, deny, values_of
-from spicegraph_scorer.graded.metric import SpiceG, graded_means
-from spicegraph_scorer.graded.vectors import load_vectors
-from spicegraph_scorer.items import Corpus
-from spicegraph_scorer.significance import Resampling
-from spicegraph_scorer.spice.counts import ALL
-from spicegraph_scorer.spice.custom import CategoryDefinition, make_categories
+from spicegraph_scorer.core.items import Corpus
+from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.metrics.graded.contradiction import FAMILIES, deny, values_of
+from spicegraph_scorer.metrics.graded.metric import SpiceG, graded_means
+from spicegraph_scorer.metrics.graded.vectors import load_vectors
+from spicegraph_scorer.metrics.spice.counts import ALL
+from spicegraph_scorer.metrics.spice.custom import CategoryDefinition, make_categories
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from spicegraph_scorer.graded.metric import GradedStatistic
+    from spicegraph_scorer.metrics.graded.metric import GradedStatistic
 
 _WORDS = st.sampled_from(
     [

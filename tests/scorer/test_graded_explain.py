@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer import Item, score
-from spicegraph_scorer.graded.changes import facts_of
-from spicegraph_scorer.graded.metric import SpiceG
-from spicegraph_scorer.graded.vectors import load_vectors
-from spicegraph_scorer.items import Corpus
-from spicegraph_scorer.spice.counts import ALL
+from spicegraph_scorer.core.items import Corpus
+from spicegraph_scorer.metrics.graded.changes import facts_of
+from spicegraph_scorer.metrics.graded.metric import SpiceG
+from spicegraph_scorer.metrics.graded.vectors import load_vectors
+from spicegraph_scorer.metrics.spice.counts import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from spicegraph_scorer.graded.explain import GradedExplanation
+    from spicegraph_scorer.metrics.graded.explain import GradedExplanation
 
 _WORDS = st.sampled_from(
     ["man", "person", "sofa", "couch", "dog", "ride", "sit", "gray", "red", "blue", "two", "three", "on", "zzz"]

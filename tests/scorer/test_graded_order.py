@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.rules import Fact
-from spicegraph_scorer.graded.metric import SpiceG
-from spicegraph_scorer.graded.order import WordOrder, learn_order
-from spicegraph_scorer.graded.table import VectorTable, load_table
-from spicegraph_scorer.graded.vectors import Vectors, load_vectors
-from spicegraph_scorer.items import Corpus, Item
-from spicegraph_scorer.spice.counts import ALL
+from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.metrics.graded.metric import SpiceG
+from spicegraph_scorer.metrics.graded.order import WordOrder, learn_order
+from spicegraph_scorer.metrics.graded.table import VectorTable, load_table
+from spicegraph_scorer.metrics.graded.vectors import Vectors, load_vectors
+from spicegraph_scorer.metrics.spice.counts import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -10,9 +10,9 @@ import pytest
 
 from spicegraph_parser.errors import DataError, InputError
 from spicegraph_parser.rules import Fact
-from spicegraph_scorer.graded.building import build_table, word_sets
-from spicegraph_scorer.graded.table import VectorTable, load_table
-from spicegraph_scorer.graded.vectors import Vectors, load_vectors
+from spicegraph_scorer.metrics.graded.building import build_table, word_sets
+from spicegraph_scorer.metrics.graded.table import VectorTable, load_table
+from spicegraph_scorer.metrics.graded.vectors import Vectors, load_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -123,7 +123,7 @@ def test_the_bundled_table_is_the_one_that_the_documentation_measures() -> None:
     assert bundled.signature == "coco-train2014-0f67e52e"
     assert bundled.images == 82_783
     assert bundled.vectors.shape == (6_830, 192)
-    size = (files("spicegraph_scorer") / "graded" / "data" / "coco_train2014.npz").stat().st_size  # type: ignore[attr-defined]
+    size = (files("spicegraph_scorer") / "metrics" / "graded" / "data" / "coco_train2014.npz").stat().st_size  # type: ignore[attr-defined]
     assert size <= LARGEST_BYTES
 
 

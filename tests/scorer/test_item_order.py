@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from spicegraph_scorer import score
-from spicegraph_scorer.items import Item
+from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.metrics import METRICS
 
 pytestmark = pytest.mark.model

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from spicegraph_parser.errors import DataError
-from spicegraph_scorer.ngram.meteor import cache_directory, find_sources, load_data, score_texts
-from spicegraph_scorer.ngram.meteor import words as words_module
-from spicegraph_scorer.ngram.meteor.arrays import read_arrays, write_arrays
-from spicegraph_scorer.ngram.meteor.index import build_index
-from spicegraph_scorer.ngram.meteor.phrases import BACK, PhraseFinder
-from spicegraph_scorer.ngram.meteor.sources import Sources
-from spicegraph_scorer.ngram.meteor.words import Module, Words
+from spicegraph_scorer.metrics.meteor import cache_directory, find_sources, load_data, score_texts
+from spicegraph_scorer.metrics.meteor import words as words_module
+from spicegraph_scorer.metrics.meteor.arrays import read_arrays, write_arrays
+from spicegraph_scorer.metrics.meteor.index import build_index
+from spicegraph_scorer.metrics.meteor.phrases import BACK, PhraseFinder
+from spicegraph_scorer.metrics.meteor.sources import Sources
+from spicegraph_scorer.metrics.meteor.words import Module, Words
 
 PARAPHRASES = [
     ("a b", "c"),
@@ -167,7 +167,7 @@ def test_the_index_is_the_table(pairs: list[tuple[str, str]]) -> None:
     grouped = sorted(set(pairs))
     with pytest.MonkeyPatch.context() as patch:
         text = "".join(f"1\n{source}\n{target}\n" for source, target in grouped).encode()
-        patch.setattr("spicegraph_scorer.ngram.meteor.index._unpacked", lambda path, progress: [text[:7], text[7:]])
+        patch.setattr("spicegraph_scorer.metrics.meteor.index._unpacked", lambda path, progress: [text[:7], text[7:]])
         table = build_index(Path("unread"))
     assert len(table.phrases) == len({phrase for pair in grouped for phrase in pair})
     assert len(table.sources) == len({source for source, _ in grouped})

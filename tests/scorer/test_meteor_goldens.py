@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.ngram.meteor import (
+from spicegraph_scorer.metrics.meteor import (
     MeteorData,
     MeteorStatistic,
     TextOptions,
@@ -16,11 +16,11 @@ from spicegraph_scorer.ngram.meteor import (
     load_data,
     score_texts,
 )
-from spicegraph_scorer.ngram.meteor.protocol import answer
-from spicegraph_scorer.ngram.meteor.sources import find_sources
-from spicegraph_scorer.ngram.meteor.statistics import add_counts, score
-from spicegraph_scorer.ngram.meteor.text import normalize
-from spicegraph_scorer.ngram.meteor.words import english_stemmer
+from spicegraph_scorer.metrics.meteor.protocol import answer
+from spicegraph_scorer.metrics.meteor.sources import find_sources
+from spicegraph_scorer.metrics.meteor.statistics import add_counts, score
+from spicegraph_scorer.metrics.meteor.text import normalize
+from spicegraph_scorer.metrics.meteor.words import english_stemmer
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "meteor"
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spicegraph_parser.errors import DataError
+from spicegraph_scorer.core.items import Corpus, Item
 from spicegraph_scorer.evidence import without_evidence
-from spicegraph_scorer.items import Corpus, Item
-from spicegraph_scorer.ngram.meteor import (
+from spicegraph_scorer.metrics.meteor import (
     Match,
     Meteor,
     Meteor2005,
@@ -25,12 +25,12 @@ from spicegraph_scorer.ngram.meteor import (
     nltk_wordnet,
     score_texts,
 )
-from spicegraph_scorer.ngram.meteor.original import Synset
-from spicegraph_scorer.ngram.meteor.scoring import NO_ALIGNMENT
-from spicegraph_scorer.ngram.meteor.statistics import add_counts, score
+from spicegraph_scorer.metrics.meteor.original import Synset
+from spicegraph_scorer.metrics.meteor.scoring import NO_ALIGNMENT
+from spicegraph_scorer.metrics.meteor.statistics import add_counts, score
 
 if TYPE_CHECKING:
-    from spicegraph_scorer.metric import Metric
+    from spicegraph_scorer.core.metric import Metric
 
 CORPUS = Corpus(
     (

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spicegraph_scorer.ngram.meteor.hashing import LineHasher, java_hash
-from spicegraph_scorer.ngram.meteor.protocol import split_line
-from spicegraph_scorer.ngram.meteor.text import TextOptions, normalize, tokenize
+from spicegraph_scorer.metrics.meteor.hashing import LineHasher, java_hash
+from spicegraph_scorer.metrics.meteor.protocol import split_line
+from spicegraph_scorer.metrics.meteor.text import TextOptions, normalize, tokenize
 
 PREFIXES = {"No": True, "Mr": False}
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser.errors import InputError, LimitError, SpicegraphError
-from spicegraph_scorer.items import Item
+from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.readers import check_items, read_items
 from spicegraph_scorer.readers.source import Limits
 from spicegraph_scorer.readers.text import read_lines

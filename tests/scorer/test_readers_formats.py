@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.items import Item
+from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.readers import Columns, parse_columns, read_items
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from spicegraph_scorer.metrics import GROUPS, metric_names
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from spicegraph_scorer.results import Result
+    from spicegraph_scorer.core.results import Result
 
 CATEGORIES = ["All", "Relation", "Cardinality", "Attribute", "Size", "Color", "Object"]
 

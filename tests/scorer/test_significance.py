@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.items import Corpus, Item
-from spicegraph_scorer.metric import Score
-from spicegraph_scorer.ngram.bleu import Bleu
-from spicegraph_scorer.ngram.cider import Cider
-from spicegraph_scorer.significance import Resampling, compare, intervals
+from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.core.metric import Score
+from spicegraph_scorer.core.significance import Resampling, compare, intervals
+from spicegraph_scorer.metrics.bleu import Bleu
+from spicegraph_scorer.metrics.cider import Cider
 
 ITEMS = tuple(
     Item(

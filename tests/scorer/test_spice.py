@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from spicegraph_parser.graph import SceneTuple, merge, merge_concepts
 from spicegraph_parser.lexicon import Concept, load_lexicon
 from spicegraph_parser.rules import Fact
-from spicegraph_scorer.items import Corpus, Item
-from spicegraph_scorer.spice.categories import CATEGORIES, Category
-from spicegraph_scorer.spice.counting import count_concepts
-from spicegraph_scorer.spice.counts import ALL, Counts, count_match
-from spicegraph_scorer.spice.custom import CategoryDefinition, make_categories
-from spicegraph_scorer.spice.match import match_tuples
-from spicegraph_scorer.spice.metric import Spice, category_means, score_graphs
-from spicegraph_scorer.spice.ready import score_tuples
+from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
+from spicegraph_scorer.metrics.spice.counting import count_concepts
+from spicegraph_scorer.metrics.spice.counts import ALL, Counts, count_match
+from spicegraph_scorer.metrics.spice.custom import CategoryDefinition, make_categories
+from spicegraph_scorer.metrics.spice.match import match_tuples
+from spicegraph_scorer.metrics.spice.metric import Spice, category_means, score_graphs
+from spicegraph_scorer.metrics.spice.ready import score_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

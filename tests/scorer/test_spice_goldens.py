@@ -10,8 +10,8 @@ from typing import TypedDict
 import pytest
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.spice.categories import COLORS, NUMERALS, SIZES
-from spicegraph_scorer.spice.ready import ScoredTuple, TupleResult, score_tuples
+from spicegraph_scorer.metrics.spice.categories import COLORS, NUMERALS, SIZES
+from spicegraph_scorer.metrics.spice.ready import ScoredTuple, TupleResult, score_tuples
 
 _FOLDER = Path(__file__).parents[1] / "golden" / "spice"
 

@@ -13,13 +13,13 @@ import pytest
 from scipy import stats
 
 from spicegraph_parser import load_pipeline
-from spicegraph_scorer.agreement import CAPTION_PROTOCOLS, PAIR_PROTOCOLS
-from spicegraph_scorer.agreement.coefficients import COEFFICIENTS
+from spicegraph_scorer.studies.agreement import CAPTION_PROTOCOLS, PAIR_PROTOCOLS
+from spicegraph_scorer.studies.agreement.coefficients import COEFFICIENTS
 from spicegraph_service.cli import main
 from spicegraph_service.cli.agree.captions import Coefficient
 from spicegraph_service.engines import words
+from spicegraph_service.output.studies.grid import Column, Grid, cell_text, to_csv, to_latex
 from spicegraph_service.store import open_store, parse_signature
-from spicegraph_service.studies.grid import Column, Grid, cell_text, to_csv, to_latex
 
 COCO = Path(__file__).parents[2] / "examples" / "coco"
 NASTY = "<script>alert(1)</script> & 50 % \x1b[2J"

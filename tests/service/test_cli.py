@@ -218,7 +218,7 @@ def test_the_bar_is_for_terminals_only_and_the_format_is_always_said(
 ) -> None:
     said = f"{source}: SPICE input, 2 items\n"
     assert run("score", source, "--metrics", "bleu", "--format", "json")[2] == said
-    monkeypatch.setattr("spicegraph_service.cli.terminal.is_terminal", lambda _stream: True)
+    monkeypatch.setattr("spicegraph_service.output.terminal.is_terminal", lambda _stream: True)
     _, _, err = run("score", source, "--metrics", "bleu", "--format", "json")
     assert err.startswith(said)
     assert len(err) > len(said)

@@ -26,9 +26,9 @@ from ray.exceptions import RaySystemError, WorkerCrashedError
 
 from spicegraph_parser.errors import DataError, InputError
 from spicegraph_scorer import Item, score
-from spicegraph_scorer.items import Corpus
+from spicegraph_scorer.core.items import Corpus
 from spicegraph_scorer.metrics import METRICS, WITH_FREQUENCIES, make_metrics
-from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
+from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
 from spicegraph_scorer.readers import Columns
 from spicegraph_scorer.scoring import resources
 from spicegraph_service.cli import main
@@ -48,7 +48,7 @@ from spicegraph_service.engines.ray_workers import (
     unpacked_rows,
 )
 from spicegraph_service.engines.repeated import SeenIds, hashes_of
-from spicegraph_service.score_table import flat_scores
+from spicegraph_service.engines.score_table import flat_scores
 
 ITEMS = [
     Item(

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spicegraph_scorer import score
-from spicegraph_scorer.items import Item
+from spicegraph_scorer.core.items import Item
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from conftest import RunningServer
 
-    from spicegraph_scorer.results import Result
+    from spicegraph_scorer.core.results import Result
 
 pytestmark = [pytest.mark.model, pytest.mark.timeout(900)]
 

@@ -17,7 +17,7 @@ import pytest
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_parser import load_pipeline
 from spicegraph_scorer import score
-from spicegraph_scorer.items import Item
+from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.metrics import METRICS
 from spicegraph_service.client import AsyncClient, Client, item
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from conftest import RunningServer
 
-    from spicegraph_scorer.results import Result
-    from spicegraph_scorer.spice.match import Match
+    from spicegraph_scorer.core.results import Result
+    from spicegraph_scorer.metrics.spice.match import Match
 
 pytestmark = pytest.mark.model
 

@@ -14,10 +14,10 @@ import pytest
 
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_scorer import score
-from spicegraph_scorer.graded.building import build_table
-from spicegraph_scorer.graded.vectors import Vectors
-from spicegraph_scorer.items import Item
-from spicegraph_scorer.spice.custom import CategoryDefinition, make_categories
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.metrics.graded.building import build_table
+from spicegraph_scorer.metrics.graded.vectors import Vectors
+from spicegraph_scorer.metrics.spice.custom import CategoryDefinition, make_categories
 from spicegraph_service.client import Client, category, item
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from conftest import RunningServer
 
-    from spicegraph_scorer.graded.table import VectorTable
+    from spicegraph_scorer.metrics.graded.table import VectorTable
 
 pytestmark = pytest.mark.model
 

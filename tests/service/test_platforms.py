@@ -17,7 +17,7 @@ from spicegraph_service.platforms.jar import main as jar
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spicegraph_scorer.results import Result
+    from spicegraph_scorer.core.results import Result
 
 pytestmark = pytest.mark.model
 

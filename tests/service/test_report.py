@@ -14,16 +14,16 @@ import pytest
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer import score, score_tuples
-from spicegraph_scorer.items import Item
-from spicegraph_scorer.significance import Resampling
-from spicegraph_scorer.spice.categories import CATEGORIES, Category
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
 from spicegraph_service.cli import main
-from spicegraph_service.report import REPORT_FORMATS, Report, ReportFormat, ReportOptions, build_report
-from spicegraph_service.report.data import SystemInput
-from spicegraph_service.report.overlay import State, overlay
-from spicegraph_service.report.payload import CHUNK
-from spicegraph_service.report.pictures import image_sources
-from spicegraph_service.report.render import to_html, to_json, to_markdown
+from spicegraph_service.output.report import REPORT_FORMATS, Report, ReportFormat, ReportOptions, build_report
+from spicegraph_service.output.report.data import SystemInput
+from spicegraph_service.output.report.overlay import State, overlay
+from spicegraph_service.output.report.payload import CHUNK
+from spicegraph_service.output.report.pictures import image_sources
+from spicegraph_service.output.report.render import to_html, to_json, to_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

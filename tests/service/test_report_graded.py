@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from spicegraph_scorer import score
+from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.readers import read_items
-from spicegraph_scorer.significance import Resampling
-from spicegraph_service.report import REPORT_FORMATS, Report, ReportFormat, ReportOptions, build_report
-from spicegraph_service.report.data import SystemInput
-from spicegraph_service.report.payload import chunks
+from spicegraph_service.output.report import REPORT_FORMATS, Report, ReportFormat, ReportOptions, build_report
+from spicegraph_service.output.report.data import SystemInput
+from spicegraph_service.output.report.payload import chunks
 
 pytestmark = pytest.mark.model
 

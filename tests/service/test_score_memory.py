@@ -9,7 +9,7 @@ import pytest
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import score
-from spicegraph_service.cli.formats import RESULT_FORMATS, ResultFormat
+from spicegraph_service.output.formats import RESULT_FORMATS, ResultFormat
 
 ITEMS = 1100  # more than n-grams are counted of at a time
 METRICS = ("spice", "bleu", "rouge", "cider")

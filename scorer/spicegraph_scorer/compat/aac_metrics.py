@@ -17,19 +17,19 @@ import numpy as np
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.compat.lists import paired_items
-from spicegraph_scorer.items import Corpus, Item
-from spicegraph_scorer.ngram.cider import ORDERS, SIGMA, Cider, cider_statistics
-from spicegraph_scorer.ngram.ptb import TokenizedItem
-from spicegraph_scorer.spice.metric import Spice
-from spicegraph_scorer.spider import mean_of
+from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.metrics.cider import ORDERS, SIGMA, Cider, cider_statistics
+from spicegraph_scorer.metrics.ngram.ptb import TokenizedItem
+from spicegraph_scorer.metrics.spice.metric import Spice
+from spicegraph_scorer.metrics.spider import mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from spicegraph_scorer.metric import Score
-    from spicegraph_scorer.spice.metric import FactSource
+    from spicegraph_scorer.core.metric import Score
+    from spicegraph_scorer.metrics.spice.metric import FactSource
 
 __all__ = ["cider_d", "spice", "spider", "spider_max"]
 

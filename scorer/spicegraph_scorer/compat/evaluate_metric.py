@@ -17,7 +17,7 @@ import datasets
 import evaluate
 import spicegraph_parser.pipelines
 import spicegraph_scorer.compat.lists
-import spicegraph_scorer.graded.vectors
+import spicegraph_scorer.metrics.graded.vectors
 
 _CITATION = """\
 @inproceedings{spice2016,
@@ -50,7 +50,7 @@ class Spicegraph(evaluate.Metric):  # type: ignore[misc] # evaluate has no types
         predictions: list[str],
         references: list[str | list[str]],
         pipeline: str = spicegraph_parser.pipelines.DEFAULT_PIPELINE,
-        vectors: spicegraph_scorer.graded.vectors.Vectors | None = None,
+        vectors: spicegraph_scorer.metrics.graded.vectors.Vectors | None = None,
     ) -> dict[str, float]:
         names = ("spice",) if self.config_name == "default" else tuple(self.config_name.split(","))
         metric = spicegraph_scorer.compat.lists.CaptionMetric(names, pipeline=pipeline, vectors=vectors)

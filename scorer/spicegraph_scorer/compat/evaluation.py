@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spicegraph_scorer.compat.scorers import SpiceScores
-    from spicegraph_scorer.items import ItemId
-    from spicegraph_scorer.spice.metric import FactSource
+    from spicegraph_scorer.core.items import ItemId
+    from spicegraph_scorer.metrics.spice.metric import FactSource
 
 __all__ = ["COCO", "COCOEvalCap", "CaptionIndex", "ImageScores"]
 

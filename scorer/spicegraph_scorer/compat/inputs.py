@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.ngram.ptb import TokenizedItem
+from spicegraph_scorer.metrics.ngram.ptb import TokenizedItem
 from spicegraph_scorer.readers.faults import Fault, input_error, shown
 
 if TYPE_CHECKING:
-    from spicegraph_scorer.items import ItemId
+    from spicegraph_scorer.core.items import ItemId
 
 __all__ = ["Captions", "ShapeError", "check_captions", "split_items"]
 

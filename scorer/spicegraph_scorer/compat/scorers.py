@@ -9,19 +9,19 @@ import numpy as np
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.compat.inputs import Captions, check_captions, split_items
-from spicegraph_scorer.items import Corpus, Item, ItemId
-from spicegraph_scorer.ngram import bleu, cider, meteor, rouge
-from spicegraph_scorer.ngram.ptb import tokenize_texts
-from spicegraph_scorer.spice import metric as spice
-from spicegraph_scorer.spice.counts import ALL, Counts
+from spicegraph_scorer.core.items import Corpus, Item, ItemId
+from spicegraph_scorer.metrics import bleu, cider, meteor, rouge
+from spicegraph_scorer.metrics.ngram.ptb import tokenize_texts
+from spicegraph_scorer.metrics.spice import metric as spice
+from spicegraph_scorer.metrics.spice.counts import ALL, Counts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from spicegraph_scorer.metric import Score
-    from spicegraph_scorer.spice.metric import FactSource
+    from spicegraph_scorer.core.metric import Score
+    from spicegraph_scorer.metrics.spice.metric import FactSource
 
 __all__ = ["Bleu", "Cider", "Meteor", "PTBTokenizer", "Rouge", "Spice", "SpiceScores"]
 

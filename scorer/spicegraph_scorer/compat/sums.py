@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from spicegraph_scorer.spice.counts import ALL, Counts
+from spicegraph_scorer.metrics.spice.counts import ALL, Counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from spicegraph_scorer.spice.metric import SpiceStatistic
+    from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
 
 __all__ = ["SpiceSums", "means_of_sums", "sums_of"]
 

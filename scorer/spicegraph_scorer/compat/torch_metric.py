@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spicegraph_scorer.compat.lists import References
-    from spicegraph_scorer.spice.metric import FactSource
+    from spicegraph_scorer.metrics.spice.metric import FactSource
 
 __all__ = ["TorchSpice"]
 

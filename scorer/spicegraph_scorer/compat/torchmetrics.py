@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.compat.lists import References, paired_items
 from spicegraph_scorer.compat.sums import SpiceSums, means_of_sums, sums_of
-from spicegraph_scorer.items import Corpus
-from spicegraph_scorer.spice.categories import CATEGORIES
-from spicegraph_scorer.spice.counts import ALL
-from spicegraph_scorer.spice.metric import Spice
+from spicegraph_scorer.core.items import Corpus
+from spicegraph_scorer.metrics.spice.categories import CATEGORIES
+from spicegraph_scorer.metrics.spice.counts import ALL
+from spicegraph_scorer.metrics.spice.metric import Spice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spicegraph_scorer.spice.metric import FactSource
+    from spicegraph_scorer.metrics.spice.metric import FactSource
 
 __all__ = ["SPICE_CATEGORIES", "SpiceMetric", "batch_sums"]
 

@@ -13,7 +13,7 @@ from spicegraph_scorer.readers.records import decode, decode_fields, decode_list
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from spicegraph_scorer.items import ItemId
+    from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.readers.source import Limits, Source
 
 __all__ = ["Annotations", "coco_annotations", "read_annotations"]

@@ -14,7 +14,7 @@ from spicegraph_scorer.readers.faults import Fault, input_error, shown
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from spicegraph_scorer.items import Item, ItemId
+    from spicegraph_scorer.core.items import Item, ItemId
 
 __all__ = [
     "CAPTION_FAULTS",

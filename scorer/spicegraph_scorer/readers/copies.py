@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spicegraph_scorer.wording import counted
+from spicegraph_scorer.core.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spicegraph_scorer.items import Item
+    from spicegraph_scorer.core.items import Item
 
 __all__ = ["copies_note"]
 
@@ -23,7 +23,7 @@ def copies_note(source: str, items: Sequence[Item]) -> str | None:
     Spaces don't count. Of fewer than five items nothing is said: so few may well be right to the letter.
 
     Example:
-        >>> from spicegraph_scorer.items import Item
+        >>> from spicegraph_scorer.core.items import Item
         >>> copies_note("mine.json", [Item(n, "a dog", ("a dog", "the dog")) for n in range(5)])
         'mine.json: 5 of 5 candidates equal one of their own references; is it the right file?'
     """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from spicegraph_scorer.items import ItemId
+    from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.readers.faults import Fault
 
 __all__ = [

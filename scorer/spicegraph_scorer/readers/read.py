@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.items import Item, ItemId
+from spicegraph_scorer.core.items import Item, ItemId
 from spicegraph_scorer.readers.checks import caption_faults, id_faults, label, reference_faults
 from spicegraph_scorer.readers.faults import Fault, input_error, shown
 from spicegraph_scorer.readers.formats import PLAIN_TEXT, Format, Record, Records

@@ -18,7 +18,7 @@ from spicegraph_scorer.readers.text import text_lines
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from spicegraph_scorer.items import ItemId
+    from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.readers.columns import Columns
     from spicegraph_scorer.readers.formats import Record, Records
     from spicegraph_scorer.readers.source import Limits

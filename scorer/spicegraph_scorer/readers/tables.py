@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spicegraph_parser.errors import DataError, InputError
+from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.readers.columns import Columns, find_columns
 from spicegraph_scorer.readers.faults import Fault, input_error
 from spicegraph_scorer.readers.formats import Format, Record, Records, untyped_id
 from spicegraph_scorer.readers.records import bounded_lines
-from spicegraph_scorer.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -8,7 +8,7 @@ import grpc
 from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import PreconditionFailure, QuotaFailure, RetryInfo
 
-from spicegraph_scorer.wording import counted
+from spicegraph_scorer.core.wording import counted
 from spicegraph_service.server.status import CallError, Violation, invalid, not_found
 
 if TYPE_CHECKING:

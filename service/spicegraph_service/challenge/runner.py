@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from spicegraph_scorer.wording import counted
+from spicegraph_scorer.core.wording import counted
 from spicegraph_service.challenge import queue
 from spicegraph_service.challenge.children import Allowance, OverAllowanceError
 from spicegraph_service.challenge.queue import Failure, Lease, LeaseLostError

@@ -7,9 +7,9 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spicegraph_scorer.items import Corpus, Item
+from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.core.significance import intervals
 from spicegraph_scorer.metrics import METRICS, Resources
-from spicegraph_scorer.significance import intervals
 from spicegraph_service.challenge.tasks import Finish, Finished, ScoreRow
 from spicegraph_service.server.tasks import read_frame
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from spicegraph_parser.rules import Fact
-    from spicegraph_scorer.metric import Metric
+    from spicegraph_scorer.core.metric import Metric
 
 __all__ = ["finish"]
 

@@ -11,7 +11,7 @@ import typer
 
 from spicegraph_parser.errors import SpicegraphError
 from spicegraph_parser.memory import rare_collections
-from spicegraph_service.cli.terminal import say_error, use_utf8
+from spicegraph_service.output.terminal import say_error, use_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -8,14 +8,11 @@ import typer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.bounds import SUBSTITUTES, Lower, Study, find_bounds, lower_trials, system
+from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.readers.references import read_reference_files
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS
 from spicegraph_scorer.readers.text import read_lines
-from spicegraph_scorer.significance import Resampling
-from spicegraph_service.bounds.processes import spread_over
-from spicegraph_service.bounds.rows import BOUNDS_TABLES
-from spicegraph_service.bounds.study import bounds_study
+from spicegraph_scorer.studies.bounds import SUBSTITUTES, Lower, Study, find_bounds, lower_trials, system
 from spicegraph_service.cli.inputs import system_input
 from spicegraph_service.cli.options import (
     CacheOption,
@@ -37,15 +34,18 @@ from spicegraph_service.cli.studies import (
     TableOption,
     study_output,
 )
-from spicegraph_service.cli.terminal import warned_progress
 from spicegraph_service.engines.local import local_facts
+from spicegraph_service.output.bounds.processes import spread_over
+from spicegraph_service.output.bounds.rows import BOUNDS_TABLES
+from spicegraph_service.output.bounds.study import bounds_study
+from spicegraph_service.output.terminal import warned_progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spicegraph_scorer.bounds import Trial
-    from spicegraph_scorer.items import ItemId
-    from spicegraph_service.report.data import SystemInput
+    from spicegraph_scorer.core.items import ItemId
+    from spicegraph_scorer.studies.bounds import Trial
+    from spicegraph_service.output.report.data import SystemInput
 
 __all__ = ["bounds"]
 

@@ -10,8 +10,8 @@ import msgspec
 import typer
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.wording import counted
-from spicegraph_service.cli.terminal import write_stdout
+from spicegraph_scorer.core.wording import counted
+from spicegraph_service.output.terminal import write_stdout
 from spicegraph_service.store import Store, open_store
 
 __all__ = ["cache"]

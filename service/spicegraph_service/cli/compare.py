@@ -9,8 +9,7 @@ import typer
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.comparing import compare_systems
-from spicegraph_scorer.significance import Resampling
-from spicegraph_service.cli.formats import COMPARISON_BY_ENDING, COMPARISON_FORMATS, ComparisonFormat
+from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.cli.inputs import system_input, system_name
 from spicegraph_service.cli.options import (
     CacheOption,
@@ -25,11 +24,12 @@ from spicegraph_service.cli.options import (
     metric_data,
     names_of,
 )
-from spicegraph_service.cli.output import check_output, format_by_ending, write_text
 from spicegraph_service.cli.report import SplitOption, write_report
-from spicegraph_service.cli.terminal import warned_progress
 from spicegraph_service.engines.local import local_facts
-from spicegraph_service.report import ReportFormat, ReportOptions
+from spicegraph_service.output.formats import COMPARISON_BY_ENDING, COMPARISON_FORMATS, ComparisonFormat
+from spicegraph_service.output.output import check_output, format_by_ending, write_text
+from spicegraph_service.output.report import ReportFormat, ReportOptions
+from spicegraph_service.output.terminal import warned_progress
 
 __all__ = ["compare"]
 

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
-from spicegraph_scorer.ngram.ptb import tokenize_texts
+from spicegraph_scorer.core.wording import counted
+from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
+from spicegraph_scorer.metrics.ngram.ptb import tokenize_texts
 from spicegraph_scorer.readers import read_references
-from spicegraph_scorer.wording import counted
-from spicegraph_service.cli.output import check_output, whole_path
+from spicegraph_service.output.output import check_output, whole_path
 
 __all__ = ["idf"]
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.readers.copies import copies_note
-from spicegraph_service.cli.terminal import say_warning
+from spicegraph_service.output.terminal import say_warning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spicegraph_scorer.items import Item
-    from spicegraph_service.report.data import SystemInput
+    from spicegraph_scorer.core.items import Item
+    from spicegraph_service.output.report.data import SystemInput
 
 __all__ = ["system_input", "system_name", "warn_of_copies"]
 
@@ -23,7 +23,7 @@ def system_input(
 ) -> SystemInput:
     """Read a system; its name stands before the file (``mine=results.json``), or is given, or is the file's own."""
     # Imported here: it brings what draws reports, which the command that only scores need not load.
-    from spicegraph_service.report.data import SystemInput  # noqa: PLC0415
+    from spicegraph_service.output.report.data import SystemInput  # noqa: PLC0415
 
     own, path = system_name(source)
     items = read_items(path, references=references, partial=partial).items

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.graded.table import VectorTable
-from spicegraph_scorer.graded.vectors import Vectors
 from spicegraph_scorer.metrics import (
     GROUPS,
     METRICS,
@@ -19,14 +17,16 @@ from spicegraph_scorer.metrics import (
     WITH_VECTORS,
     metric_names,
 )
-from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
-from spicegraph_scorer.spice.categories import CATEGORIES
-from spicegraph_scorer.spice.custom import read_categories
+from spicegraph_scorer.metrics.graded.table import VectorTable
+from spicegraph_scorer.metrics.graded.vectors import Vectors
+from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
+from spicegraph_scorer.metrics.spice.categories import CATEGORIES
+from spicegraph_scorer.metrics.spice.custom import read_categories
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from spicegraph_scorer.spice.categories import Category
+    from spicegraph_scorer.metrics.spice.categories import Category
 
 __all__ = [
     "CacheOption",

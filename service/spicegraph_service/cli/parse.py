@@ -17,8 +17,8 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE, parse_captions
 from spicegraph_parser.sng import sng_dict
 from spicegraph_parser.ud2 import Scheme, ud1_lines
 from spicegraph_scorer.readers.text import read_lines
-from spicegraph_service.cli.tables import caption_table, rendered
-from spicegraph_service.cli.terminal import write_stdout
+from spicegraph_service.output.tables import caption_table, rendered
+from spicegraph_service.output.terminal import write_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

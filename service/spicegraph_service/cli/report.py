@@ -9,7 +9,7 @@ import typer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.significance import Resampling
+from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.cli.inputs import system_input
 from spicegraph_service.cli.options import (
     CacheOption,
@@ -24,19 +24,19 @@ from spicegraph_service.cli.options import (
     metric_data,
     names_of,
 )
-from spicegraph_service.cli.output import check_output, format_by_ending, write_text
-from spicegraph_service.cli.terminal import warned_progress
 from spicegraph_service.engines.local import local_facts
-from spicegraph_service.plots import require_charts
-from spicegraph_service.report import REPORT_FORMATS, ReportFormat, ReportOptions, build_report
-from spicegraph_service.report.render import to_html, to_parts
+from spicegraph_service.output.output import check_output, format_by_ending, write_text
+from spicegraph_service.output.plots import require_charts
+from spicegraph_service.output.report import REPORT_FORMATS, ReportFormat, ReportOptions, build_report
+from spicegraph_service.output.report.render import to_html, to_parts
+from spicegraph_service.output.terminal import warned_progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spicegraph_scorer.spice.metric import FactSource
-    from spicegraph_service.report import Report
-    from spicegraph_service.report.data import SystemInput
+    from spicegraph_scorer.metrics.spice.metric import FactSource
+    from spicegraph_service.output.report import Report
+    from spicegraph_service.output.report.data import SystemInput
 
 __all__ = ["SplitOption", "check_split", "report", "write_report"]
 

@@ -11,15 +11,14 @@ import typer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.metrics import fact_readers, needs_loose
 from spicegraph_scorer.readers import Dataset, parse_columns, read_items
 from spicegraph_scorer.scoring import SharedFacts
 from spicegraph_scorer.scoring import score as score_items
 from spicegraph_scorer.several import choose_best
-from spicegraph_scorer.significance import Resampling
 from spicegraph_scorer.sources import GraphTexts, check_graphs, read_parses
-from spicegraph_scorer.wording import counted
-from spicegraph_service.cli.formats import ResultFormat
 from spicegraph_service.cli.inputs import warn_of_copies
 from spicegraph_service.cli.options import (
     CacheOption,
@@ -35,17 +34,18 @@ from spicegraph_service.cli.options import (
     metric_data,
     names_of,
 )
-from spicegraph_service.cli.results import ResultOutput
-from spicegraph_service.cli.terminal import say, warned_progress
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.engines.ray import RayOptions, score_on_ray, summarize_on_ray
+from spicegraph_service.output.formats import ResultFormat
+from spicegraph_service.output.results import ResultOutput
+from spicegraph_service.output.terminal import say, warned_progress
 
 if TYPE_CHECKING:
-    from spicegraph_scorer.items import Item
-    from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
-    from spicegraph_scorer.results import Json, Result
-    from spicegraph_scorer.spice.metric import FactSource
-    from spicegraph_scorer.summary import Summary
+    from spicegraph_scorer.core.items import Item
+    from spicegraph_scorer.core.results import Json, Result
+    from spicegraph_scorer.core.summary import Summary
+    from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
+    from spicegraph_scorer.metrics.spice.metric import FactSource
 
 __all__ = ["CandidateRule", "Engine", "score"]
 

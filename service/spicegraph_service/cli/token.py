@@ -10,7 +10,7 @@ import typer
 
 from spicegraph_parser.errors import DataError, InputError
 from spicegraph_service.cli.stores import StoreOption, default_store, server_extra
-from spicegraph_service.cli.terminal import printable, write_stdout
+from spicegraph_service.output.terminal import printable, write_stdout
 
 if TYPE_CHECKING:
     from spicegraph_service.store import Store

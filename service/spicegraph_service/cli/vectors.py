@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.graded.building import DIMENSIONS, FEWEST, build_table, word_sets
-from spicegraph_scorer.graded.order import learn_order
+from spicegraph_scorer.core.wording import counted
+from spicegraph_scorer.metrics.graded.building import DIMENSIONS, FEWEST, build_table, word_sets
+from spicegraph_scorer.metrics.graded.order import learn_order
 from spicegraph_scorer.readers import read_references
 from spicegraph_scorer.scoring import SharedFacts
-from spicegraph_scorer.wording import counted
 from spicegraph_service.cli.options import CacheOption, PipelineOption, WorkersOption, cache_at
-from spicegraph_service.cli.output import check_output, whole_path
-from spicegraph_service.cli.terminal import progress_bar
 from spicegraph_service.engines.local import local_facts
+from spicegraph_service.output.output import check_output, whole_path
+from spicegraph_service.output.terminal import progress_bar
 
 if TYPE_CHECKING:
-    from spicegraph_scorer.graded.table import VectorTable
+    from spicegraph_scorer.metrics.graded.table import VectorTable
 
 __all__ = ["vectors"]
 

@@ -197,7 +197,7 @@ def _packed(texts: list[str]) -> bytes:
 
 def _packed_words(texts: list[str], *, lemmas: bool) -> bytes:
     # Imported here: the study of words brings scipy's statistics, half a second that no other command should take.
-    from spicegraph_scorer.agreement.words import tagged_words  # noqa: PLC0415
+    from spicegraph_scorer.studies.agreement.words import tagged_words  # noqa: PLC0415
     from spicegraph_service.store.words import encode_words  # noqa: PLC0415
 
     def packed(texts: list[str]) -> Iterator[bytes]:

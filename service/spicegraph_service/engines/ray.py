@@ -21,16 +21,16 @@ import msgspec
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import load_pipeline
+from spicegraph_scorer.core.summary import Summary
+from spicegraph_scorer.core.totals import RunTotals, added, summary_of
 from spicegraph_scorer.metrics import WITH_FREQUENCIES, make_metrics, metric_names
 from spicegraph_scorer.readers.columns import find_columns
 from spicegraph_scorer.scoring import resources, result_of, signature_of
-from spicegraph_scorer.summary import Summary
-from spicegraph_scorer.totals import RunTotals, added, summary_of
 from spicegraph_service.engines.object_store import Folder, copy_object, files_in, is_url, new_folder, size_of
 from spicegraph_service.engines.ray_checks import CheckedCorpus, checked_corpus
 from spicegraph_service.engines.ray_cluster import clear_errors, cluster
 from spicegraph_service.engines.ray_workers import PATH, Job, Keep, RowReader, Scored, Scorer, comparable, unpacked_rows
-from spicegraph_service.score_table import ScoreFile, score_file
+from spicegraph_service.engines.score_table import ScoreFile, score_file
 from spicegraph_service.store import open_store
 
 if TYPE_CHECKING:
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
     from ray.data import Dataset
 
-    from spicegraph_scorer.graded.vectors import Vectors
-    from spicegraph_scorer.metric import Metric
+    from spicegraph_scorer.core.metric import Metric
+    from spicegraph_scorer.core.results import Result
+    from spicegraph_scorer.core.significance import Resampling
     from spicegraph_scorer.metrics import Progress
-    from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
+    from spicegraph_scorer.metrics.graded.vectors import Vectors
+    from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
+    from spicegraph_scorer.metrics.spice.categories import Category
     from spicegraph_scorer.readers.columns import Columns
-    from spicegraph_scorer.results import Result
-    from spicegraph_scorer.significance import Resampling
-    from spicegraph_scorer.spice.categories import Category
 
 __all__ = ["ABOUT", "RayOptions", "score_on_ray", "summarize_on_ray"]
 

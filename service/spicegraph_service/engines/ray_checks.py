@@ -7,7 +7,7 @@ from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final, Protocol
 
-from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
+from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
 from spicegraph_scorer.readers.checks import label
 from spicegraph_scorer.readers.faults import SHOWN_FAULTS, Fault, input_error
 from spicegraph_service.engines.ray_workers import Checked, Placed, RowReader, check_rows, find_rows, unpacked_rows
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from ray.data import Dataset
 
-    from spicegraph_scorer.fingerprint import Fingerprint
-    from spicegraph_scorer.items import Item, ItemId
+    from spicegraph_scorer.core.fingerprint import Fingerprint
+    from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.metrics import Progress
 
 __all__ = ["CheckedCorpus", "checked_corpus"]

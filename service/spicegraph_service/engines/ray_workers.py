@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec
 
 from spicegraph_parser.errors import DataError, SpicegraphError
 from spicegraph_parser.memory import rare_collections
-from spicegraph_scorer.fingerprint import Fingerprint
-from spicegraph_scorer.items import Corpus, Item
+from spicegraph_scorer.core.fingerprint import Fingerprint
+from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.core.results import Result, Run
+from spicegraph_scorer.core.totals import RunTotals, totals_of
 from spicegraph_scorer.metrics import make_metrics, needs_loose
-from spicegraph_scorer.ngram.frequencies import DocumentFrequencies
+from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
 from spicegraph_scorer.readers.faults import SHOWN_FAULTS, Fault, shown
 from spicegraph_scorer.readers.formats import JSON_LINES, Record, Records
 from spicegraph_scorer.readers.read import items_of
 from spicegraph_scorer.readers.records import decode
 from spicegraph_scorer.readers.tables import table_records
-from spicegraph_scorer.results import Result, Run
 from spicegraph_scorer.scoring import SharedFacts, resources
-from spicegraph_scorer.totals import RunTotals, totals_of
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.engines.repeated import Hashes, hashes_of
-from spicegraph_service.score_table import ID, score_table, table_bytes
+from spicegraph_service.engines.score_table import ID, score_table, table_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from ray import ObjectRef
     from ray.data import Dataset
 
-    from spicegraph_scorer.graded.vectors import Vectors
-    from spicegraph_scorer.items import ItemId
-    from spicegraph_scorer.metric import Metric
+    from spicegraph_scorer.core.items import ItemId
+    from spicegraph_scorer.core.metric import Metric
+    from spicegraph_scorer.metrics.graded.vectors import Vectors
+    from spicegraph_scorer.metrics.spice.categories import Category
     from spicegraph_scorer.readers.columns import Columns
-    from spicegraph_scorer.spice.categories import Category
     from spicegraph_service.engines.object_store import Folder
 
 __all__ = [

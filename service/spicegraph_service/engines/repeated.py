@@ -13,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from spicegraph_scorer.items import ItemId
+    from spicegraph_scorer.core.items import ItemId
 
 __all__ = ["Hashes", "SeenIds", "hashes_of", "seen_ids"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spicegraph_parser.pipelines import CaptionPipeline, load_pipeline
-from spicegraph_scorer.agreement.words import tagged_words
+from spicegraph_scorer.studies.agreement.words import tagged_words
 from spicegraph_service.engines.local import Packing, Stored
 from spicegraph_service.engines.processes import ParsingProcesses, parsing_processes
 from spicegraph_service.store import StoreError, open_store
@@ -18,7 +18,7 @@ from spicegraph_service.store.words import decode_words, encode_words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from spicegraph_scorer.agreement.words.counts import Tagged
+    from spicegraph_scorer.studies.agreement.words.counts import Tagged
 
 __all__ = ["WordSource", "local_words"]
 

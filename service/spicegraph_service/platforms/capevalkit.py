@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from spicegraph_scorer.graded.vectors import Vectors
-    from spicegraph_scorer.results import Json
+    from spicegraph_scorer.core.results import Json
+    from spicegraph_scorer.metrics.graded.vectors import Vectors
 
 __all__ = ["plugin_output"]
 

@@ -17,18 +17,18 @@ import msgspec
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_service.cli.output import made_folder
+from spicegraph_service.output.output import made_folder
+from spicegraph_service.output.report import ReportOptions, build_report
+from spicegraph_service.output.report.data import SystemInput
+from spicegraph_service.output.report.page import render_page
+from spicegraph_service.output.report.render import to_html
 from spicegraph_service.platforms.scores import leaderboard_scores, score_files
-from spicegraph_service.report import ReportOptions, build_report
-from spicegraph_service.report.data import SystemInput
-from spicegraph_service.report.page import render_page
-from spicegraph_service.report.render import to_html
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spicegraph_scorer.graded.vectors import Vectors
-    from spicegraph_scorer.results import Result
+    from spicegraph_scorer.core.results import Result
+    from spicegraph_scorer.metrics.graded.vectors import Vectors
 
 __all__ = ["score_submission"]
 

@@ -15,7 +15,7 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_service.platforms.scores import leaderboard_scores, score_files
 
 if TYPE_CHECKING:
-    from spicegraph_scorer.graded.vectors import Vectors
+    from spicegraph_scorer.metrics.graded.vectors import Vectors
 
 __all__ = ["evaluate"]
 

@@ -19,18 +19,18 @@ import msgspec
 from spicegraph_parser.errors import SpicegraphError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.jar import jar_output
+from spicegraph_scorer.metrics.spice.counts import ALL
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import score
-from spicegraph_scorer.spice.counts import ALL
-from spicegraph_service.cli.output import check_output, made_folder, write_text
-from spicegraph_service.cli.terminal import progress_bar, say_error, use_utf8, write_stdout
 from spicegraph_service.engines.local import local_facts
+from spicegraph_service.output.output import check_output, made_folder, write_text
+from spicegraph_service.output.terminal import progress_bar, say_error, use_utf8, write_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from spicegraph_scorer.results import Result
-    from spicegraph_scorer.spice.metric import CategoryMeans
+    from spicegraph_scorer.core.results import Result
+    from spicegraph_scorer.metrics.spice.metric import CategoryMeans
 
 __all__ = ["main", "printed_scores"]
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.compat.lists import flat_scores
+from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.readers.copies import copies_note
 from spicegraph_scorer.scoring import score
-from spicegraph_scorer.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spicegraph_scorer.graded.vectors import Vectors
-    from spicegraph_scorer.results import Result
+    from spicegraph_scorer.core.results import Result
+    from spicegraph_scorer.metrics.graded.vectors import Vectors
 
 __all__ = ["leaderboard_scores", "score_files"]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_parser.loose import without_loose
-from spicegraph_scorer.spice.counts import ALL, Counts
+from spicegraph_scorer.metrics.spice.counts import ALL, Counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from spicegraph_parser.graph import Evidence, SceneGraph, SceneTuple
     from spicegraph_parser.lexicon import Concept
     from spicegraph_parser.rules import Fact
-    from spicegraph_scorer.graded.explain import GradedExplanation, GradedTuple
-    from spicegraph_scorer.graded.metric import GradedStatistic
-    from spicegraph_scorer.metric import Score
-    from spicegraph_scorer.spice.match import Match
-    from spicegraph_scorer.spice.metric import SpiceStatistic
+    from spicegraph_scorer.core.metric import Score
+    from spicegraph_scorer.metrics.graded.explain import GradedExplanation, GradedTuple
+    from spicegraph_scorer.metrics.graded.metric import GradedStatistic
+    from spicegraph_scorer.metrics.spice.match import Match
+    from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
     from spicegraph_service.store.parses import StoredParse
 
 __all__ = [

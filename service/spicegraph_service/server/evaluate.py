@@ -15,12 +15,12 @@ from spicegraph_api.v1 import scores_pb2
 from spicegraph_parser.errors import DataError, SpicegraphError
 from spicegraph_parser.graph import merge
 from spicegraph_parser.lexicon import load_lexicon
+from spicegraph_scorer.core.items import Corpus, Item
 from spicegraph_scorer.evidence import without_evidence
-from spicegraph_scorer.graded.metric import SpiceG
-from spicegraph_scorer.items import Corpus, Item
 from spicegraph_scorer.metrics import METRICS, Resources
-from spicegraph_scorer.spice.custom import make_categories
-from spicegraph_scorer.spice.metric import Spice, SpiceStatistic
+from spicegraph_scorer.metrics.graded.metric import SpiceG
+from spicegraph_scorer.metrics.spice.custom import make_categories
+from spicegraph_scorer.metrics.spice.metric import Spice, SpiceStatistic
 from spicegraph_service.server import convert
 from spicegraph_service.server.parts import collect_part, finish_parts, needs_whole_corpus
 from spicegraph_service.server.reference_tuples import ReferenceTuples
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.extract import ParsedCaption
     from spicegraph_parser.rules import Fact
-    from spicegraph_scorer.graded.vectors import Vectors
-    from spicegraph_scorer.metric import Metric, Score
-    from spicegraph_scorer.spice.custom import CategoryDefinition
+    from spicegraph_scorer.core.metric import Metric, Score
+    from spicegraph_scorer.metrics.graded.vectors import Vectors
+    from spicegraph_scorer.metrics.spice.custom import CategoryDefinition
 
 __all__ = ["CaptionSource", "Evaluator"]
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from spicegraph_scorer.core.items import Corpus, Item
 from spicegraph_scorer.evidence import without_evidence
-from spicegraph_scorer.items import Corpus, Item
-from spicegraph_scorer.ngram.cider import Cider, CiderStatistic
-from spicegraph_scorer.spider import Spider, SpiderStatistic
+from spicegraph_scorer.metrics.cider import Cider, CiderStatistic
+from spicegraph_scorer.metrics.spider import Spider, SpiderStatistic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from spicegraph_scorer.metric import Metric
-    from spicegraph_scorer.spice.metric import SpiceStatistic
+    from spicegraph_scorer.core.metric import Metric
+    from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
 
 __all__ = ["collect_part", "finish_parts", "needs_whole_corpus"]
 

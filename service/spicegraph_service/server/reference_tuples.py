@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
-from spicegraph_scorer.spice.counts import count_match, select_categories
-from spicegraph_scorer.spice.match import group_by_length, match_tuples
-from spicegraph_scorer.spice.metric import SpiceStatistic
+from spicegraph_scorer.metrics.spice.counts import count_match, select_categories
+from spicegraph_scorer.metrics.spice.match import group_by_length, match_tuples
+from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from spicegraph_parser.graph import SceneTuple
     from spicegraph_parser.rules import Fact
-    from spicegraph_scorer.items import Item
-    from spicegraph_scorer.spice.categories import Category
-    from spicegraph_scorer.spice.metric import Spice
+    from spicegraph_scorer.core.items import Item
+    from spicegraph_scorer.metrics.spice.categories import Category
+    from spicegraph_scorer.metrics.spice.metric import Spice
 
 __all__ = ["ReferenceTuples"]
 

@@ -16,7 +16,7 @@ from spicegraph_service.server.status import CallError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Sequence
 
-    from spicegraph_scorer.spice.custom import CategoryDefinition
+    from spicegraph_scorer.metrics.spice.custom import CategoryDefinition
     from spicegraph_service.server.tasks import ItemWork
 
 __all__ = ["ItemStream", "patiently"]

@@ -11,7 +11,7 @@ from typing import IO, NamedTuple, TypeAlias
 
 import msgspec
 
-from spicegraph_scorer.spice.custom import CategoryDefinition  # noqa: TC001 (msgspec reads the annotation)
+from spicegraph_scorer.metrics.spice.custom import CategoryDefinition  # noqa: TC001 (msgspec reads the annotation)
 
 __all__ = [
     "CaptionsWork",

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from spicegraph_api.v1 import scores_pb2
-from spicegraph_scorer.spice.custom import CategoryDefinition, category_faults
+from spicegraph_scorer.metrics.spice.custom import CategoryDefinition, category_faults
 from spicegraph_service.server.status import Violation, invalid
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spicegraph_scorer.graded.vectors import Vectors
+    from spicegraph_scorer.metrics.graded.vectors import Vectors
 
 __all__ = ["pack_vectors", "unpack_vectors"]
 
@@ -26,8 +26,8 @@ def pack_vectors(path: Path | None) -> bytes:
     if path is None:
         return b""
     # Imported here: a server with the bundled vectors leaves them, and numpy, to its workers.
-    from spicegraph_scorer.graded.table import VectorTable  # noqa: PLC0415
-    from spicegraph_scorer.graded.vectors import Vectors  # noqa: PLC0415
+    from spicegraph_scorer.metrics.graded.table import VectorTable  # noqa: PLC0415
+    from spicegraph_scorer.metrics.graded.vectors import Vectors  # noqa: PLC0415
 
     return pickle.dumps(Vectors.of(VectorTable.read(path)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from spicegraph_scorer.agreement.words.counts import Tagged
+from spicegraph_scorer.studies.agreement.words.counts import Tagged
 
 __all__ = ["decode_words", "encode_words"]
 

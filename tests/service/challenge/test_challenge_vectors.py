@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spicegraph_scorer.graded.building import build_table
+from spicegraph_scorer.metrics.graded.building import build_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.agreement.captions import agree_on_captions
-from spicegraph_scorer.agreement.protocols import CAPTION_PROTOCOLS, CaptionProtocol, Own, Ratings, caption_protocol
-from spicegraph_scorer.agreement.reading import read_judgements
-from spicegraph_scorer.significance import Resampling
-from spicegraph_service.agreement.caption_study import CAPTION_TABLES, caption_study
+from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.studies.agreement.captions import agree_on_captions
+from spicegraph_scorer.studies.agreement.protocols import (
+    CAPTION_PROTOCOLS,
+    CaptionProtocol,
+    Own,
+    Ratings,
+    caption_protocol,
+)
+from spicegraph_scorer.studies.agreement.reading import read_judgements
 from spicegraph_service.cli.agree.shared import JudgedMetricsOption, scoring_with
 from spicegraph_service.cli.options import (  # noqa: TC001 (typer reads the annotations)
     CacheOption,
@@ -30,6 +35,7 @@ from spicegraph_service.cli.studies import (
     TableOption,
     study_output,
 )
+from spicegraph_service.output.agreement.caption_study import CAPTION_TABLES, caption_study
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

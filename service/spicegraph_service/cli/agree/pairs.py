@@ -9,8 +9,9 @@ import typer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.agreement.pairwise import agree_on_pairs
-from spicegraph_scorer.agreement.protocols import (
+from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.studies.agreement.pairwise import agree_on_pairs
+from spicegraph_scorer.studies.agreement.protocols import (
     PAIR_PROTOCOLS,
     Own,
     PairProtocol,
@@ -18,9 +19,7 @@ from spicegraph_scorer.agreement.protocols import (
     Ties,
     pair_protocol,
 )
-from spicegraph_scorer.agreement.reading import read_pairs
-from spicegraph_scorer.significance import Resampling
-from spicegraph_service.agreement.pair_study import PAIR_TABLES, pair_study
+from spicegraph_scorer.studies.agreement.reading import read_pairs
 from spicegraph_service.cli.agree.shared import JudgedMetricsOption, scoring_with, whole_numbers
 from spicegraph_service.cli.options import (  # noqa: TC001 (typer reads the annotations)
     CacheOption,
@@ -37,6 +36,7 @@ from spicegraph_service.cli.studies import (
     TableOption,
     study_output,
 )
+from spicegraph_service.output.agreement.pair_study import PAIR_TABLES, pair_study
 
 __all__ = ["pairs"]
 

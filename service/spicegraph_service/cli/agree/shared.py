@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.agreement.values import Scoring
+from spicegraph_scorer.studies.agreement.values import Scoring
 from spicegraph_service.cli.options import cache_at, metric_data, names_of
-from spicegraph_service.cli.terminal import warned_progress
 from spicegraph_service.engines.local import local_facts
+from spicegraph_service.output.terminal import warned_progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

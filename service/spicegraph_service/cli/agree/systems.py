@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.agreement.reading import read_system_scores, read_system_table
-from spicegraph_scorer.agreement.systems import agree_on_systems
-from spicegraph_scorer.significance import Resampling
-from spicegraph_service.agreement.system_study import SYSTEM_TABLES, system_study
+from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.studies.agreement.reading import read_system_scores, read_system_table
+from spicegraph_scorer.studies.agreement.systems import agree_on_systems
 from spicegraph_service.cli.inputs import system_name
 from spicegraph_service.cli.studies import (
     DrawsOption,
@@ -20,7 +19,8 @@ from spicegraph_service.cli.studies import (
     TableOption,
     study_output,
 )
-from spicegraph_service.cli.terminal import warned_progress
+from spicegraph_service.output.agreement.system_study import SYSTEM_TABLES, system_study
+from spicegraph_service.output.terminal import warned_progress
 
 __all__ = ["systems"]
 

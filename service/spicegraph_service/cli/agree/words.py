@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.agreement.reading.words import read_captioned_images, read_word_scores
-from spicegraph_scorer.agreement.words import count_words, study_words
-from spicegraph_scorer.agreement.words.counts import held_words
-from spicegraph_scorer.significance import Resampling
-from spicegraph_service.agreement.word_study import WORD_TABLES, word_study
+from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.studies.agreement.reading.words import read_captioned_images, read_word_scores
+from spicegraph_scorer.studies.agreement.words import count_words, study_words
+from spicegraph_scorer.studies.agreement.words.counts import held_words
 from spicegraph_service.cli.inputs import system_name
 from spicegraph_service.cli.options import CacheOption, PipelineOption, WorkersOption, cache_at
 from spicegraph_service.cli.studies import (
@@ -22,14 +21,15 @@ from spicegraph_service.cli.studies import (
     TableOption,
     study_output,
 )
-from spicegraph_service.cli.terminal import warned_progress
 from spicegraph_service.engines.words import WordSource, local_words
+from spicegraph_service.output.agreement.word_study import WORD_TABLES, word_study
+from spicegraph_service.output.terminal import warned_progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_scorer.agreement.words.counts import Tagged
-    from spicegraph_scorer.items import ItemId
+    from spicegraph_scorer.core.items import ItemId
+    from spicegraph_scorer.studies.agreement.words.counts import Tagged
 
 __all__ = ["words"]
 

@@ -12,9 +12,9 @@ import typer
 from spicegraph_parser.errors import InputError
 from spicegraph_service.cli.challenge.connection import connected
 from spicegraph_service.cli.options import MetricsOption, names_of
-from spicegraph_service.cli.output import check_output, whole_path
 from spicegraph_service.cli.stores import server_extra
-from spicegraph_service.cli.terminal import note, write_stdout
+from spicegraph_service.output.output import check_output, whole_path
+from spicegraph_service.output.terminal import note, write_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -237,7 +237,7 @@ def list_users(
 ) -> None:
     """List users and their tokens."""
     from spicegraph_service.cli.challenge.tables import user_table  # noqa: PLC0415
-    from spicegraph_service.cli.tables import rendered  # noqa: PLC0415
+    from spicegraph_service.output.tables import rendered  # noqa: PLC0415
 
     with connected(context) as client:
         write_stdout(rendered([user_table(client.list_users())]))

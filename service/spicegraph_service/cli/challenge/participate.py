@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from spicegraph_service.cli.challenge.connection import connected
-from spicegraph_service.cli.output import check_output, format_by_ending, write_text
-from spicegraph_service.cli.terminal import note, progress_bar, write_stdout
+from spicegraph_service.output.output import check_output, format_by_ending, write_text
+from spicegraph_service.output.terminal import note, progress_bar, write_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -61,7 +61,7 @@ def show(
 ) -> None:
     """Show the challenges, or one with what you may still submit."""
     from spicegraph_service.cli.challenge.tables import challenge_table, challenge_view  # noqa: PLC0415
-    from spicegraph_service.cli.tables import rendered  # noqa: PLC0415
+    from spicegraph_service.output.tables import rendered  # noqa: PLC0415
 
     with connected(context) as client:
         if name is None:
@@ -115,7 +115,7 @@ def submissions(
 ) -> None:
     """List your submissions, the newest first; organisers see all."""
     from spicegraph_service.cli.challenge.tables import submission_table  # noqa: PLC0415
-    from spicegraph_service.cli.tables import rendered  # noqa: PLC0415
+    from spicegraph_service.output.tables import rendered  # noqa: PLC0415
 
     with connected(context) as client:
         found = list(client.list_submissions(challenge, user=of))
@@ -200,7 +200,7 @@ def _boards(
 def _board(boards: Sequence[pb.GetLeaderboardResponse], form: BoardShownAs) -> str:
     from spicegraph_service.challenge.pages import BOARD_FORMATS, BoardFormat  # noqa: PLC0415
     from spicegraph_service.cli.challenge.tables import board_tables  # noqa: PLC0415
-    from spicegraph_service.cli.tables import rendered  # noqa: PLC0415
+    from spicegraph_service.output.tables import rendered  # noqa: PLC0415
 
     if form is BoardShownAs.TABLE:
         return rendered(board_tables(boards))
@@ -223,7 +223,7 @@ def _watched(client: ChallengeClient, submission_id: str) -> pb.Submission:
 def _show(found: pb.Submission, form: ShownAs, *, wait: bool) -> None:
     """Write a submission; leave with an error where it was waited for and has no scores."""
     from spicegraph_service.cli.challenge.tables import state_name, submission_view  # noqa: PLC0415
-    from spicegraph_service.cli.tables import rendered  # noqa: PLC0415
+    from spicegraph_service.output.tables import rendered  # noqa: PLC0415
 
     write_stdout(_json(found) if form is ShownAs.JSON else rendered(submission_view(found)))
     if wait and state_name(found) != "SUCCEEDED":

@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from spicegraph_api.v1 import challenge_pb2 as pb
-from spicegraph_scorer.wording import counted
+from spicegraph_scorer.core.wording import counted
 from spicegraph_service.challenge.pages import when
-from spicegraph_service.cli.terminal import printable
+from spicegraph_service.output.terminal import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -1,0 +1,268 @@
+"""Intervals and paired tests for every score, from the statistics that the score itself was made from.
+
+Nothing is parsed or tokenized again: a resample of the items is a weighting of their rows, so that all
+resamples of a metric are one matrix product.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+import numpy as np
+
+from spicegraph_parser.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from spicegraph_scorer.core.metric import Metric
+
+__all__ = [
+    "Comparison",
+    "Interval",
+    "Resampling",
+    "Summed",
+    "compare",
+    "intervals",
+    "percentile_bounds",
+    "share_as_extreme",
+    "summed",
+]
+
+Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
+Statistic_contra = TypeVar("Statistic_contra", contravariant=True)
+
+_BLOCK = 64  # resamples at a time: bounds the memory of large corpora
+_ROUNDING = 1e-12  # two equal systems differ by rounding alone
+
+
+@runtime_checkable
+class Summed(Protocol[Statistic_contra]):
+    """A metric whose corpus score is a function of sums over the items, not the mean of their scores."""
+
+    def columns(self, statistics: Sequence[Statistic_contra]) -> Matrix:
+        """Return what is summed, (items, columns)."""
+        ...
+
+    def combine(self, sums: Matrix) -> Mapping[str, Vector]:
+        """Return the corpus scores by name, one for each row of sums."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """How intervals and tests draw: number of draws and the seed that makes them repeatable."""
+
+    draws: int = 1000
+    seed: int = 12345
+
+    def __post_init__(self) -> None:
+        """Refuse what gives no distribution."""
+        if self.draws < 1:
+            raise InputError(f"draws: at least 1 is needed, got {self.draws}")
+
+    def generator(self) -> np.random.Generator:
+        """Return a fresh generator."""
+        return np.random.default_rng(self.seed)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A percentile bootstrap interval of a corpus score over the items; ``None`` where it is undefined."""
+
+    name: str
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A score of two systems on the same items, and how likely such a difference is by chance.
+
+    ``difference`` is ``second`` minus ``first``; ``low`` and ``high`` bound it (percentile bootstrap over
+    items). ``p_bootstrap`` is the two-sided p of the paired bootstrap test (Koehn, EMNLP 2004, with the
+    distribution shifted to the null hypothesis as in Riezler and Maxwell 2005), ``p_randomization`` that of
+    approximate randomisation (Noreen 1989). Both are at least ``1 / (draws + 1)``. All are ``None`` where a
+    score is undefined. They are not corrected for the number of scores that are looked at.
+    """
+
+    name: str
+    first: float | None
+    second: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    p_bootstrap: float | None
+    p_randomization: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Means:
+    """The default: every score is the mean over the items where it is defined."""
+
+    metric: Metric[Any]
+
+    def columns(self, statistics: Sequence[Any]) -> Matrix:
+        each = [score.each for score in self.metric.total(statistics)]
+        values = np.array([[np.nan if v is None else v for v in values] for values in each]).T
+        return np.hstack([np.nan_to_num(values), ~np.isnan(values)]).astype(np.float64)
+
+    def combine(self, sums: Matrix) -> Mapping[str, Vector]:
+        values, defined = np.hsplit(sums, 2)
+        means = np.divide(values, defined, out=np.full_like(values, np.nan), where=defined > 0)
+        names = [score.name for score in self.metric.total(())]
+        return {name: means[:, index] for index, name in enumerate(names)}
+
+
+def summed(metric: Metric[Any]) -> Summed[Any]:
+    """Return what is summed over the items for a metric's corpus scores: by default, each item's own scores."""
+    return metric if isinstance(metric, Summed) else _Means(metric)
+
+
+def intervals(
+    metric: Metric[Any],
+    statistics: Sequence[Any],
+    *,
+    resampling: Resampling | None = None,
+    level: float = 0.95,
+) -> tuple[Interval, ...]:
+    """Return a bootstrap interval for each score of a metric, in the order of ``metric.total``.
+
+    Args:
+        metric: the metric that the statistics belong to.
+        statistics: one an item, from ``metric.collect``; at least one.
+        resampling: number of draws and seed.
+        level: the share of resamples inside, in (0, 1).
+
+    Raises:
+        InputError: there are no statistics, or the level is not in (0, 1).
+    """
+    _check(statistics, level)
+    resampling = resampling or Resampling()
+    table = summed(metric)
+    columns = table.columns(statistics)
+    draws = _draw(table, [columns], resampling)[0]
+    return tuple(Interval(name, *percentile_bounds(values, level)) for name, values in draws.items())
+
+
+def compare(
+    metric: Metric[Any],
+    first: Sequence[Any],
+    second: Sequence[Any],
+    *,
+    resampling: Resampling | None = None,
+    level: float = 0.95,
+) -> tuple[Comparison, ...]:
+    """Test two systems' statistics on the same items, in the same order, against each other.
+
+    Args:
+        metric: the metric that the statistics belong to.
+        first: the first system's statistics.
+        second: the second system's, item by item for the same images and references.
+        resampling: number of draws and seed.
+        level: the share of resamples inside the interval of the difference, in (0, 1).
+
+    Raises:
+        InputError: the numbers of items differ or are 0, or the level is not in (0, 1).
+    """
+    _check(first, level)
+    if len(first) != len(second):
+        raise InputError(f"the systems have different numbers of items: {len(first)} and {len(second)}")
+    resampling = resampling or Resampling()
+    table = summed(metric)
+    one, other = table.columns(first), table.columns(second)
+    scores = [table.combine(columns.sum(axis=0, keepdims=True)) for columns in (one, other)]
+    boot = _draw(table, [one, other], resampling)
+    swapped = _swap(table, one, other, resampling)
+    return tuple(
+        _comparison(
+            name,
+            (float(scores[0][name][0]), float(scores[1][name][0])),
+            boot[1][name] - boot[0][name],
+            swapped[1][name] - swapped[0][name],
+            level=level,
+        )
+        for name in scores[0]
+    )
+
+
+def _check(statistics: Sequence[Any], level: float) -> None:
+    if not statistics:
+        raise InputError("there are no items to resample")
+    if not 0 < level < 1:
+        raise InputError(f"level: a share between 0 and 1 is needed, got {level}")
+
+
+def _comparison(name: str, scores: tuple[float, float], boot: Vector, swapped: Vector, *, level: float) -> Comparison:
+    first, second = scores
+    difference = second - first
+    low, high = percentile_bounds(boot, level)
+    return Comparison(
+        name,
+        _defined(first),
+        _defined(second),
+        _defined(difference),
+        low,
+        high,
+        share_as_extreme(boot - difference, difference),
+        share_as_extreme(swapped, difference),
+    )
+
+
+def share_as_extreme(null: Vector, observed: float) -> float | None:
+    """Return how often chance gives a difference at least as large, with the observed one counted in."""
+    if np.isnan(observed):
+        return None
+    null = null[~np.isnan(null)]
+    extreme = int(np.count_nonzero(np.abs(null) >= abs(observed) - _ROUNDING))
+    return (extreme + 1) / (len(null) + 1)
+
+
+def percentile_bounds(values: Vector, level: float) -> tuple[float | None, float | None]:
+    """Return the percentile interval of resampled values, of which NaN are left out; ``None``: there are none."""
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return None, None
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def _defined(value: float) -> float | None:
+    return None if np.isnan(value) else value
+
+
+def _draw(metric: Summed[Any], tables: Sequence[Matrix], resampling: Resampling) -> list[dict[str, Vector]]:
+    """Return the scores of resamples of the items, drawn with replacement; the same items for every table."""
+    items = len(tables[0])
+    generator = resampling.generator()
+    blocks: list[list[Mapping[str, Vector]]] = [[] for _ in tables]
+    for size in _blocks(resampling.draws):
+        weights = generator.multinomial(items, np.full(items, 1 / items), size=size).astype(np.float64)
+        for table, block in zip(tables, blocks, strict=True):
+            block.append(metric.combine(weights @ table))
+    return [_joined(block) for block in blocks]
+
+
+def _swap(
+    metric: Summed[Any], one: Matrix, other: Matrix, resampling: Resampling
+) -> tuple[dict[str, Vector], dict[str, Vector]]:
+    """Return the scores of both systems after their items were swapped, each with probability one half."""
+    generator = resampling.generator()
+    difference = other - one
+    first: list[Mapping[str, Vector]] = []
+    second: list[Mapping[str, Vector]] = []
+    for size in _blocks(resampling.draws):
+        moved = generator.integers(0, 2, size=(size, len(one))).astype(np.float64) @ difference
+        first.append(metric.combine(one.sum(axis=0) + moved))
+        second.append(metric.combine(other.sum(axis=0) - moved))
+    return _joined(first), _joined(second)
+
+
+def _blocks(draws: int) -> list[int]:
+    return [min(_BLOCK, draws - done) for done in range(0, draws, _BLOCK)]
+
+
+def _joined(blocks: Sequence[Mapping[str, Vector]]) -> dict[str, Vector]:
+    return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}

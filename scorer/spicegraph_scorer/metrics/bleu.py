@@ -1,0 +1,243 @@
+"""BLEU: as the COCO toolkit computes it, and smoothed for single sentences.
+
+Source: Papineni, Roukos, Ward and Zhu 2002, "BLEU: a Method for Automatic Evaluation of Machine Translation".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from spicegraph_scorer.core.metric import Score
+from spicegraph_scorer.metrics.ngram.counts import CorpusCounts, Floats, Integers, NgramCounts, count_slices
+from spicegraph_scorer.metrics.ngram.ptb import TOKENIZER
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from spicegraph_scorer.core.items import Corpus
+    from spicegraph_scorer.metrics.ngram.ptb import TokenizedItem
+
+__all__ = ["Bleu", "BleuStatistic", "SentenceBleu", "bleu_statistics"]
+
+Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+
+ORDERS: Final = 4
+
+# What the COCO toolkit adds to a numerator and a denominator; its published numbers contain them.
+_TINY: Final = 1e-15
+_SMALL: Final = 1e-9
+
+
+class BleuStatistic(NamedTuple):
+    """What BLEU needs of one item: counts that add up over items."""
+
+    length: int
+    """Words of the candidate."""
+    closest: int
+    """Words of the reference whose length is closest to the candidate's; of two, the shorter."""
+    matched: tuple[int, int, int, int]
+    """N-grams of the candidate, n = 1 to 4, that a reference has; each counts as often as it is in the
+    reference that has it most often."""
+
+    @property
+    def total(self) -> tuple[int, ...]:
+        """N-grams of the candidate, n = 1 to 4."""
+        return tuple(max(0, self.length - n) for n in range(ORDERS))
+
+
+@dataclass(frozen=True, slots=True)
+class Bleu:
+    """BLEU-1 to BLEU-4 of a corpus, from summed counts, exactly as the COCO toolkit gives them.
+
+    The reference length is the closest one, nothing is smoothed. Scores are in [0, 1]. The items' scores
+    follow the same formula from the counts of one item; they do not average to the corpus score.
+    """
+
+    @property
+    def name(self) -> str:
+        """The key of the metric: ``bleu``."""
+        return "bleu"
+
+    def signature(self) -> Mapping[str, str]:
+        """Return what must be equal for two values to be comparable."""
+        return {"variant": "coco", "tokenizer": TOKENIZER, "reference length": "closest", "smoothing": "none"}
+
+    def collect(self, corpus: Corpus) -> list[BleuStatistic]:
+        """Return the counts of each item, in the order of ``corpus.items``."""
+        return bleu_statistics(corpus.tokens)
+
+    def total(self, statistics: Sequence[BleuStatistic]) -> tuple[Score, ...]:
+        """Return the scores ``Bleu_1`` to ``Bleu_4``.
+
+        >>> from spicegraph_scorer.core.items import Corpus, Item
+        >>> bleu = Bleu()
+        >>> corpus = Corpus((Item(1, "a brown dog", ("a dog", "a brown dog runs")),))
+        >>> scores = bleu.total(bleu.collect(corpus))
+        >>> [round(score.value, 4) for score in scores]
+        [0.7165, 0.7165, 0.7165, 0.0013]
+        """
+        table = _Table.of(statistics)
+        corpus = _coco_scores(table.summed())
+        each = _coco_scores(table)
+        return tuple(
+            Score(f"Bleu_{n + 1}", float(corpus[n, 0]) if statistics else None, tuple(each[n].tolist()))
+            for n in range(ORDERS)
+        )
+
+    def columns(self, statistics: Sequence[BleuStatistic]) -> Matrix:
+        """Return what the corpus scores sum, (items, 10): lengths, matched and total n-grams."""
+        table = _Table.of(statistics)
+        return np.vstack([table.length, table.closest, table.matched, table.total]).T
+
+    def combine(self, sums: Matrix) -> dict[str, Floats]:
+        """Return the corpus scores of rows of sums."""
+        length, closest = sums[:, 0], sums[:, 1]
+        scores = _coco_scores(_Table(length, closest, sums[:, 2 : 2 + ORDERS].T, sums[:, 2 + ORDERS :].T))
+        return {f"Bleu_{n + 1}": scores[n] for n in range(ORDERS)}
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceBleu:
+    """BLEU-1 to BLEU-4 of single sentences, smoothed; the corpus value is the mean over the items.
+
+    The k-th order without a match counts 1/2^k matches, as in mteval-v13a (the third technique of Chen and
+    Cherry 2014): so every candidate with a word scores above 0. A candidate shorter than n has a
+    denominator of 1 instead of 0, so that it does not gain by being short (Wang and Gaizauskas 2016,
+    footnote 4). The reference length is the closest one. Scores are in [0, 1]; an empty candidate has 0.
+    """
+
+    @property
+    def name(self) -> str:
+        """The key of the metric: ``bleu-sentence``."""
+        return "bleu-sentence"
+
+    def signature(self) -> Mapping[str, str]:
+        """Return what must be equal for two values to be comparable."""
+        return {
+            "variant": "sentence",
+            "tokenizer": TOKENIZER,
+            "reference length": "closest",
+            "smoothing": "geometric (mteval-v13a), short candidates smoothed",
+        }
+
+    def collect(self, corpus: Corpus) -> list[BleuStatistic]:
+        """Return the counts of each item, in the order of ``corpus.items``."""
+        return bleu_statistics(corpus.tokens)
+
+    def total(self, statistics: Sequence[BleuStatistic]) -> tuple[Score, ...]:
+        """Return the scores ``SentenceBleu_1`` to ``SentenceBleu_4``.
+
+        >>> from spicegraph_scorer.core.items import Corpus, Item
+        >>> bleu = SentenceBleu()
+        >>> corpus = Corpus((Item(1, "a brown dog", ("a dog", "a brown dog runs")),))
+        >>> scores = bleu.total(bleu.collect(corpus))
+        >>> [round(score.value, 4) for score in scores]
+        [0.7165, 0.7165, 0.7165, 0.6025]
+        """
+        each = _smoothed_scores(_Table.of(statistics))
+        return tuple(
+            Score(
+                f"SentenceBleu_{n + 1}",
+                math.fsum(each[n]) / len(statistics) if statistics else None,
+                tuple(each[n].tolist()),
+            )
+            for n in range(ORDERS)
+        )
+
+
+class _Table(NamedTuple):
+    """Statistics as columns: one column for each item, or a single one of sums."""
+
+    length: Floats
+    closest: Floats
+    matched: Matrix
+    total: Matrix
+
+    @classmethod
+    def of(cls, statistics: Sequence[BleuStatistic]) -> _Table:
+        rows = [(length, closest, *matched) for length, closest, matched in statistics]
+        columns = np.array(rows, np.float64).reshape(-1, 2 + ORDERS).T
+        total = np.maximum(columns[0] - np.arange(ORDERS)[:, None], 0.0)
+        return cls(columns[0], columns[1], columns[2:], total)
+
+    def summed(self) -> _Table:
+        return _Table(*(column.sum(axis=-1, keepdims=True) for column in self))
+
+
+def _coco_scores(table: _Table) -> Matrix:
+    """Return BLEU-1 to BLEU-4 (rows) of each column, with the toolkit's small additions."""
+    precisions = (table.matched + _TINY) / (table.total + _SMALL)
+    ratio = (table.length + _TINY) / (table.closest + _SMALL)
+    return _means(np.log(precisions)) * _brevity(ratio)
+
+
+def _smoothed_scores(table: _Table) -> Matrix:
+    """Return smoothed BLEU-1 to BLEU-4 (rows) of each column."""
+    unmatched = table.matched == 0
+    halves = 0.5 ** np.cumsum(unmatched, axis=0)
+    precisions = np.where(unmatched, halves, table.matched) / np.maximum(table.total, 1.0)
+    ratio = np.divide(table.length, table.closest, out=np.ones_like(table.length), where=table.closest > 0)
+    return np.where(table.length > 0, _means(np.log(precisions)) * _brevity(ratio), 0.0)
+
+
+def _means(logarithms: Matrix) -> Matrix:
+    """Return the geometric means of the first 1, 2, 3 and 4 rows."""
+    orders = np.arange(1, ORDERS + 1)[:, None]
+    means: Matrix = np.exp(np.cumsum(logarithms, axis=0) / orders)
+    return means
+
+
+def _brevity(ratio: Floats) -> Floats:
+    """Return the penalty of candidates shorter than their reference by the ratio of the lengths."""
+    with np.errstate(divide="ignore"):
+        penalty: Floats = np.exp(np.minimum(0.0, 1.0 - 1.0 / ratio))
+    return penalty
+
+
+def bleu_statistics(items: Sequence[TokenizedItem]) -> list[BleuStatistic]:
+    """Return what BLEU needs of each item."""
+    return list(chain.from_iterable(map(_statistics, count_slices(items, orders=ORDERS))))
+
+
+def _statistics(counts: CorpusCounts) -> list[BleuStatistic]:
+    matched = [_matches(counts, order) for order in counts.orders]
+    return [
+        BleuStatistic(length, closest, (m1, m2, m3, m4))
+        for length, closest, m1, m2, m3, m4 in zip(
+            counts.lengths[: counts.items].tolist(), _closest(counts).tolist(), *matched, strict=True
+        )
+    ]
+
+
+def _matches(counts: CorpusCounts, ngrams: NgramCounts) -> list[int]:
+    """Return for each item the candidate's n-grams that a reference has, each clipped to the most in one."""
+    cells = ngrams.matrix.tocoo()
+    of_candidate = cells.row < counts.items
+    columns = ngrams.matrix.shape[1]
+    row, column, count = cells.row[~of_candidate], cells.col[~of_candidate], cells.data[~of_candidate]
+    key = counts.item[row - counts.items] * columns + column
+    order = np.argsort(key, kind="stable")
+    key, first = np.unique(key[order], return_index=True)
+    most = np.maximum.reduceat(count[order], first) if len(first) else count
+    row, column, count = cells.row[of_candidate], cells.col[of_candidate], cells.data[of_candidate]
+    wanted = row * columns + column
+    place = np.minimum(np.searchsorted(key, wanted), max(0, len(key) - 1))
+    found = key[place] == wanted if len(key) else np.zeros(len(wanted), bool)
+    clipped = np.minimum(count[found], most[place[found]])
+    sums: list[int] = np.bincount(row[found], clipped, minlength=counts.items).astype(np.int64).tolist()
+    return sums
+
+
+def _closest(counts: CorpusCounts) -> Integers:
+    """Return for each item the reference length closest to the candidate's; of two, the shorter."""
+    candidate, reference = counts.lengths[: counts.items], counts.lengths[counts.items :]
+    distance = np.abs(reference - candidate[counts.item])
+    best = np.lexsort((reference, distance, counts.item))
+    _, first = np.unique(counts.item[best], return_index=True)
+    closest: Integers = reference[best[first]]
+    return closest

@@ -1,0 +1,198 @@
+"""CIDEr and CIDEr-D: consensus with the references, rare n-grams weighing more.
+
+Source: Vedantam, Zitnick and Parikh 2015, "CIDEr: Consensus-based Image Description Evaluation"; Chen et al.
+2015, "Microsoft COCO Captions", section 3.3.4.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from spicegraph_scorer.core.metric import Score
+from spicegraph_scorer.metrics.ngram.counts import CorpusCounts, Floats, Integers, NgramCounts, count_slices
+from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies, images_with
+from spicegraph_scorer.metrics.ngram.ptb import TOKENIZER, TokenizedItems
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from spicegraph_scorer.core.items import Corpus
+    from spicegraph_scorer.metrics.ngram.ptb import TokenizedItem
+
+__all__ = [
+    "COCO_CIDER",
+    "Cider",
+    "CiderStatistic",
+    "CiderWarning",
+    "Variant",
+    "cider_statistics",
+    "statistics_of_counts",
+]
+
+Variant = Literal["CIDEr", "CIDEr-D"]
+
+ORDERS: Final = 4
+SIGMA: Final = 6.0
+"""Standard deviation, in words, of CIDEr-D's penalty on a difference in length."""
+SCALE: Final = 10.0
+"""Scores are in [0, 10]."""
+
+
+class CiderWarning(UserWarning):
+    """CIDEr is undefined for this input."""
+
+
+class CiderStatistic(NamedTuple):
+    """CIDEr of one item, in [0, 10]; ``None`` where the references weigh every n-gram with 0."""
+
+    score: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cider:
+    """CIDEr or CIDEr-D with n-grams up to four words; the corpus value is the mean over the items.
+
+    ``CIDEr-D`` clips counts and penalises a difference in length; it is what the COCO toolkit calls CIDEr
+    (:data:`COCO_CIDER` gives it that key). ``CIDEr`` is the plain cosine of the paper, without stemming. Both
+    are in [0, 10], as the authors' program gives them.
+
+    An n-gram weighs the more, the fewer images have it in a reference. Without ``frequencies`` the images are
+    those of the corpus, as in the COCO toolkit: a score then depends on the other items, and a corpus of one
+    image has none (a ``CiderWarning`` and ``None``).
+    """
+
+    variant: Variant = "CIDEr-D"
+    frequencies: DocumentFrequencies | None = None
+    key: str | None = None
+    """The name of the score; ``None``: the variant's."""
+
+    @property
+    def name(self) -> str:
+        """The key of the metric: ``cider`` or ``cider-d``."""
+        return (self.key or self.variant).lower()
+
+    def signature(self) -> Mapping[str, str]:
+        """Return what must be equal for two values to be comparable."""
+        frequencies = self.frequencies
+        source = f"{frequencies.digest} ({frequencies.images} images)" if frequencies else "the corpus's references"
+        return {
+            "variant": self.variant,
+            "tokenizer": TOKENIZER,
+            "document frequencies": source,
+            "n": f"1-{ORDERS}",
+            "sigma": f"{SIGMA:g}" if self.variant == "CIDEr-D" else "none",
+            "scale": f"{SCALE:g}",
+        }
+
+    def collect(self, corpus: Corpus) -> list[CiderStatistic]:
+        """Return the score of each item, in the order of ``corpus.items``.
+
+        Warns:
+            CiderWarning: the document frequencies come from a single image.
+        """
+        return cider_statistics(corpus.tokens, variant=self.variant, frequencies=self.frequencies)
+
+    def total(self, statistics: Sequence[CiderStatistic]) -> tuple[Score, ...]:
+        """Return the score ``CIDEr-D`` or ``CIDEr``.
+
+        >>> from spicegraph_scorer.core.items import Corpus, Item
+        >>> cider = Cider()
+        >>> items = (Item(1, "a dog runs", ("a dog runs",)), Item(2, "a cat", ("the cats sleep",)))
+        >>> [score.each for score in cider.total(cider.collect(Corpus(items)))]
+        [(7.5, 0.0)]
+        """
+        each = tuple(statistic.score for statistic in statistics)
+        defined = [score for score in each if score is not None]
+        value = math.fsum(defined) / len(defined) if defined else None
+        return (Score(self.key or self.variant, value, each),)
+
+
+COCO_CIDER: Final = Cider("CIDEr-D", key="CIDEr")
+"""CIDEr-D under the key that the COCO toolkit gives it, ``CIDEr``."""
+
+
+def cider_statistics(
+    items: Sequence[TokenizedItem],
+    *,
+    variant: Variant = "CIDEr-D",
+    frequencies: DocumentFrequencies | None = None,
+) -> list[CiderStatistic]:
+    """Return the score of each item.
+
+    Warns:
+        CiderWarning: the document frequencies come from a single image.
+    """
+    table = items if isinstance(items, TokenizedItems) else TokenizedItems.of(items)
+    if frequencies is None:
+        frequencies = DocumentFrequencies.of_items(table)
+    if table and frequencies.images <= 1:
+        return _undefined(len(table))
+    slices = count_slices(table, orders=ORDERS)
+    found = (statistics_of_counts(counts, variant=variant, frequencies=frequencies) for counts in slices)
+    return list(chain.from_iterable(found))
+
+
+def statistics_of_counts(
+    counts: CorpusCounts, *, variant: Variant, frequencies: DocumentFrequencies | None = None
+) -> list[CiderStatistic]:
+    """Return the score of each item of a corpus whose n-grams are counted.
+
+    Warns:
+        CiderWarning: the document frequencies come from a single image.
+    """
+    images = counts.items if frequencies is None else frequencies.images
+    if images <= 1:
+        return _undefined(counts.items)
+    found = _own_frequencies(counts) if frequencies is None else frequencies.lookup(counts)
+    similarity = np.zeros(len(counts.item))
+    for ngrams, images_of in zip(counts.orders, found, strict=True):
+        weights = math.log(images) - np.log(np.maximum(1, images_of))
+        similarity += _similarity(ngrams, counts, weights, clip=variant == "CIDEr-D")
+    if variant == "CIDEr-D":
+        similarity *= _length_penalty(counts)
+    sums = np.bincount(counts.item, similarity, minlength=counts.items)
+    references = np.bincount(counts.item, minlength=counts.items)
+    return [CiderStatistic(score) for score in (SCALE / ORDERS * sums / references).tolist()]
+
+
+def _undefined(items: int) -> list[CiderStatistic]:
+    warnings.warn(
+        "CIDEr is undefined: with the references of a single image every n-gram weighs 0; "
+        "score more images at once, or give document frequencies",
+        CiderWarning,
+        stacklevel=3,
+    )
+    return [CiderStatistic(None)] * items
+
+
+def _own_frequencies(counts: CorpusCounts) -> tuple[Integers, ...]:
+    """Return for each order the number of items whose references have the n-gram of each column."""
+    rows = slice(counts.items, None)
+    return tuple(images_with(ngrams.matrix[rows], counts.item) for ngrams in counts.orders)
+
+
+def _similarity(ngrams: NgramCounts, counts: CorpusCounts, weights: Floats, *, clip: bool) -> Floats:
+    """Return the cosine of each reference with its candidate, over the n-grams of one order."""
+    weighted = sparse.csr_array(ngrams.matrix * weights)
+    norms: Floats = np.sqrt(weighted.power(2).sum(axis=1))
+    candidates, references = weighted[: counts.items][counts.item], weighted[counts.items :]
+    common = candidates.minimum(references) if clip else candidates
+    products = common.multiply(references).sum(axis=1)
+    norm = norms[: counts.items][counts.item] * norms[counts.items :]
+    cosine: Floats = np.divide(products, norm, out=np.zeros(len(norm)), where=norm > 0)
+    return cosine
+
+
+def _length_penalty(counts: CorpusCounts) -> Floats:
+    """Return the penalty of each reference's difference in length, counted in bigrams as the toolkit does."""
+    bigrams = np.maximum(counts.lengths - 1, 0)
+    difference = bigrams[: counts.items][counts.item] - bigrams[counts.items :]
+    penalty: Floats = np.exp(-(difference**2) / (2 * SIGMA**2))
+    return penalty

@@ -1,0 +1,147 @@
+"""How a table of vectors is learned: from which words people use for one image, each in a caption of their own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import svds
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it has no stubs
+
+from spicegraph_parser.denials import NEGATIONS
+from spicegraph_parser.errors import InputError
+from spicegraph_parser.loose import DENIED, NOTES, PLURAL
+from spicegraph_scorer.metrics.graded.table import VectorTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from spicegraph_parser.rules import Fact
+    from spicegraph_scorer.metrics.graded.order import WordOrder
+    from spicegraph_scorer.metrics.spice.metric import FactSource
+
+__all__ = ["DIMENSIONS", "FEWEST", "build_table", "word_sets", "words_of"]
+
+FEWEST: Final = 5
+"""In how many captions a word must stand."""
+DIMENSIONS: Final = 192
+"""The length of a vector."""
+_CONTEXT_EXPONENT: Final = 0.75
+_ABOUT_WORDS: Final = NOTES | {PLURAL}
+_DISCOUNT: Final = 10.0
+_LARGEST: Final = 127
+
+
+def words_of(facts: Iterable[Fact]) -> frozenset[str]:
+    """Return the words of a caption's tuples, those of loose words and negations included."""
+    return frozenset(word for fact in facts for string in _strings(fact) for word in string.split())
+
+
+def _strings(fact: Fact) -> tuple[str, ...]:
+    """Return what a fact adds of a caption's words: of "no hat", the "no"; nothing, where it is about a word."""
+    if fact.rule == DENIED:
+        return tuple([word for word in fact.words if word in NEGATIONS])
+    return () if fact.rule in _ABOUT_WORDS else fact.words
+
+
+def word_sets(images: Iterable[Sequence[str]], source: FactSource) -> Iterator[list[frozenset[str]]]:
+    """Yield for each image the word sets of its captions; every caption is parsed once."""
+    groups = list(images)
+    texts = list(dict.fromkeys(text for group in groups for text in group))
+    words = dict(zip(texts, map(words_of, source.facts(texts)), strict=True))
+    yield from ([words[text] for text in group] for group in groups)
+
+
+def build_table(
+    images: Sequence[Sequence[frozenset[str]]],
+    *,
+    name: str,
+    dimensions: int = DIMENSIONS,
+    fewest: int = FEWEST,
+    order: WordOrder | None = None,
+) -> VectorTable:
+    """Learn a table from the captions of images.
+
+    Two words are counted together when they stand in *different* captions of an image: what people say of the same
+    thing, not what they say together. "sofa" and "couch" are then close; "red" and "blue", or "two" and "three",
+    are not, although they stand between the same neighbours. The counts become positive pointwise mutual
+    information (contexts to the power of 0.75, Levy, Goldberg and Dagan, TACL 2015; times n / (n + 10), Pantel and
+    Lin 2002), and the left singular vectors at length 1 are the words' vectors.
+
+    Args:
+        images: for each image its captions, each as its set of words (:func:`word_sets`).
+        name: what the table's signature begins with.
+        dimensions: length of a vector; fewer where there are too few words.
+        fewest: in how many captions a word must stand.
+        order: of the captions' words, for the table (:func:`spicegraph_scorer.metrics.graded.order.learn_order`).
+
+    Raises:
+        InputError: fewer than three words are frequent enough, images have one caption each, or the name is empty or
+            holds a line break.
+    """
+    if not name.strip() or not name.isprintable():
+        raise InputError(f"{name!a}: a table's name is one line of printable characters")
+    frequencies = Counter(chain.from_iterable(chain.from_iterable(images)))
+    words = sorted((w for w, n in frequencies.items() if n >= fewest), key=lambda w: (-frequencies[w], w))
+    if len(words) < 3:
+        raise InputError(f"only {len(words)} words stand in {fewest} or more captions; a table needs at least 3")
+    captions = _occurrences([caption for image in images for caption in image], words)
+    owner = np.repeat(np.arange(len(images)), [len(image) for image in images])
+    ones = np.ones(len(owner))
+    grouping = csr_array((ones, (owner, np.arange(len(owner)))), shape=(len(images), len(owner)))
+    sums = csr_array(grouping @ captions)
+    together = csr_array(sums.T @ sums - captions.T @ captions)
+    information = _information(together)
+    if not information.nnz:
+        raise InputError("no image has two captions that say different things; a table needs several of each image")
+    image_counts = np.bincount(sums.indices, minlength=len(words)).astype(np.int32)
+    with threadpool_limits(1):  # the same sums in the same order
+        vectors = _singular_vectors(information, min(dimensions, len(words) - 1))
+    return VectorTable(name, len(images), tuple(words), image_counts, _rounded(vectors), order)
+
+
+def _occurrences(captions: Sequence[frozenset[str]], words: Sequence[str]) -> csr_array:
+    """Return a row a caption, a column a word, 1 where it stands."""
+    number = {word: index for index, word in enumerate(words)}
+    rows = [sorted(number[word] for word in caption if word in number) for caption in captions]
+    ends = np.cumsum([0, *map(len, rows)])
+    indices = np.fromiter(chain.from_iterable(rows), np.int64, ends[-1])
+    return csr_array((np.ones(len(indices)), indices, ends), shape=(len(captions), len(words)))
+
+
+def _information(counts: csr_array) -> csr_array:
+    """Return the positive pointwise mutual information of counts."""
+    cells = counts.tocoo()
+    (row, column), values = cells.coords, cells.data
+    seen = values > 0
+    row, column, values = row[seen], column[seen], values[seen]
+    size = counts.shape[0]
+    total = values.sum() or 1
+    words = np.bincount(row, values, size) / total
+    contexts = np.bincount(column, values, size) ** _CONTEXT_EXPONENT
+    contexts /= contexts.sum() or 1
+    information = np.log(values / total / (words[row] * contexts[column])) * values / (values + _DISCOUNT)
+    positive = information > 0
+    return csr_array((information[positive], (row[positive], column[positive])), shape=counts.shape)
+
+
+def _singular_vectors(matrix: csr_array, dimensions: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """Return the left singular vectors, the largest first, each with its largest entry positive."""
+    left, sizes, _ = svds(matrix, k=dimensions, v0=np.ones(matrix.shape[0]))
+    left = left[:, np.argsort(-sizes)]
+    signs = np.sign(left[np.abs(left).argmax(axis=0), np.arange(left.shape[1])])
+    vectors: np.ndarray[tuple[int, int], np.dtype[np.float64]] = left * signs
+    return vectors
+
+
+def _rounded(
+    vectors: np.ndarray[tuple[int, int], np.dtype[np.float64]],
+) -> np.ndarray[tuple[int, int], np.dtype[np.int8]]:
+    largest = np.abs(vectors).max(axis=1, keepdims=True)
+    rounded: np.ndarray[tuple[int, int], np.dtype[np.int8]] = np.rint(
+        vectors / np.where(largest > 0, largest, 1) * _LARGEST
+    ).astype(np.int8)
+    return rounded

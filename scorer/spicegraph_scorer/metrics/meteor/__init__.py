@@ -1,0 +1,31 @@
+"""METEOR 1.5 at parity with its Java program, and METEOR of 2005, without Java."""
+
+from spicegraph_scorer.metrics.meteor.aligner import Match
+from spicegraph_scorer.metrics.meteor.data import MeteorData, cache_directory, load_data
+from spicegraph_scorer.metrics.meteor.metric import Meteor, coco_texts
+from spicegraph_scorer.metrics.meteor.original import Meteor2005, bundled_wordnet, nltk_wordnet
+from spicegraph_scorer.metrics.meteor.scoring import Alignment, MeteorStatistic, align_texts, score_texts
+from spicegraph_scorer.metrics.meteor.sources import Sources, find_sources
+from spicegraph_scorer.metrics.meteor.text import COCO_TEXT, TextOptions
+from spicegraph_scorer.metrics.meteor.words import Module
+
+__all__ = [
+    "COCO_TEXT",
+    "Alignment",
+    "Match",
+    "Meteor",
+    "Meteor2005",
+    "MeteorData",
+    "MeteorStatistic",
+    "Module",
+    "Sources",
+    "TextOptions",
+    "align_texts",
+    "bundled_wordnet",
+    "cache_directory",
+    "coco_texts",
+    "find_sources",
+    "load_data",
+    "nltk_wordnet",
+    "score_texts",
+]

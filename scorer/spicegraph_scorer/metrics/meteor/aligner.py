@@ -1,0 +1,200 @@
+"""METEOR's alignment: which of all possible matches are chosen.
+
+The search follows the original step by step. It keeps the best 40 partial alignments, weighs matches
+otherwise than the score does, truncates, and lets a choice pay for its siblings' distances: each of these
+changes results, so none is tidied away.
+"""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from spicegraph_scorer.metrics.meteor.words import Module
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Match", "Possible", "align"]
+
+BEAM = 40
+
+# A state's rank in one number: more weight, then fewer chunks, then less distance. Sums of distances stay
+# below the first bound for texts of tens of thousands of words.
+_CHUNK = 1 << 48
+_WEIGHT = 1 << 72
+_WORST = 1 << 144
+_CLOSED = -1
+_MANY = 4 * BEAM
+
+
+class Match(NamedTuple):
+    """Words of the reference and of the candidate that were found equal, and by which module."""
+
+    reference_start: int
+    reference_length: int
+    candidate_start: int
+    candidate_length: int
+    module: Module
+
+
+Possible = tuple[int, int, int, int, Module]
+"""A match that could be chosen, in the order of :class:`Match`'s fields."""
+
+# rank, the candidate's used words as bits, the first reference word not yet passed, the candidate word
+# after the open chunk, and the choices so far as a chain
+_Chain = tuple["_Chain | None", Possible]
+_State = tuple[int, int, int, int, _Chain | None]
+
+# the match, its words in the candidate as bits, rank gained, distance, the candidate's and the reference's
+# next words
+_Option = tuple[Possible, int, int, int, int, int]
+
+_rank = itemgetter(0)
+
+
+def _weight(match: Possible) -> int:
+    """Return what a match is worth in the search: all but exact ones count half, rounded down per side."""
+    _, reference_length, _, candidate_length, module = match
+    if module is Module.EXACT:
+        return reference_length + candidate_length
+    return reference_length // 2 + candidate_length // 2
+
+
+def _option(match: Possible) -> _Option:
+    start, length, other, other_length, _ = match
+    bits = ((1 << other_length) - 1) << other
+    return match, bits, -_weight(match) * _WEIGHT, abs(start - other), other + other_length, start + length
+
+
+def _cover(possible: Sequence[Sequence[Possible]], size: int) -> tuple[list[int], list[int]]:
+    """Return in how many matches each word of the reference and of the candidate is."""
+    reference_cover = [0] * len(possible)
+    candidate_cover = [0] * size
+    for row in possible:
+        for start, length, other, other_length, _ in row:
+            reference_cover[start] += 1
+            candidate_cover[other] += 1
+            for word in range(start + 1, start + length):
+                reference_cover[word] += 1
+            for word in range(other + 1, other + other_length):
+                candidate_cover[word] += 1
+    return reference_cover, candidate_cover
+
+
+def _definite(possible: Sequence[Sequence[Possible]], size: int) -> list[Possible | None]:
+    """Return, for each reference word, its match where the words on neither side have any other."""
+    reference_cover, candidate_cover = _cover(possible, size)
+    definite: list[Possible | None] = []
+    for row in possible:
+        only = row[0] if len(row) == 1 else None
+        if only is not None:
+            start, length, other, other_length, _ = only
+            words = reference_cover[start : start + length] + candidate_cover[other : other + other_length]
+            if words.count(1) != length + other_length:
+                only = None
+        definite.append(only)
+    return definite
+
+
+def _pass(states: list[_State], position: int) -> list[_State]:
+    """Leave a reference word unmatched: its chunk, if one is open, ends here."""
+    return [
+        state
+        if position < state[2]
+        else (state[0] + (_CHUNK if state[3] >= 0 else 0), state[1], position + 1, _CLOSED, state[4])
+        for state in states
+    ]
+
+
+def _take(states: list[_State], match: Possible) -> list[_State]:
+    """Add a definite match. Its weight and distance are the same for all states, so they are left out."""
+    start, length, other, other_length, _ = match
+    return [
+        (
+            rank + (_CHUNK if end >= 0 and end != other else 0),
+            used,
+            start + length,
+            other + other_length,
+            chain,
+        )
+        for rank, used, _, end, chain in states
+    ]
+
+
+def _branch(states: list[_State], options: Sequence[_Option], position: int) -> list[_State]:
+    """Try every match that starts at a reference word, and leaving it out."""
+    states.sort(key=_rank)
+    grown: list[_State] = []
+    worst = _WORST  # a state that ranks no better will not be among the best
+    for state in states[:BEAM]:
+        rank, used, following, end, chain = state
+        if position < following:  # inside a longer match
+            grown.append(state)
+            continue
+        for match, bits, gain, distance, other_end, reference_end in options:
+            if not used & bits:
+                jump = _CHUNK if end >= 0 and end != match[2] else 0
+                if rank + gain + jump < worst:
+                    grown.append((rank + gain + jump, used | bits, reference_end, other_end, (chain, match)))
+                rank += distance  # paid by the later siblings, not by the match itself
+        grown.append((rank + (_CHUNK if end >= 0 else 0), used, position + 1, _CLOSED, chain))
+        if len(grown) > _MANY:
+            grown = _best(grown)
+            worst = grown[-1][0]
+    return grown
+
+
+def _search(possible: Sequence[Sequence[Possible]], definite: Sequence[Possible | None]) -> list[Possible]:
+    """Return the matches chosen beside the definite ones."""
+    states: list[_State] = [(0, 0, 0, _CLOSED, None)]
+    open_words = 0  # reference words before this one may lie inside a chosen match
+    inside = 0  # reference words before this one lie inside a definite match
+    closed = True
+    for position, (row, sure) in enumerate(zip(possible, definite, strict=True)):
+        if sure is not None:
+            states = _take(_best(states), sure)
+            inside = position + sure[1]
+            closed = False
+        elif position < inside:
+            continue
+        elif row:
+            options = [_option(match) for match in row]
+            states = _branch(states, options, position)
+            open_words = max(open_words, *(option[5] for option in options))
+            closed = False
+        elif not closed or position < open_words:
+            states = _pass(_best(states), position)
+            closed = position >= open_words
+    best = min(_best(states), key=_final_rank)
+    chosen: list[Possible] = []
+    chain = best[4]
+    while chain is not None:
+        chain, match = chain
+        chosen.append(match)
+    return chosen
+
+
+def _best(states: list[_State]) -> list[_State]:
+    states.sort(key=_rank)
+    return states[:BEAM]
+
+
+def _final_rank(state: _State) -> int:
+    return state[0] + (_CHUNK if state[3] >= 0 else 0)
+
+
+def align(possible: Sequence[Sequence[Possible]], size: int) -> list[Match]:
+    """Choose matches so that every word is in at most one.
+
+    ``possible`` holds for each reference word the matches that start there, in METEOR's order (duplicates
+    count); ``size`` is the number of words of the candidate. The result is in the order of the reference.
+
+    Source: METEOR 1.5 (Denkowski and Lavie 2014), as its program searches.
+    """
+    definite = _definite(possible, size)
+    chosen: list[Possible] = [match for match in definite if match is not None]
+    if any(row and sure is None for row, sure in zip(possible, definite, strict=True)):
+        chosen += _search(possible, definite)
+        chosen.sort()
+    return [Match(*match) for match in chosen]

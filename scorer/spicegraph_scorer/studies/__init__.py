@@ -1,0 +1,1 @@
+"""What scores are used for beside scoring: kinds of errors, agreement with people, bounds."""

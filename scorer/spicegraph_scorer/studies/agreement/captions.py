@@ -1,0 +1,296 @@
+"""Agreement caption by caption: correlation of every metric with the ratings of people."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations, permutations
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from spicegraph_parser.errors import InputError
+from spicegraph_scorer.core.significance import Resampling, percentile_bounds
+from spicegraph_scorer.studies.agreement.coefficients import (
+    COEFFICIENTS,
+    Observations,
+    correlation,
+    observations,
+    resampled,
+)
+from spicegraph_scorer.studies.agreement.paired import MetricComparison, blocks, permutation, williams
+from spicegraph_scorer.studies.agreement.preparing import prepare
+from spicegraph_scorer.studies.agreement.protocols import CAPTION_PROTOCOLS, CaptionProtocol, Ratings
+from spicegraph_scorer.studies.agreement.values import MetricScores, Scoring, caption_scores
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from spicegraph_scorer.core.results import Json
+    from spicegraph_scorer.studies.agreement.concordance import Indices, Vector
+    from spicegraph_scorer.studies.agreement.judgements import Judgement
+
+__all__ = ["CaptionAgreement", "Interval", "MetricCorrelation", "TieCounts", "agree_on_captions", "correlate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A coefficient, the p-value of no association, and its 95 % bootstrap interval over images.
+
+    The p-value takes observations as independent; the interval does not take those of one image so.
+    """
+
+    value: float | None
+    p: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TieCounts:
+    """Of all pairs of observations: how many the metric, the people, or both score equally.
+
+    ``metric`` and ``human`` include ``both``. ``values`` and ``ratings`` count distinct values.
+    """
+
+    pairs: int
+    metric: int
+    human: int
+    both: int
+    values: int
+    ratings: int
+
+
+@dataclass(frozen=True, slots=True)
+class MetricCorrelation:
+    """One metric against the ratings: every coefficient, ties, and where the metric is undefined."""
+
+    metric: str
+    coefficients: Mapping[str, Interval]
+    ties: TieCounts
+    undefined: int
+    """Captions for which this metric has no value; they are left out for all metrics."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionAgreement:
+    """How well metrics agree with ratings of captions, under a protocol that says what was compared.
+
+    ``between_people`` holds every coefficient for one rating of a caption against another rating of the same
+    caption, over all ordered pairs of different ratings, without a p-value; ``None`` where captions have one rating.
+    ``points`` are the observations themselves: for each, the mean rating of its caption and, by metric, the value.
+    """
+
+    protocol: CaptionProtocol
+    captions: int
+    images: int
+    observations: int
+    removed: Mapping[str, int]
+    metrics: tuple[MetricCorrelation, ...]
+    comparisons: tuple[MetricComparison, ...]
+    between_people: Mapping[str, Interval]
+    points: Mapping[str, tuple[float, ...]]
+    signature: Mapping[str, Json]
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return JSON values; the points are left out."""
+        return {
+            "signature": self.signature,
+            "protocol": {
+                "name": self.protocol.name,
+                "coefficient": self.protocol.coefficient,
+                "ratings": self.protocol.ratings.value,
+                "own": self.protocol.own.value,
+                "about": self.protocol.about,
+                "source": self.protocol.source,
+            },
+            "captions": self.captions,
+            "images": self.images,
+            "observations": self.observations,
+            "removed": self.removed,
+            "metrics": {
+                found.metric: {
+                    "coefficients": {name: asdict(interval) for name, interval in found.coefficients.items()},
+                    "ties": asdict(found.ties),
+                    "undefined": found.undefined,
+                }
+                for found in self.metrics
+            },
+            "between_people": {name: asdict(interval) for name, interval in self.between_people.items()},
+            "comparisons": [asdict(comparison) for comparison in self.comparisons],
+        }
+
+
+def agree_on_captions(
+    judgements: Sequence[Judgement],
+    protocol: CaptionProtocol = CAPTION_PROTOCOLS["plain"],
+    *,
+    scoring: Scoring | None = None,
+    resampling: Resampling | None = None,
+) -> CaptionAgreement:
+    """Score judged captions and correlate every metric with the ratings.
+
+    Args:
+        judgements: what people said, for instance from :func:`read_judgements`.
+        protocol: what is averaged and removed; an entry of ``CAPTION_PROTOCOLS`` or a changed one.
+        scoring: our metrics to compute; scores that the judgements carry are compared as well.
+        resampling: draws and seed of intervals and tests.
+
+    Raises:
+        InputError: the protocol leaves nothing, or scores or references are missing.
+        DataError: a pipeline or the data of a metric is not installed.
+    """
+    prepared = prepare(judgements, protocol)
+    scores = caption_scores(prepared.judgements, scoring or Scoring())
+    return correlate(prepared.judgements, scores, protocol, removed=prepared.removed, resampling=resampling)
+
+
+def correlate(
+    judgements: Sequence[Judgement],
+    scores: MetricScores,
+    protocol: CaptionProtocol,
+    *,
+    removed: Mapping[str, int] | None = None,
+    resampling: Resampling | None = None,
+) -> CaptionAgreement:
+    """Correlate ready scores with ratings; see :func:`agree_on_captions`.
+
+    Captions for which some metric is undefined are left out for all, so that all are compared on the same.
+
+    Raises:
+        InputError: some metric is undefined for every caption.
+    """
+    resampling = resampling or Resampling()
+    table = {name: np.array([np.nan if v is None else v for v in each]) for name, each in scores.each.items()}
+    defined = np.all([~np.isnan(values) for values in table.values()], axis=0)
+    if not defined.any():
+        raise InputError("no caption has a value of every metric")
+    kept = [judgement for judgement, known in zip(judgements, defined, strict=True) if known]
+    captions, ratings = _observed(kept, protocol.ratings)
+    groups = _groups([judgement.image for judgement in kept])[captions]
+    values = {name: each[defined][captions] for name, each in table.items()}
+    ordered = {name: observations(each, ratings) for name, each in values.items()}
+    draws = _draws(ordered, groups, resampling)
+    metrics = tuple(
+        MetricCorrelation(
+            name,
+            {key: _interval(key, of, draws[name][key]) for key in COEFFICIENTS},
+            _ties(of),
+            int(np.count_nonzero(np.isnan(table[name]))),
+        )
+        for name, of in ordered.items()
+    )
+    means = np.array([float(np.mean(judgement.ratings)) for judgement in kept])
+    return CaptionAgreement(
+        protocol,
+        len(kept),
+        len({judgement.image for judgement in kept}),
+        len(ratings),
+        dict(removed or {}),
+        metrics,
+        tuple(_comparisons(_Observed(values, ratings, groups), draws, protocol.coefficient, resampling)),
+        _between_people(kept, resampling),
+        {"": tuple(means.tolist()), **{name: tuple(each[defined].tolist()) for name, each in table.items()}},
+        {**scores.signature, "resampling": {"draws": resampling.draws, "seed": resampling.seed, "interval": 0.95}},
+    )
+
+
+def _observed(judgements: Sequence[Judgement], ratings: Ratings) -> tuple[Indices, Vector]:
+    """Return for each observation the index of its caption, and its rating."""
+    if ratings is Ratings.MEAN:
+        means = np.array([float(np.mean(judgement.ratings)) for judgement in judgements])
+        return np.arange(len(judgements)), means
+    counts = [len(judgement.ratings) for judgement in judgements]
+    flat = np.array([rating for judgement in judgements for rating in judgement.ratings], dtype=np.float64)
+    return np.repeat(np.arange(len(judgements)), counts), flat
+
+
+def _groups(images: Sequence[str]) -> Indices:
+    """Number the images in the order in which they come."""
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(image, len(numbers)) for image in images], dtype=np.int64)
+
+
+def _draws(
+    ordered: Mapping[str, Observations], groups: Indices, resampling: Resampling
+) -> dict[str, dict[str, Vector]]:
+    """Return every coefficient of every metric for resamples of the images, the same for all metrics."""
+    images = int(groups.max()) + 1
+    generator = resampling.generator()
+    found: dict[str, dict[str, list[Vector]]] = {name: {key: [] for key in COEFFICIENTS} for name in ordered}
+    for size in blocks(resampling.draws, len(groups)):
+        weights = generator.multinomial(images, np.full(images, 1 / images), size=size).astype(np.float64)[:, groups]
+        for name, of in ordered.items():
+            for key, block in resampled(of, weights, COEFFICIENTS).items():
+                found[name][key].append(block)
+    return {name: {key: np.concatenate(parts) for key, parts in keys.items()} for name, keys in found.items()}
+
+
+def _interval(key: str, of: Observations, draws: Vector) -> Interval:
+    exact = correlation(key, of.values, of.ratings)
+    return Interval(
+        exact.value, exact.p, *(percentile_bounds(draws, 0.95) if exact.value is not None else (None, None))
+    )
+
+
+def _ties(of: Observations) -> TieCounts:
+    counts = of.pairs.counts(np.ones((1, len(of.values))))
+    return TieCounts(
+        int(counts.total[0]),
+        int(counts.tied_first[0]),
+        int(counts.tied_second[0]),
+        int(counts.tied_both[0]),
+        len(np.unique(of.values)),
+        len(np.unique(of.ratings)),
+    )
+
+
+class _Observed(NamedTuple):
+    """The observations: every metric's values, the ratings, and the number of the image."""
+
+    values: Mapping[str, Vector]
+    ratings: Vector
+    groups: Indices
+
+
+def _comparisons(
+    observed: _Observed, draws: Mapping[str, Mapping[str, Vector]], key: str, resampling: Resampling
+) -> Iterator[MetricComparison]:
+    """Yield the comparison of every two metrics by the protocol's coefficient."""
+    ratings = observed.ratings
+    for first, second in combinations(observed.values, 2):
+        one, other = observed.values[first], observed.values[second]
+        scores = [correlation(key, each, ratings).value for each in (one, other)]
+        if scores[0] is None or scores[1] is None:
+            yield MetricComparison(first, second, key, *scores, *[None] * 5)
+            continue
+        yield MetricComparison(
+            first,
+            second,
+            key,
+            scores[0],
+            scores[1],
+            scores[1] - scores[0],
+            *percentile_bounds(draws[second][key] - draws[first][key], 0.95),
+            permutation(key, one, other, ratings, observed.groups, resampling=resampling),
+            _williams(one, other, ratings),
+        )
+
+
+def _williams(one: Vector, other: Vector, ratings: Vector) -> float | None:
+    pairs = ((one, ratings), (other, ratings), (one, other))
+    found = [correlation("pearson", *pair).value for pair in pairs]
+    first, second, between = found
+    if first is None or second is None or between is None:
+        return None
+    return williams(first, second, between, len(ratings))
+
+
+def _between_people(judgements: Sequence[Judgement], resampling: Resampling) -> dict[str, Interval]:
+    """Return every coefficient of one rating against another; no p, because every two ratings stand there twice."""
+    pairs = [(each.image, *pair) for each in judgements for pair in permutations(each.ratings, 2)]
+    if not pairs:
+        return {key: Interval(None, None, None, None) for key in COEFFICIENTS}
+    images, first, second = zip(*pairs, strict=True)
+    of = observations(np.array(first, np.float64), np.array(second, np.float64))
+    draws = _draws({"": of}, _groups(images), resampling)[""]
+    return {key: replace(_interval(key, of, draws[key]), p=None) for key in COEFFICIENTS}

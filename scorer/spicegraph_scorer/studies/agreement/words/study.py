@@ -1,0 +1,287 @@
+"""Human agreement on words over a set of images, word by word and by class, and systems beside it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spicegraph_parser.errors import InputError
+from spicegraph_scorer.core.significance import Resampling, percentile_bounds
+from spicegraph_scorer.readers.faults import shown
+from spicegraph_scorer.studies.agreement.paired import blocks
+from spicegraph_scorer.studies.agreement.words.counts import WORD_CLASSES, WordTable
+from spicegraph_scorer.studies.agreement.words.model import (
+    Point,
+    expected_point,
+    fit,
+    observed_point,
+    truncated_probability,
+)
+from spicegraph_scorer.studies.agreement.words.recall import operating_point, precision_at_recall, weights_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from spicegraph_scorer.core.items import ItemId
+    from spicegraph_scorer.core.results import Json
+    from spicegraph_scorer.studies.agreement.concordance import Vector
+
+__all__ = ["ALL", "ClassAgreement", "SystemWords", "WordAgreement", "WordStudy", "study_words"]
+
+ALL = "all"
+"""The class that holds every word."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordAgreement:
+    """One word: how often t of n people use it, the model's p and q, and human recall and precision.
+
+    ``counts[t]`` images have it in t captions. ``human`` and ``model`` are points with n - 1 references.
+    """
+
+    word: str
+    kind: str
+    counts: tuple[int, ...]
+    p: float
+    q: float
+    human: Point
+    model: Point
+
+
+@dataclass(frozen=True, slots=True)
+class ClassAgreement:
+    """The words of a class together.
+
+    ``p`` and ``q`` are fitted to the counts of all its words as one, with 95 % bootstrap intervals over images.
+    ``human`` and ``model`` hold, for 1, 2 ... n - 1 references, the mean recall and precision over the words, and
+    the model's with each word's own p.
+    """
+
+    kind: str
+    words: int
+    counts: tuple[int, ...]
+    p: float
+    p_interval: tuple[float | None, float | None]
+    q: float
+    q_interval: tuple[float | None, float | None]
+    human: tuple[Point, ...]
+    model: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemWords:
+    """A system's use of words.
+
+    By word: its own recall and precision, and its precision at human recall (``None``: no two people ever agree).
+    By class, the means over those words for which both the system and people have a precision: ``at_human_recall``
+    against ``human_precision``.
+    """
+
+    system: str
+    words: Mapping[str, tuple[Point, float | None]]
+    at_human_recall: Mapping[str, float | None]
+    human_precision: Mapping[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class WordStudy:
+    """What :func:`study_words` finds."""
+
+    people: int
+    images: int
+    left_out: int
+    words: tuple[WordAgreement, ...]
+    classes: tuple[ClassAgreement, ...]
+    systems: tuple[SystemWords, ...]
+    signature: Mapping[str, Json]
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return JSON values."""
+        return {
+            "signature": self.signature,
+            "people": self.people,
+            "images": self.images,
+            "left_out": self.left_out,
+            "classes": {
+                found.kind: {
+                    "words": found.words,
+                    "counts": found.counts,
+                    "p": found.p,
+                    "p_interval": found.p_interval,
+                    "q": found.q,
+                    "q_interval": found.q_interval,
+                    "by_references": [
+                        {"references": k, "human": human._asdict(), "model": model._asdict()}
+                        for k, (human, model) in enumerate(zip(found.human, found.model, strict=True), start=1)
+                    ],
+                }
+                for found in self.classes
+            },
+            "words": {word.word: _word_dict(word) for word in self.words},
+            "systems": {
+                system.system: {
+                    "precision_at_human_recall": system.at_human_recall,
+                    "human_precision": system.human_precision,
+                    "words": {
+                        word: {**point._asdict(), "precision_at_human_recall": precision}
+                        for word, (point, precision) in system.words.items()
+                    },
+                }
+                for system in self.systems
+            },
+        }
+
+
+def _word_dict(word: WordAgreement) -> dict[str, Json]:
+    return {**asdict(word), "human": word.human._asdict(), "model": word.model._asdict()}
+
+
+def study_words(
+    table: WordTable,
+    *,
+    systems: Mapping[str, Mapping[ItemId, Mapping[str, float]]] | None = None,
+    signature: Mapping[str, Json] | None = None,
+    resampling: Resampling | None = None,
+) -> WordStudy:
+    """Fit the model to every word and class, and hold systems against people.
+
+    Args:
+        table: the counts, from :func:`count_words`.
+        systems: by system and image, the words that it says with a score: 1 for each word of a caption, or how
+            sure it is.
+        signature: what made the words: pipeline, words or lemmas.
+        resampling: draws and seed of the intervals.
+
+    Raises:
+        InputError: a system says nothing about some image.
+    """
+    resampling = resampling or Resampling()
+    words = tuple(_word(table, index) for index in range(len(table.vocabulary.words)))
+    kinds = [kind for kind in WORD_CLASSES if kind in table.vocabulary.classes.values()]
+    members = {kind: [i for i, word in enumerate(words) if word.kind == kind] for kind in kinds}
+    members[ALL] = list(range(len(words)))
+    return WordStudy(
+        table.people,
+        len(table.images),
+        table.left_out,
+        words,
+        tuple(_class(table, words, kind, places, resampling) for kind, places in members.items()),
+        tuple(_system(name, scores, table, words, members) for name, scores in (systems or {}).items()),
+        {
+            **(signature or {}),
+            "images": len(table.images),
+            "people": table.people,
+            "words": len(words),
+            "resampling": {"draws": resampling.draws, "seed": resampling.seed, "interval": 0.95},
+        },
+    )
+
+
+def _word(table: WordTable, index: int) -> WordAgreement:
+    counts = table.histogram(index)
+    found = fit(counts)
+    assert found is not None  # noqa: S101 (a word of the vocabulary stands in some caption)
+    word = table.vocabulary.words[index]
+    references = table.people - 1
+    return WordAgreement(
+        word,
+        table.vocabulary.classes[word],
+        tuple(counts),
+        found.p,
+        found.q,
+        observed_point(counts, references),
+        expected_point(found.p, references),
+    )
+
+
+def _class(
+    table: WordTable, words: Sequence[WordAgreement], kind: str, places: Sequence[int], resampling: Resampling
+) -> ClassAgreement:
+    mine = [words[place] for place in places]
+    counts = np.sum([word.counts for word in mine], axis=0)
+    found = fit(counts.tolist())
+    assert found is not None  # noqa: S101 (as above)
+    p_draws, q_draws = _draws(table, places, resampling)
+    references = range(1, table.people)
+    return ClassAgreement(
+        kind,
+        len(mine),
+        tuple(counts.tolist()),
+        found.p,
+        percentile_bounds(p_draws, 0.95),
+        found.q,
+        percentile_bounds(q_draws, 0.95),
+        tuple(_mean_point([observed_point(word.counts, k) for word in mine]) for k in references),
+        tuple(_mean_point([expected_point(word.p, k) for word in mine]) for k in references),
+    )
+
+
+def _mean_point(points: Sequence[Point]) -> Point:
+    return Point(_mean([point.recall for point in points]), _mean([point.precision for point in points]))
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _draws(table: WordTable, places: Sequence[int], resampling: Resampling) -> tuple[Vector, Vector]:
+    """Return p and q of a class for resamples of the images."""
+    counts = table.counts[:, places]
+    seen, uses = (counts > 0).sum(axis=1).astype(np.float64), counts.sum(axis=1).astype(np.float64)
+    images = len(table.images)
+    generator = resampling.generator()
+    sums = np.concatenate(
+        [
+            generator.multinomial(images, np.full(images, 1 / images), size=size) @ np.stack([seen, uses], axis=1)
+            for size in blocks(resampling.draws, images)
+        ]
+    )
+    found = sums[sums[:, 0] > 0]
+    p = truncated_probability(found[:, 1] / found[:, 0], table.people)
+    pairs = images * len(places)
+    q = found[:, 0] / pairs / (1 - (1 - p) ** table.people)
+    everywhere = q > 1
+    p = np.where(everywhere, found[:, 1] / (table.people * pairs), p)
+    return p, np.minimum(q, 1.0)
+
+
+def _system(
+    name: str,
+    scores: Mapping[ItemId, Mapping[str, float]],
+    table: WordTable,
+    words: Sequence[WordAgreement],
+    members: Mapping[str, Sequence[int]],
+) -> SystemWords:
+    missing = [image for image in table.images if image not in scores]
+    if missing:
+        raise InputError(f"{name} says nothing about {len(missing)} of the images, such as {shown(missing[0])}")
+    said = _said(scores, table)
+    rows: dict[str, tuple[Point, float | None]] = {}
+    for index, word in enumerate(words):
+        column = said[:, index]
+        gains, costs = weights_of(table.counts[:, index], table.people, table.people - 1)
+        recall = word.human.recall
+        precision = precision_at_recall(column, gains, costs, recall) if recall is not None else None
+        rows[word.word] = (operating_point((column > 0).astype(np.float64), gains, costs), precision)
+    known = {kind: [words[i] for i in places if rows[words[i].word][1] is not None] for kind, places in members.items()}
+    return SystemWords(
+        name,
+        rows,
+        {kind: _mean([rows[word.word][1] for word in found]) for kind, found in known.items()},
+        {kind: _mean([word.human.precision for word in found]) for kind, found in known.items()},
+    )
+
+
+def _said(
+    scores: Mapping[ItemId, Mapping[str, float]], table: WordTable
+) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    place = {word: index for index, word in enumerate(table.vocabulary.words)}
+    said = np.zeros((len(table.images), len(place)))
+    for row, image in enumerate(table.images):
+        for word, score in scores[image].items():
+            if word in place:
+                said[row, place[word]] = score
+    return said

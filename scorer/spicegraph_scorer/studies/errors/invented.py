@@ -1,0 +1,210 @@
+"""Why a candidate tuple has no partner: one rule per explanation, tried in the order of ``INVENTED``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spicegraph_scorer.metrics.spice.categories import COLORS, NUMERALS, SIZES
+from spicegraph_scorer.studies.errors.findings import Explanation, Kind, Side
+from spicegraph_scorer.studies.errors.near import near_concepts
+from spicegraph_scorer.studies.errors.view import word
+from spicegraph_scorer.studies.errors.words import NUMBERS, are_opposite
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from spicegraph_parser.graph import SceneTuple
+    from spicegraph_scorer.studies.errors.findings import Rule
+    from spicegraph_scorer.studies.errors.view import MatchView
+
+__all__ = ["INVENTED"]
+
+
+def _near_object(view: MatchView, mine: SceneTuple) -> Explanation | None:
+    """Explain "puppy" where the references have a missed "dog"."""
+    missed = ((index, theirs) for index, theirs in view.references(1) if index in view.missed)
+    return _nearest(mine, missed, 0, "n")
+
+
+def _nearest(mine: SceneTuple, missed: Iterable[tuple[int, SceneTuple]], slot: int, parts: str) -> Explanation | None:
+    """Explain a word by the nearest one that the references have in its place, if one is near."""
+    found = [
+        (near.distance or 0, order, Explanation((word(theirs, slot), word(mine, slot), str(near)), index, near))
+        for order, (index, theirs) in enumerate(missed)
+        if (near := near_concepts(mine.concepts[slot], theirs.concepts[slot], parts)) is not None
+    ]
+    return min(found)[2] if found else None
+
+
+def _object(_view: MatchView, mine: SceneTuple) -> Explanation:
+    """Explain an object that no reference has."""
+    return Explanation((word(mine, 0),))
+
+
+def _follows_from_object(view: MatchView, mine: SceneTuple) -> Explanation | None:
+    """Explain a tuple that can't match, since one of its objects is in no reference."""
+    ends = [slot for slot in (0, 2) if slot < len(mine.concepts)]
+    unknown = [slot for slot in ends if not view.is_known(mine.concepts[slot])]
+    return Explanation((word(mine, unknown[0]), word(mine, 1))) if unknown else None
+
+
+def _rivals(view: MatchView, mine: SceneTuple, words: frozenset[str]) -> Iterator[tuple[int, str, str]]:
+    """Yield the missed attributes of the same object from the same word list: index, their word, my word."""
+    own = mine.concepts[1].label
+    if own in words:
+        for index, theirs in view.references(2):
+            if index in view.missed and theirs.concepts[0].shares(mine.concepts[0]):
+                rival = word(theirs, 1)
+                if rival in words:
+                    yield index, rival, own
+
+
+def _color(view: MatchView, mine: SceneTuple) -> Explanation | None:
+    """Explain a blue car where the references have a red one."""
+    for index, rival, own in _rivals(view, mine, COLORS):
+        return Explanation((rival, own), index)
+    return None
+
+
+def _count(fits: Callable[[int], bool]) -> Rule:
+    """Make the rule for counts whose difference fits; of several rival counts, the nearest is meant."""
+
+    def rule(view: MatchView, mine: SceneTuple) -> Explanation | None:
+        rivals = sorted(
+            (abs(NUMBERS[rival] - NUMBERS[own]), order, index, rival, own)
+            for order, (index, rival, own) in enumerate(_rivals(view, mine, NUMERALS))
+        )
+        for difference, _, index, rival, own in rivals[:1]:
+            if fits(difference):
+                return Explanation((rival, own), index)
+        return None
+
+    return rule
+
+
+def _is_one(difference: int) -> bool:
+    return difference == 1
+
+
+def _is_more(difference: int) -> bool:
+    return difference > 1
+
+
+def _size(view: MatchView, mine: SceneTuple) -> Explanation | None:
+    """Explain a small dog where the references have a big one."""
+    for index, rival, own in _rivals(view, mine, SIZES):
+        if are_opposite(rival, own):
+            return Explanation((rival, own), index)
+    return None
+
+
+def _misplaced(view: MatchView, mine: SceneTuple) -> Explanation | None:
+    """Explain a brown dog beside a white horse where the horse is brown."""
+    for index, theirs in view.references(2):
+        same = theirs.concepts[1].shares(mine.concepts[1])
+        if same and not theirs.concepts[0].shares(mine.concepts[0]):
+            return Explanation((word(mine, 1), word(theirs, 0), word(mine, 0)), index)
+    return None
+
+
+def _near_attribute(view: MatchView, mine: SceneTuple) -> Explanation | None:
+    """Explain a "color" umbrella where the references have a missed "colorful"."""
+    owner = mine.concepts[0]
+    missed = (
+        (index, theirs)
+        for index, theirs in view.references(2)
+        if index in view.missed and theirs.concepts[0].shares(owner)
+    )
+    return _nearest(mine, missed, 1, "an")
+
+
+def _attribute_of(words: frozenset[str] | None) -> Rule:
+    """Make the rule for attributes of a word list that nothing in the references explains."""
+
+    def rule(_view: MatchView, mine: SceneTuple) -> Explanation | None:
+        fits = words is None or mine.concepts[1].label in words
+        return Explanation((word(mine, 1), word(mine, 0))) if fits else None
+
+    return rule
+
+
+def _swapped(view: MatchView, mine: SceneTuple) -> Explanation | None:
+    """Explain a horse that rides a man."""
+    subject, relation, target = mine.concepts
+    for index, theirs in view.references(3):
+        first, name, second = theirs.concepts
+        if name.shares(relation) and first.shares(target) and second.shares(subject):
+            return Explanation((word(theirs, 0), word(theirs, 1), word(theirs, 2)), index)
+    return None
+
+
+def _near_relation(view: MatchView, mine: SceneTuple) -> Explanation | None:
+    """Explain a man who holds a bat where the references have him grip it."""
+    missed = (
+        (index, theirs) for index, theirs in view.references(3) if index in view.missed and _same_ends(mine, theirs)
+    )
+    return _nearest(mine, missed, 1, "v")
+
+
+def _same_ends(mine: SceneTuple, theirs: SceneTuple) -> bool:
+    """Say whether both objects are right, in their places."""
+    return all(theirs.concepts[slot].shares(mine.concepts[slot]) for slot in (0, 2))
+
+
+def _relation_confused(view: MatchView, mine: SceneTuple) -> Explanation | None:
+    """Explain a cat under a mat where it is on it: both objects are right, in their places."""
+    for index, theirs in view.references(3):
+        if _same_ends(mine, theirs):
+            return Explanation((word(theirs, 1), word(mine, 1)), index)
+    return None
+
+
+def _relation_moved(view: MatchView, mine: SceneTuple) -> Explanation | None:
+    """Explain a man who rides a horse where he rides a bike, and the horse is there too."""
+    for index, theirs in view.references(3):
+        shared = [a.shares(b) for a, b in zip(mine.concepts, theirs.concepts, strict=True)]
+        if shared[1] and (shared[0] or shared[2]):
+            slot = 2 if shared[0] else 0
+            return Explanation((word(theirs, 1), word(theirs, slot), word(mine, slot)), index)
+    return None
+
+
+def _relation(_view: MatchView, mine: SceneTuple) -> Explanation:
+    """Explain a relation between known objects that the references do not connect so."""
+    return Explanation((word(mine, 0), word(mine, 1), word(mine, 2)))
+
+
+_SAID_FOR = ("References say", "Candidate says")
+_NEAR = ("References say", "Candidate says", "How near")
+_ATTRIBUTE_OF = ("Attribute", "Of")
+_MISPLACED = ("Attribute", "Belongs to", "Given to")
+_RELATION = ("Subject", "Relation", "Object")
+_MOVED = ("Relation", "References have it with", "Candidate has it with")
+
+_IN = Side.INVENTED
+INVENTED: Mapping[str, Kind] = {
+    "object_near_miss": Kind(_IN, 1, "Object almost right", _NEAR, _near_object),
+    "object_invented": Kind(_IN, 1, "Object invented", ("Object",), _object),
+    "attribute_of_invented_object": Kind(
+        _IN, 2, "Attribute of an invented object", ("Object", "Attribute"), _follows_from_object, primary=False
+    ),
+    "color_confused": Kind(_IN, 2, "Color confused", _SAID_FOR, _color),
+    "count_off_by_one": Kind(_IN, 2, "Count off by one", _SAID_FOR, _count(_is_one)),
+    "count_off_by_more": Kind(_IN, 2, "Count off by more than one", _SAID_FOR, _count(_is_more)),
+    "size_opposite": Kind(_IN, 2, "Size opposite", _SAID_FOR, _size),
+    "attribute_misplaced": Kind(_IN, 2, "Attribute on the wrong object", _MISPLACED, _misplaced),
+    "attribute_near_miss": Kind(_IN, 2, "Attribute almost right", _NEAR, _near_attribute),
+    "color_invented": Kind(_IN, 2, "Color invented", _ATTRIBUTE_OF, _attribute_of(COLORS)),
+    "count_invented": Kind(_IN, 2, "Count invented", _ATTRIBUTE_OF, _attribute_of(NUMERALS)),
+    "size_invented": Kind(_IN, 2, "Size invented", _ATTRIBUTE_OF, _attribute_of(SIZES)),
+    "attribute_invented": Kind(_IN, 2, "Other attribute invented", _ATTRIBUTE_OF, _attribute_of(None)),
+    "relation_of_invented_object": Kind(
+        _IN, 3, "Relation of an invented object", ("Object", "Relation"), _follows_from_object, primary=False
+    ),
+    "relation_swapped": Kind(_IN, 3, "Subject and object swapped", _RELATION, _swapped),
+    "relation_near_miss": Kind(_IN, 3, "Relation almost right", _NEAR, _near_relation),
+    "relation_confused": Kind(_IN, 3, "Relation wrong, both objects right", _SAID_FOR, _relation_confused),
+    "relation_moved": Kind(_IN, 3, "Relation with another object", _MOVED, _relation_moved),
+    "relation_invented": Kind(_IN, 3, "Relation invented", _RELATION, _relation),
+}
+"""Every explanation of a candidate tuple without a partner; the last one of each length always applies."""

@@ -1,0 +1,150 @@
+"""Agreement on systems, for every output."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from spicegraph_scorer.studies.agreement.coefficients import COEFFICIENTS
+from spicegraph_scorer.studies.agreement.systems import SYSTEM_COEFFICIENTS
+from spicegraph_service.output.agreement.charts import forest_chart, named_points_chart
+from spicegraph_service.output.agreement.comparisons import comparison_grid, comparison_rows
+from spicegraph_service.output.studies.grid import Column, Grid, cell_text
+from spicegraph_service.output.studies.model import Section, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from spicegraph_scorer.studies.agreement.systems import SystemAgreement, SystemCorrelation
+    from spicegraph_service.output.studies.model import Chart
+
+__all__ = ["SYSTEM_TABLES", "system_study"]
+
+_P = Column("p", "p")
+_NOTE = "In brackets: the two-sided p of no association. Intervals, over resampled systems, are in JSON and CSV."
+
+
+def system_study(found: SystemAgreement, source: str) -> Study:
+    """Return the study of a system-level agreement."""
+    grids = tuple(_grid(found, key) for key in SYSTEM_COEFFICIENTS)
+    tests = tuple(
+        comparison_grid(rows, f"{COEFFICIENTS['pearson'].label} with {measure}")
+        for measure, rows in found.comparisons.items()
+        if rows
+    )
+    return Study(
+        f"Agreement with people on systems: {PurePath(source).name}",
+        (f"{len(found.systems)} systems: {', '.join(found.systems)}.",),
+        (
+            Section("correlation", "Correlation over systems", (), grids, _Charts(found).intervals),
+            Section("scatter", "Systems", (), (), _Charts(found).scatter),
+            Section("comparisons", "Is the difference more than chance?", (), tests),
+        ),
+        {name: table(found) for name, table in SYSTEM_TABLES.items()},
+        {"source": source, **found.to_dict()},
+        found.signature,
+    )
+
+
+def _measures(found: SystemAgreement) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(row.human for row in found.correlations))
+
+
+def _table(found: SystemAgreement) -> dict[str, dict[str, SystemCorrelation]]:
+    table: dict[str, dict[str, SystemCorrelation]] = {}
+    for row in found.correlations:
+        table.setdefault(row.metric, {})[row.human] = row
+    return table
+
+
+def _grid(found: SystemAgreement, key: str) -> Grid:
+    measures = _measures(found)
+    rows = [
+        (
+            metric,
+            *(
+                cell
+                for measure in measures
+                for cell in (row[measure].coefficients[key].value, _bracketed(row[measure].coefficients[key].p))
+            ),
+        )
+        for metric, row in _table(found).items()
+    ]
+    columns = (
+        Column("Metric", "text"),
+        *(column for measure in measures for column in (Column(measure), Column("p", "p"))),
+    )
+    return Grid(COEFFICIENTS[key].label, columns, rows, (_NOTE,))
+
+
+def _bracketed(p: float | None) -> str | None:
+    return None if p is None else f"({cell_text(_P, p)})"
+
+
+def _rows(found: SystemAgreement) -> Grid:
+    columns = (
+        Column("metric", "text"),
+        Column("human", "text"),
+        Column("systems", "count"),
+        Column("coefficient", "text"),
+        Column("value"),
+        Column("p", "p"),
+        Column("interval", "span"),
+    )
+    rows = [
+        (row.metric, row.human, row.systems, key, cell.value, cell.p, (cell.low, cell.high))
+        for row in found.correlations
+        for key, cell in row.coefficients.items()
+    ]
+    return Grid("systems", columns, rows)
+
+
+class _Charts:
+    """The charts of a page, drawn when it is made."""
+
+    def __init__(self, found: SystemAgreement) -> None:
+        self._found = found
+
+    def intervals(self) -> tuple[Chart, ...]:
+        table = _table(self._found)
+        return tuple(
+            forest_chart(
+                f"{COEFFICIENTS['pearson'].label} with {measure}",
+                [
+                    (metric, cell.value, (cell.low, cell.high))
+                    for metric, row in table.items()
+                    for cell in (row[measure].coefficients["pearson"],)
+                ],
+                axis=COEFFICIENTS["pearson"].label,
+            )
+            for measure in _measures(self._found)
+        )
+
+    def scatter(self) -> tuple[Chart, ...]:
+        """Draw every metric against the first human measure."""
+        measure = _measures(self._found)[0]
+        return tuple(
+            named_points_chart(
+                f"{metric} and {measure}",
+                [
+                    (name, value, rating)
+                    for name in self._found.systems
+                    if (value := self._found.scores[name].get(metric)) is not None
+                    and (rating := self._found.human[name].get(measure)) is not None
+                ],
+                axes_names=(metric, measure),
+            )
+            for metric in _table(self._found)
+        )
+
+
+def _comparisons(found: SystemAgreement) -> Grid:
+    rows = [(measure, row) for measure, tests in found.comparisons.items() for row in tests]
+    return comparison_rows([row for _, row in rows], human=[measure for measure, _ in rows])
+
+
+SYSTEM_TABLES: Mapping[str, Callable[[SystemAgreement], Grid]] = {
+    "correlations": _rows,
+    "comparisons": _comparisons,
+}
+"""The tables that CSV can hold; the first is the default."""

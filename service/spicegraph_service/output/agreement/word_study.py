@@ -1,0 +1,273 @@
+"""Human agreement on words, for every output."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from spicegraph_scorer.core.wording import counted
+from spicegraph_service.output.agreement.word_charts import WordCharts
+from spicegraph_service.output.studies.grid import Column, Grid
+from spicegraph_service.output.studies.model import Section, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from spicegraph_scorer.studies.agreement.words import SystemWords, WordAgreement, WordStudy
+    from spicegraph_service.output.studies.grid import Cell
+
+__all__ = ["WORD_TABLES", "word_study"]
+
+_SHOWN = 25
+_WORD_VALUES = ("p", "q", "Human recall", "Human precision", "Model precision")
+_SYSTEM_VALUES = ("Precision at human recall", "Human precision")
+_FREQUENT = 10
+"""Images that a word is in, for the table of words: what is rarer has a recall by chance."""
+_MODEL = (
+    "The model (Chen et al. 2015, section 4.2): an object is in an image with probability q; a person names it with "
+    "probability p if it is there, and never otherwise. Human recall is p; human precision with k references is "
+    "pk / (pk + (1 - p)^k). p and q are those under which the counts are most likely."
+)
+_POINT_NOTE = (
+    "Recall and precision: one person's captions held against k others', every caption in turn against every choice; "
+    "an image where the word is right weighs as much as reference captions that hold it, others 1."
+)
+_PHR = (
+    "Precision at human recall: the system's precision for a word where it has found as much of it as a person would. "
+    "Of what the system says of a word with equal sureness, as large a random part is taken as that needs; if it says "
+    "a word too rarely, a random part of the other images comes on top."
+)
+
+
+def word_study(found: WordStudy, source: str) -> Study:
+    """Return the study of human agreement on words."""
+    charts = WordCharts(found)
+    sections = [
+        Section("classes", "By class", (_MODEL,), (_class_grid(found), _curve_grid(found)), charts.classes),
+        Section("words", "By word", (), (_counts_grid(found), _word_grid(found)), charts.curves),
+    ]
+    if found.systems:
+        grids = (_system_grid(found), *(_system_words(found, system) for system in found.systems))
+        sections.append(Section("systems", "Precision at human recall", (_PHR,), grids, charts.systems))
+    return Study(
+        f"Human agreement on words: {PurePath(source).name}",
+        tuple(_facts(found, source)),
+        tuple(sections),
+        {name: table(found) for name, table in WORD_TABLES.items()},
+        {"source": source, **found.to_dict()},
+        found.signature,
+    )
+
+
+def _facts(found: WordStudy, source: str) -> Iterator[str]:
+    left_out = f"; left out: {counted(found.left_out, 'image')} with fewer" if found.left_out else ""
+    yield f"{source}: {counted(found.images, 'image')} with {found.people} captions each{left_out}."
+    yield f"The {counted(len(found.words), 'noun, adjective or verb', 'nouns, adjectives and verbs')} used most."
+
+
+def _class_grid(found: WordStudy) -> Grid:
+    columns = (
+        Column("Class", "text"),
+        Column("Words", "count"),
+        Column("p"),
+        Column("95 % of p", "span"),
+        Column("q"),
+        Column("95 % of q", "span"),
+        Column("Human recall"),
+        Column("Human precision"),
+        Column("Model precision"),
+    )
+    rows = [
+        (
+            row.kind,
+            row.words,
+            row.p,
+            row.p_interval,
+            row.q,
+            row.q_interval,
+            row.human[-1].recall,
+            row.human[-1].precision,
+            row.model[-1].precision,
+        )
+        for row in found.classes
+    ]
+    notes = (
+        "p and q are fitted to all counts of a class as one; recall and precision are means over its words, with "
+        f"{counted(found.people - 1, 'reference')}.",
+        "Intervals: 95 % percentile bootstrap over images.",
+        _POINT_NOTE,
+    )
+    return Grid("Word classes", columns, rows, notes)
+
+
+def _curve_grid(found: WordStudy) -> Grid:
+    references = range(1, found.people)
+    columns = (
+        Column("Class", "text"),
+        Column("", "text"),
+        *(Column(f"k = {k}") for k in references),
+    )
+    rows = [
+        row
+        for kind in found.classes
+        for row in (
+            (kind.kind, "observed", *(point.precision for point in kind.human)),
+            (kind.kind, "model", *(point.precision for point in kind.model)),
+        )
+    ]
+    title = "Human precision by number of references k (recall does not change)"
+    return Grid(title, columns, rows, is_grouped=True)
+
+
+def _counts_grid(found: WordStudy) -> Grid:
+    columns = (
+        Column("Class", "text"),
+        *(Column(f"{used} of {found.people}", "percent") for used in range(1, found.people + 1)),
+    )
+    rows = [
+        (row.kind, *(count / sum(row.counts[1:]) if sum(row.counts[1:]) else None for count in row.counts[1:]))
+        for row in found.classes
+    ]
+    note = "Of 100 times that somebody uses a word of an image: how often so many of the people do."
+    return Grid("How many people use a word that somebody uses", columns, rows, (note,))
+
+
+def _agreed(found: WordStudy) -> list[WordAgreement]:
+    """Return the words, those that people agree on most first."""
+    return sorted(found.words, key=_most_agreed)
+
+
+def _most_agreed(word: WordAgreement) -> tuple[float, str]:
+    return -(word.human.recall or 0.0), word.word
+
+
+def _word_row(word: WordAgreement, counts: Sequence[int]) -> tuple[Cell, ...]:
+    """Return a word's cells: word, class, counts of images, and what ``_WORD_VALUES`` names."""
+    human, model = word.human, word.model
+    return word.word, word.kind, *counts, word.p, word.q, human.recall, human.precision, model.precision
+
+
+def _key(title: str) -> str:
+    """Return what CSV calls a column."""
+    return title.lower().replace(" ", "_")
+
+
+def _word_grid(found: WordStudy) -> Grid:
+    words = _agreed(found)
+    frequent = [word for word in words if sum(word.counts[1:]) >= _FREQUENT]
+    words = frequent or words
+    chosen = words if len(words) <= 2 * _SHOWN else [*words[:_SHOWN], *words[-_SHOWN:]]
+    columns = (
+        Column("Word", "text"),
+        Column("Class", "text"),
+        *(Column(f"{used}", "count") for used in range(1, found.people + 1)),
+        *map(Column, _WORD_VALUES),
+    )
+    rows = [_word_row(word, word.counts[1:]) for word in chosen]
+    notes = ["The columns with numbers: images in which so many people use the word."]
+    if frequent and len(frequent) < len(found.words):
+        notes.append(f"Words that are used in at least {_FREQUENT} images.")
+    if len(chosen) < len(words):
+        notes.append(
+            f"The {_SHOWN} words with the highest and the {_SHOWN} with the lowest recall; CSV and JSON have all."
+        )
+    return Grid("Words by human recall", columns, rows, notes)
+
+
+def _system_grid(found: WordStudy) -> Grid:
+    columns = (Column("System", "text"), Column("Class", "text"), *map(Column, _SYSTEM_VALUES))
+    note = "Means over the words that at least two people share for some image."
+    return Grid("Systems against people", columns, _system_rows(found), (note,), is_grouped=True)
+
+
+def _system_rows(found: WordStudy) -> list[tuple[str, str, float | None, float | None]]:
+    return [
+        (system.system, kind.kind, system.at_human_recall[kind.kind], system.human_precision[kind.kind])
+        for system in found.systems
+        for kind in found.classes
+    ]
+
+
+def _system_words(found: WordStudy, system: SystemWords) -> Grid:
+    columns = (
+        Column("Word", "text"),
+        Column("Class", "text"),
+        Column("Recall"),
+        Column("Precision"),
+        Column("Human recall"),
+        Column("Precision at human recall"),
+        Column("Human precision"),
+    )
+    words = [word for word in found.words if system.words[word.word][1] is not None][: 2 * _SHOWN]
+    rows = [
+        (
+            word.word,
+            word.kind,
+            *system.words[word.word][0],
+            word.human.recall,
+            system.words[word.word][1],
+            word.human.precision,
+        )
+        for word in words
+    ]
+    return Grid(f"{system.system}: the most frequent words", columns, rows)
+
+
+def _rows(found: WordStudy) -> Grid:
+    columns = (
+        Column("word", "text"),
+        Column("class", "text"),
+        *(Column(f"images_{used}_of_{found.people}", "count") for used in range(found.people + 1)),
+        *(Column(_key(title)) for title in _WORD_VALUES),
+        *(
+            Column(f"{system.system} {name}")
+            for system in found.systems
+            for name in ("recall", "precision", "precision at human recall")
+        ),
+    )
+    rows = [
+        (
+            *_word_row(word, word.counts),
+            *(
+                cell
+                for system in found.systems
+                for point, precision in (system.words[word.word],)
+                for cell in (point.recall, point.precision, precision)
+            ),
+        )
+        for word in found.words
+    ]
+    return Grid("words", columns, rows)
+
+
+def _classes(found: WordStudy) -> Grid:
+    """Return a row for each class and number of references."""
+    columns = (
+        Column("class", "text"),
+        Column("words", "count"),
+        Column("p"),
+        Column("p_interval", "span"),
+        Column("q"),
+        Column("q_interval", "span"),
+        Column("references", "count"),
+        *(Column(name) for name in ("human_recall", "human_precision", "model_recall", "model_precision")),
+    )
+    rows = [
+        (row.kind, row.words, row.p, row.p_interval, row.q, row.q_interval, references, *human, *model)
+        for row in found.classes
+        for references, (human, model) in enumerate(zip(row.human, row.model, strict=True), start=1)
+    ]
+    return Grid("classes", columns, rows)
+
+
+def _systems(found: WordStudy) -> Grid:
+    columns = (Column("system", "text"), Column("class", "text"), *(Column(_key(title)) for title in _SYSTEM_VALUES))
+    return Grid("systems", columns, _system_rows(found))
+
+
+WORD_TABLES: Mapping[str, Callable[[WordStudy], Grid]] = {
+    "words": _rows,
+    "classes": _classes,
+    "systems": _systems,
+}
+"""The tables that CSV can hold; the first is the default."""

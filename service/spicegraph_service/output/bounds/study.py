@@ -1,0 +1,220 @@
+"""Bounds, for every output."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from spicegraph_scorer.core.wording import counted
+from spicegraph_service.output.bounds.charts import metric_charts
+from spicegraph_service.output.bounds.rows import BOUNDS_TABLES
+from spicegraph_service.output.studies.grid import Column, Grid
+from spicegraph_service.output.studies.model import Section, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from spicegraph_scorer.studies.bounds import Bound, BoundsResult, TrialBounds
+    from spicegraph_scorer.studies.bounds.ranking import Pairs
+    from spicegraph_service.output.studies.grid import Cell, Span
+
+__all__ = ["bounds_study"]
+
+_SYSTEMS_TOGETHER: Final = 2
+_LOWER_TOGETHER: Final = 4
+_RANKS_TOGETHER: Final = 16
+"""So many side by side fit a terminal."""
+
+_INTERVALS = (
+    "Intervals: 95 % percentile bootstrap over images, the same draws for people and what stands in their place."
+)
+_SPREAD = "Mean to max: single captions. Images: means of each image's captions."
+_METHOD = (
+    "Round k holds out caption k of every image; an image with fewer captions starts again from its first. Each round "
+    "is a corpus that a metric scores as any other: BLEU sums its counts, and CIDEr takes its document frequencies "
+    "from the references in it unless they were given. A corpus score here is the mean of the rounds'. Each caption "
+    "counts once in the spread over captions (micro), and in its image's mean (macro).",
+    "After Wang and Gaizauskas, LREC 2016, “Cross-validating Image Description Datasets and Evaluation Metrics”.",
+)
+_CHARTS = (
+    "Bars: corpus scores with 95 % intervals, in the order and the colours of the boxes. Boxes: single captions, from "
+    "the first to the third quartile, with the median as a gap, the mean as a diamond, and a line from the least to "
+    "the most."
+)
+
+
+def bounds_study(found: BoundsResult) -> Study:
+    """Return the study of bounds."""
+    systems = [trial for trial in found.trials if trial.kind == "system"]
+    lower = [trial for trial in found.trials if trial.kind == "lower"]
+    return Study(
+        "How high and how low scores can go",
+        tuple(_facts(found)),
+        (
+            Section("people", "People", (), (_people(found.human),)),
+            Section("systems", "Systems", (), tuple(_systems(found.human, systems))),
+            Section("lower", "Lower bounds", (), tuple(_lower(found.human, lower))),
+            Section("charts", "Charts", (_CHARTS,), charts=partial(metric_charts, found)),
+            Section("spread", "Intervals and spread", (), tuple(_details(found)), is_detail=True),
+            Section("ranking", "Agreement of metrics", (), tuple(_rankings(found))),
+            Section("method", "Method", _METHOD),
+        ),
+        {name: table(found) for name, table in BOUNDS_TABLES.items()},
+        found.to_dict(),
+        found.signature,
+    )
+
+
+def _facts(found: BoundsResult) -> Iterator[str]:
+    few, most = found.references
+    against = f"{few}" if few == most else f"{few} to {most}"
+    sizes = (counted(found.images, "image"), counted(found.captions, "caption"), counted(found.rounds, "round"))
+    yield ", ".join(sizes) + "."
+    yield (
+        f"Every caption is held out once and scored against the {against} others of its image: how well people do. "
+        "What stands in its place is scored against the same captions."
+    )
+
+
+def _people(human: TrialBounds) -> Grid:
+    columns = (
+        Column("Score", "text"),
+        Column("Human", "score"),
+        Column("95 % interval", "score span"),
+        *(Column(name) for name in ("mean", "sd", "min", "q1", "median", "q3", "max", "images", "sd")),
+    )
+    rows = [
+        (
+            bound.name,
+            bound.value,
+            (bound.low, bound.high),
+            bound.captions.mean,
+            bound.captions.sd,
+            bound.captions.minimum,
+            bound.captions.q1,
+            bound.captions.median,
+            bound.captions.q3,
+            bound.captions.maximum,
+            bound.images.mean,
+            bound.images.sd,
+        )
+        for bound in human.scores
+    ]
+    return Grid("People against people (upper bound)", columns, rows, (_INTERVALS, _SPREAD))
+
+
+def _systems(human: TrialBounds, systems: Sequence[TrialBounds]) -> Iterator[Grid]:
+    """Yield each system's scores and what part of the human score they are, with intervals."""
+    for together in _parts(systems, _SYSTEMS_TOGETHER):
+        columns = (
+            Column("Score", "text"),
+            Column("Human", "score"),
+            *(
+                column
+                for trial in together
+                for column in (
+                    Column(trial.name, "score"),
+                    Column("95 % interval", "score span"),
+                    Column("%", "percent"),
+                    Column("95 % of it", "percent span"),
+                )
+            ),
+        )
+        rows = [
+            (
+                bound.name,
+                bound.value,
+                *(cell for own in others for cell in (own.value, (own.low, own.high), *_share(own))),
+            )
+            for bound, *others in zip(human.scores, *(trial.scores for trial in together), strict=True)
+        ]
+        yield Grid("Systems; %: of the human score", columns, rows)
+
+
+def _lower(human: TrialBounds, lower: Sequence[TrialBounds]) -> Iterator[Grid]:
+    for together in _parts(lower, _LOWER_TOGETHER):
+        columns = (
+            Column("Score", "text"),
+            Column("Human", "score"),
+            *(column for trial in together for column in (Column(trial.name, "score"), Column("%", "percent"))),
+        )
+        rows = [
+            (bound.name, bound.value, *(cell for own in others for cell in (own.value, _share(own)[0])))
+            for bound, *others in zip(human.scores, *(trial.scores for trial in together), strict=True)
+        ]
+        notes = [f"{trial.name}: {trial.title}." for trial in together]
+        yield Grid("Lower bounds; %: of the human score", columns, rows, notes)
+
+
+def _share(bound: Bound) -> tuple[float | None, Span]:
+    """Return the part of the human score that a score is, and its interval."""
+    share = bound.share
+    if share is None or share.percent is None:
+        return None, (None, None)
+    return share.percent / 100, (_hundredth(share.low), _hundredth(share.high))
+
+
+def _hundredth(percent: float | None) -> float | None:
+    return None if percent is None else percent / 100
+
+
+def _details(found: BoundsResult) -> Iterator[Grid]:
+    """Yield every score of every trial: its intervals, then its spread over captions, over images, and within them."""
+    first = (Column("Score", "text"), Column("Of", "text"))
+    intervals = (
+        Column("Corpus score", "score"),
+        Column("95 % interval", "score span"),
+        Column("% of human", "percent"),
+        Column("95 % interval", "percent span"),
+    )
+    rows: list[Sequence[Cell]] = [
+        (bound.name, trial.name, bound.value, (bound.low, bound.high), *_share(bound)) for bound, trial in _all(found)
+    ]
+    yield Grid("Corpus scores, and in per cent of the human score", (*first, *intervals), rows, is_grouped=True)
+    spread = (
+        Column("n", "count"),
+        *(Column(name) for name in ("mean", "sd", "min", "q1", "median", "q3", "max")),
+    )
+    for title, part in (
+        ("Over captions (micro): every held-out caption counts once", "captions"),
+        ("Over images (macro): means of each image's captions", "images"),
+        ("Standard deviations within an image", "within"),
+    ):
+        rows = [
+            (bound.name, trial.name, own.n, own.mean, own.sd, own.minimum, own.q1, own.median, own.q3, own.maximum)
+            for bound, trial in _all(found)
+            for own in (getattr(bound, part),)
+        ]
+        yield Grid(title, (*first, *spread), rows, is_grouped=True)
+
+
+def _all(found: BoundsResult) -> Iterator[tuple[Bound, TrialBounds]]:
+    """Yield every score of every trial, score by score."""
+    for bounds in zip(*(trial.scores for trial in found.trials), strict=True):
+        yield from zip(bounds, found.trials, strict=True)
+
+
+def _rankings(found: BoundsResult) -> Iterator[Grid]:
+    ranking = found.ranking
+    if len(ranking.names) > 1:
+        yield from _squares(
+            "Kendall's tau-b of every two scores of people, over captions", ranking.names, ranking.captions
+        )
+        yield from _squares("The same over images, by the mean of their captions", ranking.names, ranking.images)
+
+
+def _squares(title: str, names: Sequence[str], pairs: Pairs) -> Iterator[Grid]:
+    """Yield a square, in parts that fit a terminal; columns have the numbers of the rows."""
+    for places in _parts(range(len(names)), _RANKS_TOGETHER):
+        columns = (Column("", "text"), *(Column(f"{place + 1}", "short") for place in places))
+        rows = [
+            (f"{number} {name}", *(row[place].value for place in places))
+            for number, (name, row) in enumerate(zip(names, pairs, strict=True), start=1)
+        ]
+        yield Grid(title, columns, rows)
+
+
+def _parts(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    """Cut into parts of at most ``size``."""
+    for start in range(0, len(values), size):
+        yield values[start : start + size]

@@ -1,0 +1,130 @@
+"""Output files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path, PurePath
+from typing import IO, TYPE_CHECKING, TypeVar
+
+from spicegraph_parser.errors import InputError
+from spicegraph_service.output.terminal import write_stdout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+__all__ = ["check_output", "format_by_ending", "made_folder", "whole_file", "whole_path", "write_text"]
+
+Chosen = TypeVar("Chosen")
+
+_ENDINGS_OF_FORMATS = frozenset(
+    {".csv", ".tsv", ".json", ".jsonl", ".parquet", ".md", ".markdown", ".tex", ".html", ".htm", ".xlsx"}
+)
+
+
+def format_by_ending(path: str | None, endings: Mapping[str, Chosen], default: Chosen) -> Chosen:
+    """Return the format that a file's ending says, or the default where it says none (``scores``, ``scores.txt``).
+
+    Raises:
+        InputError: the ending is that of a format in which the command doesn't write: no table in a ``.csv``.
+    """
+    ending = "" if path is None else PurePath(path).suffix.lower()
+    if ending in _ENDINGS_OF_FORMATS and ending not in endings:
+        raise InputError(
+            f"{path}: this command has no format for {ending}; it knows {', '.join(endings)}, and --format says one "
+            "whatever the file is called"
+        )
+    return endings.get(ending, default)
+
+
+def check_output(path: str) -> None:
+    """Say now, before the work, that an output file can't be written.
+
+    Raises:
+        InputError: its folder is missing or not writable, or the path is a folder.
+    """
+    folder = Path(path).absolute().parent
+    if not folder.is_dir():
+        raise InputError(f"{path}: there is no folder {folder}")
+    if Path(path).is_dir():
+        raise InputError(f"{path}: is a folder, expected a file to write")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"{path}: the folder {folder} is not writable")
+
+
+def made_folder(path: str | Path) -> Path:
+    """Return a folder, which is made where it is missing.
+
+    Raises:
+        InputError: it can't be made: a file has that name, say.
+    """
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: can't be made a folder ({error.strerror})") from error
+    return folder
+
+
+def write_text(text: str | Iterable[str], path: str | None) -> None:
+    """Write text, or its pieces as they are made, to a file, which is there whole or not at all, or standard output.
+
+    Raises:
+        InputError: it can't be written.
+    """
+    if path is None:
+        write_stdout(text)
+        return
+    with whole_file(path) as stream:
+        stream.writelines((text,) if isinstance(text, str) else text)
+
+
+@contextmanager
+def whole_file(path: str) -> Iterator[IO[str]]:
+    """Open a file for writing that takes its place only when everything has been written.
+
+    Raises:
+        InputError: it can't be written.
+    """
+    target = Path(path).absolute()
+    if target.exists() and not target.is_file():  # a device or a pipe, such as /dev/stdout
+        try:
+            with target.open("w", encoding="utf-8") as stream:
+                yield stream
+        except OSError as error:
+            raise InputError(f"{path}: can't be written ({error.strerror})") from error
+        return
+    with whole_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as stream:
+        yield stream
+
+
+@contextmanager
+def whole_path(path: str) -> Iterator[Path]:
+    """Give a path to write to; what stands there at the end takes the place of ``path``.
+
+    Raises:
+        InputError: it can't be written.
+    """
+    target = Path(path).absolute()
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise InputError(f"{path}: can't be written ({error.strerror})") from error
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(target)
+    except OSError as error:
+        raise InputError(f"{path}: can't be written ({error.strerror})") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    """Return the mask for new files; it can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,257 @@
+"""From systems' captions to a report: every metric once, everything else from its statistics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from spicegraph_parser.errors import InputError
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
+from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.core.pairing import in_order_of
+from spicegraph_scorer.core.significance import Resampling, compare, intervals
+from spicegraph_scorer.metrics import make_metrics
+from spicegraph_scorer.metrics.spice.categories import CATEGORIES
+from spicegraph_scorer.metrics.spice.counts import ALL
+from spicegraph_scorer.readers.checks import check_items
+from spicegraph_scorer.scoring import resources, signature_of
+from spicegraph_scorer.studies.errors import KINDS, analyse_errors
+from spicegraph_service.output.report.data import (
+    GradedView,
+    ImageView,
+    Moved,
+    PairTest,
+    Report,
+    SystemInput,
+    SystemView,
+)
+from spicegraph_service.output.report.images import candidate_view
+from spicegraph_service.output.report.pictures import image_sources
+from spicegraph_service.output.report.spans import Places
+from spicegraph_service.output.report.synonyms import synset_views
+from spicegraph_service.output.report.systems import ranked, system_view
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from spicegraph_scorer.core.items import ItemId
+    from spicegraph_scorer.metrics import Progress
+    from spicegraph_scorer.metrics.graded.metric import SpiceG
+    from spicegraph_scorer.metrics.graded.vectors import Vectors
+    from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
+    from spicegraph_scorer.metrics.spice.categories import Category
+    from spicegraph_scorer.metrics.spice.metric import FactSource, SpiceStatistic
+    from spicegraph_scorer.studies.errors import ErrorReport
+
+__all__ = ["ReportOptions", "build_report"]
+
+_SPICE = "spice"
+_SPICE_G = "spice-g"
+_MOVED = 25
+_EQUAL = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """How a report is made.
+
+    Attributes:
+        metrics: names from ``METRICS``; ``spice`` always belongs to them.
+        title: the report's heading; systems' names by default.
+        categories: SPICE's and the user's own.
+        images: a folder or an address with ``{id}``; see ``image_sources``.
+        resampling: draws and seed of intervals and tests.
+        human: score each image's first reference against the others, where all images have several.
+        frequencies: CIDEr's document frequencies; ``None``: those of the references.
+        vectors: SPICE-G's; ``None``: the bundled ones.
+    """
+
+    metrics: tuple[str, ...] = (_SPICE,)
+    title: str | None = None
+    categories: Mapping[str, Category] = field(default_factory=lambda: CATEGORIES)
+    images: str | None = None
+    resampling: Resampling = field(default_factory=Resampling)
+    human: bool = True
+    frequencies: DocumentFrequencies | None = None
+    vectors: Vectors | None = None
+
+
+def build_report(
+    systems: Sequence[SystemInput],
+    options: ReportOptions | None = None,
+    *,
+    pipeline: str | FactSource = DEFAULT_PIPELINE,
+    progress: Progress | None = None,
+) -> Report:
+    """Score the systems and explain every tuple without a partner.
+
+    Args:
+        systems: at least one, with different names, for the same ids and references.
+        options: what goes into the report.
+        pipeline: what parses captions, by name or as a value; a ``CaptionPipeline`` and what ``local_facts`` gives
+            know where words stand.
+        progress: is told of what takes long.
+
+    Raises:
+        InputError: an item is faulty, names are equal, ids or references differ, or a metric is unknown.
+        DataError: a pipeline or the data of a metric is not installed.
+    """
+    options = options or ReportOptions()
+    corpora = _corpora(systems)
+    source = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
+    places = Places(source)
+    made = resources(places, progress, options.frequencies, options.categories, options.vectors)
+    chosen: dict[str, Any] = make_metrics((_SPICE, *options.metrics), made)
+    found = {name: _collect(chosen, corpus) for name, corpus in corpora.items()}
+    items = next(iter(corpora.values())).items
+    signature = signature_of(items, {name: metric.signature() for name, metric in chosen.items()})
+    draws = options.resampling
+    signature["resampling"] = {"draws": draws.draws, "seed": draws.seed, "interval": 0.95}
+    errors = {name: analyse_errors(statistics[_SPICE]) for name, statistics in found.items()}
+    views = {n: _view(n, chosen, found[n], errors[n], corpora[n].items, draws=draws) for n in corpora}
+    graded = _graded(chosen.get(_SPICE_G), found, progress)
+    images = _images(corpora, found, errors, places.words, options.images, graded=graded)
+    gained, lost = _moved(items, [statistics[_SPICE] for statistics in found.values()])
+    return Report(
+        options.title or " and ".join(corpora),
+        version("spicegraph"),
+        signature,
+        len(items),
+        (ALL, *options.categories),
+        ranked(tuple(views.values())),
+        _human(chosen, items, draws) if options.human else None,
+        _tests(chosen, found, draws),
+        gained,
+        lost,
+        images,
+        synset_views(images),
+    )
+
+
+Statistics = dict[str, list[Any]]
+"""A system's statistics by metric."""
+
+
+def _collect(metrics: Mapping[str, Any], corpus: Corpus) -> Statistics:
+    return {name: metric.collect(corpus) for name, metric in metrics.items()}
+
+
+def _corpora(systems: Sequence[SystemInput]) -> dict[str, Corpus]:
+    """Return the systems' items by name, all in the order of the first system's."""
+    if not systems:
+        raise InputError("a report needs at least one system")
+    corpora: dict[str, Corpus] = {}
+    for system in systems:
+        if system.name in corpora:
+            raise InputError(f"two systems have the name {system.name!a}: name them apart, NAME=FILE")
+        items = check_items(system.items)
+        for first, corpus in islice(corpora.items(), 1):
+            items = in_order_of(corpus.items, items, names=(ascii(first), ascii(system.name)))
+        corpora[system.name] = Corpus(items)
+    return corpora
+
+
+def _view(
+    name: str,
+    metrics: Mapping[str, Any],
+    found: Statistics,
+    errors: ErrorReport,
+    items: Sequence[Item],
+    *,
+    draws: Resampling,
+) -> SystemView:
+    bounds = [b for key, metric in metrics.items() for b in intervals(metric, found[key], resampling=draws)]
+    scores = [score for key, metric in metrics.items() for score in metric.total(found[key])]
+    return system_view(name, items, found[_SPICE], errors, scores=scores, bounds=bounds)
+
+
+def _human(metrics: Mapping[str, Any], items: Sequence[Item], draws: Resampling) -> SystemView | None:
+    """Score each image's first reference against its others."""
+    if any(len(item.references) < 2 for item in items):
+        return None
+    held_out = tuple(Item(item.id, item.references[0], item.references[1:]) for item in items)
+    found = _collect(metrics, Corpus(held_out))
+    return _view("Held-out reference", metrics, found, analyse_errors(found[_SPICE]), held_out, draws=draws)
+
+
+def _tests(metrics: Mapping[str, Any], found: Mapping[str, Statistics], draws: Resampling) -> tuple[PairTest, ...]:
+    """Test every pair of systems by every score."""
+    names = list(found)
+    return tuple(
+        PairTest(
+            test.name,
+            first,
+            second,
+            test.difference,
+            test.low,
+            test.high,
+            test.p_bootstrap,
+            test.p_randomization,
+        )
+        for place, first in enumerate(names)
+        for second in names[place + 1 :]
+        for key, metric in metrics.items()
+        for test in compare(metric, found[first][key], found[second][key], resampling=draws)
+    )
+
+
+def _moved(
+    items: Sequence[Item], spice: Sequence[Sequence[SpiceStatistic]]
+) -> tuple[tuple[Moved, ...], tuple[Moved, ...]]:
+    """Return where the second of two systems is better, and where it is worse; the largest moves first."""
+    if len(spice) != 2:
+        return (), ()
+    rows = sorted(
+        (
+            Moved(index, item.id, spice[0][index].counts[ALL].f1, spice[1][index].counts[ALL].f1)
+            for index, item in enumerate(items)
+        ),
+        key=_difference,
+    )
+    gained = tuple(row for row in reversed(rows) if row.difference > _EQUAL)
+    lost = tuple(row for row in rows if row.difference < -_EQUAL)
+    return gained[:_MOVED], lost[:_MOVED]
+
+
+def _difference(row: Moved) -> float:
+    return row.difference
+
+
+def _graded(
+    metric: SpiceG | None, found: Mapping[str, Statistics], progress: Progress | None
+) -> dict[str, list[GradedView | None]]:
+    """Return each system's explanations of SPICE-G, or nothing for each image where that was not asked for."""
+    if metric is None:
+        return {name: [None] * len(statistics[_SPICE]) for name, statistics in found.items()}
+    views: dict[str, list[GradedView | None]] = {name: [] for name in found}
+    for name, statistics in found.items():
+        for done, statistic in enumerate(statistics[_SPICE_G], start=1):
+            views[name].append(GradedView(statistic.weights[ALL].f1, metric.explain(statistic)))
+            if progress:
+                progress(f"explaining SPICE-G of {name}", done, len(statistics[_SPICE_G]))
+    return views
+
+
+def _images(
+    corpora: Mapping[str, Corpus],
+    found: Mapping[str, Statistics],
+    errors: Mapping[str, ErrorReport],
+    words: dict[str, tuple[tuple[int, int], ...]],
+    pattern: str | None,
+    *,
+    graded: Mapping[str, Sequence[GradedView | None]],
+) -> tuple[ImageView, ...]:
+    sides = {name: kind.side.value for name, kind in KINDS.items()}
+    items = next(iter(corpora.values())).items
+    sources: dict[ItemId, str] = image_sources(pattern, [item.id for item in items]) if pattern else {}
+    columns = []
+    for name, corpus in corpora.items():
+        spice: list[SpiceStatistic] = found[name][_SPICE]
+        rows = zip(corpus.items, spice, errors[name].findings, graded[name], strict=True)
+        columns.append([candidate_view(item, stat, row, words, sides, graded=g) for item, stat, row, g in rows])
+    return tuple(
+        ImageView(item.id, item.references, sources.get(item.id), tuple(candidates))
+        for item, *candidates in zip(items, *columns, strict=True)
+    )

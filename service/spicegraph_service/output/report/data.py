@@ -1,0 +1,257 @@
+"""What a report holds. The HTML, the JSON and the Markdown are made from these values and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from spicegraph_scorer.core.items import Item, ItemId
+    from spicegraph_scorer.core.results import Json
+    from spicegraph_scorer.metrics.graded.explain import GradedExplanation
+    from spicegraph_service.output.report.overlay import Picture
+
+__all__ = [
+    "CandidateView",
+    "CategoryRow",
+    "GradedView",
+    "GroupRow",
+    "HallucinationRow",
+    "ImageView",
+    "KindRow",
+    "MeanRow",
+    "Mention",
+    "Moved",
+    "PairTest",
+    "Report",
+    "ScoreRow",
+    "SynsetView",
+    "SystemInput",
+    "SystemView",
+    "TupleView",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """A corpus score with its bootstrap interval and its rank among the systems (1 is best)."""
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryRow:
+    """A SPICE category: means over the ``items`` that have it, and summed counts (``tp``, ``fp``, ``fn``)."""
+
+    name: str
+    f: float | None
+    low: float | None
+    high: float | None
+    pr: float | None
+    re: float | None
+    items: int
+    tp: int
+    fp: int
+    fn: int
+
+
+@dataclass(frozen=True, slots=True)
+class HallucinationRow:
+    """What candidates say and no reference does: per instance (CHAIR_i) and per sentence (CHAIR_s)."""
+
+    category: str
+    invented: int
+    said: int
+    captions: int
+    per_instance: float | None
+    per_sentence: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """Errors with the same words; ``items`` are positions in ``Report.images``."""
+
+    words: tuple[str, ...]
+    count: int
+    weight: int
+    rate: float | None
+    items: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KindRow:
+    """A kind of error: ``count`` of ``of`` tuples, in ``items`` images."""
+
+    key: str
+    title: str
+    side: str
+    primary: bool
+    columns: tuple[str, ...]
+    count: int
+    of: int
+    rate: float | None
+    items: int
+    groups: tuple[GroupRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MeanRow:
+    """The mean score of some of the items, such as those with captions of 9 to 11 words."""
+
+    label: str
+    items: int
+    mean: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SystemView:
+    """Everything about one system but its images."""
+
+    name: str
+    scores: tuple[ScoreRow, ...]
+    categories: tuple[CategoryRow, ...]
+    hallucinations: tuple[HallucinationRow, ...]
+    kinds: tuple[KindRow, ...]
+    distribution: tuple[MeanRow, ...]
+    by_length: tuple[MeanRow, ...]
+    by_references: tuple[MeanRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PairTest:
+    """A paired test: ``difference`` is ``second`` minus ``first``, with a 95 % interval and two p-values."""
+
+    name: str
+    first: str
+    second: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    p_bootstrap: float | None
+    p_randomization: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """An image and how much better the second system's SPICE is there; ``item`` is its position."""
+
+    item: int
+    image_id: ItemId
+    first: float
+    second: float
+
+    @property
+    def difference(self) -> float:
+        """Second minus first."""
+        return self.second - self.first
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """Where a tuple comes from: caption number, rule, and the spans of its words (code points)."""
+
+    caption: int
+    rule: str
+    spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SynsetView:
+    """A synset of WordNet 3.0: its name, such as ``sofa.n.01``, and its definition."""
+
+    name: str
+    gloss: str
+
+
+@dataclass(frozen=True, slots=True)
+class TupleView:
+    """A tuple, its mentions, and its partners on the other side.
+
+    Attributes:
+        strings: object; object and attribute; or subject, relation, object.
+        partners: positions of the partners among the other side's tuples.
+        how: for a candidate tuple with partners and each slot: ``0`` where the first partner has the same
+            string, else the number of the WordNet synset that connects them.
+        kind: the kind of error, if it has no partner.
+        counterpart: the position of what the other side has instead, if anything.
+        near: why it almost matches, if it does.
+    """
+
+    strings: tuple[str, ...]
+    mentions: tuple[Mention, ...]
+    partners: tuple[int, ...]
+    how: tuple[int, ...] = ()
+    kind: str | None = None
+    counterpart: int | None = None
+    near: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GradedView:
+    """SPICE-G of one caption: the score, what supports each tuple, and what would raise the score most."""
+
+    score: float
+    explanation: GradedExplanation
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateView:
+    """One system's caption of an image: F1 by category, tuples of both sides, and the overlaid graphs.
+
+    ``graded`` is there if the metric ``spice-g`` was asked for.
+    """
+
+    caption: str
+    scores: tuple[float | None, ...]
+    candidate: tuple[TupleView, ...]
+    reference: tuple[TupleView, ...]
+    picture: Picture
+    graded: GradedView | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImageView:
+    """An image: its references, and every system's caption in the order of ``Report.systems``."""
+
+    id: ItemId
+    references: tuple[str, ...]
+    source: str | None
+    candidates: tuple[CandidateView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A whole report.
+
+    ``categories`` names the values in ``CandidateView.scores``. ``human`` scores each image's first reference
+    against its other references (so with one reference less than the systems have); ``None`` if an image has
+    only one. ``gained`` and ``lost`` are there for two systems: the images where SPICE differs most, those where the
+    second is better and those where it is worse. ``synsets`` says what the numbers in ``TupleView.how`` stand for.
+    """
+
+    title: str
+    version: str
+    signature: Mapping[str, Json]
+    items: int
+    categories: tuple[str, ...]
+    systems: tuple[SystemView, ...]
+    human: SystemView | None
+    tests: tuple[PairTest, ...]
+    gained: tuple[Moved, ...]
+    lost: tuple[Moved, ...]
+    images: tuple[ImageView, ...]
+    synsets: Mapping[int, tuple[SynsetView, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemInput:
+    """A system's name and its items."""
+
+    name: str
+    items: tuple[Item, ...]

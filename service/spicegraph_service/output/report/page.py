@@ -1,0 +1,142 @@
+"""Pages in one look: a base template, one style sheet, and a policy that lets nothing else in."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import jinja2
+import msgspec
+from markupsafe import Markup
+
+from spicegraph_scorer.core.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from spicegraph_scorer.core.items import ItemId
+
+__all__ = ["UNDEFINED", "environment", "permalink", "render_page", "static"]
+
+UNDEFINED = "–"
+_HERE = "spicegraph_service.output.report"
+_NUMBER = re.compile(r"-?\d+")
+_TRUSTS = "'strict-dynamic'"  # what a trusted script adds is trusted
+_PICTURES = "http: https: file: data:"
+
+
+def render_page(
+    template: str,
+    values: Mapping[str, object],
+    *,
+    package: str = _HERE,
+    script: str | None = None,
+    images: bool = False,
+    parts: bool = False,
+) -> str:
+    """Return one self-contained page: no network, no font, and no script but its own, which its policy names.
+
+    The template begins with ``{% extends "base.html.j2" %}`` and fills the blocks ``title``, ``header``,
+    ``sections`` (a list of links), ``main`` and ``footer``. Everything in ``values`` is escaped unless it is
+    ``Markup``, such as a chart of :func:`spicegraph_service.output.plots.to_svg`. The filters ``number``, ``signed``,
+    ``percent`` and ``p`` write numbers, ``None`` as a dash, and ``counted`` a number with its noun.
+
+    Args:
+        template: its name in the folder ``templates`` of the package.
+        values: what the template shows.
+        package: where the template is; base template and macros are found from everywhere.
+        script: the text of the page's script.
+        images: let the page show pictures from elsewhere.
+        parts: let the page's script load others, from files beside the page.
+    """
+    style = static("report.css")
+    policy = [
+        "default-src 'none'",
+        f"img-src {_PICTURES}" if images else "img-src data:",
+        f"style-src '{digest(style)}'",
+        f"script-src '{digest(script)}'{' ' + _TRUSTS if parts else ''}" if script else "script-src 'none'",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+    return (
+        environment(package)
+        .get_template(template)
+        .render(values, policy=_ours("; ".join(policy)), style=_ours(style), script=_ours(script or ""))
+    )
+
+
+def _ours(text: str) -> Markup:
+    """Mark a text of the package, which holds nothing of a caption's, as markup."""
+    return Markup(text)  # noqa: S704
+
+
+@cache
+def environment(package: str = _HERE) -> jinja2.Environment:
+    """Return the templates of a package, with the base template behind them."""
+    made = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(name) for name in dict.fromkeys((package, _HERE))]),
+        # Markdown has no markup to escape for; its cells go through a filter of their own.
+        autoescape=jinja2.select_autoescape(disabled_extensions=("md.j2",), default=True),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters.update(
+        counted=counted, number=_number, percent=_percent, signed=_signed, p=_number, cell=_cell, permalink=permalink
+    )
+    return made
+
+
+def static(name: str) -> str:
+    """Return one of the files that go into pages."""
+    return (files(_HERE) / "static" / name).read_text(encoding="utf-8")
+
+
+def digest(text: str) -> str:
+    """Return a text's hash as a page's policy names it."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def permalink(image_id: ItemId) -> str:
+    """Return what stands for an image in an address: its id, in quotes where a string looks like a number.
+
+    Example:
+        >>> permalink(1), permalink("1"), permalink("cat")
+        ('1', '"1"', 'cat')
+    """
+    text = str(image_id)
+    quoted = isinstance(image_id, str) and (_NUMBER.fullmatch(text) or text.startswith('"'))
+    return msgspec.json.encode(text).decode() if quoted else text
+
+
+def _number(value: float | None) -> str:
+    return UNDEFINED if value is None else f"{value:.3f}"
+
+
+def _signed(value: float | None) -> str:
+    return UNDEFINED if value is None else f"{value:+.3f}".replace("-", "−")
+
+
+def _percent(value: float | None) -> str:
+    """Return a share in per cent; 0 % and 100 % are never rounded to.
+
+    Example:
+        >>> _percent(0.9999), _percent(1.0)
+        ('99.9 %', '100 %')
+    """
+    if value is None:
+        return UNDEFINED
+    if value in {0.0, 1.0}:
+        return f"{100 * value:.0f} %"
+    return f"{min(max(100 * value, 0.1), 99.9):.1f} %"
+
+
+def _cell(text: object) -> str:
+    """Return text that stays in its cell of a Markdown table and is no markup there."""
+    flat = " ".join(str(text).split())
+    return "".join(f"\\{c}" if c in "\\`*_{}[]<>()#+!|~" else c for c in flat).replace("&", "&amp;")

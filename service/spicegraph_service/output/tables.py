@@ -1,0 +1,196 @@
+"""Results and captions as tables for people."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from spicegraph_scorer.core.summary import Summary
+from spicegraph_service.output.terminal import is_terminal, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from spicegraph_parser.extract import ParsedCaption
+    from spicegraph_scorer.comparing import SystemComparison
+    from spicegraph_scorer.core.results import Json, Result
+    from spicegraph_scorer.core.summary import RunSummary
+
+__all__ = ["caption_table", "comparison_tables", "rendered", "result_tables", "score_table"]
+
+UNDEFINED = "–"
+SIGNIFICANT = 0.05
+_PLAIN_WIDTH = 120
+_WIDTH_FOR_COUNTS = 100
+
+
+def _width() -> int:
+    return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else _PLAIN_WIDTH
+
+
+def rendered(contents: Iterable[RenderableType]) -> str:
+    """Return what rich makes of tables and texts: with colour on a terminal, plain elsewhere."""
+    console = Console(
+        file=io.StringIO(),
+        force_terminal=is_terminal(sys.stdout),
+        width=_width(),
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    with console.capture() as capture:
+        for content in contents:
+            console.print(content, soft_wrap=isinstance(content, Text))
+    return "\n".join(line.rstrip() for line in capture.get().split("\n"))
+
+
+def result_tables(result: Result | Summary) -> Iterator[RenderableType]:
+    """Yield the tables of a result: all metrics, each SPICE's categories, and the signature."""
+    summary = result if isinstance(result, Summary) else result.summary
+    yield _metric_table(summary)
+    for run in summary.runs:
+        if run.categories:
+            yield _category_table(run, counts=_width() >= _WIDTH_FOR_COUNTS)
+        if run.graded:
+            yield _graded_table(run)
+    yield from _signatures(summary.signature)
+
+
+def _table(title: str) -> Table:
+    return Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+
+
+def _metric_table(summary: Summary) -> Table:
+    table = _table("Corpus scores")
+    table.add_column("Metric")
+    table.add_column("Score", justify="right")
+    table.add_column("Items", justify="right")
+    if summary.confidence:
+        table.add_column("95 % interval", justify="right")
+    for run in summary.runs:
+        shown = {interval.name: _interval(interval.low, interval.high) for interval in run.intervals}
+        for score in run.scores if run.intervals else run.headline:
+            cells = [_number(score.value), str(score.items), *([shown[score.name]] if shown else [])]
+            table.add_row(Text(score.name), *cells)
+    return table
+
+
+def score_table(scores: Mapping[str, float | None]) -> Table:
+    """Return a table of scores by name."""
+    table = _table("Corpus scores")
+    table.add_column("Score")
+    table.add_column("Value", justify="right")
+    for name, value in scores.items():
+        table.add_row(Text(name), _number(value))
+    return table
+
+
+def comparison_tables(found: SystemComparison, names: tuple[str, str]) -> Iterator[RenderableType]:
+    """Yield the table of all differences between two systems, what its marks mean, and the signature."""
+    first, second = map(printable, names)
+    yield Text(f"A: {first}\nB: {second}\n")
+    table = _table("B against A")
+    table.add_column("Score")
+    for name in ("A", "B", "B - A", "95 % interval", "p bootstrap", "p randomization", ""):
+        table.add_column(name, justify="right")
+    for metric in found.metrics.values():
+        for row in metric:
+            values = (row.p_bootstrap, row.p_randomization)
+            sure = all(p is not None and p < SIGNIFICANT for p in values)
+            table.add_row(
+                Text(row.name),
+                *map(_number, (row.first, row.second, row.difference)),
+                _interval(row.low, row.high),
+                *(UNDEFINED if p is None else f"{p:.4f}" for p in values),
+                "*" if sure else "",
+            )
+    yield table
+    yield Text(f"* both tests: p < {SIGNIFICANT:g}, not corrected for the number of scores", style="dim")
+    yield from _signatures(found.signature)
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return UNDEFINED if low is None or high is None else f"{low:.4f} .. {high:.4f}"
+
+
+def _category_table(run: RunSummary, *, counts: bool) -> Table:
+    """Return means as SPICE takes them on the left, and sums over every item on the right."""
+    table = _table(f"{run.headline[0].name} by category")
+    table.add_column("Category")
+    for name in (
+        "F",
+        "P",
+        "R",
+        "Items",
+        "micro P",
+        "micro R",
+        "micro F",
+        *(("tp", "fp", "fn") if counts else ()),
+    ):
+        table.add_column(name, justify="right")
+    for name, means in run.categories.items():
+        micro = means.micro
+        fp, fn = micro.candidate - micro.matched, micro.reference - micro.matched
+        table.add_row(
+            Text(name),
+            *map(_number, (means.f, means.pr, means.re)),
+            str(means.items),
+            _number(micro.precision if micro.candidate else None),
+            _number(micro.recall if micro.reference else None),
+            _number(micro.f1 if micro.candidate or micro.reference else None),
+            *((f"{micro.matched}", f"{fp}", f"{fn}") if counts else ()),
+        )
+    return table
+
+
+def _graded_table(run: RunSummary) -> Table:
+    """Return the means of SPICE-G's categories, over the items whose references have such tuples."""
+    table = _table(f"{run.headline[0].name} by category")
+    table.add_column("Category")
+    for name in ("F", "P", "R", "Items"):
+        table.add_column(name, justify="right")
+    for name, means in run.graded.items():
+        table.add_row(Text(name), *map(_number, (means.f, means.pr, means.re)), str(means.items))
+    return table
+
+
+def _signatures(signature: Mapping[str, Json]) -> Iterator[Text]:
+    common = "|".join(f"{key}:{_flat(value)}" for key, value in signature.items() if key != "metrics")
+    yield Text(common, style="dim")
+    metrics = signature["metrics"]
+    for name, parts in metrics.items() if isinstance(metrics, Mapping) else ():
+        fields = parts.items() if isinstance(parts, Mapping) else ()
+        shown = "|".join(f"{key}:{value}" for key, value in fields if key != "metric")
+        yield Text(f"{name}|{shown}", style="dim")
+
+
+def _flat(value: Json) -> str:
+    return ",".join(f"{key}={part}" for key, part in value.items()) if isinstance(value, dict) else str(value)
+
+
+def _number(value: float | None) -> str:
+    return UNDEFINED if value is None else f"{value:.4f}"
+
+
+def caption_table(captions: Iterable[ParsedCaption]) -> Table:
+    """Return one table of all captions' tuples, with the rule that made each."""
+    table = Table()
+    table.add_column("Caption", overflow="fold", ratio=2)
+    table.add_column("Tuple", overflow="fold", ratio=2)
+    table.add_column("Rule")
+    for caption in captions:
+        text = Text(printable(" ".join(caption.text.split())))
+        for index, fact in enumerate(caption.facts):
+            words = Text(printable(f"({', '.join(fact.words)})"))
+            table.add_row(text if index == 0 else "", words, fact.rule, end_section=index + 1 == len(caption.facts))
+        if not caption.facts:
+            table.add_row(text, UNDEFINED, "", end_section=True)
+    return table
