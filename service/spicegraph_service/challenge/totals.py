@@ -7,10 +7,10 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spicegraph_scorer.core.items import Corpus, Item
 from spicegraph_scorer.core.significance import intervals
 from spicegraph_scorer.metrics import METRICS, Resources
 from spicegraph_service.challenge.tasks import Finish, Finished, ScoreRow
+from spicegraph_service.server.parts import finish_parts, needs_whole_corpus
 from spicegraph_service.server.tasks import read_frame
 
 if TYPE_CHECKING:
@@ -54,11 +54,9 @@ def _statistics(task: Finish) -> dict[str, list[Any]]:
     return found
 
 
-def _collected(metric: Metric[Any], statistics: Sequence[Any]) -> Sequence[Any]:
-    """Return statistics; of a metric that looks at the whole corpus, workers have sent the items so far."""
-    if statistics and isinstance(statistics[0], Item):
-        return metric.collect(Corpus(tuple(statistics)))
-    return statistics
+def _collected(metric: Metric[Any], values: Sequence[Any]) -> Sequence[Any]:
+    """Return all items' statistics; of a metric that looks at the whole corpus, workers have sent parts of them."""
+    return finish_parts(metric, values) if needs_whole_corpus(metric) else values
 
 
 def _rows(metric: Metric[Any], statistics: Sequence[Any]) -> Iterator[ScoreRow]:
