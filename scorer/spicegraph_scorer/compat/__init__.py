@@ -1,10 +1,5 @@
-"""The call shapes of other packages, for code that already uses them."""
+"""The import paths of other packages" call shapes; :mod:`spicegraph_scorer.adapters` holds the code."""
 
-from pathlib import Path
+from spicegraph_scorer.adapters import metric_path
 
 __all__ = ["metric_path"]
-
-
-def metric_path() -> str:
-    """Return the path of the metric file that Hugging Face's ``evaluate.load`` takes."""
-    return str(Path(__file__).with_name("evaluate_metric.py"))

@@ -18,7 +18,7 @@ from spicegraph_service.platforms.codabench import score_submission
 __all__ = ["platform"]
 
 platform = typer.Typer(
-    help="Score for Codabench or CapEvalKit (for EvalAI: spicegraph_service.platforms.evalai).", no_args_is_help=True
+    help="Score for Codabench or CapEvalKit (for EvalAI: spicegraph_scorer.adapters.evalai).", no_args_is_help=True
 )
 
 

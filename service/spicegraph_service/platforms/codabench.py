@@ -17,12 +17,12 @@ import msgspec
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+from spicegraph_scorer.adapters.leaderboard import leaderboard_scores, score_files
 from spicegraph_service.output.output import made_folder
 from spicegraph_service.output.report import ReportOptions, build_report
 from spicegraph_service.output.report.data import SystemInput
 from spicegraph_service.output.report.page import render_page
 from spicegraph_service.output.report.render import to_html
-from spicegraph_service.platforms.scores import leaderboard_scores, score_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from spicegraph_parser import load_pipeline
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer import Item, read_items, score
-from spicegraph_scorer.compat import aac_metrics, metric_path
-from spicegraph_scorer.compat.lists import CaptionMetric, flat_scores, paired_items
-from spicegraph_scorer.compat.sums import means_of_sums, sums_of
-from spicegraph_scorer.compat.torchmetrics import SPICE_CATEGORIES, SpiceMetric
+from spicegraph_scorer.adapters import aac_metrics, metric_path
+from spicegraph_scorer.adapters.caption_metric import CaptionMetric, flat_scores, paired_items
+from spicegraph_scorer.adapters.sums import means_of_sums, sums_of
+from spicegraph_scorer.adapters.torchmetrics import SPICE_CATEGORIES, SpiceMetric
 from spicegraph_scorer.core.items import Corpus
 from spicegraph_scorer.metrics.graded.building import build_table
 from spicegraph_scorer.metrics.graded.vectors import Vectors
@@ -156,7 +156,7 @@ def test_torchmetrics_shape_gives_the_librarys_numbers_and_imports_no_torch(
     assert metric(["a dog"], ["a dog"])["spice"] == 1.0
     metric.reset()
     assert math.isnan(metric.compute()["spice"])
-    assert "torch" not in sys.modules or "spicegraph_scorer.compat.torch_metric" in sys.modules
+    assert "torch" not in sys.modules or "spicegraph_scorer.adapters.torch_metric" in sys.modules
 
 
 def test_a_faulty_batch_changes_no_state(pipeline: CaptionPipeline) -> None:
@@ -195,7 +195,7 @@ def test_the_real_torchmetrics_adds_up_exactly(
     torchmetrics = pytest.importorskip("torchmetrics", reason="torchmetrics (and torch, 6 GB) is not installed")
     import copy
 
-    from spicegraph_scorer.compat.torch_metric import TorchSpice
+    from spicegraph_scorer.adapters.torch_metric import TorchSpice
 
     metric = TorchSpice()
     for preds, target in zip(batches(candidates), batches(references), strict=True):

@@ -2,21 +2,21 @@
 
 ```python
 import evaluate
-from spicegraph_scorer.compat import metric_path
+from spicegraph_scorer.adapters import metric_path
 
 spice = evaluate.load(metric_path())
 spice.compute(predictions=["a dog"], references=[["a brown dog", "the dog"]])
 ```
 
-Nothing is fetched from the network. Without ``evaluate``, :class:`spicegraph_scorer.compat.lists.CaptionMetric`
-has the same methods.
+Nothing is fetched from the network. Without ``evaluate``,
+:class:`spicegraph_scorer.adapters.caption_metric.CaptionMetric` has the same methods.
 """
 
 import datasets
 
 import evaluate
 import spicegraph_parser.pipelines
-import spicegraph_scorer.compat.lists
+import spicegraph_scorer.adapters.caption_metric
 import spicegraph_scorer.metrics.graded.vectors
 
 _CITATION = """\
@@ -53,5 +53,5 @@ class Spicegraph(evaluate.Metric):  # type: ignore[misc] # evaluate has no types
         vectors: spicegraph_scorer.metrics.graded.vectors.Vectors | None = None,
     ) -> dict[str, float]:
         names = ("spice",) if self.config_name == "default" else tuple(self.config_name.split(","))
-        metric = spicegraph_scorer.compat.lists.CaptionMetric(names, pipeline=pipeline, vectors=vectors)
+        metric = spicegraph_scorer.adapters.caption_metric.CaptionMetric(names, pipeline=pipeline, vectors=vectors)
         return metric.compute(predictions=predictions, references=references)

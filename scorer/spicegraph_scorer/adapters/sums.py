@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
 
-__all__ = ["SpiceSums", "means_of_sums", "sums_of"]
 
 _LIMBS: Final = 3
 _LIMB_BITS: Final = 34
@@ -81,7 +80,7 @@ def _split(value: float) -> list[int]:
 
 
 def means_of_sums(sums: SpiceSums, categories: Sequence[str]) -> dict[str, float]:
-    """Return the means under flat keys, as :func:`spicegraph_scorer.compat.lists.flat_scores` has them.
+    """Return the means under flat keys, as :func:`spicegraph_scorer.adapters.caption_metric.flat_scores` has them.
 
     They are those of :func:`spicegraph_scorer.score` to the last bit; without items they are NaN.
     """

@@ -12,7 +12,6 @@ from spicegraph_scorer.readers.faults import Fault, input_error, shown
 if TYPE_CHECKING:
     from spicegraph_scorer.core.items import ItemId
 
-__all__ = ["Captions", "ShapeError", "check_captions", "split_items"]
 
 Captions = Mapping[Any, Sequence[str]]
 """Captions by image id (integer or string): one candidate, or all references.

@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.compat.lists import flat_scores
+from spicegraph_scorer.adapters.caption_metric import flat_scores
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.readers.copies import copies_note
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.results import Result
     from spicegraph_scorer.metrics.graded.vectors import Vectors
-
-__all__ = ["leaderboard_scores", "score_files"]
 
 
 def score_files(

@@ -8,7 +8,7 @@ import numpy as np
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
-from spicegraph_scorer.compat.inputs import Captions, check_captions, split_items
+from spicegraph_scorer.adapters.pycocoevalcap.inputs import Captions, check_captions, split_items
 from spicegraph_scorer.core.items import Corpus, Item, ItemId
 from spicegraph_scorer.metrics import bleu, cider, meteor, rouge
 from spicegraph_scorer.metrics.ngram.ptb import tokenize_texts
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.metric import Score
     from spicegraph_scorer.metrics.spice.metric import FactSource
 
-__all__ = ["Bleu", "Cider", "Meteor", "PTBTokenizer", "Rouge", "Spice", "SpiceScores"]
 
 SpiceScores = dict[str, dict[str, float]]
 """One image's SPICE: category to f, pr, re, tp, fp, fn, numImages, all floats; NaN is undefined."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.compat.scorers import Bleu, Cider, Meteor, PTBTokenizer, Rouge, Spice, sorted_ids
+from spicegraph_scorer.adapters.pycocoevalcap.scorers import Bleu, Cider, Meteor, PTBTokenizer, Rouge, Spice, sorted_ids
 from spicegraph_scorer.readers.annotations import read_annotations
 from spicegraph_scorer.readers.read import read_items
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source
@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from spicegraph_scorer.compat.scorers import SpiceScores
+    from spicegraph_scorer.adapters.pycocoevalcap.scorers import SpiceScores
     from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.metrics.spice.metric import FactSource
 
-__all__ = ["COCO", "COCOEvalCap", "CaptionIndex", "ImageScores"]
 
 ImageScores = dict[str, "ItemId | float | SpiceScores"]
 """An image's scores by the COCO toolkit's keys, and its ``image_id``."""

@@ -1,0 +1,167 @@
+"""SPICE, CIDEr-D, SPIDEr and SPIDEr-max in the shape of aac-metrics, without Java and without torch.
+
+To change over, replace ``from aac_metrics.functional import spice, spider`` by
+``from spicegraph_scorer.adapters.aac_metrics import spice, spider``. As there, a call returns the corpus scores
+and the scores of every item, both by name; they are numpy values, which have ``item()`` and ``tolist()`` as
+tensors do. Options of the Java program (paths, memory, timeouts) are accepted and do nothing.
+
+CIDEr-D reads words with spaces between them, as there: tokenize the captions before. SPICE takes any text.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spicegraph_parser.errors import InputError
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
+from spicegraph_scorer.adapters.caption_metric import paired_items
+from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.metrics.cider import ORDERS, SIGMA, Cider, cider_statistics
+from spicegraph_scorer.metrics.ngram.ptb import TokenizedItem
+from spicegraph_scorer.metrics.spice.metric import Spice
+from spicegraph_scorer.metrics.spider import mean_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from spicegraph_scorer.core.metric import Score
+    from spicegraph_scorer.metrics.spice.metric import FactSource
+
+
+Scores = tuple[dict[str, np.float64], dict[str, "NDArray[np.float64]"]]
+"""The corpus scores by name, and the scores of every item by name."""
+
+
+def spice(
+    candidates: Sequence[str],
+    mult_references: Sequence[Sequence[str]],
+    return_all_scores: bool = True,  # noqa: FBT001, FBT002 (aac-metrics' signature)
+    *,
+    pipeline: str | FactSource = DEFAULT_PIPELINE,
+    **_java: object,
+) -> Scores | np.float64:
+    """Return SPICE under the name ``spice``; without ``return_all_scores`` the corpus score alone.
+
+    Raises:
+        InputError: the lists differ in length, or a caption is faulty.
+
+    Example:
+        >>> corpus, items = spice(["a dog barks"], [["a dog is barking"]])
+        >>> corpus["spice"].item(), items["spice"].tolist()
+        (1.0, [1.0])
+    """
+    score = _spice(paired_items(candidates, mult_references), pipeline)
+    return _given(_scores("spice", score.value, score.each), "spice", every=return_all_scores)
+
+
+def cider_d(
+    candidates: Sequence[str],
+    mult_references: Sequence[Sequence[str]],
+    return_all_scores: bool = True,  # noqa: FBT001, FBT002 (aac-metrics' signature)
+    *,
+    n: int = ORDERS,
+    sigma: float = SIGMA,
+    tokenizer: Callable[[str], list[str]] = str.split,
+    **_other: object,
+) -> Scores | np.float64:
+    """Return CIDEr-D under the name ``cider_d``, with the document frequencies of these references.
+
+    Raises:
+        InputError: there are fewer than two items, the lists differ in length, or a caption is faulty.
+    """
+    if n != ORDERS or sigma != SIGMA:
+        raise InputError(f"CIDEr-D takes n={ORDERS}, sigma={SIGMA}, got n={n}, sigma={sigma}")
+    score = _cider(paired_items(candidates, mult_references), tokenizer)
+    return _given(_scores("cider_d", score.value, score.each), "cider_d", every=return_all_scores)
+
+
+def spider(
+    candidates: Sequence[str],
+    mult_references: Sequence[Sequence[str]],
+    return_all_scores: bool = True,  # noqa: FBT001, FBT002 (aac-metrics' signature)
+    *,
+    tokenizer: Callable[[str], list[str]] = str.split,
+    pipeline: str | FactSource = DEFAULT_PIPELINE,
+    **_java: object,
+) -> Scores | np.float64:
+    """Return SPIDEr, the mean of CIDEr-D and SPICE, under the names ``spider``, ``cider_d`` and ``spice``.
+
+    Raises:
+        InputError: there are fewer than two items, the lists differ in length, or a caption is faulty.
+    """
+    scores = _spider(paired_items(candidates, mult_references), tokenizer, pipeline)
+    return _given(scores, "spider", every=return_all_scores)
+
+
+def spider_max(
+    mult_candidates: Sequence[Sequence[str]],
+    mult_references: Sequence[Sequence[str]],
+    return_all_scores: bool = True,  # noqa: FBT001, FBT002 (aac-metrics' signature)
+    *,
+    tokenizer: Callable[[str], list[str]] = str.split,
+    pipeline: str | FactSource = DEFAULT_PIPELINE,
+    **_java: object,
+) -> Scores | np.float64:
+    """Return SPIDEr of each item's best candidate by SPIDEr: ``spider_max``, ``cider_d_max``, ``spice_max``.
+
+    Raises:
+        InputError: items differ in their number of candidates or have none, there are fewer than two items,
+            the lists differ in length, or a caption is faulty.
+    """
+    counts = {len(candidates) for candidates in mult_candidates}
+    if len(counts) != 1 or counts == {0}:
+        raise InputError("every item must have the same number of candidates, at least one")
+    source = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
+    rounds = [
+        _spider(paired_items(candidates, mult_references), tokenizer, source)[1]
+        for candidates in zip(*mult_candidates, strict=True)
+    ]
+    best = np.argmax([each["spider"] for each in rounds], axis=0)
+    items = np.arange(len(best))
+    chosen = {f"{name}_max": np.array([each[name] for each in rounds])[best, items] for name in rounds[0]}
+    corpus = {name: np.float64(values.mean()) for name, values in chosen.items()}
+    return _given((corpus, chosen), "spider_max", every=return_all_scores)
+
+
+def _spice(items: Sequence[Item], pipeline: str | FactSource) -> Score:
+    metric = Spice(load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline)
+    return metric.total(metric.collect(Corpus(tuple(items))))[0]
+
+
+def _cider(items: Sequence[Item], tokenizer: Callable[[str], list[str]]) -> Score:
+    if len(items) < 2:
+        raise InputError("CIDEr-D needs at least two items, whose references give the document frequencies")
+    tokenized = [
+        TokenizedItem(tuple(tokenizer(item.candidate)), tuple(tuple(tokenizer(text)) for text in item.references))
+        for item in items
+    ]
+    return Cider().total(cider_statistics(tokenized))[0]
+
+
+def _spider(items: Sequence[Item], tokenizer: Callable[[str], list[str]], pipeline: str | FactSource) -> Scores:
+    cider, own = _cider(items, tokenizer), _spice(items, pipeline)
+    each = [mean_of(*pair) for pair in zip(cider.each, own.each, strict=True)]
+    found = [
+        _scores("cider_d", cider.value, cider.each),
+        _scores("spice", own.value, own.each),
+        _scores("spider", mean_of(cider.value, own.value), each),
+    ]
+    corpus: dict[str, np.float64] = {}
+    items_scores: dict[str, NDArray[np.float64]] = {}
+    for one, every in found:
+        corpus |= one
+        items_scores |= every
+    return corpus, items_scores
+
+
+def _scores(name: str, value: float | None, each: Sequence[float | None]) -> Scores:
+    """Return a score under its name; none of them is undefined with two items or more."""
+    return {name: np.float64(value)}, {name: np.array(each, dtype=np.float64)}
+
+
+def _given(scores: Scores, name: str, *, every: bool) -> Scores | np.float64:
+    return scores if every else scores[0][name]

@@ -1,0 +1,135 @@
+"""Captions as parallel lists, as most libraries pass them, and scores as one flat table of floats."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.wording import counted
+from spicegraph_scorer.metrics.spice.counts import ALL
+from spicegraph_scorer.readers.checks import check_items
+from spicegraph_scorer.readers.faults import Fault, input_error
+from spicegraph_scorer.scoring import score
+
+if TYPE_CHECKING:
+    from spicegraph_scorer.core.results import Result
+    from spicegraph_scorer.metrics.graded.vectors import Vectors
+    from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
+    from spicegraph_scorer.metrics.spice.metric import FactSource
+
+
+References = Sequence[str | Sequence[str]]
+"""For every candidate one reference or a list of them; their numbers may differ."""
+
+_SUFFIXES = {"pr": "precision", "re": "recall"}
+
+
+def paired_items(predictions: Sequence[str], references: References) -> tuple[Item, ...]:
+    """Return the items of parallel lists, numbered from 0.
+
+    Raises:
+        InputError: the lists differ in length, or a caption is faulty; the message lists every fault.
+
+    Example:
+        >>> paired_items(["a dog"], ["the dog"])
+        (Item(id=0, candidate='a dog', references=('the dog',)),)
+    """
+    if len(predictions) != len(references):
+        lists = counted(len(references), "list of references", "lists of references")
+        fault = Fault("", "", f"{counted(len(predictions), 'candidate')} and {lists} don't pair up")
+        raise input_error("captions", [fault])
+    return check_items(
+        Item(index, candidate, (texts,) if isinstance(texts, str) else tuple(texts))
+        for index, (candidate, texts) in enumerate(zip(predictions, references, strict=True))
+    )
+
+
+def flat_scores(result: Result) -> dict[str, float]:
+    """Return a result's corpus scores as floats under lower-case keys; what is undefined is NaN.
+
+    SPICE gives ``spice``, ``spice_precision``, ``spice_recall`` and, for every category, ``spice_color_f``,
+    ``spice_color_precision``, ``spice_color_recall``; every other metric its name (``bleu_4``, ``rouge_l``,
+    ``cider`` ...).
+    """
+    flat: dict[str, float] = {}
+    for run in result.runs:
+        flat |= {score.name.lower(): _number(score.value) for score in run.headline}
+        for category, means in run.categories().items():
+            head = run.headline[0].name.lower()
+            prefix = head if category == ALL else f"{head}_{category.lower()}"
+            if category != ALL:
+                flat[f"{prefix}_f"] = _number(means.f)
+            flat |= {f"{prefix}_{name}": _number(getattr(means, key)) for key, name in _SUFFIXES.items()}
+    return flat
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+class CaptionMetric:
+    """Scores in the shape of Hugging Face's ``evaluate``, without that package.
+
+    Captions are collected by :meth:`add` and :meth:`add_batch`, or given to :meth:`compute` at once.
+    Nothing is written to disk and nothing is locked, so that any number of processes can compute at once.
+
+    Example:
+        >>> metric = CaptionMetric()
+        >>> metric.compute(predictions=["a dog"], references=[["a brown dog", "the dog"]])["spice"]
+        0.6666666666666666
+    """
+
+    def __init__(
+        self,
+        metrics: Sequence[str] = ("spice",),
+        *,
+        pipeline: str | FactSource = DEFAULT_PIPELINE,
+        frequencies: DocumentFrequencies | None = None,
+        vectors: Vectors | None = None,
+    ) -> None:
+        """Take the metrics' names, and what parses, weighs and compares words (see :func:`spicegraph_scorer.score`)."""
+        self._metrics = tuple(metrics)
+        self._pipeline = pipeline
+        self._frequencies = frequencies
+        self._vectors = vectors
+        self._predictions: list[str] = []
+        self._references: list[str | Sequence[str]] = []
+
+    def add(self, *, prediction: str, reference: str | Sequence[str]) -> None:
+        """Keep one candidate and its reference, or list of references."""
+        self.add_batch(predictions=[prediction], references=[reference])
+
+    def add_batch(self, *, predictions: Sequence[str], references: References) -> None:
+        """Keep candidates and their references.
+
+        Raises:
+            InputError: the lists differ in length, or a caption is faulty; nothing is kept then.
+        """
+        paired_items(predictions, references)
+        self._predictions.extend(predictions)
+        self._references.extend(references)
+
+    def compute(
+        self, *, predictions: Sequence[str] | None = None, references: References | None = None
+    ) -> dict[str, float]:
+        """Score what was kept and what is given, and forget it.
+
+        Returns:
+            The scores by :func:`flat_scores`.
+
+        Raises:
+            InputError: there is nothing to score, the lists differ in length, or a caption is faulty.
+        """
+        items = paired_items(
+            [*self._predictions, *(predictions or ())],
+            [*self._references, *(references or ())],
+        )
+        result = score(
+            items, self._metrics, pipeline=self._pipeline, frequencies=self._frequencies, vectors=self._vectors
+        )
+        self._predictions.clear()
+        self._references.clear()
+        return flat_scores(result)

@@ -1,0 +1,66 @@
+"""SPICE as a torchmetrics ``Metric``; importing this module imports torch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torchmetrics import Metric
+
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
+from spicegraph_scorer.adapters.sums import SpiceSums, means_of_sums, sums_of
+from spicegraph_scorer.adapters.torchmetrics import SPICE_CATEGORIES, batch_sums
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spicegraph_scorer.adapters.caption_metric import References
+    from spicegraph_scorer.metrics.spice.metric import FactSource
+
+
+class TorchSpice(Metric):  # type: ignore[misc] # torchmetrics is not installed where types are checked
+    """SPICE with its categories; states are int64 sums (``dist_reduce_fx="sum"``), exact on any number of ranks.
+
+    Example:
+        >>> metric = TorchSpice()  # doctest: +SKIP
+        >>> metric(["a dog"], [["a brown dog", "the dog"]])["spice"]  # doctest: +SKIP
+        tensor(0.6667, dtype=torch.float64)
+    """
+
+    scores: torch.Tensor
+    items: torch.Tensor
+    full_state_update = False
+    is_differentiable = False
+    higher_is_better = True
+
+    def __init__(self, *, pipeline: str = DEFAULT_PIPELINE, **options: Any) -> None:
+        """Take the pipeline's name, and torchmetrics' own options."""
+        super().__init__(**options)
+        self.pipeline = pipeline
+        self._source: FactSource | None = None
+        empty = sums_of((), SPICE_CATEGORIES)
+        self.add_state("scores", torch.from_numpy(empty.scores), dist_reduce_fx="sum")
+        self.add_state("items", torch.from_numpy(empty.items), dist_reduce_fx="sum")
+
+    def update(self, preds: Sequence[str], target: References) -> None:
+        """Add a batch: a candidate each, and its reference or list of references.
+
+        Raises:
+            InputError: the lists differ in length, or a caption is faulty.
+        """
+        if self._source is None:
+            self._source = load_pipeline(self.pipeline)
+        sums = batch_sums(self._source, preds, target)
+        self.scores = self.scores + torch.from_numpy(sums.scores).to(self.scores.device)
+        self.items = self.items + torch.from_numpy(sums.items).to(self.items.device)
+
+    def compute(self) -> dict[str, torch.Tensor]:
+        """Return the scores under flat keys (``spice``, ``spice_color_f`` ...) as float64; undefined ones are NaN."""
+        sums = SpiceSums(self.scores.cpu().numpy(), self.items.cpu().numpy())
+        means = means_of_sums(sums, SPICE_CATEGORIES)
+        return {key: torch.tensor(value, dtype=torch.float64) for key, value in means.items()}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the loaded pipeline behind: a copy loads it again."""
+        state: dict[str, Any] = super().__getstate__()
+        return state | {"_source": None}

@@ -1,0 +1,1 @@
+"""``pycocoevalcap.bleu``: its module has the class."""

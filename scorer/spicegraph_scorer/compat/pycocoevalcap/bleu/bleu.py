@@ -1,0 +1,5 @@
+"""``pycocoevalcap.bleu.bleu``."""
+
+from spicegraph_scorer.adapters.pycocoevalcap import Bleu
+
+__all__ = ["Bleu"]

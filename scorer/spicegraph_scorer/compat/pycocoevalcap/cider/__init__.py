@@ -1,0 +1,1 @@
+"""``pycocoevalcap.cider``: its module has the class."""

@@ -1,0 +1,5 @@
+"""``pycocoevalcap.cider.cider``."""
+
+from spicegraph_scorer.adapters.pycocoevalcap import Cider
+
+__all__ = ["Cider"]

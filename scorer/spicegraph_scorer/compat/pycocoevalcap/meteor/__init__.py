@@ -1,0 +1,1 @@
+"""``pycocoevalcap.meteor``: its module has the class."""

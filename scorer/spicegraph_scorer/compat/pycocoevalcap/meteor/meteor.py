@@ -1,0 +1,5 @@
+"""``pycocoevalcap.meteor.meteor``."""
+
+from spicegraph_scorer.adapters.pycocoevalcap import Meteor
+
+__all__ = ["Meteor"]

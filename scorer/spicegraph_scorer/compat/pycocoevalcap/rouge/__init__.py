@@ -1,0 +1,1 @@
+"""``pycocoevalcap.rouge``: its module has the class."""

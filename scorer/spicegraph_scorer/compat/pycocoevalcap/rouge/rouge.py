@@ -1,0 +1,5 @@
+"""``pycocoevalcap.rouge.rouge``."""
+
+from spicegraph_scorer.adapters.pycocoevalcap import Rouge
+
+__all__ = ["Rouge"]

@@ -1,0 +1,1 @@
+"""``pycocoevalcap.spice``: its module has the class."""

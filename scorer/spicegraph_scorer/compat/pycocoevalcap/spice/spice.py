@@ -1,0 +1,5 @@
+"""``pycocoevalcap.spice.spice``."""
+
+from spicegraph_scorer.adapters.pycocoevalcap import Spice
+
+__all__ = ["Spice"]

@@ -1,0 +1,1 @@
+"""``pycocoevalcap.tokenizer``: its module has the class."""

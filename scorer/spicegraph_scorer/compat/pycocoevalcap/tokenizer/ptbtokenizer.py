@@ -1,0 +1,5 @@
+"""``pycocoevalcap.tokenizer.ptbtokenizer``."""
+
+from spicegraph_scorer.adapters.pycocoevalcap import PTBTokenizer
+
+__all__ = ["PTBTokenizer"]
