@@ -16,8 +16,7 @@ from spicegraph_parser.rules import Fact
 from spicegraph_scorer.core.items import Corpus, Item
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.graded.order import WordOrder, learn_order
-from spicegraph_scorer.metrics.graded.table import VectorTable, load_table
-from spicegraph_scorer.metrics.graded.vectors import Vectors, load_vectors
+from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable, load_table, load_vectors
 from spicegraph_scorer.metrics.spice.counts import ALL
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import pytest
 from spicegraph_parser.errors import DataError, InputError
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer.metrics.graded.building import build_table, word_sets
-from spicegraph_scorer.metrics.graded.table import VectorTable, load_table
-from spicegraph_scorer.metrics.graded.vectors import Vectors, load_vectors
+from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable, load_table, load_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spicegraph_scorer.metrics.graded.building import build_table
-from spicegraph_scorer.metrics.graded.table import VectorTable
+from spicegraph_scorer.metrics.graded.vectors import VectorTable
 from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
 from spicegraph_scorer.metrics.ngram.ptb import tokenize_texts
 from spicegraph_service.cli import main

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from conftest import RunningServer
 
-    from spicegraph_scorer.metrics.graded.table import VectorTable
+    from spicegraph_scorer.metrics.graded.vectors import VectorTable
 
 pytestmark = pytest.mark.model
 

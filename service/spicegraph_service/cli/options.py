@@ -17,8 +17,7 @@ from spicegraph_scorer.metrics import (
     WITH_VECTORS,
     metric_names,
 )
-from spicegraph_scorer.metrics.graded.table import VectorTable
-from spicegraph_scorer.metrics.graded.vectors import Vectors
+from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable
 from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
 from spicegraph_scorer.metrics.spice.custom import read_categories

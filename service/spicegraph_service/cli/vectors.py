@@ -19,7 +19,7 @@ from spicegraph_service.output.output import check_output, whole_path
 from spicegraph_service.output.terminal import progress_bar
 
 if TYPE_CHECKING:
-    from spicegraph_scorer.metrics.graded.table import VectorTable
+    from spicegraph_scorer.metrics.graded.vectors import VectorTable
 
 __all__ = ["vectors"]
 

@@ -26,8 +26,7 @@ def pack_vectors(path: Path | None) -> bytes:
     if path is None:
         return b""
     # Imported here: a server with the bundled vectors leaves them, and numpy, to its workers.
-    from spicegraph_scorer.metrics.graded.table import VectorTable  # noqa: PLC0415
-    from spicegraph_scorer.metrics.graded.vectors import Vectors  # noqa: PLC0415
+    from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable  # noqa: PLC0415
 
     return pickle.dumps(Vectors.of(VectorTable.read(path)))
 

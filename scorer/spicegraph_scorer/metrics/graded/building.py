@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # i
 from spicegraph_parser.denials import NEGATIONS
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.loose import DENIED, NOTES, PLURAL
-from spicegraph_scorer.metrics.graded.table import VectorTable
+from spicegraph_scorer.metrics.graded.vectors import VectorTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.metrics.graded.order import WordOrder
     from spicegraph_scorer.metrics.spice.metric import FactSource
-
-__all__ = ["DIMENSIONS", "FEWEST", "build_table", "word_sets", "words_of"]
 
 FEWEST: Final = 5
 """In how many captions a word must stand."""

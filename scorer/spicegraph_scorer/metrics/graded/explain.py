@@ -1,26 +1,21 @@
-"""Why a SPICE-G score is what it is: every tuple's best partner, slot by slot, and what would change the score most."""
+"""Why a SPICE-G score is what it is: the best partner of every tuple, slot by slot, and changes that would raise it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_scorer.metrics.graded.changes import Change, Rescore, changes_of
-from spicegraph_scorer.metrics.graded.contradiction import deny, values_of
-from spicegraph_scorer.metrics.graded.similarity import NO_PARTNER
+from spicegraph_parser.rules import Fact
+from spicegraph_scorer.metrics.graded.facts import deny, values_of
+from spicegraph_scorer.metrics.graded.matching import NO_PARTNER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from spicegraph_parser.graph import SceneTuple
     from spicegraph_parser.lexicon import Concept
     from spicegraph_scorer.core.results import Json
-    from spicegraph_scorer.metrics.graded.metric import GradedMatch
-    from spicegraph_scorer.metrics.graded.sides import Side
-    from spicegraph_scorer.metrics.graded.similarity import Support
+    from spicegraph_scorer.metrics.graded.matching import GradedMatch, Side, Support
     from spicegraph_scorer.metrics.graded.vectors import Rows, Vectors
-
-__all__ = ["GradedExplanation", "GradedTuple", "explain_match", "graded_tuples"]
 
 _HEAD: Final = {1: 0, 2: 1, 3: 1}  # the slot that a tuple adds, by its length
 
@@ -154,3 +149,140 @@ def _denials(match: GradedMatch, rows: Rows) -> Iterator[int | None]:
             if denied and deny(values_of(mine.concepts[1].strings), values)
         ]
         yield -max(against)[1] if against else None
+
+
+Rescore = Callable[[Sequence[Fact]], float]
+"""The F1 that a candidate of these facts would have against the same references."""
+
+_TRIED: Final = 6  # tuples of each side: those that cost the score most
+_SAME_OBJECT: Final = 0.5  # from this similarity on, an object of the references is taken for one of the candidate's
+_LEAST: Final = 1e-9
+_OBJECT_SLOTS: Final = {1: (0,), 2: (0,), 3: (0, 1)}  # of a fact: subject, object, relation
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of the candidate, and what it would do.
+
+    Attributes:
+        action: ``add`` a tuple, ``drop`` one (an object with all that is said of it), or ``replace`` one.
+        words: what is added, dropped or replaced: object; object, attribute; or subject, relation, object.
+        by: what stands in its place after ``replace``.
+        score: the item's F1 after the change.
+        gain: by how much that is more than now.
+    """
+
+    action: str
+    words: tuple[str, ...]
+    by: tuple[str, ...] | None
+    score: float
+    gain: float
+
+
+class _Edit(NamedTuple):
+    action: str
+    words: tuple[str, ...]
+    by: tuple[str, ...] | None
+    facts: list[Fact]
+
+
+def changes_of(match: GradedMatch, denials: Sequence[int | None], rescore: Rescore) -> tuple[Change, ...]:
+    """Return the changes that would raise the score, the best first.
+
+    Each is scored like any candidate, so that gains are exact; they do not add up. Tried are the tuples of both
+    sides that cost the score most, and for the candidate's, what the references have instead.
+
+    Args:
+        match: the match of an item.
+        denials: for each candidate tuple the reference tuple that excludes it, if one does.
+        rescore: scores changed facts.
+    """
+    facts = facts_of(match.candidate.tuples)
+    now = rescore(facts)
+    edits = {(edit.action, edit.words, edit.by): edit for edit in _edits(match, denials, facts)}
+    found = (Change(e.action, e.words, e.by, score := rescore(e.facts), score - now) for e in edits.values())
+    return tuple(sorted((change for change in found if change.gain > _LEAST), key=_order))
+
+
+def _order(change: Change) -> tuple[float, str, tuple[str, ...]]:
+    return (-change.gain, change.action, change.words)
+
+
+def facts_of(tuples: Iterable[SceneTuple]) -> list[Fact]:
+    """Return the facts that a graph's tuples come from, each once."""
+    return list(dict.fromkeys(fact for found in tuples for _, fact in found.evidence))
+
+
+def _edits(match: GradedMatch, denials: Sequence[int | None], facts: Sequence[Fact]) -> Iterator[_Edit]:
+    mine, theirs = match.candidate, match.reference
+    named = _named(match)
+    for index in (theirs.weights * (1 - match.recall.support)).argsort(kind="stable")[::-1][:_TRIED]:
+        added = _fact(theirs.tuples[index], named)
+        yield _Edit("add", _shown(added), None, [*facts, added])
+    for index in (mine.weights * (1 - match.precision.support)).argsort(kind="stable")[::-1][:_TRIED]:
+        dropped = mine.tuples[index]
+        rest = list(_without(dropped, facts))
+        yield _Edit("drop", dropped.strings, None, rest)
+        instead = denials[index] if denials[index] is not None else int(match.precision.partner[index])
+        if instead in (None, NO_PARTNER):
+            continue
+        other = theirs.tuples[instead]
+        if len(other.concepts) == len(dropped.concepts) and other.strings != dropped.strings:
+            replaced = list(_replaced(dropped, _fact(other, {}), facts))
+            yield _Edit("replace", dropped.strings, other.strings, replaced)
+
+
+def _named(match: GradedMatch) -> dict[tuple[str, ...], str]:
+    """Return what the candidate calls the objects of the references, where it has them."""
+    named = {}
+    for index in range(match.reference.sizes[0]):
+        partner = int(match.recall.partner[index])
+        if match.recall.support[index] >= _SAME_OBJECT and 0 <= partner < match.candidate.sizes[0]:
+            theirs, mine = match.reference.tuples[index], match.candidate.tuples[partner]
+            named[theirs.concepts[0].strings] = mine.concepts[0].strings[0]
+    return named
+
+
+def _fact(scene_tuple: SceneTuple, named: dict[tuple[str, ...], str]) -> Fact:
+    """Return a fact that says a tuple, of objects as the candidate calls them."""
+    concepts = scene_tuple.concepts
+    if len(concepts) == 3:
+        concepts = (concepts[0], concepts[2], concepts[1])
+    slots = _OBJECT_SLOTS[len(concepts)] if len(concepts) > 1 else ()
+    words = [
+        named.get(concept.strings, concept.strings[0]) if slot in slots else concept.strings[0]
+        for slot, concept in enumerate(concepts)
+    ]
+    return Fact(tuple(words), "changed", ())
+
+
+def _shown(fact: Fact) -> tuple[str, ...]:
+    words = fact.words
+    return (words[0], words[2], words[1]) if len(words) == 3 else words
+
+
+def _without(dropped: SceneTuple, facts: Iterable[Fact]) -> Iterator[Fact]:
+    """Yield the facts without a tuple; what else they name stays as objects."""
+    behind = {fact for _, fact in dropped.evidence}
+    gone = frozenset(dropped.concepts[0].strings) if len(dropped.concepts) == 1 else frozenset[str]()
+    for fact in facts:
+        if fact not in behind:
+            yield fact
+        else:
+            for slot in _OBJECT_SLOTS[len(fact.words)]:
+                if fact.words[slot] not in gone:
+                    yield Fact((fact.words[slot],), fact.rule, ())
+
+
+def _replaced(old: SceneTuple, new: Fact, facts: Iterable[Fact]) -> Iterator[Fact]:
+    """Yield the facts with a tuple's word replaced; an object's word wherever the object stands."""
+    behind = {fact for _, fact in old.evidence}
+    if len(old.concepts) > 1:
+        for fact in facts:
+            yield Fact((*fact.words[:-1], new.words[-1]), fact.rule, ()) if fact in behind else fact
+        return
+    strings = frozenset(old.concepts[0].strings)
+    for fact in facts:
+        slots = _OBJECT_SLOTS[len(fact.words)]
+        words = [new.words[0] if slot in slots and word in strings else word for slot, word in enumerate(fact.words)]
+        yield Fact(tuple(words), fact.rule, ()) if fact in behind else fact

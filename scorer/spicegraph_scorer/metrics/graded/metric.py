@@ -10,12 +10,20 @@ from typing import TYPE_CHECKING, Final
 from spicegraph_parser.graph import SceneGraph, merge, merge_counted
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
 from spicegraph_scorer.core.metric import Score
-from spicegraph_scorer.metrics.graded.counts import Weighed, weigh
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation, explain_match
-from spicegraph_scorer.metrics.graded.nodes import Nodes, counted_nodes, nodes_of
-from spicegraph_scorer.metrics.graded.sides import Side, sides_of
-from spicegraph_scorer.metrics.graded.similarity import Support, degrees, supports
-from spicegraph_scorer.metrics.graded.telling import telling
+from spicegraph_scorer.metrics.graded.facts import telling
+from spicegraph_scorer.metrics.graded.matching import (
+    GradedMatch,
+    Nodes,
+    Side,
+    Weighed,
+    counted_nodes,
+    degrees,
+    nodes_of,
+    sides_of,
+    supports,
+    weigh,
+)
 from spicegraph_scorer.metrics.graded.vectors import Rows, Vectors, load_vectors
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
 from spicegraph_scorer.metrics.spice.counts import ALL
@@ -29,25 +37,9 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.items import Corpus, Item
     from spicegraph_scorer.metrics.spice.metric import FactSource
 
-__all__ = ["GradedMatch", "GradedMeans", "GradedStatistic", "SpiceG", "graded_means"]
-
 NAME: Final = "SPICE-G"
 _FORMULA: Final = "3"
 _AT_A_TIME: Final = 512  # items whose vectors are made together
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GradedMatch:
-    """Both sides of a comparison, how each side's tuples are supported by the other's, and the candidate's word order.
-
-    ``order`` is the share of all support that the order of the candidate's words leaves, in (0, 1].
-    """
-
-    candidate: Side
-    reference: Side
-    precision: Support
-    recall: Support
-    order: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +68,7 @@ class SpiceG:
     A tuple is supported as far as the other side has one like it: the cosine of their words' vectors, drawn down
     where the words stand at other objects. Tuples weigh more the rarer their word is and the more references have
     them. Precision is a power mean with exponent 1/2 of the candidate's supports, recall a mean of the references'.
-    Plurals, quantities and denials are read as :func:`spicegraph_scorer.metrics.graded.telling.telling` says.
+    Plurals, quantities and denials are read as :func:`spicegraph_scorer.metrics.graded.facts.telling` says.
     Scores are in [0, 1]; they agree better with people's ratings than SPICE's, and are not comparable to them.
     A candidate whose words follow one another as they do not in captions loses its score in part or whole
     (:meth:`spicegraph_scorer.metrics.graded.order.WordOrder.share`).

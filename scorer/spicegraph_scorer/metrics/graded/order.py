@@ -19,8 +19,6 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["WordOrder", "learn_order"]
-
 _WORD: Final = re.compile(r"\w+(?:['’-]\w+)*")
 _EDGE: Final = ""  # stands before the first word and after the last
 _ENDING: Final = "-"  # how the kind of a rarer word begins: with its last letters behind it
