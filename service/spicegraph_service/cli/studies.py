@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spicegraph_parser.errors import InputError
+from spicegraph_service.output.charts import require_charts
 from spicegraph_service.output.output import check_output, format_by_ending, write_text
-from spicegraph_service.output.plots import require_charts
 from spicegraph_service.output.studies.formats import BY_ENDING, STUDY_FORMATS, StudyFormat
 
 if TYPE_CHECKING:

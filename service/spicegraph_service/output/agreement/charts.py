@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spicegraph_scorer.core.wording import counted
-from spicegraph_service.output.plots import SERIES, Ink, new_figure, series_ink, short, to_svg, with_tip
+from spicegraph_service.output.charts import SERIES, Ink, new_figure, series_ink, short, with_tip
 from spicegraph_service.output.studies.model import Chart
+from spicegraph_service.output.svg import to_svg
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

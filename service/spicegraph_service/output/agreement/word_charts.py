@@ -8,7 +8,7 @@ from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.studies.agreement.words import expected_point, observed_point
 from spicegraph_scorer.studies.agreement.words.study import ALL
 from spicegraph_service.output.agreement.charts import forest_chart, word_chart
-from spicegraph_service.output.plots import series_ink
+from spicegraph_service.output.charts import series_ink
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spicegraph_service.output.plots import Bars, Ink, bar_chart, new_figure, series_ink, short, to_svg, with_tip
+from spicegraph_service.output.charts import Bars, Ink, bar_chart, new_figure, series_ink, short, with_tip
 from spicegraph_service.output.studies.model import Chart
+from spicegraph_service.output.svg import to_svg
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.metrics.spice.counts import ALL
-from spicegraph_service.output.plots import (
+from spicegraph_service.output.charts import (
     Bars,
     Difference,
     Ink,
@@ -17,8 +17,8 @@ from spicegraph_service.output.plots import (
     line_chart,
     series_ink,
     short,
-    to_svg,
 )
+from spicegraph_service.output.svg import to_svg
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -42,7 +42,7 @@ def render_page(
 
     The template begins with ``{% extends "base.html.j2" %}`` and fills the blocks ``title``, ``header``,
     ``sections`` (a list of links), ``main`` and ``footer``. Everything in ``values`` is escaped unless it is
-    ``Markup``, such as a chart of :func:`spicegraph_service.output.plots.to_svg`. The filters ``number``, ``signed``,
+    ``Markup``, such as a chart of :func:`spicegraph_service.output.charts.to_svg`. The filters ``number``, ``signed``,
     ``percent`` and ``p`` write numbers, ``None`` as a dash, and ``counted`` a number with its noun.
 
     Args:

@@ -11,15 +11,12 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
-from spicegraph_service.output.plots.figure import TIP, page_style, writable
-from spicegraph_service.output.plots.inks import VARIABLES, Ink
+from spicegraph_service.output.charts import TIP, VARIABLES, Ink, page_style, writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from matplotlib.figure import Figure
-
-__all__ = ["to_svg"]
 
 _NO_METADATA = {"Creator": None, "Date": None, "Format": None, "Type": None}
 _LEFT_OUT = frozenset({"metadata", "style"})

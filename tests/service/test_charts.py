@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spicegraph_parser.errors import DataError
-from spicegraph_service.output.plots import (
+from spicegraph_service.output.charts import (
     SERIES,
     Bars,
     Ink,
@@ -23,9 +23,9 @@ from spicegraph_service.output.plots import (
     line_chart,
     new_figure,
     series_ink,
-    to_svg,
     with_tip,
 )
+from spicegraph_service.output.svg import to_svg
 
 if TYPE_CHECKING:
     from collections.abc import Callable
