@@ -14,9 +14,9 @@ import pytest
 from spicegraph_scorer import read_items, score
 from spicegraph_scorer.studies.bounds import Study, find_bounds, human, system
 from spicegraph_service.cli import main
-from spicegraph_service.output.bounds.processes import spread_over
-from spicegraph_service.output.bounds.study import bounds_study
-from spicegraph_service.output.studies.formats import STUDY_FORMATS, StudyFormat
+from spicegraph_service.engines.pool import spread_over
+from spicegraph_service.output.bounds import bounds_study
+from spicegraph_service.output.studies import STUDY_FORMATS, StudyFormat
 
 if TYPE_CHECKING:
     from collections.abc import Callable

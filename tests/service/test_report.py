@@ -19,11 +19,9 @@ from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
 from spicegraph_service.cli import main
 from spicegraph_service.output.report import REPORT_FORMATS, Report, ReportFormat, ReportOptions, build_report
-from spicegraph_service.output.report.data import SystemInput
-from spicegraph_service.output.report.overlay import State, overlay
-from spicegraph_service.output.report.payload import CHUNK
-from spicegraph_service.output.report.pictures import image_sources
-from spicegraph_service.output.report.render import to_html, to_json, to_markdown
+from spicegraph_service.output.report.data import State, SystemInput
+from spicegraph_service.output.report.images import image_sources, overlay
+from spicegraph_service.output.report.render import CHUNK, to_html, to_json, to_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,9 +11,9 @@ from spicegraph_parser.rules import Fact
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.cli import main
+from spicegraph_service.output.pages import permalink, render_page
 from spicegraph_service.output.report import ReportOptions, build_report
 from spicegraph_service.output.report.data import SystemInput
-from spicegraph_service.output.report.page import permalink, render_page
 from spicegraph_service.output.report.render import to_html, to_markdown
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from spicegraph_service.output.report.page import render_page
+from spicegraph_service.output.pages import render_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

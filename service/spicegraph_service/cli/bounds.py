@@ -35,9 +35,8 @@ from spicegraph_service.cli.studies import (
     study_output,
 )
 from spicegraph_service.engines.local import local_facts
-from spicegraph_service.output.bounds.processes import spread_over
-from spicegraph_service.output.bounds.rows import BOUNDS_TABLES
-from spicegraph_service.output.bounds.study import bounds_study
+from spicegraph_service.engines.pool import spread_over
+from spicegraph_service.output.bounds import BOUNDS_TABLES, bounds_study
 from spicegraph_service.output.terminal import warned_progress
 
 if TYPE_CHECKING:

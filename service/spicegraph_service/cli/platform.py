@@ -9,7 +9,7 @@ import typer
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_service.cli.options import MetricsOption, PipelineOption, VectorsOption, metric_data, names_of
-from spicegraph_service.output.output import check_output, write_text
+from spicegraph_service.output.files import check_output, write_text
 from spicegraph_service.output.tables import rendered, score_table
 from spicegraph_service.output.terminal import warned_progress, write_stdout
 from spicegraph_service.platforms.capevalkit import plugin_output

@@ -26,7 +26,7 @@ from spicegraph_service.cli.options import (
 )
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.output.charts import require_charts
-from spicegraph_service.output.output import check_output, format_by_ending, write_text
+from spicegraph_service.output.files import check_output, format_by_ending, write_text
 from spicegraph_service.output.report import REPORT_FORMATS, ReportFormat, ReportOptions, build_report
 from spicegraph_service.output.report.render import to_html, to_parts
 from spicegraph_service.output.terminal import warned_progress

@@ -9,13 +9,13 @@ import typer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_service.output.charts import require_charts
-from spicegraph_service.output.output import check_output, format_by_ending, write_text
-from spicegraph_service.output.studies.formats import BY_ENDING, STUDY_FORMATS, StudyFormat
+from spicegraph_service.output.files import check_output, format_by_ending, write_text
+from spicegraph_service.output.studies import BY_ENDING, STUDY_FORMATS, StudyFormat
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from spicegraph_service.output.studies.model import Study
+    from spicegraph_service.output.studies import Study
 
 __all__ = [
     "DrawsOption",

@@ -15,7 +15,7 @@ from spicegraph_scorer.readers import read_references
 from spicegraph_scorer.scoring import SharedFacts
 from spicegraph_service.cli.options import CacheOption, PipelineOption, WorkersOption, cache_at
 from spicegraph_service.engines.local import local_facts
-from spicegraph_service.output.output import check_output, whole_path
+from spicegraph_service.output.files import check_output, whole_path
 from spicegraph_service.output.terminal import progress_bar
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ import msgspec
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.adapters.leaderboard import leaderboard_scores, score_files
-from spicegraph_service.output.output import made_folder
+from spicegraph_service.output.files import made_folder
+from spicegraph_service.output.pages import render_page
 from spicegraph_service.output.report import ReportOptions, build_report
 from spicegraph_service.output.report.data import SystemInput
-from spicegraph_service.output.report.page import render_page
 from spicegraph_service.output.report.render import to_html
 
 if TYPE_CHECKING:

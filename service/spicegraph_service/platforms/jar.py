@@ -23,7 +23,7 @@ from spicegraph_scorer.metrics.spice.counts import ALL
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import score
 from spicegraph_service.engines.local import local_facts
-from spicegraph_service.output.output import check_output, made_folder, write_text
+from spicegraph_service.output.files import check_output, made_folder, write_text
 from spicegraph_service.output.terminal import progress_bar, say_error, use_utf8, write_stdout
 
 if TYPE_CHECKING:

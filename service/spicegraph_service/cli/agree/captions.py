@@ -35,7 +35,7 @@ from spicegraph_service.cli.studies import (
     TableOption,
     study_output,
 )
-from spicegraph_service.output.agreement.caption_study import CAPTION_TABLES, caption_study
+from spicegraph_service.output.agreement.captions import CAPTION_TABLES, caption_study
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -36,7 +36,7 @@ from spicegraph_service.cli.studies import (
     TableOption,
     study_output,
 )
-from spicegraph_service.output.agreement.pair_study import PAIR_TABLES, pair_study
+from spicegraph_service.output.agreement.pairs import PAIR_TABLES, pair_study
 
 __all__ = ["pairs"]
 

@@ -6,9 +6,9 @@ from rich.text import Text
 
 from spicegraph_scorer.studies.agreement.coefficients import COEFFICIENTS
 from spicegraph_scorer.studies.agreement.protocols import CAPTION_PROTOCOLS, PAIR_PROTOCOLS
-from spicegraph_service.output.agreement.caption_study import OWN_SAY, RATINGS_SAY
-from spicegraph_service.output.agreement.pair_study import TIES_SAY, references_say
-from spicegraph_service.output.studies.grid import Column, Grid, to_rich
+from spicegraph_service.output.agreement.captions import OWN_SAY, RATINGS_SAY
+from spicegraph_service.output.agreement.pairs import TIES_SAY, references_say
+from spicegraph_service.output.studies import Column, Grid, to_rich
 from spicegraph_service.output.tables import rendered
 from spicegraph_service.output.terminal import printable, write_stdout
 

@@ -19,7 +19,7 @@ from spicegraph_service.cli.studies import (
     TableOption,
     study_output,
 )
-from spicegraph_service.output.agreement.system_study import SYSTEM_TABLES, system_study
+from spicegraph_service.output.agreement.systems import SYSTEM_TABLES, system_study
 from spicegraph_service.output.terminal import warned_progress
 
 __all__ = ["systems"]

@@ -13,7 +13,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_service.cli.challenge.connection import connected
 from spicegraph_service.cli.options import MetricsOption, names_of
 from spicegraph_service.cli.stores import server_extra
-from spicegraph_service.output.output import check_output, whole_path
+from spicegraph_service.output.files import check_output, whole_path
 from spicegraph_service.output.terminal import note, write_stdout
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from spicegraph_service.cli.challenge.connection import connected
-from spicegraph_service.output.output import check_output, format_by_ending, write_text
+from spicegraph_service.output.files import check_output, format_by_ending, write_text
 from spicegraph_service.output.terminal import note, progress_bar, write_stdout
 
 if TYPE_CHECKING:

@@ -27,10 +27,8 @@ from spicegraph_service.output.report.data import (
     SystemInput,
     SystemView,
 )
-from spicegraph_service.output.report.images import candidate_view
-from spicegraph_service.output.report.pictures import image_sources
+from spicegraph_service.output.report.images import candidate_view, image_sources, synset_views
 from spicegraph_service.output.report.spans import Places
-from spicegraph_service.output.report.synonyms import synset_views
 from spicegraph_service.output.report.systems import ranked, system_view
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,27 +12,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.metrics.graded.explain import GradedExplanation
-    from spicegraph_service.output.report.overlay import Picture
-
-__all__ = [
-    "CandidateView",
-    "CategoryRow",
-    "GradedView",
-    "GroupRow",
-    "HallucinationRow",
-    "ImageView",
-    "KindRow",
-    "MeanRow",
-    "Mention",
-    "Moved",
-    "PairTest",
-    "Report",
-    "ScoreRow",
-    "SynsetView",
-    "SystemInput",
-    "SystemView",
-    "TupleView",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +178,45 @@ class GradedView:
 
     score: float
     explanation: GradedExplanation
+
+
+class State(IntEnum):
+    """Whose a part of the picture is."""
+
+    MATCHED = 0
+    MISSED = 1
+    INVENTED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """An object's card: name, state, corner and size in pixels, attributes with their states."""
+
+    name: str
+    state: State
+    x: int
+    y: int
+    width: int
+    height: int
+    attributes: tuple[tuple[str, State], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """All relations from one object to another, and the points that the arrow leads through."""
+
+    labels: tuple[tuple[str, State], ...]
+    points: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Cards and arrows, and the size of the whole in pixels."""
+
+    width: int
+    height: int
+    boxes: tuple[Box, ...]
+    lines: tuple[Line, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,30 @@
-"""The drill-down of one image: what each tuple is, where it stands, and why it has no partner."""
+"""The drill-down of one image: what each tuple is, why it has no partner, and the picture of both graphs."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
-from spicegraph_service.output.report.data import CandidateView, TupleView
-from spicegraph_service.output.report.overlay import overlay
+from spicegraph_parser.errors import InputError
+from spicegraph_parser.graph import Attribute, Relation, SceneGraph, SceneObject
+from spicegraph_parser.layout import lay_out
+from spicegraph_parser.wordnet import load_wordnet
+from spicegraph_service.output.report.data import Box, CandidateView, Line, Picture, State, SynsetView, TupleView
 from spicegraph_service.output.report.spans import mentions
-from spicegraph_service.output.report.synonyms import connecting_synset
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from spicegraph_parser.graph import SceneTuple
-    from spicegraph_scorer.core.items import Item
+    from spicegraph_parser.lexicon import Concept
+    from spicegraph_scorer.core.items import Item, ItemId
+    from spicegraph_scorer.metrics.spice.match import Match
     from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
     from spicegraph_scorer.studies.errors import Finding
-    from spicegraph_service.output.report.data import GradedView
+    from spicegraph_service.output.report.data import GradedView, ImageView
 
-__all__ = ["candidate_view"]
 
 _PARTS = {1: ("nvar",), 2: ("nvar", "anvr"), 3: ("nvar", "vnar", "nvar")}
 """The parts of speech of a tuple's slots by its length, the likeliest first."""
@@ -92,3 +98,155 @@ def _how(scene_tuple: SceneTuple, reference: Sequence[SceneTuple], partners: tup
         0 if set(own.strings) & set(other.strings) else connecting_synset(own, other, likely)
         for own, other, likely in zip(scene_tuple.concepts, theirs.concepts, parts, strict=True)
     )
+
+
+class _Overlay:
+    """A graph that holds the references' objects and, of the candidate's, those that they lack."""
+
+    def __init__(self, match: Match) -> None:
+        self.match = match
+        self.objects: list[tuple[Concept, State]] = []
+        self.attributes: list[tuple[int, Concept, State]] = []
+        self.relations: list[tuple[int, int, Concept, State]] = []
+        self._theirs: dict[Concept, int] = {}
+        self._mine: dict[Concept, int] = {}
+
+    def build(self) -> None:
+        """Place every tuple: objects before what refers to them."""
+        for length in (1, 2, 3):
+            for index, theirs in enumerate(self.match.reference):
+                if len(theirs.concepts) == length:
+                    found = bool(self.match.reference_partners[index])
+                    self._add(theirs.concepts, self._theirs, State.MATCHED if found else State.MISSED)
+            for index, mine in enumerate(self.match.candidate):
+                partners = self.match.candidate_partners[index]
+                if len(mine.concepts) == length and not partners:
+                    self._add(mine.concepts, self._mine, State.INVENTED)
+                elif length == 1 and partners:
+                    partner = self.match.reference[partners[0]].concepts[0]
+                    self._mine[mine.concepts[0]] = self._theirs[partner]
+
+    def _add(self, concepts: tuple[Concept, ...], nodes: dict[Concept, int], state: State) -> None:
+        if len(concepts) == 1:
+            nodes[concepts[0]] = len(self.objects)
+            self.objects.append((concepts[0], state))
+        elif len(concepts) == 2:
+            self.attributes.append((nodes[concepts[0]], concepts[1], state))
+        else:
+            self.relations.append((nodes[concepts[0]], nodes[concepts[2]], concepts[1], state))
+
+
+def overlay(match: Match) -> Picture:
+    """Lay both graphs of a match over each other and place their parts.
+
+    Example:
+        >>> from spicegraph_scorer import score_tuples
+        >>> result = score_tuples([["cat"]], [[["cat"], ["mat"]]])
+        >>> [(box.name, box.state.name) for box in overlay(result.statistic.match).boxes]
+        [('cat', 'MATCHED'), ('mat', 'MISSED')]
+    """
+    both = _Overlay(match)
+    both.build()
+    layout = lay_out(
+        SceneGraph(
+            tuple(SceneObject(concept, ()) for concept, _ in both.objects),
+            tuple(Attribute(of, concept, ()) for of, concept, _ in both.attributes),
+            tuple(Relation(a, b, concept, ()) for a, b, concept, _ in both.relations),
+        )
+    )
+    boxes = []
+    for index, (_, state) in enumerate(both.objects):
+        card = layout.cards[index]
+        states = [state for of, _, state in both.attributes if of == index]
+        attributes = tuple(zip(card.attributes, states, strict=True))
+        boxes.append(Box(card.name, state, int(card.x), int(card.y), int(card.width), int(card.height), attributes))
+    lines = []
+    for arrow in layout.arrows:
+        cards = [layout.cards[index] for index in arrow.route]
+        rightward = cards[0].x <= cards[-1].x
+        first, *between, last = cards
+        ends = (first.right, last.x) if rightward else (first.x, last.right)
+        if first.x == last.x:
+            ends = first.right, last.right
+        points = [(ends[0], first.port), *((card.x, card.port) for card in between), (ends[1], last.port)]
+        labels = tuple(
+            (concept.label, state)
+            for a, b, concept, state in both.relations
+            if (a, b) == (arrow.route[0], arrow.route[-1])
+        )
+        lines.append(Line(labels, tuple((int(x), int(y)) for x, y in points)))
+    return Picture(int(layout.width), int(layout.height), tuple(boxes), tuple(lines))
+
+
+def connecting_synset(one: Concept, other: Concept, parts: str) -> int:
+    """Return the number of the synset that two concepts share; of several, that of the most frequent sense.
+
+    Args:
+        one: a concept.
+        other: another, with a synset in common.
+        parts: parts of speech, the likeliest first.
+    """
+    wordnet = load_wordnet()
+    theirs = {sense for string in other.strings for sense in wordnet.senses(string)}
+    mine = (sense for string in one.strings for sense in wordnet.senses(string, parts) if sense in theirs)
+    # Two words may share a bare number that is a noun's synset for one and a verb's for the other.
+    return next((sense.number for sense in mine), min(one.synsets & other.synsets))
+
+
+def synset_views(images: Iterable[ImageView]) -> dict[int, tuple[SynsetView, ...]]:
+    """Return what the synsets mean that connect tuples; a number may stand for several."""
+    numbers = {n for image in images for c in image.candidates for t in c.candidate for n in t.how if n}
+    wordnet = load_wordnet() if numbers else None
+    return {
+        number: tuple(SynsetView(wordnet.name(s), wordnet.gloss(s)) for s in wordnet.readings(number))
+        for number in sorted(numbers)
+        if wordnet is not None
+    }
+
+
+_PLACE = re.compile(r"\{id(?::(0?\d{1,3}))?\}")
+_WEB = re.compile(r"https?://", re.IGNORECASE)
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:", re.IGNORECASE)
+_ENDINGS = frozenset({".jpg", ".jpeg", ".png", ".webp", ".gif", ".avif"})
+_NUMBER = re.compile(r"(\d+)$")
+
+
+def image_sources(pattern: str, ids: Iterable[ItemId]) -> dict[ItemId, str]:
+    """Return the address of each image that has one.
+
+    Args:
+        pattern: a folder whose file names are the ids or end in them (``COCO_val2014_000000000042.jpg``), or
+            an http(s) address or path with ``{id}`` or ``{id:012}`` (padded with zeros) in it.
+        ids: the images.
+
+    Raises:
+        InputError: it is neither.
+
+    Example:
+        >>> image_sources("https://example.org/{id:06}.jpg", [42])
+        {42: 'https://example.org/000042.jpg'}
+    """
+    if _PLACE.search(pattern):
+        if _SCHEME.match(pattern) and not _WEB.match(pattern):
+            raise InputError(f"images {pattern!a}: only http and https addresses, and paths, can be shown")
+        return {image_id: _PLACE.sub(_Padded(image_id), pattern) for image_id in ids}
+    if not Path(pattern).is_dir():
+        raise InputError(f"images {pattern!a}: is neither a folder nor an address with {{id}} in it")
+    files: dict[str, Path] = {}
+    for path in sorted(Path(pattern).absolute().iterdir()):
+        if path.suffix.lower() in _ENDINGS:
+            number = _NUMBER.search(path.stem)
+            files.setdefault(path.stem, path)
+            if number:
+                files.setdefault(str(int(number[1])), path)
+    return {image_id: files[str(image_id)].as_uri() for image_id in ids if str(image_id) in files}
+
+
+class _Padded:
+    """Writes an id into the place of a pattern, quoted for an address."""
+
+    def __init__(self, image_id: ItemId) -> None:
+        self._text = str(image_id)
+
+    def __call__(self, place: re.Match[str]) -> str:
+        return quote(self._text.zfill(int(place[1] or 0)), safe="")

@@ -1,22 +1,29 @@
-"""A report as text, by format: a table of functions."""
+"""A report as text, by format: a table of functions.
+
+The page draws images from compressed JSON, unpacked in the browser when it is looked at: an index of all images serves
+sorting, filtering and searching; details come in chunks, so that 5,000 images cost one chunk's parsing for the one that
+is opened.
+"""
 
 from __future__ import annotations
 
+import base64
+import gzip
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from spicegraph_scorer.studies.errors import KINDS
+from spicegraph_service.output.pages import environment, permalink, render_page, static
 from spicegraph_service.output.report.charts import report_charts
-from spicegraph_service.output.report.page import environment, render_page, static
-from spicegraph_service.output.report.payload import chunks, index
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from spicegraph_service.output.report.data import Report
+    from spicegraph_scorer.metrics.graded.explain import GradedTuple
+    from spicegraph_service.output.report.data import CandidateView, GradedView, ImageView, Report, TupleView
 
-__all__ = ["REPORT_FORMATS", "ReportFormat", "to_html", "to_json", "to_markdown", "to_parts"]
 
 _GROUPS_SHOWN = 12
 _GROUPS_IN_MARKDOWN = 5
@@ -100,3 +107,106 @@ def _changes(report: Report) -> list[tuple[str, int, int, int]]:
 
 def _largest(row: tuple[str, int, int, int]) -> int:
     return -abs(row[-1])
+
+
+CHUNK = 100
+"""Images in a chunk of details."""
+
+_DIGITS = 4
+
+
+def index(report: Report) -> str:
+    """Return the packed index: names, kinds, and for each image what it can be sorted and filtered by."""
+    order = {name: place for place, name in enumerate(KINDS)}
+    groups: list[list[list[list[int]]]] = [[[] for _ in report.systems] for _ in report.images]
+    for system, view in enumerate(report.systems):
+        for kind in view.kinds:
+            for place, group in enumerate(kind.groups):
+                for item in group.items:
+                    groups[item][system].append([order[kind.key], place])
+    return _packed(
+        {
+            "chunk": CHUNK,
+            "systems": [view.name for view in report.systems],
+            "categories": report.categories,
+            "kinds": [[name, kind.title, kind.side.value] for name, kind in KINDS.items()],
+            "synsets": {n: "; or ".join(f"{s.name}: {s.gloss}" for s in views) for n, views in report.synsets.items()},
+            "groups": [[[g.words for g in kind.groups] for kind in view.kinds] for view in report.systems],
+            "images": [
+                [
+                    permalink(image.id),
+                    [[c.caption, _rounded(c.scores), groups[i][s]] for s, c in enumerate(image.candidates)],
+                ]
+                for i, image in enumerate(report.images)
+            ],
+        }
+    )
+
+
+def chunks(report: Report) -> list[str]:
+    """Return the packed details, ``CHUNK`` images each."""
+    order = {name: place for place, name in enumerate(KINDS)}
+    return [
+        _packed([_image(image, order) for image in report.images[start : start + CHUNK]])
+        for start in range(0, len(report.images), CHUNK)
+    ]
+
+
+def _image(image: ImageView, order: dict[str, int]) -> list[object]:
+    first = image.candidates[0]
+    return [
+        image.references,
+        image.source,
+        [[t.strings, _mentions(t)] for t in first.reference],  # the references are the same for every system
+        [_candidate(candidate, order) for candidate in image.candidates],
+    ]
+
+
+def _candidate(view: CandidateView, order: dict[str, int]) -> list[object]:
+    picture = view.picture
+    return [
+        [[t.strings, _mentions(t), t.partners, t.how, *_why(t, order)] for t in view.candidate],
+        [[t.partners, *_why(t, order)] for t in view.reference],
+        [
+            picture.width,
+            picture.height,
+            [(b.name, b.state, b.x, b.y, b.width, b.height, b.attributes) for b in picture.boxes],
+            [(line.labels, line.points) for line in picture.lines],
+        ],
+        view.graded and _graded(view.graded),
+    ]
+
+
+def _graded(view: GradedView) -> list[object]:
+    why = view.explanation
+    return [
+        round(view.score, _DIGITS),
+        [_graded_tuple(found) for found in why.candidate],
+        [_graded_tuple(found) for found in why.reference],
+        [[c.action, c.words, c.by, round(c.score, _DIGITS), round(c.gain, _DIGITS)] for c in why.changes],
+        round(why.order, _DIGITS),
+    ]
+
+
+def _graded_tuple(found: GradedTuple) -> list[object]:
+    numbers = _rounded((found.share, found.support))
+    return [found.words, *numbers, found.partner, _rounded(found.slots), found.denied_by]
+
+
+def _mentions(view: TupleView) -> list[object]:
+    return [[m.caption, m.rule, m.spans] for m in view.mentions]
+
+
+def _why(view: TupleView, order: dict[str, int]) -> Iterator[object]:
+    yield None if view.kind is None else order[view.kind]
+    yield view.counterpart
+    yield view.near
+
+
+def _rounded(values: Sequence[float | None]) -> list[float | None]:
+    return [None if value is None else round(value, _DIGITS) for value in values]
+
+
+def _packed(value: object) -> str:
+    """Return JSON, gzipped, in base64: no text of a caption stands in the page's source."""
+    return base64.b64encode(gzip.compress(msgspec.json.encode(value), 9, mtime=0)).decode("ascii")

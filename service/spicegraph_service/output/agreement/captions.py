@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.studies.agreement.coefficients import COEFFICIENTS
 from spicegraph_scorer.studies.agreement.protocols import Own, Ratings
-from spicegraph_service.output.agreement.charts import forest_chart, scatter_chart
-from spicegraph_service.output.agreement.comparisons import comparison_grid, comparison_rows
-from spicegraph_service.output.studies.grid import Column, Grid
-from spicegraph_service.output.studies.model import Section, Study
+from spicegraph_service.output.agreement.common import comparison_grid, comparison_rows, forest_chart, scatter_chart
+from spicegraph_service.output.studies import Column, Grid, Section, Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from spicegraph_scorer.studies.agreement.captions import CaptionAgreement
     from spicegraph_scorer.studies.agreement.judgements import Judged, Judgement
-    from spicegraph_service.output.studies.model import Chart
+    from spicegraph_service.output.studies import Chart
 
 __all__ = ["CAPTION_TABLES", "caption_study"]
 

@@ -1,23 +1,33 @@
-"""A table that is written in several ways: for a terminal, as CSV, as LaTeX, and on a page."""
+"""Studies as every output shows them: tables for a terminal, CSV, LaTeX, JSON, and a page with charts."""
 
 from __future__ import annotations
 
 import csv
 import io
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+import msgspec
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from spicegraph_service.output.pages import render_page
+from spicegraph_service.output.tables import rendered
+from spicegraph_service.output.terminal import printable
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-__all__ = ["UNDEFINED", "Cell", "Column", "Grid", "cell_text", "to_csv", "to_latex", "to_rich"]
+    from markupsafe import Markup
+    from rich.console import RenderableType
+
+    from spicegraph_scorer.core.results import Json
+
 
 UNDEFINED: Final = "–"
 _SMALL = 0.001
@@ -186,18 +196,152 @@ _LATEX_ESCAPES = str.maketrans(
 def to_latex(grid: Grid) -> str:
     """Return a ``tabular`` for the package booktabs, with title and notes as comments."""
     layout = "".join("l" if column.is_text else "r" for column in grid.columns)
-    head = " & ".join(_latex(column.name) for column in grid.columns)
+    head = " & ".join(_escaped(column.name) for column in grid.columns)
     comments = ["% " + " ".join(line.split()) for line in (grid.title, *grid.notes)]
-    rows = [" & ".join(map(_latex, row)) + r" \\" for group in grid.groups() for row in _written(grid, group)]
+    rows = [" & ".join(map(_escaped, row)) + r" \\" for group in grid.groups() for row in _written(grid, group)]
     lines = [*comments, rf"\begin{{tabular}}{{{layout}}}", r"\toprule", head + r" \\", r"\midrule", *rows]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
-def _latex(text: str) -> str:
+def _escaped(text: str) -> str:
     r"""Return text that LaTeX prints as it is.
 
     Example:
-        >>> print(_latex("Bleu_4 > 50 %"))
+        >>> print(_escaped("Bleu_4 > 50 %"))
         Bleu\_4 $>$ 50 \%
     """
     return text.translate(_LATEX_ESCAPES)
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A drawn chart and what stands under it."""
+
+    svg: Markup
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page: paragraphs, tables, and charts that are drawn only when a page is made.
+
+    ``is_detail``: its tables are too long for a terminal and a paper; pages alone show them.
+    """
+
+    key: str
+    title: str
+    text: Sequence[str] = ()
+    grids: Sequence[Grid] = ()
+    charts: Callable[[], Sequence[Chart]] | None = None
+    is_detail: bool = False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The notes of the tables, each once."""
+        return tuple(dict.fromkeys(note for grid in self.grids for note in grid.notes))
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """All that the outputs of one study are made from.
+
+    ``facts`` are lines that say what was compared and what was left out; ``tables`` are the long ones for programs,
+    by name, the main one first; ``values`` are what JSON holds.
+    """
+
+    title: str
+    facts: Sequence[str]
+    sections: Sequence[Section]
+    tables: Mapping[str, Grid]
+    values: Mapping[str, Json]
+    signature: Mapping[str, Json]
+
+
+class StudyFormat(StrEnum):
+    """The output formats of ``agree`` and ``bounds``."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    LATEX = "latex"
+    HTML = "html"
+
+
+BY_ENDING: Mapping[str, StudyFormat] = {
+    ".json": StudyFormat.JSON,
+    ".csv": StudyFormat.CSV,
+    ".tex": StudyFormat.LATEX,
+    ".html": StudyFormat.HTML,
+    ".htm": StudyFormat.HTML,
+}
+
+
+def _table(study: Study) -> str:
+    return rendered(_contents(study))
+
+
+def _contents(study: Study) -> Iterator[RenderableType]:
+    yield from (Text(printable(fact)) for fact in study.facts)
+    for section in _short_sections(study):
+        for grid in section.grids:
+            yield Text()
+            yield Text(printable(grid.title), style="italic")
+            yield to_rich(grid, printable)
+        yield from (Text(printable(note), style="dim") for note in section.notes)
+    yield Text()
+    yield from (Text(line, style="dim") for line in _signature_lines(study.signature))
+
+
+def _short_sections(study: Study) -> Iterator[Section]:
+    return (section for section in study.sections if not section.is_detail)
+
+
+def _signature_lines(signature: Mapping[str, object]) -> Iterator[str]:
+    """Yield a line of what all metrics share, and one for each metric, as for ``score``."""
+    yield "|".join(f"{key}:{_flat(value)}" for key, value in signature.items() if key != "metrics")
+    metrics = signature.get("metrics")
+    for name, parts in metrics.items() if isinstance(metrics, dict) else ():
+        yield "|".join((name, *(f"{key}:{_flat(value)}" for key, value in parts.items())))
+
+
+def _flat(value: object) -> str:
+    if isinstance(value, dict):
+        return ",".join(f"{key}={_flat(part)}" for key, part in value.items())
+    return printable(str(value))
+
+
+def _json(study: Study) -> str:
+    return msgspec.json.format(msgspec.json.encode(study.values), indent=2).decode() + "\n"
+
+
+def _csv(study: Study) -> str:
+    """Return the first of the long tables."""
+    return to_csv(next(iter(study.tables.values())))
+
+
+def _latex(study: Study) -> str:
+    facts = "".join(f"% {' '.join(fact.split())}\n" for fact in (study.title, *study.facts))
+    grids = [to_latex(grid) for section in _short_sections(study) for grid in section.grids]
+    return "\n".join([facts, *grids])
+
+
+def _html(study: Study) -> str:
+    charts = {section.key: section.charts() if section.charts else () for section in study.sections}
+    shown = [section for section in study.sections if section.text or section.grids or charts[section.key]]
+    values = {
+        "study": study,
+        "sections": shown,
+        "charts": charts,
+        "cell_text": cell_text,
+        "signature": tuple(_signature_lines(study.signature)),
+    }
+    return render_page("study.html.j2", values)
+
+
+STUDY_FORMATS: Mapping[StudyFormat, Callable[[Study], str]] = {
+    StudyFormat.TABLE: _table,
+    StudyFormat.JSON: _json,
+    StudyFormat.CSV: _csv,
+    StudyFormat.LATEX: _latex,
+    StudyFormat.HTML: _html,
+}

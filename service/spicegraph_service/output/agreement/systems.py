@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING
 
 from spicegraph_scorer.studies.agreement.coefficients import COEFFICIENTS
 from spicegraph_scorer.studies.agreement.systems import SYSTEM_COEFFICIENTS
-from spicegraph_service.output.agreement.charts import forest_chart, named_points_chart
-from spicegraph_service.output.agreement.comparisons import comparison_grid, comparison_rows
-from spicegraph_service.output.studies.grid import Column, Grid, cell_text
-from spicegraph_service.output.studies.model import Section, Study
+from spicegraph_service.output.agreement.common import (
+    comparison_grid,
+    comparison_rows,
+    forest_chart,
+    named_points_chart,
+)
+from spicegraph_service.output.studies import Column, Grid, Section, Study, cell_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from spicegraph_scorer.studies.agreement.systems import SystemAgreement, SystemCorrelation
-    from spicegraph_service.output.studies.model import Chart
+    from spicegraph_service.output.studies import Chart
 
 __all__ = ["SYSTEM_TABLES", "system_study"]
 

@@ -1,24 +1,172 @@
-"""Bounds, for every output."""
+"""Bounds as tables, charts and long tables for programs."""
 
 from __future__ import annotations
 
+from dataclasses import astuple, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from spicegraph_scorer.core.wording import counted
-from spicegraph_service.output.bounds.charts import metric_charts
-from spicegraph_service.output.bounds.rows import BOUNDS_TABLES
-from spicegraph_service.output.studies.grid import Column, Grid
-from spicegraph_service.output.studies.model import Section, Study
+from spicegraph_scorer.studies.bounds import Distribution
+from spicegraph_service.output.charts import Bars, Ink, bar_chart, new_figure, series_ink, short, with_tip
+from spicegraph_service.output.studies import Chart, Column, Grid, Section, Study
+from spicegraph_service.output.svg import to_svg
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from spicegraph_scorer.studies.bounds import Bound, BoundsResult, TrialBounds
     from spicegraph_scorer.studies.bounds.ranking import Pairs
-    from spicegraph_service.output.studies.grid import Cell, Span
+    from spicegraph_service.output.studies import Cell, Span
 
-__all__ = ["bounds_study"]
+
+_SPREADS = ("captions", "images", "within")
+_SCORES = ("value", "low", "high", "percent", "percent_low", "percent_high")
+
+
+def _scores(found: BoundsResult) -> Grid:
+    """Return a row for each score of each trial."""
+    columns = (
+        *(Column(name, "text") for name in ("trial", "kind", "score")),
+        *(Column(name) for name in _SCORES),
+        *(Column(f"{spread}_{part.name}") for spread in _SPREADS for part in fields(Distribution)),
+    )
+    return Grid("scores", columns, list(_score_rows(found)))
+
+
+def _score_rows(found: BoundsResult) -> Iterator[Sequence[Cell]]:
+    for trial in found.trials:
+        for bound in trial.scores:
+            share = astuple(bound.share) if bound.share else (None, None, None)
+            spreads = (cell for spread in _SPREADS for cell in astuple(getattr(bound, spread)))
+            yield (trial.name, trial.kind, bound.name, bound.value, bound.low, bound.high, *share, *spreads)
+
+
+def _rounds(found: BoundsResult) -> Grid:
+    """Return a row for each round of each score of each trial."""
+    columns = (
+        *(Column(name, "text") for name in ("trial", "kind", "score")),
+        Column("round", "count"),
+        Column("value"),
+    )
+    rows = [
+        (trial.name, trial.kind, bound.name, number, value)
+        for trial in found.trials
+        for bound in trial.scores
+        for number, value in enumerate(bound.rounds)
+    ]
+    return Grid("rounds", columns, rows)
+
+
+def _ranking(found: BoundsResult) -> Grid:
+    """Return a row for every two scores, over captions and over images."""
+    columns = (
+        *(Column(name, "text") for name in ("over", "first", "second")),
+        Column("tau_b"),
+        Column("p", "p"),
+    )
+    names = found.ranking.names
+    rows = [
+        (over, names[one], names[other], pair.value, pair.p)
+        for over, square in (("captions", found.ranking.captions), ("images", found.ranking.images))
+        for one, row in enumerate(square)
+        for other, pair in enumerate(row)
+        if one < other
+    ]
+    return Grid("ranking", columns, rows)
+
+
+BOUNDS_TABLES: Mapping[str, Callable[[BoundsResult], Grid]] = {
+    "scores": _scores,
+    "rounds": _rounds,
+    "ranking": _ranking,
+}
+"""The tables that CSV can hold; the first is the default."""
+
+
+_ROW = 24.0
+_BOX = 14.0
+_AXIS = 46.0
+_TABLE = "The tables have the numbers."
+
+
+def metric_charts(found: BoundsResult) -> list[Chart]:
+    """Draw, for each metric, all its scores as bars, and the first of them as boxes.
+
+    Raises:
+        DataError: matplotlib is not installed.
+    """
+    return [chart for metric in found.human.metrics for chart in (_bar_chart(found, metric), _box_chart(found, metric))]
+
+
+def _bar_chart(found: BoundsResult, metric: str) -> Chart:
+    bars = [
+        Bars(
+            trial.name,
+            [bound.value for bound in trial.metrics[metric]],
+            ink,
+            [(bound.low, bound.high) for bound in trial.metrics[metric]],
+            [_share_note(bound) for bound in trial.metrics[metric]],
+        )
+        for trial, ink in _colored(found.trials)
+    ]
+    names = [bound.name for bound in found.human.metrics[metric]]
+    svg = to_svg(
+        bar_chart(names, bars, axis="corpus score"),
+        title=f"{metric}: people, systems and lower bounds",
+        description=f"Bars of corpus scores with 95 % intervals. {_TABLE}",
+    )
+    return Chart(svg, metric)
+
+
+def _box_chart(found: BoundsResult, metric: str) -> Chart:
+    title = f"{found.human.metrics[metric][0].name} of single captions"
+    svg = to_svg(
+        _boxes(found.trials, metric, title),
+        title=title,
+        description=f"Boxes from the first to the third quartile, lines from the least to the most. {_TABLE}",
+    )
+    return Chart(svg, title)
+
+
+def _colored(trials: Sequence[TrialBounds]) -> Iterator[tuple[TrialBounds, Ink]]:
+    for place, trial in enumerate(trials):
+        yield trial, series_ink(place - 1) if place else Ink.HUMAN
+
+
+def _share_note(bound: Bound) -> str:
+    if bound.share is None:
+        return "the upper bound"
+    return "no human score" if bound.share.percent is None else f"{bound.share.percent:.1f} % of the human score"
+
+
+def _boxes(trials: Sequence[TrialBounds], metric: str, title: str) -> Figure:
+    figure, axes = new_figure(height=len(trials) * _ROW + _AXIS)
+    for place, (trial, ink) in enumerate(_colored(trials)):
+        _box(axes, place * _ROW, trial.name, trial.metrics[metric][0], ink)
+    axes.set_yticks([place * _ROW for place in range(len(trials))], labels=[short(trial.name) for trial in trials])
+    axes.set_ylim((len(trials) - 0.5) * _ROW, -0.5 * _ROW)
+    axes.grid(visible=False, axis="y")
+    axes.tick_params(length=0)
+    axes.set_xlabel(title)
+    return figure
+
+
+def _box(axes: Axes, place: float, name: str, bound: Bound, ink: Ink) -> None:
+    own = bound.captions
+    least, q1, median, q3, most = own.minimum, own.q1, own.median, own.q3, own.maximum
+    if least is None or q1 is None or median is None or q3 is None or most is None or own.mean is None:
+        return
+    axes.plot((least, most), (place, place), color=ink.value, linewidth=1.4, solid_capstyle="butt")
+    (box,) = axes.barh(place, q3 - q1, left=q1, height=_BOX, color=ink.value)
+    with_tip(box, f"{name}: {least:.3f}, {q1:.3f}, {median:.3f}, {q3:.3f}, {most:.3f}; mean {own.mean:.3f}")
+    ends = (place - _BOX / 2, place + _BOX / 2)
+    axes.plot((median, median), ends, color=Ink.PAGE.value, linewidth=2.4, solid_capstyle="butt")
+    axes.plot(own.mean, place, color=Ink.TEXT.value, marker="D", markersize=3.5, linestyle="none")
+
 
 _SYSTEMS_TOGETHER: Final = 2
 _LOWER_TOGETHER: Final = 4

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["UNDEFINED", "environment", "permalink", "render_page", "static"]
 
 UNDEFINED = "–"
-_HERE = "spicegraph_service.output.report"
+_HERE = "spicegraph_service.output"
 _NUMBER = re.compile(r"-?\d+")
 _TRUSTS = "'strict-dynamic'"  # what a trusted script adds is trusted
 _PICTURES = "http: https: file: data:"

@@ -1,1 +1,0 @@
-"""What ``spicegraph bounds`` shows, and the processes that it scores in."""
