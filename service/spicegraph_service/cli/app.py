@@ -16,8 +16,6 @@ from spicegraph_service.output.terminal import say_error, use_utf8
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["COMMANDS", "main", "make_app"]
-
 BAD_INPUT = 2
 INTERRUPTED = 130  # what shells call a command that Ctrl-C ended
 

@@ -14,8 +14,6 @@ from spicegraph_scorer.core.wording import counted
 from spicegraph_service.output.terminal import write_stdout
 from spicegraph_service.store import Store, open_store
 
-__all__ = ["cache"]
-
 cache = typer.Typer(help="Show, trim or clear the parses that --cache keeps.", no_args_is_help=True)
 
 _Place = Annotated[

@@ -12,8 +12,6 @@ from spicegraph_scorer.metrics.ngram.ptb import tokenize_texts
 from spicegraph_scorer.readers import read_references
 from spicegraph_service.output.files import check_output, whole_path
 
-__all__ = ["idf"]
-
 
 def idf(
     references: Annotated[

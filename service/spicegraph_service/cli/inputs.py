@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.items import Item
     from spicegraph_service.output.report.data import SystemInput
 
-__all__ = ["system_input", "system_name", "warn_of_copies"]
-
 
 def system_input(
     source: str, *, references: Sequence[str] | None, partial: bool, name: str | None = None

@@ -23,8 +23,6 @@ from spicegraph_service.output.terminal import write_stdout
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = ["parse"]
-
 
 class ParseFormat(StrEnum):
     """The output formats of ``parse``."""

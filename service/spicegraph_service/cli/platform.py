@@ -15,8 +15,6 @@ from spicegraph_service.output.terminal import warned_progress, write_stdout
 from spicegraph_service.platforms.capevalkit import plugin_output
 from spicegraph_service.platforms.codabench import score_submission
 
-__all__ = ["platform"]
-
 platform = typer.Typer(
     help="Score for Codabench or CapEvalKit (for EvalAI: spicegraph_scorer.adapters.evalai).", no_args_is_help=True
 )

@@ -13,8 +13,6 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_service.cli.stores import StoreOption, default_store, server_extra
 
-__all__ = ["LogFormat", "TokenRule", "serve"]
-
 
 class LogFormat(StrEnum):
     """How the log is written."""

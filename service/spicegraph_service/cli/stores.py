@@ -14,8 +14,6 @@ from spicegraph_parser.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["StoreOption", "default_store", "server_extra"]
-
 StoreOption = Annotated[
     str | None,
     typer.Option(

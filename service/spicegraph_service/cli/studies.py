@@ -17,16 +17,6 @@ if TYPE_CHECKING:
 
     from spicegraph_service.output.studies import Study
 
-__all__ = [
-    "DrawsOption",
-    "FormatOption",
-    "OutputOption",
-    "SeedOption",
-    "StudyOutput",
-    "TableOption",
-    "study_output",
-]
-
 FormatOption = Annotated[
     StudyFormat | None,
     typer.Option("--format", help="How to write the result. Default: a table, and for -o what the file's ending says."),

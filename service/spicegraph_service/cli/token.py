@@ -15,8 +15,6 @@ from spicegraph_service.output.terminal import printable, write_stdout
 if TYPE_CHECKING:
     from spicegraph_service.store import Store
 
-__all__ = ["token"]
-
 token = typer.Typer(help="Make, list and revoke the tokens that calls of a server carry.", no_args_is_help=True)
 _LONGEST_NAME = 100
 

@@ -21,8 +21,6 @@ from spicegraph_service.output.terminal import progress_bar
 if TYPE_CHECKING:
     from spicegraph_scorer.metrics.graded.vectors import VectorTable
 
-__all__ = ["vectors"]
-
 vectors = typer.Typer(help="Make vectors for SPICE-G from captions of your own.", no_args_is_help=True)
 
 

@@ -13,8 +13,6 @@ from spicegraph_parser.errors import DataError, InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Folder", "check_object", "copy_object", "files_in", "is_url", "new_folder", "size_of", "write_object"]
-
 _COPIED: Final = 8 << 20
 """Bytes that are copied at a time."""
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.studies.bounds import Spread
 
-__all__ = ["spread_over"]
-
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 

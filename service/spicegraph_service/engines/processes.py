@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from concurrent.futures import Future
 
-__all__ = ["ParsingProcesses", "by_length", "in_tasks", "parsing_processes"]
-
 Parsed = TypeVar("Parsed")
 
 _fact_lists = msgspec.msgpack.Decoder(list[tuple[Fact, ...]])

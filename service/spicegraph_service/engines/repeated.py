@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.items import ItemId
 
-__all__ = ["Hashes", "SeenIds", "hashes_of", "seen_ids"]
-
 Hashes: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
 
 _BYTES: Final = 8

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.studies.agreement.words.counts import Tagged
 
-__all__ = ["WordSource", "local_words"]
-
 
 @dataclass(frozen=True, slots=True)
 class WordSource:

@@ -14,8 +14,6 @@ from spicegraph_service.output.terminal import write_stdout
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["check_output", "format_by_ending", "made_folder", "whole_file", "whole_path", "write_text"]
-
 Chosen = TypeVar("Chosen")
 
 _ENDINGS_OF_FORMATS = frozenset(

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.items import ItemId
 
-__all__ = ["UNDEFINED", "environment", "permalink", "render_page", "static"]
-
 UNDEFINED = "–"
 _HERE = "spicegraph_service.output"
 _NUMBER = re.compile(r"-?\d+")

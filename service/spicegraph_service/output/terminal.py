@@ -18,19 +18,6 @@ from spicegraph_parser.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = [
-    "is_terminal",
-    "note",
-    "printable",
-    "progress_bar",
-    "say",
-    "say_error",
-    "say_warning",
-    "use_utf8",
-    "warned_progress",
-    "write_stdout",
-]
-
 
 def use_utf8() -> None:
     """Write UTF-8 whatever the locale says: captions are not ASCII, and no table may end in an error."""

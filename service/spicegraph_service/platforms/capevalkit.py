@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.metrics.graded.vectors import Vectors
 
-__all__ = ["plugin_output"]
-
 
 def plugin_output(
     predictions: str | Path,

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.results import Result
     from spicegraph_scorer.metrics.graded.vectors import Vectors
 
-__all__ = ["score_submission"]
-
 _PACKAGE = "spicegraph_service.platforms"
 _SUBMISSION = "submission"
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.results import Result
     from spicegraph_scorer.metrics.spice.metric import CategoryMeans
 
-__all__ = ["main", "printed_scores"]
-
 _BAD_INPUT = 2
 _CACHE_FILE = "spicegraph.db"
 

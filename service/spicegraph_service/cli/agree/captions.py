@@ -40,8 +40,6 @@ from spicegraph_service.output.agreement.captions import CAPTION_TABLES, caption
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["captions"]
-
 
 class Coefficient(StrEnum):
     """The keys of ``COEFFICIENTS``."""

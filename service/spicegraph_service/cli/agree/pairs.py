@@ -38,8 +38,6 @@ from spicegraph_service.cli.studies import (
 )
 from spicegraph_service.output.agreement.pairs import PAIR_TABLES, pair_study
 
-__all__ = ["pairs"]
-
 _ALL = "all"
 
 

@@ -12,8 +12,6 @@ from spicegraph_service.output.studies import Column, Grid, to_rich
 from spicegraph_service.output.tables import rendered
 from spicegraph_service.output.terminal import printable, write_stdout
 
-__all__ = ["protocols"]
-
 
 def protocols() -> None:
     """List the protocols: what each averages and removes, and where it comes from."""

@@ -16,8 +16,6 @@ from spicegraph_service.output.terminal import warned_progress
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["JudgedMetricsOption", "scoring_with", "whole_numbers"]
-
 NO_METRIC = "none"
 
 JudgedMetricsOption = Annotated[

@@ -22,8 +22,6 @@ from spicegraph_service.cli.studies import (
 from spicegraph_service.output.agreement.systems import SYSTEM_TABLES, system_study
 from spicegraph_service.output.terminal import warned_progress
 
-__all__ = ["systems"]
-
 
 def systems(
     human: Annotated[

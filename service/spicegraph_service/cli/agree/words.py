@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.studies.agreement.words.counts import Tagged
 
-__all__ = ["words"]
-
 
 def words(
     source: Annotated[

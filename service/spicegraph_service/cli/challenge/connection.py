@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from spicegraph_service.client import ChallengeClient
 
-__all__ = ["Connection", "ServerError", "connected", "connection"]
-
 
 class ServerError(SpicegraphError):
     """The server refused a call, or cannot be reached."""

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from spicegraph_api.v1 import challenge_pb2 as pb
 
-__all__ = ["ORGANISERS_COMMANDS", "user"]
-
 ReferencesOption = Annotated[
     list[str] | None,
     typer.Option("--references", metavar="SPLIT/SET=FILE", help="COCO annotations, e.g. test2014/c40=private.json."),

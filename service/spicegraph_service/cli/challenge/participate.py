@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from spicegraph_api.v1 import challenge_pb2 as pb
     from spicegraph_service.client import ChallengeClient
 
-__all__ = ["PARTICIPANTS_COMMANDS"]
-
 FAILED = 1
 """Exit code of a command that waited for a submission which did not succeed."""
 

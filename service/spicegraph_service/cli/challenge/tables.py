@@ -18,17 +18,6 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-__all__ = [
-    "board_tables",
-    "challenge_table",
-    "challenge_view",
-    "state_line",
-    "state_name",
-    "submission_table",
-    "submission_view",
-    "user_table",
-]
-
 UNDEFINED = "–"
 _CATEGORY = "SPICE_"
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.studies.agreement.judgements import Judged, Judgement
     from spicegraph_service.output.studies import Chart
 
-__all__ = ["CAPTION_TABLES", "caption_study"]
-
 RATINGS_SAY: Mapping[Ratings, str] = {
     Ratings.EACH: "every single rating is an observation",
     Ratings.MEAN: "a caption with the mean of its ratings is an observation",

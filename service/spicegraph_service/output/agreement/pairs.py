@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.studies.agreement.pairwise import Accuracy, PairAgreement
     from spicegraph_service.output.studies import Chart
 
-__all__ = ["PAIR_TABLES", "pair_study"]
-
 TIES_SAY: Mapping[Ties, str] = {
     Ties.HALF: "a tie counts half",
     Ties.RIGHT: "a tie counts as right",

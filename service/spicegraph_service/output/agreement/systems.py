@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.studies.agreement.systems import SystemAgreement, SystemCorrelation
     from spicegraph_service.output.studies import Chart
 
-__all__ = ["SYSTEM_TABLES", "system_study"]
-
 _P = Column("p", "p")
 _NOTE = "In brackets: the two-sided p of no association. Intervals, over resampled systems, are in JSON and CSV."
 

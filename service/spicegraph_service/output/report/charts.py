@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from spicegraph_service.output.report.data import MeanRow, Report, SystemView
 
-__all__ = ["report_charts"]
-
 _TABLE = "The table below has the numbers."
 
 

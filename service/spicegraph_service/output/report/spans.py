@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.metrics.spice.metric import FactSource
 
-__all__ = ["Places", "mentions"]
-
 Span = tuple[int, int]
 
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
     from spicegraph_scorer.studies.errors import ErrorKind, ErrorReport
 
-__all__ = ["ranked", "system_view"]
-
 _BINS = 10
 _LENGTHS = ((1, 6), (7, 8), (9, 10), (11, 12), (13, 15), (16, None))
 _CATEGORY = "SPICE_"
