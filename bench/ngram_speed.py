@@ -21,9 +21,9 @@ from pycocoevalcap.cider.cider import Cider as TheirCider  # type: ignore[import
 from pycocoevalcap.rouge.rouge import Rouge as TheirRouge  # type: ignore[import-untyped]
 from pycocoevalcap.tokenizer.ptbtokenizer import PTBTokenizer  # type: ignore[import-untyped]
 
+from spicegraph_scorer.core.tokens import tokenize_items
 from spicegraph_scorer.metrics.bleu import Bleu, bleu_statistics
 from spicegraph_scorer.metrics.cider import COCO_CIDER, cider_statistics
-from spicegraph_scorer.metrics.ngram.ptb import tokenize_items
 from spicegraph_scorer.metrics.rouge import RougeL, rouge_l_statistic
 from val2014 import REFERENCES, items_of
 

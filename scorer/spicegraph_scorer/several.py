@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.metrics.cider import Cider
 from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
-from spicegraph_scorer.metrics.ngram.ptb import tokenize_texts
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_scorer.metrics.spider import Spider
 

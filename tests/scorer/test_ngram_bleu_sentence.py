@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU as SacreBleu
 
+from spicegraph_scorer.core.tokens import TokenizedItem
 from spicegraph_scorer.metrics.bleu import SentenceBleu, bleu_statistics
-from spicegraph_scorer.metrics.ngram.ptb import TokenizedItem
 
 LONG = st.lists(st.sampled_from("abcdef"), min_size=4, max_size=9).map(tuple)
 

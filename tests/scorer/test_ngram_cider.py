@@ -16,9 +16,9 @@ import spicegraph_scorer.metrics.cider
 import spicegraph_scorer.metrics.ngram.frequencies
 from spicegraph_parser.errors import DataError
 from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.core.tokens import TokenizedItem
 from spicegraph_scorer.metrics.cider import COCO_CIDER, Cider, CiderWarning, cider_statistics
 from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
-from spicegraph_scorer.metrics.ngram.ptb import TokenizedItem
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "ngram" / "ngram_scores.json.gz"
 WORDS = st.lists(st.sampled_from("abcd"), max_size=6).map(tuple)

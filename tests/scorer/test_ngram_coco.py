@@ -17,9 +17,9 @@ from pycocoevalcap.cider.cider import Cider as TheirCider
 from pycocoevalcap.rouge.rouge import Rouge as TheirRouge
 
 from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.core.tokens import TokenizedItem
 from spicegraph_scorer.metrics.bleu import Bleu, bleu_statistics
 from spicegraph_scorer.metrics.cider import COCO_CIDER, cider_statistics
-from spicegraph_scorer.metrics.ngram.ptb import TokenizedItem
 from spicegraph_scorer.metrics.rouge import RougeL, common_length, rouge_l_statistic
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "ngram" / "ngram_scores.json.gz"

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spicegraph_scorer.core.tokens import TokenizedItem, TokenizedItems
 from spicegraph_scorer.metrics.bleu import bleu_statistics
 from spicegraph_scorer.metrics.cider import CiderWarning, cider_statistics
 from spicegraph_scorer.metrics.ngram import counts
 from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
-from spicegraph_scorer.metrics.ngram.ptb import TokenizedItem, TokenizedItems
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", "2\u00a01/2", "\u00a0"]), max_size=6).map(tuple)
 ITEMS = st.lists(

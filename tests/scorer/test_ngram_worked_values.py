@@ -9,8 +9,8 @@ import math
 import pytest
 
 from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.core.tokens import TokenizedItem
 from spicegraph_scorer.metrics.bleu import Bleu, bleu_statistics
-from spicegraph_scorer.metrics.ngram.ptb import TokenizedItem
 from spicegraph_scorer.metrics.rouge155 import Rouge155
 
 FOX = "the quick brown fox jumped over the lazy dog"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from spicegraph_scorer.metrics.ngram.ptb import TokenizedItems, tokenize_items
+from spicegraph_scorer.core.tokens import TokenizedItems, tokenize_items
 
 __all__ = ["Corpus", "Item", "ItemId"]
 

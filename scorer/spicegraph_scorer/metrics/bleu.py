@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from spicegraph_scorer.core.metric import Score
+from spicegraph_scorer.core.tokens import TOKENIZER
 from spicegraph_scorer.metrics.ngram.counts import CorpusCounts, Floats, Integers, NgramCounts, count_slices
-from spicegraph_scorer.metrics.ngram.ptb import TOKENIZER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from spicegraph_scorer.core.items import Corpus
-    from spicegraph_scorer.metrics.ngram.ptb import TokenizedItem
+    from spicegraph_scorer.core.tokens import TokenizedItem
 
 __all__ = ["Bleu", "BleuStatistic", "SentenceBleu", "bleu_statistics"]
 

@@ -16,15 +16,15 @@ import numpy as np
 from scipy import sparse
 
 from spicegraph_scorer.core.metric import Score
+from spicegraph_scorer.core.tokens import TOKENIZER, TokenizedItems
 from spicegraph_scorer.metrics.ngram.counts import CorpusCounts, Floats, Integers, NgramCounts, count_slices
 from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies, images_with
-from spicegraph_scorer.metrics.ngram.ptb import TOKENIZER, TokenizedItems
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from spicegraph_scorer.core.items import Corpus
-    from spicegraph_scorer.metrics.ngram.ptb import TokenizedItem
+    from spicegraph_scorer.core.tokens import TokenizedItem
 
 __all__ = [
     "COCO_CIDER",

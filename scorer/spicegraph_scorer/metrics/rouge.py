@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from spicegraph_scorer.core.metric import Score
-from spicegraph_scorer.metrics.ngram.ptb import TOKENIZER
+from spicegraph_scorer.core.tokens import TOKENIZER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from spicegraph_scorer.core.items import Corpus
-    from spicegraph_scorer.metrics.ngram.ptb import TokenizedItem
+    from spicegraph_scorer.core.tokens import TokenizedItem
 
 __all__ = ["RougeL", "RougeLStatistic", "common_length", "rouge_l_statistic"]
 

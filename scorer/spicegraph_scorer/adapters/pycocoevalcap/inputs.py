@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.metrics.ngram.ptb import TokenizedItem
+from spicegraph_scorer.core.tokens import TokenizedItem
 from spicegraph_scorer.readers.faults import Fault, input_error, shown
 
 if TYPE_CHECKING:

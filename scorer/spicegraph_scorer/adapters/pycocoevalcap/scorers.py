@@ -10,8 +10,8 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.adapters.pycocoevalcap.inputs import Captions, check_captions, split_items
 from spicegraph_scorer.core.items import Corpus, Item, ItemId
+from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.metrics import bleu, cider, meteor, rouge
-from spicegraph_scorer.metrics.ngram.ptb import tokenize_texts
 from spicegraph_scorer.metrics.spice import metric as spice
 from spicegraph_scorer.metrics.spice.counts import ALL, Counts
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from spicegraph_scorer.metrics.ngram.ptb import TokenizedItems
+from spicegraph_scorer.core.tokens import TokenizedItems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from spicegraph_scorer.metrics.ngram.ptb import TokenizedItem, Tokens
+    from spicegraph_scorer.core.tokens import TokenizedItem, Tokens
 
 __all__ = [
     "CorpusCounts",

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from spicegraph_parser.errors import DataError
+from spicegraph_scorer.core.tokens import TokenizedItem, TokenizedItems
 from spicegraph_scorer.metrics.ngram.counts import (
     CorpusCounts,
     CountMatrix,
     Integers,
     count_slices,
 )
-from spicegraph_scorer.metrics.ngram.ptb import TokenizedItem, TokenizedItems
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from spicegraph_scorer.metrics.ngram.ptb import Tokens
+    from spicegraph_scorer.core.tokens import Tokens
 
 Images: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int32]]
 

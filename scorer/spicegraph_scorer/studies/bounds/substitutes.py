@@ -15,7 +15,7 @@ import numpy as np
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.wordnet import load_wordnet
-from spicegraph_scorer.metrics.ngram.ptb import tokenize_texts
+from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.studies.bounds.study import Trial
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.metrics.bleu import ORDERS, BleuStatistic
 from spicegraph_scorer.metrics.ngram.counts import NgramCounts, count_ngrams, split_at_spaces
-from spicegraph_scorer.metrics.ngram.ptb import tokenize_texts
 
 if TYPE_CHECKING:
     from spicegraph_scorer.metrics.bleu import Bleu, SentenceBleu

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.metrics.cider import statistics_of_counts
 from spicegraph_scorer.metrics.ngram.counts import CorpusCounts, count_ngrams, split_at_spaces
-from spicegraph_scorer.metrics.ngram.ptb import tokenize_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

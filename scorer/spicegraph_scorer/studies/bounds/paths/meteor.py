@@ -6,15 +6,15 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
+from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.metrics.meteor import Meteor, coco_texts, load_data, score_texts
 from spicegraph_scorer.metrics.meteor.protocol import SEPARATOR
-from spicegraph_scorer.metrics.ngram.ptb import tokenize_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from spicegraph_scorer.core.tokens import Tokens
     from spicegraph_scorer.metrics.meteor import Meteor2005, MeteorStatistic
-    from spicegraph_scorer.metrics.ngram.ptb import Tokens
     from spicegraph_scorer.studies.bounds.study import Candidates, Study
     from spicegraph_scorer.studies.bounds.tables import Batch
 

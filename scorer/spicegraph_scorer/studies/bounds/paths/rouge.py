@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spicegraph_scorer.metrics.ngram.ptb import tokenize_texts
+from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.metrics.rouge import RougeLStatistic, common_length
 from spicegraph_scorer.metrics.rouge155 import Overlap, Rouge155Statistic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spicegraph_scorer.metrics.ngram.ptb import Tokens
+    from spicegraph_scorer.core.tokens import Tokens
     from spicegraph_scorer.metrics.rouge import RougeL
     from spicegraph_scorer.metrics.rouge155 import Profile, Rouge155
     from spicegraph_scorer.studies.bounds.tables import Batch
