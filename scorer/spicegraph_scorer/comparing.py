@@ -16,12 +16,12 @@ from spicegraph_scorer.scoring import resources, signature_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.metrics.graded.vectors import Vectors
     from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
     from spicegraph_scorer.metrics.spice.categories import Category
-    from spicegraph_scorer.metrics.spice.metric import FactSource
 
 __all__ = ["SystemComparison", "compare_systems"]
 

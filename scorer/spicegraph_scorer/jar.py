@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.metrics.spice.counts import ALL
+from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.metrics.spice.ready import ScoredTuple, counts_dict, scored_tuples
 
 if TYPE_CHECKING:

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.rules import Fact
+    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.metric import Metric
     from spicegraph_scorer.metrics.graded.explain import GradedExplanation
     from spicegraph_scorer.metrics.graded.metric import GradedStatistic
     from spicegraph_scorer.metrics.graded.vectors import Vectors
     from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
     from spicegraph_scorer.metrics.spice.categories import Category
-    from spicegraph_scorer.metrics.spice.metric import FactSource
 
 __all__ = ["SharedFacts", "resources", "result_of", "score", "signature_of"]
 

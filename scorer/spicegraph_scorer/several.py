@@ -15,8 +15,8 @@ from spicegraph_scorer.metrics.spider import Spider
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import ItemId
-    from spicegraph_scorer.metrics.spice.metric import FactSource
 
 __all__ = ["Choice", "choose_best"]
 

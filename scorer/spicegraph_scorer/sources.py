@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from spicegraph_parser.rules import Fact
+    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import Item
-    from spicegraph_scorer.metrics.spice.metric import FactSource
 
 __all__ = ["GivenParses", "GraphTexts", "check_graphs", "read_parses"]
 

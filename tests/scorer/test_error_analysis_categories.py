@@ -10,10 +10,10 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer import score, score_tuples
 from spicegraph_scorer.comparing import compare_systems
+from spicegraph_scorer.core.categories import Counts
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
-from spicegraph_scorer.metrics.spice.counts import Counts
 from spicegraph_scorer.metrics.spice.custom import (
     CategoryDefinition,
     categories_digest,

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer import Item, score
+from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.items import Corpus
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics.graded.facts import FAMILIES, deny, values_of
 from spicegraph_scorer.metrics.graded.metric import SpiceG, graded_means
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
-from spicegraph_scorer.metrics.spice.counts import ALL
 from spicegraph_scorer.metrics.spice.custom import CategoryDefinition, make_categories
 
 if TYPE_CHECKING:

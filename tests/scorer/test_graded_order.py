@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.rules import Fact
+from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.items import Corpus, Item
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.graded.order import WordOrder, learn_order
 from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable, load_table, load_vectors
-from spicegraph_scorer.metrics.spice.counts import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -8,12 +8,12 @@ from spicegraph_parser.loose import DENIED, NO_OBJECT, QUANTITY, STANDS_FOR
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer import Item
+from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.items import Corpus
 from spicegraph_scorer.metrics.graded.building import words_of
 from spicegraph_scorer.metrics.graded.facts import telling
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
-from spicegraph_scorer.metrics.spice.counts import ALL
 
 
 def words(*facts: Fact) -> list[tuple[str, ...]]:

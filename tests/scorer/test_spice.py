@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from spicegraph_parser.graph import SceneTuple, merge, merge_concepts
 from spicegraph_parser.lexicon import Concept, load_lexicon
 from spicegraph_parser.rules import Fact
+from spicegraph_scorer.core.categories import ALL, Counts
 from spicegraph_scorer.core.items import Corpus, Item
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
 from spicegraph_scorer.metrics.spice.counting import count_concepts
-from spicegraph_scorer.metrics.spice.counts import ALL, Counts, count_match
+from spicegraph_scorer.metrics.spice.counts import count_match
 from spicegraph_scorer.metrics.spice.custom import CategoryDefinition, make_categories
 from spicegraph_scorer.metrics.spice.match import match_tuples
 from spicegraph_scorer.metrics.spice.metric import Spice, category_means, score_graphs

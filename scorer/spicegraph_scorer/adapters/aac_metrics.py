@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.metric import Score
-    from spicegraph_scorer.metrics.spice.metric import FactSource
 
 
 Scores = tuple[dict[str, np.float64], dict[str, "NDArray[np.float64]"]]

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.wording import counted
-from spicegraph_scorer.metrics.spice.counts import ALL
 from spicegraph_scorer.readers.checks import check_items
 from spicegraph_scorer.readers.faults import Fault, input_error
 from spicegraph_scorer.scoring import score
 
 if TYPE_CHECKING:
+    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.results import Result
     from spicegraph_scorer.metrics.graded.vectors import Vectors
     from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
-    from spicegraph_scorer.metrics.spice.metric import FactSource
 
 
 References = Sequence[str | Sequence[str]]

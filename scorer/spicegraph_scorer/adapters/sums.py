@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from spicegraph_scorer.metrics.spice.counts import ALL, Counts
+from spicegraph_scorer.core.categories import ALL, Counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spicegraph_scorer.adapters.caption_metric import References
-    from spicegraph_scorer.metrics.spice.metric import FactSource
+    from spicegraph_scorer.core.facts import FactSource
 
 
 class TorchSpice(Metric):  # type: ignore[misc] # torchmetrics is not installed where types are checked

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.summary import CATEGORIES_KEY, CorpusScore, RunSummary, Summary
 from spicegraph_scorer.metrics.graded.metric import GradedMeans, GradedStatistic, graded_means
-from spicegraph_scorer.metrics.spice.counts import ALL
 from spicegraph_scorer.metrics.spice.metric import CategoryMeans, SpiceStatistic, category_means
 from spicegraph_scorer.metrics.spice.ready import counts_dict
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from spicegraph_scorer.core.categories import Counts
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.core.significance import Interval
     from spicegraph_scorer.metrics.graded.metric import GradedMeans
-    from spicegraph_scorer.metrics.spice.counts import Counts
     from spicegraph_scorer.metrics.spice.metric import CategoryMeans
 
 __all__ = ["CATEGORIES_KEY", "CorpusScore", "RunSummary", "Summary"]

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spicegraph_scorer.core.categories import ALL, Counts
 from spicegraph_scorer.core.exact import ExactSums
 from spicegraph_scorer.core.significance import Summed, summed
 from spicegraph_scorer.core.summary import CorpusScore, RunSummary
 from spicegraph_scorer.metrics.graded.metric import GradedMeans, GradedStatistic, SpiceG
-from spicegraph_scorer.metrics.spice.counts import ALL, Counts
 from spicegraph_scorer.metrics.spice.metric import CategoryMeans, Spice, SpiceStatistic
 from spicegraph_scorer.metrics.spider import Spider, mean_of
 

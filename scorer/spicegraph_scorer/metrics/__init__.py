@@ -19,10 +19,11 @@ from spicegraph_scorer.metrics.meteor import Meteor, Meteor2005, load_data
 from spicegraph_scorer.metrics.rouge import RougeL
 from spicegraph_scorer.metrics.rouge155 import Rouge155
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
-from spicegraph_scorer.metrics.spice.metric import FactSource, Spice
+from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_scorer.metrics.spider import Spider
 
 if TYPE_CHECKING:
+    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
 
 __all__ = [

@@ -34,7 +34,7 @@ from spicegraph_service.output.terminal import warned_progress
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spicegraph_scorer.metrics.spice.metric import FactSource
+    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_service.output.report import Report
     from spicegraph_service.output.report.data import SystemInput
 

@@ -41,11 +41,11 @@ from spicegraph_service.output.results import ResultOutput
 from spicegraph_service.output.terminal import say, warned_progress
 
 if TYPE_CHECKING:
+    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.results import Json, Result
     from spicegraph_scorer.core.summary import Summary
     from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
-    from spicegraph_scorer.metrics.spice.metric import FactSource
 
 __all__ = ["CandidateRule", "Engine", "score"]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from spicegraph_parser.rules import Fact
-    from spicegraph_scorer.metrics.spice.metric import FactSource
+    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_service.store.parses import StoredParse
 
 __all__ = ["PackedSource", "Packing", "Stored", "local_facts", "unpacked"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_parser.loose import without_loose
-from spicegraph_scorer.metrics.spice.counts import ALL, Counts
+from spicegraph_scorer.core.categories import ALL, Counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spicegraph_scorer.adapters.pycocoevalcap.scorers import SpiceScores
+    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import ItemId
-    from spicegraph_scorer.metrics.spice.metric import FactSource
 
 
 ImageScores = dict[str, "ItemId | float | SpiceScores"]

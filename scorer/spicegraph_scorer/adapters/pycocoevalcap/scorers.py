@@ -9,19 +9,19 @@ import numpy as np
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.adapters.pycocoevalcap.inputs import Captions, check_captions, split_items
+from spicegraph_scorer.core.categories import ALL, Counts
 from spicegraph_scorer.core.items import Corpus, Item, ItemId
 from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.metrics import bleu, cider, meteor, rouge
 from spicegraph_scorer.metrics.spice import metric as spice
-from spicegraph_scorer.metrics.spice.counts import ALL, Counts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.metric import Score
-    from spicegraph_scorer.metrics.spice.metric import FactSource
 
 
 SpiceScores = dict[str, dict[str, float]]

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from spicegraph_parser.rules import Fact
+    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.metrics.graded.order import WordOrder
-    from spicegraph_scorer.metrics.spice.metric import FactSource
 
 FEWEST: Final = 5
 """In how many captions a word must stand."""

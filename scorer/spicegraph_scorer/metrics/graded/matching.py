@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spicegraph_parser.graph import SceneTuple
+from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.metrics.graded.facts import verdicts
-from spicegraph_scorer.metrics.spice.counts import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

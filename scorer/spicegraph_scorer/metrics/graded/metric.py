@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.graph import SceneGraph, merge, merge_counted
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
+from spicegraph_scorer.core.categories import ALL
+from spicegraph_scorer.core.facts import FactsInOrder
 from spicegraph_scorer.core.metric import Score
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation, explain_match
 from spicegraph_scorer.metrics.graded.facts import telling
@@ -26,16 +28,14 @@ from spicegraph_scorer.metrics.graded.matching import (
 )
 from spicegraph_scorer.metrics.graded.vectors import Rows, Vectors, load_vectors
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
-from spicegraph_scorer.metrics.spice.counts import ALL
 from spicegraph_scorer.metrics.spice.custom import categories_digest
-from spicegraph_scorer.metrics.spice.metric import FactsInOrder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.rules import Fact
+    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import Corpus, Item
-    from spicegraph_scorer.metrics.spice.metric import FactSource
 
 NAME: Final = "SPICE-G"
 _FORMULA: Final = "3"

@@ -8,8 +8,8 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
+from spicegraph_scorer.core.categories import ALL, Counts
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
-from spicegraph_scorer.metrics.spice.counts import ALL, Counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

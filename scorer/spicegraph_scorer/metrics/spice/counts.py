@@ -1,12 +1,13 @@
-"""Counts that add up, and precision, recall and F1 as properties of them."""
+"""Counts of matches, in total and by category."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from spicegraph_scorer.core.categories import ALL, Counts
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
 from spicegraph_scorer.metrics.spice.match import group_by_length
 
@@ -18,40 +19,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.metrics.spice.match import Match
 
 __all__ = ["ALL", "CategoryCounts", "Counts", "count_match", "select_categories"]
-
-ALL = "All"
-"""The name of the total over every tuple."""
-
-
-class Counts(NamedTuple):
-    """Numbers of tuples: matched candidate tuples, all candidate tuples, all reference tuples."""
-
-    matched: int = 0
-    candidate: int = 0
-    reference: int = 0
-
-    def __add__(self, other: Counts) -> Counts:  # type: ignore[override]  # sums, not tuples one after the other
-        """Return the sum, for micro averages."""
-        return Counts(self.matched + other.matched, self.candidate + other.candidate, self.reference + other.reference)
-
-    @property
-    def precision(self) -> float:
-        """Share of candidate tuples that match, in [0, 1]; 0 without candidate tuples."""
-        return self.matched / self.candidate if self.candidate else 0.0
-
-    @property
-    def recall(self) -> float:
-        """Matched tuples over reference tuples, in [0, 1] but for many-to-one matches; 0 without references.
-
-        SPICE divides the number of matched *candidate* tuples by the number of reference tuples.
-        """
-        return self.matched / self.reference if self.reference else 0.0
-
-    @property
-    def f1(self) -> float:
-        """Harmonic mean of precision and recall; 0 where both are 0."""
-        precision, recall = self.precision, self.recall
-        return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,8 +24,8 @@ import msgspec
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.wordnet import load_wordnet
+from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
-from spicegraph_scorer.metrics.spice.counts import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from spicegraph_parser.graph import SceneGraph, merge, merge_concepts
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
+from spicegraph_scorer.core.categories import ALL, Counts
+from spicegraph_scorer.core.facts import FactsInOrder, FactSource
 from spicegraph_scorer.core.metric import Score
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
 from spicegraph_scorer.metrics.spice.counting import count_concepts
-from spicegraph_scorer.metrics.spice.counts import ALL, CategoryCounts, Counts, count_match
+from spicegraph_scorer.metrics.spice.counts import CategoryCounts, count_match
 from spicegraph_scorer.metrics.spice.custom import categories_digest
 from spicegraph_scorer.metrics.spice.match import NO_MATCH, Match, match_tuples
 
@@ -27,19 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["FactSource", "FactsInOrder", "Spice", "SpiceStatistic", "category_means", "score_graphs"]
 
 Graph = TypeVar("Graph")
-
-
-class FactSource(Protocol):
-    """What turns captions into facts: a spaCy pipeline, a store in front of one, a table of parses."""
-
-    @property
-    def signature(self) -> str:
-        """Name and version of what parses, for the signature of a score."""
-        ...
-
-    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        """Return the facts of each caption, in order."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,27 +121,6 @@ def _compared(
         if item.references not in references:  # items of one image usually follow each other
             references = {item.references: merged([found.facts(text) for text in item.references])}
         yield compare(merged([found.facts(item.candidate)]), references[item.references])
-
-
-class FactsInOrder:
-    """The facts of the items' captions, as the source finds them: items are scored while others are parsed.
-
-    They are kept only until every item has them that has the caption, so that memory does not grow with the corpus.
-    """
-
-    def __init__(self, source: FactSource, items: Sequence[Item]) -> None:
-        self._uses = Counter(text for item in items for text in (item.candidate, *item.references))
-        texts = list(self._uses)
-        self._coming = zip(texts, source.facts(texts), strict=True)
-        self._known: dict[str, Sequence[Fact]] = {}
-
-    def facts(self, text: str) -> Sequence[Fact]:
-        """Return the facts of one of the captions; at most as often as items have it."""
-        while text not in self._known:
-            parsed, facts = next(self._coming)
-            self._known[parsed] = facts
-        self._uses[text] -= 1
-        return self._known[text] if self._uses[text] else self._known.pop(text)
 
 
 def _score(name: str, each: list[float | None]) -> Score:

@@ -9,8 +9,8 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.graph import merge
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.rules import Fact
+from spicegraph_scorer.core.categories import ALL, Counts
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
-from spicegraph_scorer.metrics.spice.counts import ALL, Counts
 from spicegraph_scorer.metrics.spice.metric import SpiceStatistic, score_graphs
 
 if TYPE_CHECKING:

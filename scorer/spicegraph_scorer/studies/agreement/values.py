@@ -14,11 +14,11 @@ from spicegraph_scorer.scoring import SharedFacts, score
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.metrics import Progress
     from spicegraph_scorer.metrics.graded.vectors import Vectors
     from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
-    from spicegraph_scorer.metrics.spice.metric import FactSource
     from spicegraph_scorer.studies.agreement.judgements import CaptionPair, GivenScores, Judgement
 
 __all__ = ["MetricScores", "Scoring", "caption_scores", "pair_scores"]

@@ -10,8 +10,8 @@ from spicegraph_parser.rules import Fact
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.metrics import Progress
-    from spicegraph_scorer.metrics.spice.metric import FactSource
 
 __all__ = ["StudyFacts"]
 

@@ -23,12 +23,12 @@ from spicegraph_scorer.studies.bounds.summary import bounds_of, drawn, resample_
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.metric import Metric
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.metrics.graded.vectors import Vectors
     from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
     from spicegraph_scorer.metrics.spice.categories import Category
-    from spicegraph_scorer.metrics.spice.metric import FactSource
     from spicegraph_scorer.studies.bounds.paths import Spread
     from spicegraph_scorer.studies.bounds.study import Study, Trial
     from spicegraph_scorer.studies.bounds.summary import Bound, Matrix, Weights

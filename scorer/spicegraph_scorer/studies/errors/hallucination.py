@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spicegraph_scorer.metrics.spice.counts import ALL
+from spicegraph_scorer.core.categories import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
+from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.items import Corpus, Item
 from spicegraph_scorer.core.pairing import in_order_of
 from spicegraph_scorer.core.significance import Resampling, compare, intervals
 from spicegraph_scorer.metrics import make_metrics
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
-from spicegraph_scorer.metrics.spice.counts import ALL
 from spicegraph_scorer.readers.checks import check_items
 from spicegraph_scorer.scoring import resources, signature_of
 from spicegraph_scorer.studies.errors import KINDS, analyse_errors
@@ -34,13 +34,14 @@ from spicegraph_service.output.report.systems import ranked, system_view
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.metrics import Progress
     from spicegraph_scorer.metrics.graded.metric import SpiceG
     from spicegraph_scorer.metrics.graded.vectors import Vectors
     from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
     from spicegraph_scorer.metrics.spice.categories import Category
-    from spicegraph_scorer.metrics.spice.metric import FactSource, SpiceStatistic
+    from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
     from spicegraph_scorer.studies.errors import ErrorReport
 
 __all__ = ["ReportOptions", "build_report"]

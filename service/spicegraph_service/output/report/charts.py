@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.wording import counted
-from spicegraph_scorer.metrics.spice.counts import ALL
 from spicegraph_service.output.charts import (
     Bars,
     Difference,

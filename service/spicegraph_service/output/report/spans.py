@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.graph import SceneTuple
     from spicegraph_parser.rules import Fact
-    from spicegraph_scorer.metrics.spice.metric import FactSource
+    from spicegraph_scorer.core.facts import FactSource
 
 Span = tuple[int, int]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from spicegraph_scorer.metrics.spice.counts import ALL
+from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.metrics.spice.metric import category_means
 from spicegraph_scorer.studies.errors import KINDS, hallucinations
 from spicegraph_service.output.report.data import (

@@ -1,0 +1,180 @@
+"""Scores by category: an item's, and their means and sums over a corpus."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from spicegraph_scorer.core.exact import ExactSums
+
+ALL: Final = "All"
+"""The name of the total over every tuple."""
+
+CategoryDict: TypeAlias = "dict[str, float | int | None]"
+
+
+class Counts(NamedTuple):
+    """Numbers of tuples: matched candidate tuples, all candidate tuples, all reference tuples."""
+
+    matched: int = 0
+    candidate: int = 0
+    reference: int = 0
+
+    def __add__(self, other: Counts) -> Counts:  # type: ignore[override]  # sums, not tuples one after the other
+        """Return the sum, for micro averages."""
+        return Counts(self.matched + other.matched, self.candidate + other.candidate, self.reference + other.reference)
+
+    @property
+    def precision(self) -> float:
+        """Share of candidate tuples that match, in [0, 1]; 0 without candidate tuples."""
+        return self.matched / self.candidate if self.candidate else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Matched tuples over reference tuples, in [0, 1] but for many-to-one matches; 0 without references.
+
+        SPICE divides the number of matched *candidate* tuples by the number of reference tuples.
+        """
+        return self.matched / self.reference if self.reference else 0.0
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall; 0 where both are 0."""
+        precision, recall = self.precision, self.recall
+        return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+    @property
+    def false_positives(self) -> int:
+        """Candidate tuples without a partner."""
+        return self.candidate - self.matched
+
+    @property
+    def false_negatives(self) -> int:
+        """Reference tuples less the matched candidate tuples."""
+        return self.reference - self.matched
+
+
+class CategoryScore(NamedTuple):
+    """One item's F1, precision and recall in a category, in [0, 1]; ``None`` where they are undefined.
+
+    ``counts`` are the tuples that they come from, ``None`` for metrics that weigh tuples and do not count them.
+    """
+
+    f: float | None
+    pr: float | None
+    re: float | None
+    counts: Counts | None = None
+
+    @classmethod
+    def of(cls, counts: Counts, category: str) -> CategoryScore:
+        """Return the scores of counts; without reference tuples only the total (:data:`ALL`) is defined."""
+        if not counts.reference and category != ALL:
+            return cls(None, None, None, counts)
+        return cls(counts.f1, counts.precision, counts.recall, counts)
+
+    def to_dict(self) -> CategoryDict:
+        """Return JSON values in the words of SPICE's: ``f``, ``pr``, ``re``, and counts as ``tp``, ``fp``, ``fn``."""
+        values: CategoryDict = {"f": self.f, "pr": self.pr, "re": self.re}
+        if self.counts is not None:
+            values |= _tallies(self.counts)
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryMeans:
+    """A category over a corpus: the means over the items where it is defined, and the sums of the counts.
+
+    ``f``, ``pr``, ``re`` are means over the ``items`` whose references have such tuples (all items for ``All``),
+    ``None`` if there is none. ``micro`` sums the counts of *every* item, so that a colour, count or size that no
+    reference has still costs precision; it is ``None`` for metrics that do not count.
+    """
+
+    f: float | None
+    pr: float | None
+    re: float | None
+    items: int
+    micro: Counts | None = None
+
+    def to_dict(self) -> dict[str, float | int | CategoryDict | None]:
+        """Return JSON values; a share of nothing is undefined in ``micro``, unlike in SPICE's per-item scores."""
+        means: dict[str, float | int | CategoryDict | None]
+        means = {"f": self.f, "pr": self.pr, "re": self.re, "items": self.items}
+        micro = self.micro
+        if micro is None:
+            return means
+        return {**means, "micro": {**_tallies(micro), **micro_shares(micro)}}
+
+
+def _tallies(counts: Counts) -> CategoryDict:
+    return {"tp": counts.matched, "fp": counts.false_positives, "fn": counts.false_negatives}
+
+
+def micro_shares(counts: Counts) -> dict[str, float | None]:
+    """Return precision, recall and F1 of summed counts: ``pr``, ``re``, ``f``; ``None`` is a share of nothing."""
+    return {
+        "pr": counts.precision if counts.candidate else None,
+        "re": counts.recall if counts.reference else None,
+        "f": counts.f1 if counts.candidate or counts.reference else None,
+    }
+
+
+def category_means(items: Iterable[Mapping[str, CategoryScore]]) -> dict[str, CategoryMeans]:
+    """Return the means and micro counts of every category, in the order of the items' (``All`` first).
+
+    Args:
+        items: the scores by category of each item; all items have the same categories.
+
+    The means are rounded once: they do not depend on the order of the items.
+    """
+    sums: dict[str, _Sums] = {}
+    for scores in items:
+        for name, score in scores.items():
+            if name not in sums:
+                sums[name] = _Sums()
+            sums[name].add(score)
+    return {name: found.means() for name, found in sums.items()}
+
+
+class _Sums:
+    """The scores of one category of the items so far."""
+
+    __slots__ = ("columns", "counts")
+
+    def __init__(self) -> None:
+        self.columns = (array("d"), array("d"), array("d"))
+        self.counts: list[int] | None = None
+
+    def add(self, score: CategoryScore) -> None:
+        f, pr, re, counts = score
+        if f is not None and pr is not None and re is not None:
+            for column, value in zip(self.columns, (f, pr, re), strict=True):
+                column.append(value)
+        if counts is not None:
+            mine = self.counts = self.counts or [0, 0, 0]
+            for place, number in enumerate(counts):
+                mine[place] += number
+
+    def means(self) -> CategoryMeans:
+        items = len(self.columns[0])
+        f, pr, re = (math.fsum(column) / items if items else None for column in self.columns)
+        return CategoryMeans(f, pr, re, items, None if self.counts is None else Counts(*self.counts))
+
+
+def category_rows(scores: Mapping[str, CategoryScore]) -> dict[str, Sequence[float]]:
+    """Return what is summed for each category of an item: its scores, whether it is defined, and its counts."""
+    return {
+        name: (score.f or 0.0, score.pr or 0.0, score.re or 0.0, score.f is not None, *(score.counts or ()))
+        for name, score in scores.items()
+    }
+
+
+def means_of_sums(sums: ExactSums) -> CategoryMeans:
+    """Return the means that the sums of :func:`category_rows` make."""
+    f, pr, re, items, *numbers = sums.values()
+    means = [total / items if items else None for total in (f, pr, re)]
+    return CategoryMeans(means[0], means[1], means[2], int(items), Counts(*map(int, numbers)) if numbers else None)
