@@ -8,7 +8,7 @@ import numpy as np
 
 import export
 from data import read_vocabulary
-from spicegraph_parser.caption_pipeline.storage import read_weights
+from spicegraph_parser.caption_pipeline.network import read_weights
 
 if TYPE_CHECKING:
     from spicegraph_parser.caption_pipeline.network import Floats

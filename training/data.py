@@ -13,8 +13,7 @@ from torch import Tensor
 
 import silver
 from captions import plain
-from spicegraph_parser.caption_pipeline.features import KINDS, features
-from spicegraph_parser.caption_pipeline.network import Vocabulary
+from spicegraph_parser.caption_pipeline.network import KINDS, Vocabulary, features
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,8 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from network import Network
-from spicegraph_parser.caption_pipeline.network import Vocabulary
-from spicegraph_parser.caption_pipeline.storage import NETWORK_FILES, read_weights
+from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, Vocabulary, read_weights
 
 # Names in the package, and the network's, of the matrices that are stored input before output.
 MATRICES = {

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.parse import Arc, Parse
 
-__all__ = ["RuleGraph", "Slot", "clean_up"]
-
 Slot = tuple[str, tuple[int, ...]]
 """One slot of a fact: its string and the positions of its words in the caption, from 0."""
 

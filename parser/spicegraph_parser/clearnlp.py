@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.parse import Arc
 
-__all__ = ["reference_lemma", "to_universal"]
-
 _RENAMED = {
     "ROOT": "root",
     "dative": "iobj",

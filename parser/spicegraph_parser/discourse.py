@@ -13,8 +13,6 @@ from spicegraph_parser.parse import Caption, Parse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["LONG", "resolve_across"]
-
 LONG = "+long"
 """What a pipeline's name ends with where pronouns are resolved across sentences."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["DataError", "InputError", "LimitError", "SpicegraphError"]
-
 
 class SpicegraphError(Exception):
     """Base of every error that spicegraph raises on purpose; its text is meant for the user."""

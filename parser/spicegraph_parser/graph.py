@@ -20,20 +20,6 @@ if TYPE_CHECKING:
     from spicegraph_parser.lexicon import Concept, Lexicon
     from spicegraph_parser.rules import Fact
 
-__all__ = [
-    "Attribute",
-    "ConceptGraph",
-    "CountedGraph",
-    "Evidence",
-    "Relation",
-    "SceneGraph",
-    "SceneObject",
-    "SceneTuple",
-    "merge",
-    "merge_concepts",
-    "merge_counted",
-]
-
 _COPULA = "be "
 
 

@@ -15,8 +15,6 @@ from spicegraph_parser.rules import Fact
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["graph_fault", "graph_text", "is_graph_text", "read_graph_text"]
-
 _IS = "is"
 _RULE = "graph text"
 _GROUP = re.compile(r"\(([^()]*)\)")

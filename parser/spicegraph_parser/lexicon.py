@@ -21,8 +21,6 @@ from spicegraph_parser.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Concept", "Lexicon", "load_lexicon"]
-
 _FORMAT = 1
 # Suffix and its replacement; the first that gives a word of the index is the word's base.
 _SUFFIXES = (

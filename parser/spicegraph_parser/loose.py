@@ -1,17 +1,17 @@
 """What graded matching reads in a caption beside SPICE's facts. SPICE's own scene graphs never hold it.
 
 Loose words are content words that no rule of SPICE uses, each tied to the noun that it belongs to: "a man standing by
-a red wall" gives SPICE no tuple with "stand", where the parse ties the wall to the man; "two of the dogs" none with
-"two". Then there is what is plural, what a quantity is of, and notes on how words of other facts are to be read: which
-stand for others, are no objects, or are denied. ``merge`` leaves all of it out unless it is asked for it.
+a red wall" gives SPICE no tuple with "stand", because the parse ties the wall to the man; "two of the dogs" none with
+"two". Further facts say what is plural and how much of something there is: SPICE reads "a group of people" as a group
+and does not tell "a dog" from "dogs". Notes say how the words of other facts are to be read: which stand for others,
+which are not objects, which the caption denies ("no hat", "without a hat"). ``merge`` leaves all of this out unless
+the caller asks for it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.denials import NEGATIONS, denied
-from spicegraph_parser.quantities import is_plural, quantified
 from spicegraph_parser.rules import Fact
 
 if TYPE_CHECKING:
@@ -19,7 +19,96 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.parse import Caption, Parse
 
-__all__ = ["DENIED", "LOOSE", "NOTES", "NO_OBJECT", "PLURAL", "QUANTITY", "STANDS_FOR", "loose_facts", "without_loose"]
+_PLURAL_TAGS: Final = frozenset({"NNS", "NNPS"})
+_SAID_OF_SEVERAL: Final = """
+    pair couple trio dozen handful number several plenty total
+    lot lots bunch slew ton tons load loads dozens hundreds thousands heap
+    variety multitude assortment array range plethora series set collection
+    group crowd herd flock pack school mob party band family team cluster row line string stack pile
+"""
+_QUANTITIES: Final = frozenset(_SAID_OF_SEVERAL.split())
+"""Nouns (lemmas, and plurals that are lemmas of their own) that say how many or how much of what stands behind "of"."""
+
+
+def is_plural(tag: str) -> bool:
+    """Say whether a tag is that of a plural noun."""
+    return tag in _PLURAL_TAGS
+
+
+def quantified(parse: Parse, nouns: Mapping[int, str]) -> Iterator[tuple[int, int]]:
+    """Yield the positions of nouns that are quantities, each with that of what there is so much of.
+
+    a pair of dogs                  -> (pair, dogs)
+    a large group of people         -> (group, people)
+
+    Args:
+        parse: the sentence, with basic or collapsed dependencies.
+        nouns: the positions of its objects.
+    """
+    lemmas = parse.lemmas
+    if _QUANTITIES.isdisjoint(lemmas):
+        return
+    links = {(head, dependent) for label, head, dependent in parse.arcs if label in {"nmod", "nmod:of"}}
+    for label, noun, preposition in parse.arcs:
+        quantity = preposition - 1
+        if (
+            label == "case"
+            and (quantity, noun) in links
+            and lemmas[preposition - 1] == "of"
+            and lemmas[quantity - 1] in _QUANTITIES
+            and quantity in nouns
+            and noun in nouns
+        ):
+            yield quantity, noun
+
+
+NEGATIONS: Final = frozenset({"no", "not", "never", "n't"})
+_WITHOUT: Final = "without"
+_EITHER: Final = frozenset({"or", "nor"})
+_ARTICLES: Final = frozenset({"a", "an", "the"})
+
+
+def denied(parse: Parse) -> Iterator[tuple[int, int]]:
+    """Yield the positions of words that a caption denies, each with that of the word that denies it.
+
+    a man with no hat               -> (hat, no)
+    a man without a hat or a tie    -> (hat, without) (tie, without)
+    a man is not wearing a hat      -> (hat, not): of a verb, its direct objects
+    a man is not standing           -> (standing, not): or itself, if it has none
+    the bus is not red              -> (red, not)
+    a no parking sign               -> nothing: what has an article is there
+    """
+    if _WITHOUT not in parse.lemmas and NEGATIONS.isdisjoint(parse.lemmas):
+        return
+    for label, head, dependent in parse.arcs:
+        word = parse.lemmas[dependent - 1]
+        if label == "case" and word == _WITHOUT:
+            found = [head]
+        elif label == "neg" and word in NEGATIONS and not (word == "no" and _has_article(parse, head)):
+            found = _objects(parse, head) or [head] if parse.tags[head - 1].startswith("V") else [head]
+        else:
+            continue
+        for position in found:
+            for one in (position, *_alternatives(parse, position)):
+                yield one, dependent
+
+
+def _has_article(parse: Parse, noun: int) -> bool:
+    return any(
+        label == "det" and head == noun and parse.lemmas[word - 1] in _ARTICLES for label, head, word in parse.arcs
+    )
+
+
+def _objects(parse: Parse, verb: int) -> list[int]:
+    return [word for label, head, word in parse.arcs if head == verb and label in {"dobj", "iobj"}]
+
+
+def _alternatives(parse: Parse, first: int) -> list[int]:
+    """Return what "or" and "nor" join to a word."""
+    if not any(label == "cc" and head == first and parse.lemmas[w - 1] in _EITHER for label, head, w in parse.arcs):
+        return []
+    return [word for label, head, word in parse.arcs if head == first and label.partition(":")[0] == "conj"]
+
 
 LOOSE: Final = "loose"
 """The ``rule`` of a loose word's fact."""

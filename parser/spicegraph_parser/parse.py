@@ -1,21 +1,20 @@
-"""A small frozen view of a dependency graph, and its CoNLL-U form.
+"""Parsed captions: a small frozen view of dependency graphs, and its CoNLL-U form.
 
-Nothing here knows which parser made the graph. Labels are basic Universal Dependencies v1, as CoreNLP 3.6
+Nothing here knows which parser made a graph. Labels are basic Universal Dependencies v1, as CoreNLP 3.6
 prints them, or their collapsed form (``nmod:on``, ``conj:and``); :func:`spicegraph_parser.collapse.collapse`
 turns the first into the second.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import InputError, LimitError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-__all__ = ["Arc", "Caption", "Edge", "Parse", "Span", "Word", "find_spans", "read_conllu", "write_conllu"]
 
 _COLUMNS = 10
 _DETACHED = -1
@@ -280,3 +279,28 @@ def write_conllu(captions: Iterable[Caption]) -> Iterator[str]:
                     (str(index), word.form, word.lemma, "_", word.tag, "_", head, label, deps, "_"),
                 )
             yield ""
+
+
+MAX_CAPTION_LENGTH = 100_000
+"""Longest caption that is parsed, in characters."""
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def normalise(text: str, index: int = 0) -> str:
+    """Return what a pipeline reads of a caption.
+
+    Raises:
+        LimitError: it is longer than ``MAX_CAPTION_LENGTH``; the message names it by its index.
+
+    >>> normalise(" a  dog ")
+    'a dog'
+    """
+    if len(text) > MAX_CAPTION_LENGTH:
+        raise LimitError(f"caption {index} has {len(text)} characters, the limit is {MAX_CAPTION_LENGTH}")
+    return " ".join(without_surrogates(text).split())
+
+
+def without_surrogates(text: str) -> str:
+    """Return the text with the same length and without lone surrogates, which UTF-8 cannot hold."""
+    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)

@@ -1,24 +1,208 @@
 """A picture of scene graphs as SVG: a card for every object with its attributes, an arrow for every relation.
 
+Objects stand in columns and arrows lead from left to right. It is the layered drawing of Sugiyama, Tagawa and Toda
+(1981), small: columns by longest path (networkx); an arrow that passes a column keeps a place free in it; each column
+is ordered by the mean place of its neighbours.
+
 Text widths are estimated, so that no font is needed. Captions are untrusted: every text is escaped, and the
 picture holds no script and no outside reference.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from spicegraph_parser.layout import HEADER, LINE, cut, lay_out, text_width
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import networkx as nx
 
     from spicegraph_parser.graph import SceneGraph
-    from spicegraph_parser.layout import Arrow, Card, Layout
 
-__all__ = ["to_svg"]
+
+LINE = 20.0
+"""Height of a line of text, in pixels."""
+
+HEADER = 32.0
+"""Height of the part of a card that holds the object's name."""
+
+_CHARACTER = 8.2  # mean width of a character at 14 px, a little generous
+_PADDING = 12.0
+_BETWEEN = 26.0
+_PASSAGE = 14.0
+_SHORTEST_ARROW = 60.0
+_AROUND_LABEL = 40.0
+_CARD_CHARACTERS = 40
+_ARROW_CHARACTERS = 60
+_SWEEPS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """An object's box: name, attributes, upper left corner; without a name it is a passage for an arrow."""
+
+    name: str = ""
+    attributes: tuple[str, ...] = ()
+    x: float = 0.0
+    y: float = 0.0
+
+    @property
+    def width(self) -> float:
+        """Width in pixels."""
+        return max(map(text_width, (self.name, *self.attributes))) + 2 * _PADDING if self.name else 0.0
+
+    @property
+    def height(self) -> float:
+        """Height in pixels, attributes included."""
+        attributes = LINE * len(self.attributes) + 4 if self.attributes else 0.0
+        return HEADER + attributes if self.name else _PASSAGE
+
+    @property
+    def right(self) -> float:
+        """The right edge."""
+        return self.x + self.width
+
+    @property
+    def port(self) -> float:
+        """The height at which arrows begin and end."""
+        return self.y + (HEADER if self.name else _PASSAGE) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """All relations from one object to another under one label, and the cards that the arrow leads through.
+
+    ``route`` begins with the subject and ends with the object; what lies between are passages.
+    """
+
+    label: str
+    route: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Placed cards, the objects first and in the graph's order, and the arrows between them."""
+
+    cards: tuple[Card, ...]
+    arrows: tuple[Arrow, ...]
+
+    @property
+    def width(self) -> float:
+        """Width of all cards in pixels; what an arrow needs beside them is not in it."""
+        return max([0.0, *(card.right for card in self.cards)])
+
+    @property
+    def height(self) -> float:
+        """Height of all cards in pixels."""
+        return max([0.0, *(card.y + card.height for card in self.cards)])
+
+
+def lay_out(graph: SceneGraph) -> Layout:
+    """Place the objects and relations of a scene graph."""
+    cards = [
+        Card(
+            cut(node.concept.label, _CARD_CHARACTERS),
+            tuple(cut(a.concept.label, _CARD_CHARACTERS) for a in graph.attributes if a.object == index),
+        )
+        for index, node in enumerate(graph.objects)
+    ]
+    labels: dict[tuple[int, int], list[str]] = {}
+    for relation in graph.relations:
+        labels.setdefault((relation.subject, relation.object), []).append(relation.concept.label)
+    column = _columns(len(cards), list(labels))
+    arrows = []
+    for (subject, target), texts in labels.items():
+        passages = _passed(column[subject], column[target])
+        between = range(len(cards), len(cards) + len(passages))
+        cards += [Card()] * len(passages)
+        column += passages
+        arrows.append(Arrow(cut(", ".join(texts), _ARROW_CHARACTERS), (subject, *between, target)))
+    return Layout(_placed(cards, _ordered(column, arrows), arrows), tuple(arrows))
+
+
+def _columns(count: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
+    """Return each object's column: right of all that leads to it; a relation that closes a circle is ignored."""
+    import networkx as nx  # noqa: PLC0415 (0.2 s of import that only pictures need)
+
+    ways: nx.DiGraph[int] = nx.DiGraph()
+    ways.add_nodes_from(range(count))
+    for subject, target in pairs:
+        if not nx.has_path(ways, target, subject):
+            ways.add_edge(subject, target)
+    columns = [0] * count
+    for column, members in enumerate(nx.topological_generations(ways)):
+        for index in members:
+            columns[index] = column
+    return columns
+
+
+def _passed(start: int, end: int) -> list[int]:
+    """Return the columns between two columns, in the order of the way."""
+    return list(range(start + 1, end)) if start < end else list(range(start - 1, end, -1))
+
+
+def _ordered(column: Sequence[int], arrows: Sequence[Arrow]) -> list[list[int]]:
+    """Order each column by the mean place of the neighbours in the columns beside it, back and forth."""
+    columns: list[list[int]] = [[] for _ in range(max(column, default=-1) + 1)]
+    for index, place in enumerate(column):
+        columns[place].append(index)
+    near: dict[int, list[int]] = {index: [] for index in range(len(column))}
+    for arrow in arrows:
+        for one, other in zip(arrow.route, arrow.route[1:], strict=False):
+            near[one].append(other)
+            near[other].append(one)
+    row = {index: float(place) for members in columns for place, index in enumerate(members)}
+
+    def pull(index: int) -> tuple[bool, float]:
+        """Return the mean row of the neighbours; what has no relation sinks to the foot."""
+        beside = [row[other] for other in near[index] if column[other] != column[index]]
+        return not near[index], sum(beside) / len(beside) if beside else row[index]
+
+    for sweep in range(_SWEEPS):
+        for members in columns if sweep % 2 else columns[::-1]:
+            members.sort(key=pull)
+            row.update((index, float(place)) for place, index in enumerate(members))
+    return columns
+
+
+def _placed(cards: Sequence[Card], columns: Sequence[Sequence[int]], arrows: Sequence[Arrow]) -> tuple[Card, ...]:
+    """Give every card its corner: columns from left to right, each in the middle of the height."""
+    heights = [sum(cards[index].height + _BETWEEN for index in members) - _BETWEEN for members in columns]
+    placed = list(cards)
+    x = 0.0
+    for number, members in enumerate(columns):
+        y = (max(heights) - heights[number]) / 2
+        for index in members:
+            placed[index] = replace(cards[index], x=x, y=y)
+            y += cards[index].height + _BETWEEN
+        x += max(cards[index].width for index in members) + _room(set(members), arrows)
+    return tuple(placed)
+
+
+def _room(members: set[int], arrows: Sequence[Arrow]) -> float:
+    """Return the room to the right of a column: enough for the labels of the arrows that touch it."""
+    labels = [arrow.label for arrow in arrows if not members.isdisjoint(arrow.route)]
+    return max([_SHORTEST_ARROW, *(text_width(label) + _AROUND_LABEL for label in labels)])
+
+
+def text_width(text: str) -> float:
+    """Estimate the width of a text in pixels."""
+    return _CHARACTER * len(text)
+
+
+def cut(text: str, limit: int) -> str:
+    """Return text on one line, with at most so many characters.
+
+    Example:
+        >>> cut("a long  label", 6)
+        'a lon…'
+    """
+    flat = " ".join(text.split())
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
 
 _MARGIN = 20.0
 _TITLE = 32.0

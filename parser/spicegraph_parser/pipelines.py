@@ -16,8 +16,8 @@ from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.discourse import LONG, resolve_across
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.extract import ParsedCaption, extract
+from spicegraph_parser.parse import normalise
 from spicegraph_parser.spacy_front import load_spacy
-from spicegraph_parser.texts import MAX_CAPTION_LENGTH, normalise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from spicegraph_parser.caption_pipeline.analyser import CaptionAnalyser
     from spicegraph_parser.parse import Caption
     from spicegraph_parser.rules import Fact
-
-__all__ = ["DEFAULT_PIPELINE", "MAX_CAPTION_LENGTH", "CaptionPipeline", "FrontEnd", "load_pipeline", "parse_captions"]
 
 DEFAULT_PIPELINE = "en_caption"
 """The pipeline that ships with the package."""

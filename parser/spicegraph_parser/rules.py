@@ -16,8 +16,6 @@ from spicegraph_parser.cleanup import RuleGraph, Slot
 if TYPE_CHECKING:
     from spicegraph_parser.parse import Arc
 
-__all__ = ["RULES", "Fact", "FactPool", "Rule", "apply_rules"]
-
 
 class Fact(NamedTuple):
     """What a rule saw: one (object), two (attribute) or three words (subject, object, relation).

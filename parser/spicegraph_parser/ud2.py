@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["Scheme", "is_ud2", "ud1_label", "ud1_lines", "ud1_tag"]
-
 _COLUMNS = 10
 _ID, _LEMMA, _UPOS, _XPOS, _FEATS, _HEAD, _LABEL, _ENHANCED = 0, 2, 3, 4, 5, 6, 7, 8
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.lexicon import Lexicon
 
-__all__ = ["FORMAT", "PARTS", "Synset", "WordNet", "load_wordnet"]
-
 FORMAT = 1
 PARTS = "nvar"
 """Noun, verb, adjective, adverb: the order in which the synsets stand in the files."""

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from spicegraph_parser.memory import rare_collections
+from spicegraph_parser.extract import rare_collections
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_parser.rules import FactPool
 from spicegraph_scorer.core.fingerprint import Fingerprint

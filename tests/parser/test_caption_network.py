@@ -9,10 +9,15 @@ import numpy as np
 import pytest
 
 from spicegraph_parser.caption_pipeline import pipeline_path
-from spicegraph_parser.caption_pipeline.features import KINDS, features
-from spicegraph_parser.caption_pipeline.network import Network, Vocabulary
-from spicegraph_parser.caption_pipeline.sentences import analyse_sentences
-from spicegraph_parser.caption_pipeline.storage import NETWORK_FILES, network_from
+from spicegraph_parser.caption_pipeline.network import (
+    KINDS,
+    NETWORK_FILES,
+    Network,
+    Vocabulary,
+    analyse_sentences,
+    features,
+    network_from,
+)
 from spicegraph_parser.caption_pipeline.trees import projective_heads
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from spicegraph_parser import Caption, Edge, Fact, Parse, Word, extract, load_lexicon, merge
 from spicegraph_parser.export import caption_dict, graph_dict, to_dot
-from spicegraph_parser.layout import lay_out
-from spicegraph_parser.picture import to_svg
+from spicegraph_parser.picture import lay_out, to_svg
 
 if TYPE_CHECKING:
     from spicegraph_parser import SceneGraph

@@ -13,12 +13,10 @@ import msgspec
 import numpy as np
 
 from spicegraph_parser.caption_pipeline.lemmas import LEMMA_FILE, Lemmas
-from spicegraph_parser.caption_pipeline.sentences import analyse_sentences, cut_sentences
-from spicegraph_parser.caption_pipeline.storage import NETWORK_FILES, network_from
+from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, analyse_sentences, cut_sentences, network_from
 from spicegraph_parser.errors import DataError
-from spicegraph_parser.parse import Caption, Parse, find_spans
+from spicegraph_parser.parse import Caption, Parse, find_spans, without_surrogates
 from spicegraph_parser.ptb import plain_words, split_sentences, tokenize
-from spicegraph_parser.texts import without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.caption_pipeline.network import Network
     from spicegraph_parser.parse import Span
-
-__all__ = ["CaptionAnalyser"]
 
 _MOST_LEMMAS: Final = 200_000  # pairs of form and tag whose lemma is kept
 

@@ -18,8 +18,7 @@ from spacy.tokens import Doc
 from spacy.util import registry
 
 from spicegraph_parser.caption_pipeline.lemmas import LEMMA_FILE, Lemmas
-from spicegraph_parser.caption_pipeline.sentences import analyse_sentences, cut_sentences
-from spicegraph_parser.caption_pipeline.storage import NETWORK_FILES, network_from
+from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, analyse_sentences, cut_sentences, network_from
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.ptb import Token, split_sentences, tokenize
 
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from spacy.vocab import Vocab
 
     from spicegraph_parser.caption_pipeline.network import Network
-
-__all__ = ["CaptionLemmatizer", "CaptionParser", "CaptionTokenizer", "ptb_tokens"]
 
 PARSER: Final = "spicegraph_caption_parser"
 LEMMATIZER: Final = "spicegraph_caption_lemmatizer"

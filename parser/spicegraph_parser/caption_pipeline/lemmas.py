@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["LEMMA_FILE", "Lemmas", "kind_of", "plural_lemma", "rule_lemma", "verb_lemma"]
-
 LEMMA_FILE: Final = "exceptions.json"
 """The file of the table in a pipeline's lemmatizer folder."""
 

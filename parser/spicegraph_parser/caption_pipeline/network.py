@@ -1,27 +1,59 @@
 """The caption pipeline's network, as it runs: plain numpy, float32.
 
-A vector a word; a bidirectional LSTM over the sentence (Hochreiter and Schmidhuber 1997); tags read off its
+A vector for each word; a bidirectional LSTM over the sentence (Hochreiter and Schmidhuber 1997); tags read off its
 first layer and fed to the next; heads from biaffine scores (Dozat and Manning 2017), and labels from both
 ends of an edge. Sentences of any lengths go through together, longest first: at each step of an LSTM those
 that still have a word are the first ones, so that only the scores of heads are padded.
-``training/network.py`` is the trainable form.
+``training/network.py`` is the trainable form. Files are compact on disk, weights float32 in memory.
 """
 
 from __future__ import annotations
 
+import io
+import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, TypeAlias
+from functools import cache
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # it has no stubs
 
-from spicegraph_parser.caption_pipeline.features import KINDS, features
 from spicegraph_parser.caption_pipeline.trees import best_heads
+from spicegraph_parser.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["Analysis", "Floats", "Network", "Vocabulary", "WordVectors"]
+KINDS = ("form", "suffix4", "suffix3", "suffix2", "prefix3", "case")
+
+
+def features(form: str) -> tuple[str, ...]:
+    """Return the word's feature strings, one for each of ``KINDS``.
+
+    The form is lower-cased; how it was written is a feature of its own, so that "Dog", "dog" and "DOG" share
+    what can be shared. Endings and beginnings stand in for words that the training data did not hold.
+
+    >>> features("Skateboards")
+    ('skateboards', 'ards', 'rds', 'ds', 'ska', 'title')
+    """
+    lower = form.lower()
+    return lower, lower[-4:], lower[-3:], lower[-2:], lower[:3], _case(form, lower)
+
+
+def _case(form: str, lower: str) -> str:
+    if form == lower:
+        letters = "lower"
+    elif form[1:] == lower[1:]:
+        letters = "title"
+    elif form == form.upper():
+        letters = "upper"
+    else:
+        letters = "mixed"
+    digit = "+digit" if any(map(str.isdigit, form)) else ""
+    hyphen = "+hyphen" if "-" in form else ""
+    return letters + digit + hyphen
+
 
 Floats: TypeAlias = NDArray[np.float32]
 Integers: TypeAlias = NDArray[np.intp]
@@ -263,3 +295,93 @@ class _Lstm:
 
 def _relu(values: Floats) -> Floats:
     return np.maximum(values, 0.0, out=values)
+
+
+# Words of a sentence: what is longer is parsed in parts, or its n * n scores would take all memory.
+_LONGEST: Final = 200
+_SENTENCES_AT_ONCE: Final = 96  # what keeps a layer's numbers in a core's own cache
+_SCORES_AT_ONCE: Final = 1 << 16  # of heads, n * n a sentence: a long sentence's do not pad many short ones
+
+
+def cut_sentences(lengths: Sequence[int]) -> Sequence[int]:
+    """Return the lengths of sentences after cutting those that are too long for the network.
+
+    >>> cut_sentences([3, 450])
+    [3, 200, 200, 50]
+    """
+    if not lengths or max(lengths) <= _LONGEST:
+        return lengths
+    return [min(_LONGEST, length - start) for length in lengths for start in range(0, length, _LONGEST)]
+
+
+def analyse_sentences(network: Network, forms: Iterable[str], lengths: Sequence[int]) -> Analysis:
+    """Analyse sentences, whichever captions they come from; company does not change a sentence's analysis.
+
+    Args:
+        network: what analyses.
+        forms: the PTB forms of the words of all sentences, one after the other.
+        lengths: the number of words of each sentence, each from 1 to what :func:`cut_sentences` leaves.
+
+    Returns:
+        Tags, heads and labels, each (words,), in the order of ``forms``; heads count from 1 in their sentence.
+    """
+    words = network.words(forms)
+    found = np.empty((3, len(words)), dtype=np.intp)
+    sizes = np.array(lengths, dtype=np.intp)
+    starts = np.cumsum(sizes) - sizes
+    # The products are small: threads of the linear algebra library wait for each other, ten times slower
+    # on a busy machine; several cores are better used by several processes.
+    with _blas().limit(limits=1, user_api="blas"):
+        for part in _parts(sizes):
+            own = sizes[part]
+            where = np.repeat(starts[part] - (np.cumsum(own) - own), own) + np.arange(own.sum())
+            analysis = network.analyse(words[where], own)
+            found[:, where] = analysis.tags, analysis.heads, analysis.labels
+    return Analysis(*found)
+
+
+def _parts(lengths: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+    """Return the numbers of the sentences that go through the network together, the longest first."""
+    order = np.argsort(-lengths, kind="stable")
+    start = 0
+    while start < len(order):
+        longest = int(lengths[order[start]])
+        size = max(1, min(_SENTENCES_AT_ONCE, _SCORES_AT_ONCE // longest**2))
+        yield order[start : start + size]
+        start += size
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """Return what sets the number of numpy's threads."""
+    return ThreadpoolController()
+
+
+_WEIGHTS: Final = "network.npz"
+_VOCABULARY: Final = "vocabulary.json"
+NETWORK_FILES: Final = (_WEIGHTS, _VOCABULARY)
+_SCALE: Final = ".scale"
+
+
+def network_from(files: Mapping[str, bytes]) -> Network:
+    """Build a network from the contents of ``NETWORK_FILES``.
+
+    Raises:
+        DataError: a file is damaged.
+    """
+    try:
+        lists = json.loads(files[_VOCABULARY])
+        return Network(read_weights(files[_WEIGHTS]), Vocabulary.from_lists(lists))
+    except (ValueError, KeyError, OSError, EOFError) as error:
+        raise DataError(f"the caption pipeline's network is damaged ({error}); install the package again") from error
+
+
+def read_weights(data: bytes) -> dict[str, Floats]:
+    """Read weights: half floats, or 8-bit integers with one scale a row (``<name>.scale``)."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    return {
+        name: values.astype(np.float32) * arrays.get(name + _SCALE, np.float32(1)).astype(np.float32)
+        for name, values in arrays.items()
+        if not name.endswith(_SCALE)
+    }

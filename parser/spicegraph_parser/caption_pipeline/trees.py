@@ -13,8 +13,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["best_heads", "is_projective_tree", "projective_heads"]
-
 
 def best_heads(scores: NDArray[np.float32]) -> NDArray[np.intp]:
     """Return the best projective tree of each sentence.

@@ -6,7 +6,7 @@ Two variants: ``coco`` is CoreNLP 3.4.1 as the COCO caption toolkit runs it, ``s
 
 from __future__ import annotations
 
-from spicegraph_parser.ptb.patterns import Variant
+from spicegraph_parser.ptb.rules import Variant
 from spicegraph_parser.ptb.scan import Token, plain_words, split_sentences, tokenize, tokenize_lines, words
 
 __all__ = ["Token", "Variant", "plain_words", "split_sentences", "tokenize", "tokenize_lines", "words"]

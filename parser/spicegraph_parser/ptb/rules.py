@@ -1,17 +1,25 @@
-"""The rules of Penn Treebank tokenization, in the order that decides ties.
+"""The rules of Penn Treebank tokenization, in the order that decides ties, and the patterns that they share.
 
 A rule has a pattern of the token itself and a pattern of what must follow it. Where several rules fit, the
 one that sees furthest wins (what must follow counts), and of two that see as far the earlier one: so the
 rules need no exclusions of each other, and one can be read without the rest.
+
+Loops are possessive (``++``) where nothing that follows could take back a character, and bounded where it
+could: so no text takes long, whoever wrote it.
 """
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from functools import cache
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, Literal
 
 from spicegraph_parser.ptb import writing
-from spicegraph_parser.ptb.abbreviations import (
+from spicegraph_parser.ptb.writing import (
     BEFORE_NUMBER,
     ENDING,
     ENDING_CAPITALISED,
@@ -19,26 +27,129 @@ from spicegraph_parser.ptb.abbreviations import (
     STARTERS,
     TITLES,
 )
-from spicegraph_parser.ptb.patterns import (
-    ACRONYM,
-    ADDRESS,
-    HOST,
-    MAIL,
-    MOST_NAMES,
-    TAG,
-    WEB,
-    Patterns,
-    Variant,
-    any_case,
-    capitalised,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from spicegraph_parser.ptb.alphabet import Alphabet
 
-__all__ = ["Rule", "sign_rules", "word_rules"]
+@dataclass(frozen=True, slots=True)
+class Alphabet:
+    """Insides of regular expression classes (``[...]``), and the forms of an apostrophe."""
+
+    capital: str
+    letter: str
+    digit: str
+    mark: str
+    """What may stand inside a word but not begin it: combining marks, soft and typographic hyphens."""
+    space: str
+    symbol: str
+    """Everything that is a token of its own when no other rule takes it."""
+    apostrophe: str
+    """What counts as one in every contraction."""
+    quote: str
+    """What else counts as one in ``don't`` and in names."""
+
+
+ASCII: Final = Alphabet(
+    capital="A-Z",
+    letter="A-Za-z",
+    digit="0-9",
+    mark="",
+    space=r" \t\n\r\f\x0b\x00",
+    symbol=r"!-/:-@\[-`{-~",
+    apostrophe="(?:'|&apos;)",
+    quote="`",
+)
+
+
+def _ranges(belong: Iterable[bool]) -> str:
+    """Write the characters whose place in ``belong`` holds as the ranges of a class."""
+    runs: list[str] = []
+    for inside, run in groupby(enumerate(belong), key=itemgetter(1)):
+        if inside:
+            codes = [code for code, _ in run]
+            runs.append(f"{re.escape(chr(codes[0]))}-{re.escape(chr(codes[-1]))}")
+    return "".join(runs)
+
+
+@cache
+def basic_plane() -> Alphabet:
+    """Return the classes for text with characters outside ASCII; astral characters are in none of them.
+
+    Java sees an astral character as two surrogates, which no rule of the tokenizer takes. It also knows no
+    script that Unicode got later: of the 55,501 letters, marks, digits and signs here, its tokenizer takes
+    some 2,800 rare ones in another way.
+    """
+    categories = [unicodedata.category(chr(code)) for code in range(0x10000)]
+
+    def of(*starts: str, but: str = "") -> str:
+        return _ranges(category.startswith(starts) and chr(code) not in but for code, category in enumerate(categories))
+
+    return Alphabet(
+        capital=of("Lu"),
+        letter=of("L"),
+        digit=of("Nd"),
+        mark=of("M") + "\u00ad\u2010\u2011",
+        space=ASCII.space + "\u00a0\u1680\u2000-\u200b\u2028\u2029\u202f\u205f\u3000\ufeff",
+        symbol=of("P", "S", "No", but="\u2010\u2011\u2012"),
+        apostrophe="(?:['\u2019\u0092]|&apos;)",
+        quote="[`\u2018\u201b\u0091]",
+    )
+
+
+Variant = Literal["coco", "spice"]
+"""``coco``: CoreNLP 3.4.1, as the COCO toolkit runs it; ``spice``: CoreNLP 3.6, as SPICE 1.0 runs it."""
+
+
+class Patterns:
+    """The patterns that several rules share, over one alphabet."""
+
+    def __init__(self, alphabet: Alphabet, variant: Variant) -> None:
+        """Build the patterns."""
+        self.space = f"[{alphabet.space}]"
+        self.symbol = f"[{alphabet.symbol}]"
+        self.letter = f"[{alphabet.letter}]"
+        self.capital = f"[{alphabet.capital}]"
+        self.digit = f"[{alphabet.digit}]"
+        self.inside = f"[{alphabet.letter}{alphabet.digit}{alphabet.mark}]"
+        self.run = f"[{alphabet.letter}{alphabet.digit}]{self.inside}*+"
+        self.word = rf"{self.letter}{self.inside}*+(?:[.!?]{self.letter}{self.inside}*+)*+"
+        self.number = rf"{self.digit}++(?:[.,:]{self.digit}++)*"
+        self.phone = f"{self.digit}{{3,4}}[- ]?{self.digit}{{3,5}}"
+        self.apostrophe = alphabet.apostrophe
+        self.quote = f"(?:{alphabet.apostrophe}|{alphabet.quote})"
+        self.name = f"[dDlLoO]{self.quote}{self.inside}{{2,}}+"
+        self.write_name = writing.straight if variant == "spice" else None
+
+
+def any_case(words: Iterable[str]) -> str:
+    """Return a pattern of any of the words in any case, the longer first."""
+    return "(?i:" + "|".join(sorted(words, key=_longest_first)) + ")"
+
+
+def capitalised(words: Iterable[str]) -> str:
+    """Return a pattern of any of the words, capitalised or in capitals, the longer first."""
+    forms = (f"{word.capitalize()}|{word.upper()}" for word in sorted(words, key=_longest_first))
+    return "(?:" + "|".join(forms) + ")"
+
+
+def _longest_first(word: str) -> tuple[int, str]:
+    return -len(word), word
+
+
+MOST_NAMES: Final = 20
+"""So many names an address may have; no text is searched further for an address's end."""
+ACRONYM: Final = r"[A-Za-z]\.(?:[A-Za-z]\.)++"
+ADDRESS: Final = r'[^\s"<>|(){}]+[^\s"<>|.!?(){},-]'
+HOST: Final = (
+    rf"(?:[^\s!\"$'(),\-./0-9A-Z:;<=>?@\[\\\]^_`{{|}}]{{1,63}}\.){{1,{MOST_NAMES}}}(?i:com|net|org|edu)"
+    rf"(?:/{ADDRESS})?"
+)
+MAIL: Final = r'[A-Za-z0-9][^\s"<>|(){}]{0,99}@(?:[^\s"<>|().{}]++\.)*[^\s"<>|().{}]++'
+WEB: Final = rf"(?i:www)\.(?:[^\s\"<>|.(){{}},]{{1,63}}\.){{1,{MOST_NAMES}}}[A-Za-z]{{2,4}}(?:/{ADDRESS})?"
+_NAME: Final = "[A-Za-z][A-Za-z0-9_:.-]*+"
+_VALUE: Final = r"(?:\"[^\"\n]{0,999}\"|'[^'\n]{0,999}')"
+TAG: Final = rf"<(?:{_NAME}(?:[ \t]++{_NAME}(?:={_VALUE})?)*[ \t]*/?|/{_NAME}[ \t]*|[!?][A-Za-z-][^>\r\n]{{0,999}})>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,13 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.ptb.abbreviations import BEFORE_NUMBER, ENDING, ENDING_CAPITALISED, TITLES
-from spicegraph_parser.ptb.alphabet import ASCII, basic_plane
-from spicegraph_parser.ptb.rules import Rule, sign_rules, word_rules
+from spicegraph_parser.ptb.rules import ASCII, Rule, basic_plane, sign_rules, word_rules
+from spicegraph_parser.ptb.writing import BEFORE_NUMBER, ENDING, ENDING_CAPITALISED, TITLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from spicegraph_parser.ptb.patterns import Variant
-
-__all__ = ["Token", "plain_words", "split_sentences", "tokenize", "tokenize_lines", "words"]
+    from spicegraph_parser.ptb.rules import Variant
 
 
 class Token(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from spicegraph_parser.pipelines import MAX_CAPTION_LENGTH
+from spicegraph_parser.parse import MAX_CAPTION_LENGTH
 from spicegraph_scorer.readers.faults import Fault, input_error, shown
 
 if TYPE_CHECKING:

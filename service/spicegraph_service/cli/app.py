@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spicegraph_parser.errors import SpicegraphError
-from spicegraph_parser.memory import rare_collections
+from spicegraph_parser.extract import rare_collections
 from spicegraph_service.output.terminal import say_error, use_utf8
 
 if TYPE_CHECKING:

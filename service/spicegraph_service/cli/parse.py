@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from spicegraph_parser.export import caption_dict, to_dot
+from spicegraph_parser.export import caption_dict, sng_dict, to_dot
 from spicegraph_parser.extract import ParsedCaption, extract
 from spicegraph_parser.graph_text import graph_text
 from spicegraph_parser.parse import read_conllu
 from spicegraph_parser.picture import to_svg
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, parse_captions
-from spicegraph_parser.sng import sng_dict
 from spicegraph_parser.ud2 import Scheme, ud1_lines
 from spicegraph_scorer.readers.text import read_lines
 from spicegraph_service.output.tables import caption_table, rendered

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import msgspec
 
 from spicegraph_parser.errors import DataError
-from spicegraph_parser.memory import RARE
+from spicegraph_parser.extract import RARE
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, CaptionPipeline, load_pipeline
 from spicegraph_parser.rules import Fact
 from spicegraph_service.store.parses import encode_parse, stored_parse

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, ParamSpec
 
 from spicegraph_parser.errors import DataError, SpicegraphError
-from spicegraph_parser.memory import rare_collections
+from spicegraph_parser.extract import rare_collections
 from spicegraph_scorer.core.fingerprint import Fingerprint
 from spicegraph_scorer.core.items import Corpus, Item
 from spicegraph_scorer.core.results import Result, Run

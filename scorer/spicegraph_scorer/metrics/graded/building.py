@@ -11,9 +11,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it has no stubs
 
-from spicegraph_parser.denials import NEGATIONS
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.loose import DENIED, NOTES, PLURAL
+from spicegraph_parser.loose import DENIED, NEGATIONS, NOTES, PLURAL
 from spicegraph_scorer.metrics.graded.vectors import VectorTable
 
 if TYPE_CHECKING:

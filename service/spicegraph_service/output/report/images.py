@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.graph import Attribute, Relation, SceneGraph, SceneObject
-from spicegraph_parser.layout import lay_out
+from spicegraph_parser.picture import lay_out
 from spicegraph_parser.wordnet import load_wordnet
 from spicegraph_service.output.report.data import Box, CandidateView, Line, Picture, State, SynsetView, TupleView
 from spicegraph_service.output.report.spans import mentions
