@@ -7,7 +7,7 @@ from functools import singledispatch
 from typing import Any
 
 from spicegraph_scorer.metrics.graded.metric import GradedStatistic
-from spicegraph_scorer.metrics.meteor.scoring import NO_ALIGNMENT, MeteorStatistic
+from spicegraph_scorer.metrics.meteor.metric import NO_ALIGNMENT, MeteorStatistic
 from spicegraph_scorer.metrics.spice.match import NO_MATCH
 from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
 from spicegraph_scorer.metrics.spider import SpiderStatistic

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spicegraph_scorer.metrics.meteor.aligner import Match, Possible, align
-from spicegraph_scorer.metrics.meteor.words import Module
+from spicegraph_scorer.metrics.meteor.aligner import Match, Module, Possible, align
 
 BEAM = 40
 

@@ -7,22 +7,21 @@ import pickle
 import sys
 import zipfile
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from spicegraph_parser.errors import DataError
-from spicegraph_scorer.metrics.meteor import cache_directory, find_sources, load_data, score_texts
-from spicegraph_scorer.metrics.meteor import words as words_module
-from spicegraph_scorer.metrics.meteor.arrays import read_arrays, write_arrays
-from spicegraph_scorer.metrics.meteor.index import build_index
-from spicegraph_scorer.metrics.meteor.phrases import BACK, PhraseFinder
-from spicegraph_scorer.metrics.meteor.sources import Sources
-from spicegraph_scorer.metrics.meteor.words import Module, Words
+from spicegraph_scorer.metrics.meteor import cache_directory, find_sources, load_data, matching, score_texts
+from spicegraph_scorer.metrics.meteor.aligner import Module
+from spicegraph_scorer.metrics.meteor.data import Sources, open_index, write_index
+from spicegraph_scorer.metrics.meteor.matching import Words
+from spicegraph_scorer.metrics.meteor.paraphrases import BACK, Paraphrases, PhraseFinder, build_index
 
 PARAPHRASES = [
     ("a b", "c"),
@@ -133,7 +132,7 @@ def test_phrases_and_their_links_are_found(write: Write, tmp_path: Path) -> None
     data = load_data(cache=tmp_path, sources=write())
     words = Words(data)
     texts = [words.numbers(["x", "a", "b", "c", "d"]), words.numbers(["d"]), words.numbers(["a"] * 8)]
-    book = PhraseFinder(data).find(texts, words.texts)
+    book = PhraseFinder(data.paraphrases).find(texts, words.texts)
     names = {number: texts[0][start : start + size] for start, size, number in book.occurrences[0]}
     phrases = {" ".join(words.texts[word] for word in name): number for number, name in names.items()}
     assert set(phrases) == {"a", "a b", "b c d", "c", "d"}
@@ -153,13 +152,13 @@ def test_long_words_and_empty_texts_hold_no_phrases(write: Write, tmp_path: Path
     data = load_data(cache=tmp_path, sources=write())
     words = Words(data)
     texts = [words.numbers(["a", "x" * 10_000, "b"]), (), words.numbers(["c"])]
-    book = PhraseFinder(data).find(texts, words.texts)
+    book = PhraseFinder(data.paraphrases).find(texts, words.texts)
     assert [[occurrence[:2] for occurrence in found] for found in book.occurrences] == [
         [(0, 1)],
         [],
         [(0, 1)],
     ]
-    assert PhraseFinder(data).find([(), ()], []).occurrences == [[], []]
+    assert PhraseFinder(data.paraphrases).find([(), ()], []).occurrences == [[], []]
 
 
 @given(st.lists(st.tuples(st.text("ab ", min_size=1, max_size=5), st.text("ab ", min_size=1, max_size=5)), min_size=1))
@@ -167,7 +166,9 @@ def test_the_index_is_the_table(pairs: list[tuple[str, str]]) -> None:
     grouped = sorted(set(pairs))
     with pytest.MonkeyPatch.context() as patch:
         text = "".join(f"1\n{source}\n{target}\n" for source, target in grouped).encode()
-        patch.setattr("spicegraph_scorer.metrics.meteor.index._unpacked", lambda path, progress: [text[:7], text[7:]])
+        patch.setattr(
+            "spicegraph_scorer.metrics.meteor.paraphrases._unpacked", lambda path, progress: [text[:7], text[7:]]
+        )
         table = build_index(Path("unread"))
     assert len(table.phrases) == len({phrase for pair in grouped for phrase in pair})
     assert len(table.sources) == len({source for source, _ in grouped})
@@ -196,40 +197,47 @@ def test_a_damaged_paraphrase_file_is_refused(content: bytes, reason: str, tmp_p
         build_index(path)
 
 
-# The file of arrays
+# The file of the index
 
-ARRAYS: dict[str, NDArray[np.generic]] = {
-    "one": np.arange(5, dtype=np.uint64),
-    "none": np.empty(0, dtype=np.uint32),
-    "two": np.ones(3, dtype=np.uint32),
-}
+INDEX = Paraphrases(
+    phrases=np.arange(5, dtype=np.uint64),
+    sources=np.empty(0, dtype=np.uint32),
+    target_starts=np.ones(1, dtype=np.uint32),
+    targets=np.arange(3, dtype=np.uint32),
+)
 
 
-def test_arrays_come_back_as_they_were(tmp_path: Path) -> None:
+def lists(index: Paraphrases) -> dict[str, tuple[np.dtype[Any], list[int]]]:
+    arrays = {field.name: getattr(index, field.name) for field in fields(index)}
+    return {name: (array.dtype, array.tolist()) for name, array in arrays.items()}
+
+
+def test_an_index_comes_back_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    write_arrays(path, ARRAYS, label="x")
-    found = read_arrays(path, label="x")
-    assert found is not None
-    assert list(found) == list(ARRAYS)
-    for name, array in ARRAYS.items():
-        assert found[name].dtype == array.dtype
-        assert found[name].tolist() == array.tolist()
+    write_index(path, INDEX, label="x")
+    opened = open_index(path, label="x")
+    assert opened is not None
+    assert lists(opened) == lists(INDEX)
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
-def test_every_altered_or_cut_file_is_noticed(tmp_path: Path) -> None:
+def test_every_altered_or_cut_index_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    write_arrays(path, ARRAYS, label="x")
+    write_index(path, INDEX, label="x")
     whole = path.read_bytes()
     for size in range(len(whole)):
         path.write_bytes(whole[:size])
-        assert read_arrays(path, label="x") is None, size
+        assert open_index(path, label="x") is None, size
+    unharmed = set()
     for place in range(len(whole)):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-        assert read_arrays(path, label="x") is None, place
+        if (opened := open_index(path, label="x")) is not None:
+            assert lists(opened) == lists(INDEX), place
+            unharmed.add(whole[place : place + 1])
+    assert unharmed <= {b"<", b"\x03"}  # "=" and format 2 say the same
     path.write_bytes(whole)
-    assert read_arrays(path, label="y") is None
-    assert read_arrays(tmp_path / "absent", label="x") is None
+    assert open_index(path, label="y") is None
+    assert open_index(tmp_path / "absent", label="x") is None
 
 
 # Opening
@@ -255,7 +263,7 @@ def test_a_stale_index_is_built_again(write: Write, tmp_path: Path) -> None:
 
 def test_a_damaged_index_is_built_again(write: Write, tmp_path: Path) -> None:
     load_data(cache=tmp_path, sources=write())
-    path = tmp_path / "meteor-1.5.index"
+    path = tmp_path / "meteor-1.5.npy"
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
     load_data(cache=tmp_path, sources=write())
@@ -280,9 +288,9 @@ def test_a_missing_dependency_is_named_with_its_remedy(
 
 
 def test_a_stemmer_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words_module, "version", lambda name: "3.0.1")
+    monkeypatch.setattr(matching, "version", lambda name: "3.0.1")
     with pytest.raises(DataError, match=r"snowballstemmer 3\.0\.1 has other stems"):
-        words_module.english_stemmer()
+        matching.english_stemmer()
 
 
 def test_the_cache_follows_xdg(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -306,7 +314,7 @@ def test_processes_that_start_at_once_build_once(write: Write, tmp_path: Path) -
         results = pool.starmap(build_and_count, [(sources, tmp_path / "cache")] * 3)
     assert {phrases for _, phrases in results} == {40_000}
     assert sum(calls > 0 for calls, _ in results) == 1
-    assert {file.name for file in (tmp_path / "cache").iterdir()} == {"meteor-1.5.index", "meteor-1.5.lock"}
+    assert {file.name for file in (tmp_path / "cache").iterdir()} == {"meteor-1.5.npy", "meteor-1.5.lock"}
 
 
 def test_data_goes_to_another_process_without_its_arrays(write: Write, tmp_path: Path) -> None:

@@ -18,16 +18,14 @@ from spicegraph_scorer.metrics.meteor import (
     MeteorData,
     MeteorStatistic,
     Module,
-    align_texts,
     bundled_wordnet,
     coco_texts,
     load_data,
     nltk_wordnet,
     score_texts,
 )
+from spicegraph_scorer.metrics.meteor.metric import NO_ALIGNMENT, add_counts, score
 from spicegraph_scorer.metrics.meteor.original import Synset
-from spicegraph_scorer.metrics.meteor.scoring import NO_ALIGNMENT
-from spicegraph_scorer.metrics.meteor.statistics import add_counts, score
 
 if TYPE_CHECKING:
     from spicegraph_scorer.core.metric import Metric
@@ -95,10 +93,11 @@ def test_the_signature_names_the_data(data: MeteorData) -> None:
 
 def test_an_alignment_says_what_matched_and_why(data: MeteorData) -> None:
     candidate = "two giraffe standing next to each other on a grassy field"
-    alignment = align_texts(candidate, "two giraffes standing near trees in a grassy area", data=data)
+    reference = "two giraffes standing near trees in a grassy area"
+    alignment = score_texts([(candidate, [reference])], data=data)[0].alignment
     found = [
-        (match.module, alignment.candidate_words(match), alignment.reference_words(match))
-        for match in alignment.matches
+        (module, alignment.candidate[other : other + other_length], alignment.reference[start : start + length])
+        for start, length, other, other_length, module in alignment.matches
     ]
     assert found == [
         (Module.EXACT, ("two",), ("two",)),

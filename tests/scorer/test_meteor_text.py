@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spicegraph_scorer.metrics.meteor.hashing import LineHasher, java_hash
-from spicegraph_scorer.metrics.meteor.protocol import split_line
-from spicegraph_scorer.metrics.meteor.text import TextOptions, normalize, tokenize
+from spicegraph_scorer.metrics.meteor.matching import java_hash
+from spicegraph_scorer.metrics.meteor.paraphrases import LineHasher
+from spicegraph_scorer.metrics.meteor.text import TextOptions, normalize, split_line, tokenize
 
 PREFIXES = {"No": True, "Mr": False}
 

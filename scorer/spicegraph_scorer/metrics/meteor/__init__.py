@@ -1,13 +1,10 @@
 """METEOR 1.5 at parity with its Java program, and METEOR of 2005, without Java."""
 
-from spicegraph_scorer.metrics.meteor.aligner import Match
-from spicegraph_scorer.metrics.meteor.data import MeteorData, cache_directory, load_data
-from spicegraph_scorer.metrics.meteor.metric import Meteor, coco_texts
+from spicegraph_scorer.metrics.meteor.aligner import Match, Module
+from spicegraph_scorer.metrics.meteor.data import MeteorData, Sources, cache_directory, find_sources, load_data
+from spicegraph_scorer.metrics.meteor.metric import Alignment, Meteor, MeteorStatistic, coco_texts, score_texts
 from spicegraph_scorer.metrics.meteor.original import Meteor2005, bundled_wordnet, nltk_wordnet
-from spicegraph_scorer.metrics.meteor.scoring import Alignment, MeteorStatistic, align_texts, score_texts
-from spicegraph_scorer.metrics.meteor.sources import Sources, find_sources
 from spicegraph_scorer.metrics.meteor.text import COCO_TEXT, TextOptions
-from spicegraph_scorer.metrics.meteor.words import Module
 
 __all__ = [
     "COCO_TEXT",
@@ -20,7 +17,6 @@ __all__ = [
     "Module",
     "Sources",
     "TextOptions",
-    "align_texts",
     "bundled_wordnet",
     "cache_directory",
     "coco_texts",

@@ -7,15 +7,12 @@ changes results, so none is tidied away.
 
 from __future__ import annotations
 
+from enum import IntEnum
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from spicegraph_scorer.metrics.meteor.words import Module
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-__all__ = ["Match", "Possible", "align"]
 
 BEAM = 40
 
@@ -26,6 +23,15 @@ _WEIGHT = 1 << 72
 _WORST = 1 << 144
 _CLOSED = -1
 _MANY = 4 * BEAM
+
+
+class Module(IntEnum):
+    """What makes two words or phrases match, in the order in which METEOR tries."""
+
+    EXACT = 0
+    STEM = 1
+    SYNONYM = 2
+    PARAPHRASE = 3
 
 
 class Match(NamedTuple):

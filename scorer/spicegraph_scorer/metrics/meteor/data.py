@@ -1,23 +1,137 @@
-"""METEOR's English data as the matcher uses it; its index lies in the user's cache directory."""
+"""The English data of METEOR: files of the ``pycocoevalcap`` wheel, and their index in the cache directory of the user.
+
+The files are read in place: nothing of that package is imported, and its jar is opened as the zip archive that it is.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import os
+import zipfile
+import zlib
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
-from spicegraph_scorer.metrics.meteor.arrays import read_arrays, write_arrays
-from spicegraph_scorer.metrics.meteor.index import Paraphrases, Progress, build_index
-from spicegraph_scorer.metrics.meteor.sources import INSTALL, Sources, find_sources
+from spicegraph_scorer.metrics.meteor.paraphrases import Paraphrases, Progress, build_index
 
-__all__ = ["MeteorData", "cache_directory", "load_data"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-_FORMAT = 1
-_FILE = "meteor-1.5.index"
+    from numpy.typing import NDArray
+
+_SYNSETS = "synonym/english.synsets"
+_FUNCTION_WORDS = "function/english.words"
+_PREFIXES = "nonbreaking/english.prefixes"
+
+INSTALL = "METEOR needs packages that are not installed by default: pip install 'spicegraph[meteor]'"
+"""What to do about every missing part."""
+
+
+def _lines(data: bytes) -> list[str]:
+    return data.decode("utf-8").splitlines()
+
+
+def _pairs(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the word of every odd line with the fields of the line below it."""
+    for word, values in zip(lines[::2], lines[1::2], strict=True):
+        yield word, values.split()
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The two files that hold METEOR's English data: ``meteor-1.5.jar`` and ``paraphrase-en.gz``.
+
+    The properties read the files when they are first asked for.
+
+    Raises:
+        DataError: a file is missing (on construction) or damaged (on reading).
+    """
+
+    jar: Path
+    paraphrases: Path
+
+    def __post_init__(self) -> None:
+        for path in (self.jar, self.paraphrases):
+            if not path.is_file():
+                msg = f"{path} is missing. {INSTALL}"
+                raise DataError(msg)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that change when the content of the files does.
+
+        Made from the checksums that the files carry in themselves, since it is asked for at every start: a
+        gzip file ends in the checksum and the length of its content, a zip archive lists the checksum of
+        every member.
+        """
+        with self._open_jar() as jar:
+            members = [f"{name} {jar.getinfo(name).CRC}" for name in (_FUNCTION_WORDS, _PREFIXES)]
+        with self.paraphrases.open("rb") as stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(size - 8, 0))
+            tail = stream.read().hex()
+        return hashlib.blake2b("|".join([str(size), tail, *members]).encode(), digest_size=8).hexdigest()
+
+    @cached_property
+    def synsets(self) -> dict[str, list[int]]:
+        """WordNet's synset numbers for every word, words of several parts joined by underscores."""
+        return {word: list(map(int, numbers)) for word, numbers in _pairs(_lines(self._member(_SYNSETS)))}
+
+    @cached_property
+    def function_words(self) -> frozenset[str]:
+        """The words that count as function words, in lower case."""
+        return frozenset(filter(None, map(str.strip, _lines(self._member(_FUNCTION_WORDS)))))
+
+    @cached_property
+    def prefixes(self) -> dict[str, bool]:
+        """Abbreviations that keep their dot; true for those that keep it only before a number."""
+        found: dict[str, bool] = {}
+        for line in _lines(self._member(_PREFIXES)):
+            fields = line.split()
+            if fields and not line.startswith("#"):
+                found[fields[0]] = fields[1:] == ["#NUMERIC_ONLY#"]
+        return found
+
+    @contextmanager
+    def _open_jar(self) -> Iterator[zipfile.ZipFile]:
+        """Open the jar, and say so when it is none or lacks what is looked for in it."""
+        try:
+            with zipfile.ZipFile(self.jar) as jar:
+                yield jar
+        except (KeyError, zipfile.BadZipFile) as error:
+            msg = f"{self.jar} is damaged ({error}). {INSTALL}"
+            raise DataError(msg) from error
+
+    def _member(self, name: str) -> bytes:
+        with self._open_jar() as jar:
+            return jar.read(name)
+
+
+def find_sources() -> Sources:
+    """Return METEOR's data files in the installed ``pycocoevalcap`` package.
+
+    Raises:
+        DataError: the package or one of the two files is not there; the message says what to install.
+    """
+    package = importlib.util.find_spec("pycocoevalcap")
+    for folder in (package.submodule_search_locations or ()) if package else ():
+        meteor = Path(folder) / "meteor"
+        if meteor.is_dir():
+            return Sources(meteor / "meteor-1.5.jar", meteor / "data" / "paraphrase-en.gz")
+    raise DataError(INSTALL)
+
+
+_FORMAT = 2
+_FILE = "meteor-1.5.npy"
+_LABEL_BYTES = 64
 _MAX_WAIT = 300.0  # seconds; a build takes some ten
 
 
@@ -52,16 +166,54 @@ def cache_directory() -> Path:
     return (root if root.is_absolute() else Path.home() / ".cache") / "spicegraph"
 
 
-def _open(path: Path, label: str) -> Paraphrases | None:
-    arrays = read_arrays(path, label=label)
-    if arrays is None:
+def _layout(paraphrases: Paraphrases) -> np.dtype[np.void]:
+    """Return the type of the one record that the index file holds: label, checksum of the arrays, arrays."""
+    arrays = [(name, array.dtype.newbyteorder("<"), array.shape) for name, array in _arrays(paraphrases)]
+    return np.dtype([("label", f"S{_LABEL_BYTES}"), ("checksum", "<u8"), *arrays])
+
+
+def _arrays(paraphrases: Paraphrases) -> list[tuple[str, NDArray[np.generic]]]:
+    return [(field.name, getattr(paraphrases, field.name)) for field in fields(paraphrases)]
+
+
+def _checksum(record: NDArray[np.void]) -> int:
+    """Return the CRC-32 of the arrays of a record."""
+    return zlib.crc32(record.view(np.uint8)[_LABEL_BYTES + 8 :].data)
+
+
+def write_index(path: Path, paraphrases: Paraphrases, *, label: str) -> None:
+    """Write an index in numpy's ``.npy`` format, replacing the file at ``path`` only when all is written.
+
+    ``label`` names what the index was made from (at most 64 characters); :func:`open_index` asks for it again.
+    """
+    record = np.zeros(1, _layout(paraphrases))
+    for name, array in _arrays(paraphrases):
+        record[name] = array
+    record["label"] = label.encode()
+    record["checksum"] = _checksum(record)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("wb") as stream:
+            np.lib.format.write_array(stream, record, version=(3, 0), allow_pickle=False)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def open_index(path: Path, *, label: str) -> Paraphrases | None:
+    """Return the index of a file, mapped read-only; ``None`` if no undamaged file has this label.
+
+    A file that is missing, cut short, altered or made from other data is not an error: it is built again.
+    """
+    try:
+        record = np.lib.format.open_memmap(path, mode="r")
+        if record["label"][0] != label.encode() or record["checksum"][0] != _checksum(record):
+            return None
+        return Paraphrases(**{field.name: np.asarray(record[field.name][0]) for field in fields(Paraphrases)})
+    except (FileNotFoundError, ValueError, IndexError):  # numpy's errors about damaged headers and missing fields
         return None
-    return Paraphrases(
-        phrases=np.asarray(arrays["phrases"], dtype=np.uint64),
-        sources=np.asarray(arrays["sources"], dtype=np.uint32),
-        target_starts=np.asarray(arrays["target_starts"], dtype=np.uint32),
-        targets=np.asarray(arrays["targets"], dtype=np.uint32),
-    )
 
 
 def _build(path: Path, label: str, sources: Sources, progress: Progress | None) -> Paraphrases | None:
@@ -73,12 +225,11 @@ def _build(path: Path, label: str, sources: Sources, progress: Progress | None) 
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with portalocker.Lock(path.with_suffix(".lock"), timeout=_MAX_WAIT):
-            paraphrases = _open(path, label)
+            paraphrases = open_index(path, label=label)
             if paraphrases is None:
                 built = build_index(sources.paraphrases, progress=progress)
-                arrays = {field.name: getattr(built, field.name) for field in fields(built)}
-                write_arrays(path, arrays, label=label)
-                paraphrases = _open(path, label)
+                write_index(path, built, label=label)
+                paraphrases = open_index(path, label=label)
     except portalocker.LockException as error:
         msg = f"{path.with_suffix('.lock')} could not be locked within {_MAX_WAIT:.0f} seconds: {error}"
         raise DataError(msg) from error
@@ -103,7 +254,7 @@ def load_data(
     path = cache / _FILE
     label = f"{_FORMAT} {sources.fingerprint}"
     try:
-        paraphrases = _open(path, label) or _build(path, label, sources, progress)
+        paraphrases = open_index(path, label=label) or _build(path, label, sources, progress)
     except OSError as error:
         msg = f"METEOR's index cannot be kept in {cache}: {error}. Set XDG_CACHE_HOME to another folder"
         raise DataError(msg) from error

@@ -1,27 +1,242 @@
-"""METEOR 1.5 as a metric of items, as the COCO evaluation computes it."""
+"""METEOR 1.5: texts to the 23 counts of each item, their score, and the metric as the COCO evaluation computes it."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
+from itertools import accumulate, chain, islice, pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from spicegraph_scorer.core.metric import Score
+from spicegraph_scorer.metrics.meteor.aligner import Match, align
 from spicegraph_scorer.metrics.meteor.data import MeteorData, load_data
-from spicegraph_scorer.metrics.meteor.protocol import SEPARATOR, split_line
-from spicegraph_scorer.metrics.meteor.scoring import NO_ALIGNMENT, MeteorStatistic, scored_texts
-from spicegraph_scorer.metrics.meteor.statistics import add_counts, score
+from spicegraph_scorer.metrics.meteor.matching import Probe, Sentence, Words, read_sentences
+from spicegraph_scorer.metrics.meteor.paraphrases import PhraseFinder
+from spicegraph_scorer.metrics.meteor.text import COCO_TEXT, SEPARATOR, TextOptions, split_line, tokenize
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.items import Corpus
 
-__all__ = ["Meteor", "coco_texts"]
-
 Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
+
+Counts = tuple[float, ...]
+"""METEOR's statistics of one item, in the order in which the program prints them:
+
+candidate length, reference length, their function words (candidate, reference); for each of exact, stem,
+synonym and paraphrase the matched words (candidate content, reference content, candidate function,
+reference function); chunks, matched candidate words, matched reference words.
+"""
+
+_NO_COUNTS: Counts = (0,) * 23
+_BATCH = 1000  # items whose phrases are looked up together: bounds the memory, costs nothing
+
+# The parameters of the "ranking" task for English, the program's default.
+_ALPHA = 0.85
+_BETA = 0.2
+_GAMMA = 0.6
+_DELTA = 0.75
+_MODULE_WEIGHTS = (1.0, 0.6, 0.8, 0.6)
+
+_CHUNKS, _CANDIDATE_MATCHED, _REFERENCE_MATCHED = 20, 21, 22
+
+
+def _divide(numerator: float, denominator: float) -> float:
+    """Divide as IEEE 754 says, where Python raises."""
+    if denominator:
+        return numerator / denominator
+    if not numerator or math.isnan(numerator) or math.isnan(denominator):
+        return math.nan
+    return math.copysign(math.inf, numerator)
+
+
+def _power(base: float, exponent: float) -> float:
+    return base**exponent if base >= 0 else math.nan
+
+
+def _share(counts: Sequence[float], side: int) -> float:
+    """Return the weighted share of matched words: precision for side 0, the candidate, recall for side 1.
+
+    The order of the additions is the program's: another one changes last digits.
+    """
+    functions = counts[2 + side]
+    length = _DELTA * (counts[side] - functions) + (1.0 - _DELTA) * functions
+    matched = 0.0
+    for module, weight in enumerate(_MODULE_WEIGHTS):
+        matched += counts[4 + 4 * module + side] * weight * _DELTA
+    for module, weight in enumerate(_MODULE_WEIGHTS):
+        matched += counts[6 + 4 * module + side] * weight * (1.0 - _DELTA)
+    return _divide(matched, length)
+
+
+def _is_perfect(counts: Sequence[float]) -> bool:
+    """Whether all words of both sides are matched, in one chunk."""
+    return (
+        counts[_CHUNKS] == 1
+        and sum(counts[4:20:4]) + sum(counts[6:20:4]) == counts[0]
+        and sum(counts[5:20:4]) + sum(counts[7:20:4]) == counts[1]
+    )
+
+
+def score(counts: Sequence[float]) -> float:
+    """Return the METEOR score, in [0, 1], of one item's counts or of a corpus's sums.
+
+    Source: Denkowski and Lavie 2014, "Meteor Universal", section 2, with the weights for English.
+
+    Example:
+        >>> score([2, 2, 1, 1, 1, 1, 1, 1, *[0] * 12, 2, 2, 2])  # "a man", "man a"
+        0.4
+    """
+    precision, recall = _share(counts, 0), _share(counts, 1)
+    mean = _divide(1.0, _divide(1.0 - _ALPHA, precision) + _divide(_ALPHA, recall))
+    fragmentation = 0.0
+    if not _is_perfect(counts):
+        matched = (counts[_CANDIDATE_MATCHED] + counts[_REFERENCE_MATCHED]) / 2
+        fragmentation = _divide(counts[_CHUNKS], matched)
+    value = mean * (1.0 - _GAMMA * _power(fragmentation, _BETA))
+    return value if value > 0 else 0.0  # NaN included
+
+
+def add_counts(items: Iterable[Counts]) -> Counts:
+    """Return the sums that the corpus score is computed from.
+
+    A perfect item adds no chunks: the program does so, and the corpus score of perfect items is 1 only thus.
+    """
+    kept = [(*counts[:_CHUNKS], 0, *counts[_CHUNKS + 1 :]) if _is_perfect(counts) else counts for counts in items]
+    return tuple(map(sum, zip(*kept, strict=True))) if kept else _NO_COUNTS
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Which words of a candidate were found in a reference, and by which module.
+
+    The texts are as METEOR splits them. Matches are in the order of the reference; no word is in two of them.
+    """
+
+    candidate: tuple[str, ...]
+    reference: tuple[str, ...]
+    matches: tuple[Match, ...]
+
+
+NO_ALIGNMENT = Alignment((), (), ())
+"""What stands for the alignment of a statistic that is kept without evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeteorStatistic:
+    """What METEOR keeps of an item: all of it is about the best reference, the first of several equal ones.
+
+    ``counts``: the 23 numbers of :data:`Counts`; ``score``: the item's METEOR, in [0, 1];
+    ``reference``: the index of the best reference; ``alignment``: the evidence.
+    """
+
+    counts: Counts
+    score: float
+    reference: int
+    alignment: Alignment
+
+
+def _chunks(matches: Sequence[Match]) -> int:
+    """Return the number of runs of matches that follow one another on both sides."""
+    chunks = 0
+    ends = (-1, -1)
+    for start, length, other, other_length, _ in matches:
+        chunks += ends != (start, other)
+        ends = (start + length, other + other_length)
+    return chunks
+
+
+def _counts(matches: Sequence[Match], candidate: Sentence, reference: Sentence, words: Words) -> Counts:
+    is_function = words.is_function
+    candidate_functions = [is_function[word] for word in candidate.words]
+    reference_functions = [is_function[word] for word in reference.words]
+    counts = [len(candidate_functions), len(reference_functions)]
+    counts += [sum(candidate_functions), sum(reference_functions), *(0,) * 16]
+    for start, length, other, other_length, module in matches:
+        first = 4 + 4 * module
+        for function in candidate_functions[other : other + other_length]:
+            counts[first + 2 * function] += 1
+        for function in reference_functions[start : start + length]:
+            counts[first + 1 + 2 * function] += 1
+    return (*counts, _chunks(matches), sum(counts[4:20:2]), sum(counts[5:20:2]))
+
+
+class _Scorer:
+    """Holds what texts share: the numbers of words, the hashes of phrases."""
+
+    def __init__(self, data: MeteorData, options: TextOptions) -> None:
+        self._prefixes = data.sources.prefixes
+        self._options = options
+        self._words = Words(data)
+        self._finder = PhraseFinder(data.paraphrases)
+
+    def statistics(self, items: Sequence[tuple[str, Sequence[str]]]) -> Iterator[MeteorStatistic]:
+        """Yield the statistic of each item: a candidate and one or more references."""
+        texts = chain.from_iterable((candidate, *references) for candidate, references in items)
+        tokens = [tokenize(text, prefixes=self._prefixes, options=self._options) for text in texts]
+        sentences, book = read_sentences(tokens, self._words, self._finder)
+        cuts = accumulate((1 + len(references) for _, references in items), initial=0)
+        for first, end in pairwise(cuts):
+            yield self._best(Probe(sentences[first], self._words, book), sentences[first + 1 : end])
+
+    def _best(self, probe: Probe, references: Sequence[Sentence]) -> MeteorStatistic:
+        candidate = probe.candidate
+        best: tuple[float, int, Counts, list[Match]] | None = None
+        for index, reference in enumerate(references):
+            matches = align(probe.possible(reference), len(candidate.words))
+            counts = _counts(matches, candidate, reference, self._words)
+            value = score(counts)
+            if best is None or value > best[0]:
+                best = value, index, counts, matches
+        if best is None:
+            msg = "METEOR needs a reference"
+            raise ValueError(msg)
+        value, index, counts, matches = best
+        alignment = Alignment(self._texts(candidate), self._texts(references[index]), tuple(matches))
+        return MeteorStatistic(counts, value, index, alignment)
+
+    def _texts(self, sentence: Sentence) -> tuple[str, ...]:
+        return tuple([self._words.texts[word] for word in sentence.words])
+
+
+def score_texts(
+    items: Sequence[tuple[str, Sequence[str]]],
+    *,
+    data: MeteorData,
+    options: TextOptions = COCO_TEXT,
+) -> list[MeteorStatistic]:
+    """Return METEOR's statistics for items, each a candidate with one or more references.
+
+    Raises:
+        ValueError: an item has no reference.
+
+    Example:
+        >>> data = load_data()  # doctest: +SKIP
+        >>> score_texts([("a man", ["man a"])], data=data)[0].score  # doctest: +SKIP
+        0.4
+    """
+    return list(scored_texts(items, data=data, options=options))
+
+
+def scored_texts(
+    items: Iterable[tuple[str, Sequence[str]]],
+    *,
+    data: MeteorData,
+    options: TextOptions = COCO_TEXT,
+) -> Iterator[MeteorStatistic]:
+    """Yield what :func:`score_texts` returns; few items are held at a time.
+
+    Raises:
+        ValueError: an item has no reference.
+    """
+    scorer = _Scorer(data, options)
+    stream = iter(items)
+    while batch := list(islice(stream, _BATCH)):
+        yield from scorer.statistics(batch)
 
 
 def coco_texts(candidate: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[str, list[str]]:

@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Protocol
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
 from spicegraph_scorer.core.metric import Score
-from spicegraph_scorer.metrics.meteor.sources import INSTALL, find_sources
+from spicegraph_scorer.metrics.meteor.data import INSTALL, find_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from spicegraph_scorer.core.items import Corpus
-
-__all__ = ["BundledWordNet", "Lemma", "Meteor2005", "Synset", "WordNet", "bundled_wordnet", "nltk_wordnet"]
 
 _PARAMETERS = {"alpha": 0.9, "beta": 3.0, "gamma": 0.5}
 

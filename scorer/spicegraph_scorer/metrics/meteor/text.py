@@ -10,8 +10,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-__all__ = ["COCO_TEXT", "TextOptions", "normalize", "tokenize"]
-
 Prefixes = Mapping[str, bool]
 """Words that may keep a final dot; true for those that keep it only before a number."""
 
@@ -58,6 +56,10 @@ _SPACES = re.compile(r"[ \u00a0\u2000-\u200a\u202f\u205f\u3000]+")
 _WORDS = re.compile(r"[^ \t\n\r\f]+")
 _PLAIN = re.compile(r"[a-z0-9 ]*")
 _UP_TO_SPACE = "".join(map(chr, range(0x21)))
+
+
+SEPARATOR = "|||"
+"""What stands between the texts of a line that METEOR's program reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,3 +134,14 @@ def tokenize(text: str, *, prefixes: Prefixes, options: TextOptions = COCO_TEXT)
     if options.normalize or options.lowercase:
         text = text.lower()
     return tuple(_WORDS.findall(text))
+
+
+def split_line(line: str) -> list[str]:
+    """Return the fields of a line, without white space at their ends.
+
+    Empty fields at the end of the line are dropped, yet one that holds a space is a field.
+    """
+    fields = line.split(SEPARATOR)
+    while len(fields) > 1 and not fields[-1]:
+        fields.pop()
+    return [field.strip(_UP_TO_SPACE) for field in fields]

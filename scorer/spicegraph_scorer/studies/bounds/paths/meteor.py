@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.metrics.meteor import Meteor, coco_texts, load_data, score_texts
-from spicegraph_scorer.metrics.meteor.protocol import SEPARATOR
+from spicegraph_scorer.metrics.meteor.text import SEPARATOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

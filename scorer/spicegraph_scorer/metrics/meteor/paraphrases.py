@@ -1,0 +1,360 @@
+"""The paraphrase table of METEOR: its index, built once, and the phrases and paraphrases of the texts at hand.
+
+A phrase is known by a 64-bit hash of its text (the 2,616,378 phrases of the table have as many different
+hashes), and named by the place of that hash in the sorted list of all hashes. The hash is the sum of
+``value[byte] * BASE**position`` modulo 2**64: numpy computes it over millions of lines at once, and the hash of
+a phrase follows from the hashes of its words.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spicegraph_parser.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+
+Hashes = NDArray[np.uint64]
+Positions = NDArray[np.int64]
+
+_MODULUS = 1 << 64
+_BASE = 0x9E3779B97F4A7C15
+_SPACE = 32
+
+
+def _byte_values() -> Hashes:
+    """Return a fixed pseudo-random number for each byte (splitmix64 from 0), the same on every machine."""
+    values = []
+    for step in range(1, 257):
+        mixed = step * _BASE % _MODULUS
+        mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9 % _MODULUS
+        mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB % _MODULUS
+        values.append(mixed ^ (mixed >> 31))
+    return np.array(values, dtype=np.uint64)
+
+
+def _powers(base: int, count: int) -> Hashes:
+    factors = np.full(count, base, dtype=np.uint64)
+    factors[:1] = 1
+    return np.multiply.accumulate(factors)
+
+
+class LineHasher:
+    """Hashes every line of a text; holds the tables of powers that this needs.
+
+    The tables grow with the longest text seen; nothing else changes.
+    """
+
+    def __init__(self) -> None:
+        self._values = _byte_values()
+        self._resize(1 << 12)
+
+    def _resize(self, count: int) -> None:
+        self._powers = _powers(_BASE, count)
+        self._inverses = _powers(pow(_BASE, -1, _MODULUS), count)
+
+    def lines(self, text: bytes | memoryview, ends: Positions) -> Hashes:
+        """Return the hash of each line; ``ends`` are the positions of the line feeds, in order."""
+        size = int(ends[-1]) + 1 if len(ends) else 0
+        if size > len(self._powers):
+            self._resize(2 * size)
+        content = np.frombuffer(text, dtype=np.uint8, count=size)
+        sums = np.empty(size + 1, dtype=np.uint64)
+        sums[0] = 0
+        np.cumsum(self._values[content] * self._powers[:size], out=sums[1:])
+        starts = np.concatenate([np.zeros(1, dtype=ends.dtype), ends[:-1] + 1])[: len(ends)]
+        hashes: Hashes = (sums[ends] - sums[starts]) * self._inverses[starts]
+        return hashes
+
+    def words(self, words: Sequence[str]) -> tuple[Hashes, Positions]:
+        """Return the hash and the length in UTF-8 bytes of each word; words hold no line feed."""
+        encoded = [word.encode("utf-8", "surrogatepass") for word in words]
+        lengths = np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded))
+        text = b"\n".join([*encoded, b""])
+        return self.lines(text, np.cumsum(lengths + 1) - 1), lengths
+
+    def join(self, left: Hashes, lengths: Positions, right: Hashes) -> Hashes:
+        """Return the hashes of ``left + ' ' + right``, where ``lengths`` are those of ``left`` in bytes."""
+        if len(lengths) and (longest := int(lengths.max())) >= len(self._powers):
+            self._resize(2 * longest)
+        space = self._values[_SPACE]
+        joined: Hashes = left + self._powers[lengths] * (space + np.uint64(_BASE) * right)
+        return joined
+
+
+Progress = Callable[[float], None]
+"""Called now and then with the share of the work that is done, from 0 to 1."""
+
+
+_READ = 1 << 17  # bytes of the packed file at a time
+_LINE_FEED = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Paraphrases:
+    """METEOR's paraphrase table.
+
+    ``phrases``: the hashes of all phrases, ascending; a phrase's number is its place here. ``sources``: the
+    numbers of the phrases that have paraphrases, ascending. ``targets``: the numbers of their paraphrases,
+    source by source, in the file's order; ``target_starts``: where each source's begin, and at last where
+    they end.
+    """
+
+    phrases: Hashes
+    sources: NDArray[np.uint32]
+    target_starts: NDArray[np.uint32]
+    targets: NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Table:
+    """The paraphrase file in its own order.
+
+    ``counts``: how many entries in a row share one source; ``hashes``: those of these sources, then of all
+    targets.
+    """
+
+    counts: NDArray[np.int64]
+    hashes: Hashes
+
+
+def _unpacked(path: Path, progress: Progress) -> Iterator[bytes]:
+    """Yield the file's content in pieces, and report how much of the file has been read."""
+    size = path.stat().st_size
+    unpacker = zlib.decompressobj(wbits=31)
+    with path.open("rb") as stream:
+        while piece := stream.read(_READ):
+            yield unpacker.decompress(piece)
+            progress(stream.tell() / size)
+    if not unpacker.eof:
+        msg = f"{path} ends too early"
+        raise DataError(msg)
+
+
+def _entries(path: Path, progress: Progress) -> Iterator[tuple[Hashes, Hashes]]:
+    """Yield the hashes of sources and of targets, some thousands at a time.
+
+    An entry is three lines: a probability, which METEOR ignores, the source, the target.
+    """
+    hasher = LineHasher()
+    rest = b""
+    for piece in _unpacked(path, progress):
+        text = rest + piece
+        ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == _LINE_FEED)
+        ends = ends[: len(ends) // 3 * 3]
+        hashes = hasher.lines(text, ends)
+        rest = text[int(ends[-1]) + 1 :] if len(ends) else text
+        yield hashes[1::3], hashes[2::3].copy()
+    if rest:
+        msg = f"{path} ends inside an entry"
+        raise DataError(msg)
+
+
+def _read_table(path: Path, progress: Progress) -> _Table:
+    sources: list[Hashes] = []
+    firsts: list[NDArray[np.int64]] = []
+    targets: list[Hashes] = []
+    total = 0
+    last = None
+    for source, target in _entries(path, progress):
+        changes = np.ones(len(source), dtype=bool)
+        changes[1:] = source[1:] != source[:-1]
+        if last is not None and len(source):
+            changes[0] = source[0] != last
+        sources.append(source[changes])
+        firsts.append(np.flatnonzero(changes) + total)
+        targets.append(target)
+        total += len(source)
+        last = source[-1] if len(source) else last
+    if not total:
+        msg = f"{path} holds no paraphrases"
+        raise DataError(msg)
+    counts = np.diff(np.concatenate([*firsts, np.array([total])]))
+    return _Table(counts, np.concatenate([*sources, *targets]))
+
+
+def _numbered(hashes: Hashes) -> tuple[Hashes, NDArray[np.uint32]]:
+    """Return the sorted different hashes, and for each given hash its place among them."""
+    order = np.argsort(hashes)
+    ordered = hashes[order]
+    new = np.ones(len(hashes), dtype=bool)
+    new[1:] = ordered[1:] != ordered[:-1]
+    numbers = np.empty(len(hashes), dtype=np.uint32)
+    numbers[order] = np.cumsum(new, dtype=np.uint32) - np.uint32(1)
+    return ordered[new], numbers
+
+
+def _index(path: Path, progress: Progress) -> Paraphrases:
+    table = _read_table(path, progress)
+    phrases, numbers = _numbered(table.hashes)
+    sources, targets = np.split(numbers, [len(table.counts)])
+    order = np.argsort(sources)
+    if (np.diff(sources[order].astype(np.int64)) == 0).any():
+        msg = f"{path} does not list the paraphrases of each phrase together"
+        raise DataError(msg)
+    begins = np.cumsum(table.counts) - table.counts
+    counts = table.counts[order]
+    starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+    moved = np.arange(len(targets)) + np.repeat(begins[order] - starts[:-1], counts)  # row by row
+    return Paraphrases(phrases, sources[order], starts.astype(np.uint32), targets[moved])
+
+
+def build_index(path: Path, *, progress: Progress | None = None) -> Paraphrases:
+    """Return the index of METEOR's paraphrase file (some ten seconds, 300 MB of memory).
+
+    ``progress`` is called with the share of the file that has been read.
+
+    Raises:
+        DataError: the file is damaged.
+    """
+    try:
+        return _index(path, progress or (lambda _: None))
+    except zlib.error as error:
+        msg = f"{path} is damaged ({error})"
+        raise DataError(msg) from error
+
+
+Integers = NDArray[np.int64]
+
+_Number = TypeVar("_Number", bound=np.integer[Any])
+
+Occurrence = tuple[int, int, int]
+"""A phrase in a text: its first word, its number of words, its number in the book."""
+
+BACK = 32
+"""A link holds two places in lists, each from 1, or 0 for none: below this bit and from it on."""
+
+_MAX_WORDS = 7  # of a phrase of the table
+_MAX_BYTES = 128  # the table's longest phrase has 71
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PhraseBook:
+    """The phrases of some texts that have paraphrases in these texts.
+
+    ``occurrences``: for each text its phrases, by first word and then by length. ``links``: for each phrase
+    p its paraphrases q among these texts' phrases, each with the place of q in the list of p's paraphrases,
+    plus ``1 << BACK`` times the place of p in the list of q's.
+    """
+
+    occurrences: Sequence[Sequence[Occurrence]]
+    links: Sequence[Mapping[int, int]]
+
+
+def _different(values: NDArray[_Number]) -> NDArray[_Number]:
+    """Return the different values in ascending order (faster here than numpy's ``unique``)."""
+    values = np.sort(values)
+    new = np.ones(len(values), dtype=bool)
+    new[1:] = values[1:] != values[:-1]
+    return values[new]
+
+
+def _places(ordered: NDArray[np.generic], wanted: NDArray[np.generic]) -> Integers:
+    """Return where each wanted value is in an ascending array, -1 where it is not."""
+    if not len(ordered):
+        return np.full(len(wanted), -1)
+    places = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
+    return np.where(ordered[places] == wanted, places, -1)
+
+
+def _ranges(starts: Integers, counts: Integers) -> tuple[Integers, Integers]:
+    """Return all positions of some ranges in a row, and for each its place within its range."""
+    within = np.arange(int(counts.sum()), dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.repeat(starts, counts) + within, within
+
+
+def _rows(ones: Integers, others: Integers, places: Integers, size: int) -> list[dict[int, int]]:
+    """Return the links of ``size`` phrases: each of ``others`` has a place in a list of ``ones``."""
+    keys = np.concatenate([ones * size + others, others * size + ones])
+    order = np.argsort(keys, kind="stable")
+    pairs, firsts = np.unique(keys[order], return_index=True)
+    both_ways = np.concatenate([places, places << BACK])[order]
+    links: list[int] = np.add.reduceat(both_ways, firsts).tolist() if size else []
+    linked: list[int] = (pairs % max(size, 1)).tolist()
+    cuts = np.searchsorted(pairs, np.arange(size + 1, dtype=np.int64) * size).tolist()
+    return [dict(zip(linked[a:b], links[a:b], strict=True)) for a, b in pairwise(cuts)]
+
+
+class PhraseFinder:
+    """Finds the phrases of many texts at once; keeps the hashes of the words it has seen."""
+
+    def __init__(self, table: Paraphrases) -> None:
+        self._table = table
+        self._hasher = LineHasher()
+        self._hashes: Hashes = np.empty(0, dtype=np.uint64)
+        self._lengths: Integers = np.empty(0, dtype=np.int64)
+
+    def find(self, texts: Sequence[tuple[int, ...]], words: Sequence[str]) -> PhraseBook:
+        """Return the phrases of texts that are given as numbers of ``words``."""
+        self._learn(words[len(self._hashes) :])
+        sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+        flat = np.fromiter((word for text in texts for word in text), dtype=np.int64, count=int(sizes.sum()))
+        ends = np.cumsum(sizes)
+        hashes, starts, counts = self._grams(flat, np.repeat(ends, sizes))
+        known, links = self._linked(_different(hashes))
+        numbers = _places(self._table.phrases[known], hashes)
+        found = np.flatnonzero(numbers >= 0)
+        found = found[np.lexsort((counts[found], starts[found]))]
+        owners = np.searchsorted(ends, starts[found], side="right")
+        firsts = starts[found] - (ends - sizes)[owners]
+        triples = zip(firsts.tolist(), counts[found].tolist(), numbers[found].tolist(), strict=True)
+        everything: list[Occurrence] = list(triples)
+        cuts = np.searchsorted(owners, np.arange(len(texts) + 1)).tolist()
+        return PhraseBook([everything[a:b] for a, b in pairwise(cuts)], links)
+
+    def _learn(self, words: Sequence[str]) -> None:
+        """Take in the hashes of new words; one that is too long for any phrase gets a length that says so."""
+        short = [word if len(word) <= _MAX_BYTES else "" for word in words]
+        hashes, lengths = self._hasher.words(short)
+        too_long = np.fromiter((len(word) > _MAX_BYTES for word in words), dtype=bool, count=len(words))
+        self._hashes = np.concatenate([self._hashes, hashes])
+        self._lengths = np.concatenate([self._lengths, np.where(too_long, _MAX_BYTES + 1, lengths)])
+
+    def _grams(self, flat: Integers, ends: Integers) -> tuple[Hashes, Integers, Integers]:
+        """Return hash, first word and number of words of every n-gram that is short enough for the table."""
+        word_hashes, word_lengths = self._hashes[flat], self._lengths[flat]
+        starts = np.flatnonzero(word_lengths <= _MAX_BYTES)
+        hashes, lengths = word_hashes[starts], word_lengths[starts]
+        levels = [(hashes, starts)]
+        for more in range(1, _MAX_WORDS):
+            inside = np.flatnonzero(starts + more < ends[starts])
+            starts, hashes, lengths = starts[inside], hashes[inside], lengths[inside]
+            following = starts + more
+            hashes = self._hasher.join(hashes, lengths, word_hashes[following])
+            lengths = lengths + 1 + word_lengths[following]
+            short = np.flatnonzero(lengths <= _MAX_BYTES)
+            starts, hashes, lengths = starts[short], hashes[short], lengths[short]
+            levels.append((hashes, starts))
+        counts = np.repeat(np.arange(1, _MAX_WORDS + 1), [len(level) for level, _ in levels])
+        return np.concatenate([level for level, _ in levels]), np.concatenate([s for _, s in levels]), counts
+
+    def _linked(self, hashes: Hashes) -> tuple[Integers, list[dict[int, int]]]:
+        """Return the numbers in the table of the phrases that have a paraphrase among them, and their links.
+
+        ``hashes`` are ascending: looked up in this order, they are found many times faster.
+        """
+        table = self._table
+        known = _places(table.phrases, hashes)
+        known = known[known >= 0]
+        rows = _places(table.sources, known)
+        sources = np.flatnonzero(rows >= 0)
+        rows = rows[sources]
+        starts = table.target_starts[rows].astype(np.int64)
+        counts = table.target_starts[rows + 1] - starts
+        positions, within = _ranges(starts, counts)
+        here = np.zeros(len(table.phrases), dtype=bool)
+        here[known] = True
+        kept = np.flatnonzero(here[table.targets[positions]])
+        ones, others = known[np.repeat(sources, counts)[kept]], table.targets[positions[kept]]
+        known = _different(np.concatenate([ones, others]))
+        return known, _rows(_places(known, ones), _places(known, others), within[kept] + 1, len(known))
