@@ -16,7 +16,7 @@ from spicegraph_parser import load_pipeline
 from spicegraph_scorer.studies.agreement import CAPTION_PROTOCOLS, PAIR_PROTOCOLS
 from spicegraph_scorer.studies.agreement.coefficients import COEFFICIENTS
 from spicegraph_service.cli import main
-from spicegraph_service.cli.agree.captions import Coefficient
+from spicegraph_service.cli.agree import Coefficient
 from spicegraph_service.engines import words
 from spicegraph_service.output.studies import Column, Grid, cell_text, to_csv, to_latex
 from spicegraph_service.store import open_store, parse_signature

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 import msgspec
 
 from spicegraph_parser.pipelines import CaptionPipeline, load_pipeline
-from spicegraph_service.engines.processes import parsing_processes
+from spicegraph_service.engines.pool import parsing_processes
 from spicegraph_service.store import Store, StoreError, StoreFullError, open_store, parse_signature
 from spicegraph_service.store.parses import encode_parse, stored_parse, unpack_parse
 

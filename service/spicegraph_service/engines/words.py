@@ -11,7 +11,7 @@ import msgspec
 from spicegraph_parser.pipelines import CaptionPipeline, load_pipeline
 from spicegraph_scorer.studies.agreement.words import tagged_words
 from spicegraph_service.engines.local import Packing, Stored
-from spicegraph_service.engines.processes import ParsingProcesses, parsing_processes
+from spicegraph_service.engines.pool import ParsingProcesses, parsing_processes
 from spicegraph_service.store import StoreError, open_store
 from spicegraph_service.store.words import decode_words, encode_words
 

@@ -1,0 +1,391 @@
+"""``spicegraph agree``: how well metrics, and people, agree with people."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from spicegraph_parser.errors import InputError
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.studies.agreement.captions import agree_on_captions
+from spicegraph_scorer.studies.agreement.coefficients import COEFFICIENTS
+from spicegraph_scorer.studies.agreement.pairwise import agree_on_pairs
+from spicegraph_scorer.studies.agreement.protocols import (
+    CAPTION_PROTOCOLS,
+    PAIR_PROTOCOLS,
+    CaptionProtocol,
+    Own,
+    PairProtocol,
+    Ratings,
+    ReferenceChoice,
+    Ties,
+    caption_protocol,
+    pair_protocol,
+)
+from spicegraph_scorer.studies.agreement.reading import (
+    read_judgements,
+    read_pairs,
+    read_system_scores,
+    read_system_table,
+)
+from spicegraph_scorer.studies.agreement.systems import agree_on_systems
+from spicegraph_scorer.studies.agreement.values import Scoring
+from spicegraph_service.cli.agree_words import words
+from spicegraph_service.cli.inputs import system_name
+from spicegraph_service.cli.options import (
+    CacheOption,
+    FrequenciesOption,
+    PipelineOption,
+    VectorsOption,
+    WorkersOption,
+    cache_at,
+    metric_data,
+    names_of,
+)
+from spicegraph_service.cli.studies import (
+    DrawsOption,
+    FormatOption,
+    OutputOption,
+    SeedOption,
+    TableOption,
+    study_output,
+)
+from spicegraph_service.engines.local import local_facts
+from spicegraph_service.output.agreement.captions import CAPTION_TABLES, OWN_SAY, RATINGS_SAY, caption_study
+from spicegraph_service.output.agreement.pairs import PAIR_TABLES, TIES_SAY, pair_study, references_say
+from spicegraph_service.output.agreement.systems import SYSTEM_TABLES, system_study
+from spicegraph_service.output.studies import Column, Grid, to_rich
+from spicegraph_service.output.tables import rendered
+from spicegraph_service.output.terminal import printable, warned_progress, write_stdout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+NO_METRIC = "none"
+
+JudgedMetricsOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAMES",
+        help="Metrics to compute, as for score, comma-separated; none: only the scores that the input holds.",
+    ),
+]
+
+
+@contextmanager
+def scoring_with(
+    metrics: str, *, pipeline: str, workers: int, cache: str, frequencies: str | None, vectors: str | None
+) -> Iterator[Scoring]:
+    """Give what computes the metrics, with a progress bar on a terminal.
+
+    Raises:
+        InputError: a metric is unknown, or a file is given that no metric uses.
+        DataError: the pipeline is not installed, or a file can't be read.
+    """
+    names = () if metrics.strip() == NO_METRIC else names_of(metrics)
+    told = metric_data(names, frequencies=frequencies, vectors=vectors)
+    with warned_progress() as progress, local_facts(pipeline, workers=workers, cache=cache_at(cache)) as facts:
+        yield Scoring(names, facts, told.frequencies, progress, told.vectors)
+
+
+def whole_numbers(text: str, option: str) -> tuple[int, ...]:
+    """Return the numbers of a comma-separated option.
+
+    Raises:
+        InputError: something is no whole number from 1.
+    """
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    wrong = [part for part in parts if not (part.isascii() and part.isdigit() and int(part) > 0)]
+    if wrong or not parts:
+        raise InputError(f"{option}: expected whole numbers such as 1,2,5, got {text!a:.60}")
+    return tuple(dict.fromkeys(map(int, parts)))
+
+
+class Coefficient(StrEnum):
+    """The keys of ``COEFFICIENTS``."""
+
+    TAU_B = "tau_b"
+    TAU_C = "tau_c"
+    PEARSON = "pearson"
+    SPEARMAN = "spearman"
+
+
+def captions(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT",
+            help="JSON Lines with candidate, references and ratings; Flickr8k's or Composite's annotation files; "
+            "CLIPScore's JSON; several files are one set; - reads standard input.",
+        ),
+    ],
+    *,
+    protocol: Annotated[
+        str, typer.Option(metavar="NAME", help=f"What is averaged and removed: {', '.join(CAPTION_PROTOCOLS)}.")
+    ] = "plain",
+    references: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="For Flickr8k's and Composite's files: Flickr8k.token.txt and its like, or COCO annotations. May be "
+            "given several times.",
+        ),
+    ] = None,
+    rating: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIELD", help="The field with the ratings. Default: ratings, rating, human_score or score."
+        ),
+    ] = None,
+    coefficient: Annotated[
+        Coefficient | None, typer.Option(help="The coefficient that tests compare. Default: the protocol's.")
+    ] = None,
+    ratings: Annotated[
+        Ratings | None, typer.Option(help="Every single rating, or a caption's mean. Default: the protocol's.")
+    ] = None,
+    own: Annotated[
+        Own | None,
+        typer.Option(help="What becomes of captions that are a reference of their image. Default: the protocol's."),
+    ] = None,
+    metrics: JudgedMetricsOption = "spice",
+    form: FormatOption = None,
+    output: OutputOption = None,
+    table: TableOption = None,
+    draws: DrawsOption = 1000,
+    seed: SeedOption = 12345,
+    frequencies: FrequenciesOption = None,
+    vectors: VectorsOption = None,
+    workers: WorkersOption = 1,
+    cache: CacheOption = "none",
+    pipeline: PipelineOption = DEFAULT_PIPELINE,
+) -> None:
+    """Correlate metrics with ratings of captions: Kendall tau-b and tau-c, Pearson, Spearman.
+
+    Every number comes with its protocol, ties, interval over images, and paired tests between the metrics.
+    """
+    chosen = _changed(
+        caption_protocol(protocol),
+        {
+            "coefficient": coefficient.value if coefficient else None,
+            "ratings": ratings,
+            "own": own,
+        },
+    )
+    writer = study_output(form, output, table, CAPTION_TABLES)
+    judged = read_judgements(*sources, references=references or (), rating=rating)
+    with scoring_with(
+        metrics, pipeline=pipeline, workers=workers, cache=cache, frequencies=frequencies, vectors=vectors
+    ) as scoring:
+        found = agree_on_captions(judged.items, chosen, scoring=scoring, resampling=Resampling(draws, seed))
+    writer.write(caption_study(found, judged))
+
+
+def _changed(protocol: CaptionProtocol, options: Mapping[str, str | None]) -> CaptionProtocol:
+    """Return the protocol with the options that are given; its name then says that it was changed."""
+    given = {name: value for name, value in options.items() if value is not None and getattr(protocol, name) != value}
+    if not given:
+        return protocol
+    about = (
+        f"As {protocol.name}, changed by options: "
+        + ", ".join(f"{name} {value}" for name, value in given.items())
+        + "."
+    )
+    changes: dict[str, str] = {**given, "name": f"{protocol.name}, changed", "about": about}
+    return replace(protocol, **changes)  # type: ignore[arg-type]  # the options have the fields' types
+
+
+_ALL = "all"
+
+
+def pairs(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT",
+            help="JSON Lines with captions (two), preferred or label, references and category; the folder with "
+            "PASCAL-50S's consensus_pascal.mat and pair_pascal.mat; SugarCrepe's, VALSE's or FOIL's JSON; several "
+            "files are one set; - reads standard input.",
+        ),
+    ],
+    *,
+    annotations: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="For SugarCrepe, VALSE and FOIL: COCO annotations with the references. May be given several times.",
+        ),
+    ] = None,
+    protocol: Annotated[
+        str, typer.Option(metavar="NAME", help=f"How ties and references count: {', '.join(PAIR_PROTOCOLS)}.")
+    ] = "plain",
+    ties: Annotated[Ties | None, typer.Option(help="What an equal score counts. Default: the protocol's.")] = None,
+    own: Annotated[
+        Own | None, typer.Option(help="What becomes of references that equal a caption. Default: the protocol's.")
+    ] = None,
+    count: Annotated[
+        str | None,
+        typer.Option("--references", metavar="NUMBER|all", help="References a pair. Default: the protocol's."),
+    ] = None,
+    choice: Annotated[
+        ReferenceChoice | None, typer.Option(help="Which references, if fewer than all. Default: the protocol's.")
+    ] = None,
+    reference_draws: Annotated[
+        int | None, typer.Option(min=1, help="Draws of random references that are averaged. Default: the protocol's.")
+    ] = None,
+    curve: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBERS", help="Accuracy with these numbers of references, too, such as 1,2,5,10,48."),
+    ] = None,
+    metrics: JudgedMetricsOption = "spice",
+    form: FormatOption = None,
+    output: OutputOption = None,
+    table: TableOption = None,
+    draws: DrawsOption = 1000,
+    seed: SeedOption = 12345,
+    frequencies: FrequenciesOption = None,
+    vectors: VectorsOption = None,
+    workers: WorkersOption = 1,
+    cache: CacheOption = "none",
+    pipeline: PipelineOption = DEFAULT_PIPELINE,
+) -> None:
+    """Count how often metrics prefer the caption that people prefer, by category of pair.
+
+    For PASCAL-50S (HC, HI, HM, MM) and hard negatives such as FOIL, SugarCrepe and VALSE.
+    """
+    given = pair_protocol(protocol)
+    chosen = _named(
+        given,
+        replace(
+            given,
+            ties=ties or given.ties,
+            own=own or given.own,
+            references=given.references if count is None else _count(count),
+            choice=choice or given.choice,
+            draws=reference_draws or given.draws,
+        ),
+    )
+    counts = whole_numbers(curve, "--curve") if curve is not None else ()
+    writer = study_output(form, output, table, PAIR_TABLES)
+    judged = read_pairs(*sources, annotations=annotations or ())
+    with scoring_with(
+        metrics, pipeline=pipeline, workers=workers, cache=cache, frequencies=frequencies, vectors=vectors
+    ) as scoring:
+        found = agree_on_pairs(judged.items, chosen, scoring=scoring, resampling=Resampling(draws, seed), curve=counts)
+    writer.write(pair_study(found, judged))
+
+
+def _count(text: str) -> int | None:
+    if text.strip() == _ALL:
+        return None
+    numbers = whole_numbers(text, "--references")
+    if len(numbers) != 1:
+        raise InputError(f"--references: one number or {_ALL!r} is expected, got {text!a:.60}; see --curve")
+    return numbers[0]
+
+
+def _named(given: PairProtocol, chosen: PairProtocol) -> PairProtocol:
+    """Return the protocol with a name that says whether options changed it."""
+    if chosen == given:
+        return given
+    return replace(chosen, name=f"{given.name}, changed", about=f"As {given.name}, changed by options.")
+
+
+def systems(
+    human: Annotated[
+        str,
+        typer.Argument(metavar="HUMAN", help="A table of human results: CSV or JSON with system and M1, M2 ..."),
+    ],
+    scores: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[NAME=]SCORES",
+            help="One file a system, the JSON of spicegraph score; or a table with system and one column a metric.",
+        ),
+    ],
+    *,
+    metrics: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Only these scores, comma-separated. Default: all.")
+    ] = None,
+    form: FormatOption = None,
+    output: OutputOption = None,
+    table: TableOption = None,
+    draws: DrawsOption = 1000,
+    seed: SeedOption = 12345,
+) -> None:
+    """Correlate corpus scores with human results over systems: Pearson, Spearman, Kendall, with p-values.
+
+    For instance the entries of a challenge with COCO's M1 to M5.
+    """
+    writer = study_output(form, output, table, SYSTEM_TABLES)
+    judged = read_system_table(human)
+    found: dict[str, dict[str, float | None]] = {}
+    for source in scores:
+        name, path = system_name(source)
+        for system, values in read_system_scores(path, name).items():
+            known = found.setdefault(system, {})
+            twice = sorted(known.keys() & values.keys())
+            if twice:
+                raise InputError(f"{path}: {system!a} has a score {twice[0]!a} already")
+            known.update(values)
+    if metrics is not None:
+        found = _only(found, metrics)
+    with warned_progress():
+        agreed = agree_on_systems(judged, found, resampling=Resampling(draws, seed))
+    writer.write(system_study(agreed, human))
+
+
+def _only(scores: dict[str, dict[str, float | None]], metrics: str) -> dict[str, dict[str, float | None]]:
+    names = [name.strip() for name in metrics.split(",") if name.strip()]
+    known = list(dict.fromkeys(name for values in scores.values() for name in values))
+    unknown = [name for name in names if name not in known]
+    if unknown or not names:
+        raise InputError(f"--metrics: there is no score {', '.join(unknown)!a}; there are {', '.join(known)}")
+    return {system: {name: values.get(name) for name in names} for system, values in scores.items()}
+
+
+def protocols() -> None:
+    """List the protocols: what each averages and removes, and where it comes from."""
+    captions = Grid(
+        "For rated captions (agree captions --protocol)",
+        (Column("Protocol", "text"), Column("Coefficient", "text"), Column("What it does", "text")),
+        [
+            (
+                each.name,
+                COEFFICIENTS[each.coefficient].label,
+                f"{each.about} In short: {RATINGS_SAY[each.ratings]}; {OWN_SAY[each.own]}. {each.source}",
+            )
+            for each in CAPTION_PROTOCOLS.values()
+        ],
+    )
+    pairs = Grid(
+        "For pairs (agree pairs --protocol)",
+        (
+            Column("Protocol", "text"),
+            Column("Ties", "text"),
+            Column("References", "text"),
+            Column("What it does", "text"),
+        ),
+        [
+            (each.name, TIES_SAY[each.ties], references_say(each), f"{each.about} {each.source}")
+            for each in PAIR_PROTOCOLS.values()
+        ],
+    )
+    write_stdout(rendered(part for grid in (captions, pairs) for part in (Text(grid.title), to_rich(grid, printable))))
+
+
+agree = typer.Typer(
+    help="Hold metrics against people: ratings of captions, pairs, systems; and people against people on words.",
+    no_args_is_help=True,
+)
+agree.command()(captions)
+agree.command()(pairs)
+agree.command()(systems)
+agree.command()(words)
+agree.command()(protocols)
