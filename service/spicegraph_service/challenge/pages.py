@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from spicegraph_service.output.challenge import when
 from spicegraph_service.output.pages import render_page
 
 if TYPE_CHECKING:
@@ -172,11 +173,6 @@ def _signatures(boards: Sequence[pb.GetLeaderboardResponse]) -> list[str]:
         for row in board.rows
     ]
     return list(dict.fromkeys(lines))
-
-
-def when(moment: Timestamp) -> str:
-    """Return a moment as ISO 8601 in UTC, to the second; empty where there is none."""
-    return f"{moment.ToDatetime().isoformat(timespec='seconds')}Z" if moment.seconds else ""
 
 
 def _minute(moment: Timestamp) -> str:

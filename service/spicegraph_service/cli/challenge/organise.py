@@ -234,7 +234,7 @@ def list_users(
     context: typer.Context,
 ) -> None:
     """List users and their tokens."""
-    from spicegraph_service.cli.challenge.tables import user_table  # noqa: PLC0415
+    from spicegraph_service.output.challenge import user_table  # noqa: PLC0415
     from spicegraph_service.output.tables import rendered  # noqa: PLC0415
 
     with connected(context) as client:

@@ -58,7 +58,7 @@ def show(
     form: FormatOption = ShownAs.TABLE,
 ) -> None:
     """Show the challenges, or one with what you may still submit."""
-    from spicegraph_service.cli.challenge.tables import challenge_table, challenge_view  # noqa: PLC0415
+    from spicegraph_service.output.challenge import challenge_table, challenge_view  # noqa: PLC0415
     from spicegraph_service.output.tables import rendered  # noqa: PLC0415
 
     with connected(context) as client:
@@ -112,7 +112,7 @@ def submissions(
     form: FormatOption = ShownAs.TABLE,
 ) -> None:
     """List your submissions, the newest first; organisers see all."""
-    from spicegraph_service.cli.challenge.tables import submission_table  # noqa: PLC0415
+    from spicegraph_service.output.challenge import submission_table  # noqa: PLC0415
     from spicegraph_service.output.tables import rendered  # noqa: PLC0415
 
     with connected(context) as client:
@@ -197,7 +197,7 @@ def _boards(
 
 def _board(boards: Sequence[pb.GetLeaderboardResponse], form: BoardShownAs) -> str:
     from spicegraph_service.challenge.pages import BOARD_FORMATS, BoardFormat  # noqa: PLC0415
-    from spicegraph_service.cli.challenge.tables import board_tables  # noqa: PLC0415
+    from spicegraph_service.output.challenge import board_tables  # noqa: PLC0415
     from spicegraph_service.output.tables import rendered  # noqa: PLC0415
 
     if form is BoardShownAs.TABLE:
@@ -207,7 +207,7 @@ def _board(boards: Sequence[pb.GetLeaderboardResponse], form: BoardShownAs) -> s
 
 def _watched(client: ChallengeClient, submission_id: str) -> pb.Submission:
     """Return a submission that has ended; on a terminal, show how it gets there."""
-    from spicegraph_service.cli.challenge.tables import state_name  # noqa: PLC0415
+    from spicegraph_service.output.challenge import state_name  # noqa: PLC0415
 
     found = client.get_submission(submission_id)
     with progress_bar() as progress:
@@ -220,7 +220,7 @@ def _watched(client: ChallengeClient, submission_id: str) -> pb.Submission:
 
 def _show(found: pb.Submission, form: ShownAs, *, wait: bool) -> None:
     """Write a submission; leave with an error where it was waited for and has no scores."""
-    from spicegraph_service.cli.challenge.tables import state_name, submission_view  # noqa: PLC0415
+    from spicegraph_service.output.challenge import state_name, submission_view  # noqa: PLC0415
     from spicegraph_service.output.tables import rendered  # noqa: PLC0415
 
     write_stdout(_json(found) if form is ShownAs.JSON else rendered(submission_view(found)))

@@ -10,16 +10,21 @@ from rich.text import Text
 
 from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_scorer.core.wording import counted
-from spicegraph_service.challenge.pages import when
 from spicegraph_service.output.terminal import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from google.protobuf.timestamp_pb2 import Timestamp
     from rich.console import RenderableType
 
 UNDEFINED = "–"
 _CATEGORY = "SPICE_"
+
+
+def when(moment: Timestamp) -> str:
+    """Return a moment as ISO 8601 in UTC, to the second; empty where there is none."""
+    return f"{moment.ToDatetime().isoformat(timespec='seconds')}Z" if moment.seconds else ""
 
 
 def _table(title: str, *columns: str) -> Table:
