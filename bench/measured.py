@@ -2,7 +2,7 @@
 
     python bench/measured.py COMMAND ...
 
-Children are included. A process of its own, and a small one: on Linux a command's peak is never below that of the
+Sandbox are included. A process of its own, and a small one: on Linux a command's peak is never below that of the
 process which started it.
 """
 

@@ -27,7 +27,7 @@ from spicegraph_parser import load_pipeline
 from spicegraph_scorer.core.items import Corpus, Item
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_service.client import Client, item
-from spicegraph_service.client.messages import channel_options
+from spicegraph_service.client.connection import channel_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

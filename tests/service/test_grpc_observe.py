@@ -12,7 +12,7 @@ import pytest
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from spicegraph_service.client import AsyncClient, Client
-from spicegraph_service.server.observe import JsonFormatter
+from spicegraph_service.server.telemetry import JsonFormatter
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from spicegraph_service.server.gate import _refusals
+from spicegraph_service.server.cache import RefreshAheadCache
+from spicegraph_service.server.interceptor import _refusals
 from spicegraph_service.server.limits import Budget, FullError
-from spicegraph_service.server.remembered import Remembered
 from spicegraph_service.store import StoreError
 
 
@@ -35,7 +35,7 @@ def test_an_answer_is_renewed_beside_the_calls() -> None:
     async def play() -> None:
         source = Source()
         clock = [100.0]
-        memory = Remembered(source.find, seconds=4.0, most=10, clock=lambda: clock[0])
+        memory = RefreshAheadCache(source.find, seconds=4.0, most=10, clock=lambda: clock[0])
         assert await memory.get("a") == "one"
         clock[0] += 1.9
         assert await memory.get("a") == "one"
@@ -56,7 +56,7 @@ def test_an_old_answer_is_not_given() -> None:
     async def play() -> None:
         source = Source()
         clock = [100.0]
-        memory = Remembered(source.find, seconds=4.0, most=10, clock=lambda: clock[0])
+        memory = RefreshAheadCache(source.find, seconds=4.0, most=10, clock=lambda: clock[0])
         await memory.get("a")
         clock[0] += 3
         source.broken = True
@@ -77,7 +77,7 @@ def test_many_who_ask_share_one_question() -> None:
     async def play() -> None:
         source = Source()
         source.open.clear()
-        memory = Remembered(source.find, seconds=4.0, most=10)
+        memory = RefreshAheadCache(source.find, seconds=4.0, most=10)
         waiting = [asyncio.create_task(memory.get("a")) for _ in range(20)]
         await asyncio.sleep(0.01)
         waiting[0].cancel()  # the others still get the answer
@@ -92,7 +92,7 @@ def test_what_was_forgotten_meanwhile_is_asked_again() -> None:
     async def play() -> None:
         source = Source()
         source.open.clear()
-        memory = Remembered(source.find, seconds=4.0, most=2)
+        memory = RefreshAheadCache(source.find, seconds=4.0, most=2)
         waiting = asyncio.create_task(memory.get("a"))
         await asyncio.sleep(0.01)
         memory.forget("a")

@@ -26,17 +26,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
-__all__ = [
-    "Account",
-    "add_token",
-    "add_user",
-    "check_name",
-    "find_account",
-    "list_users",
-    "remove_user",
-    "revoke_token",
-]
-
 _PREFIX = "sgu_"
 _LONGEST_TOKEN = 200
 _LONGEST_NAME = 100

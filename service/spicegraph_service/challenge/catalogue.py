@@ -28,22 +28,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
-__all__ = [
-    "NewChallenge",
-    "NewReferences",
-    "NewSplit",
-    "add_challenge",
-    "check_limits",
-    "check_texts",
-    "check_times",
-    "find_challenge",
-    "find_reference_set",
-    "find_split",
-    "list_challenges",
-    "place_references",
-    "remove_challenge",
-]
-
 _MOST_SPLITS = 20
 _MOST_SETS = 20
 _LONGEST_TITLE = 200

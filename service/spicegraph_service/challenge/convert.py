@@ -9,6 +9,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
+from spicegraph_service.challenge import catalogue
 from spicegraph_service.challenge.catalogue import NewChallenge, NewSplit
 from spicegraph_service.challenge.errors import wrong
 from spicegraph_service.challenge.leaderboard import visible
@@ -24,20 +25,6 @@ if TYPE_CHECKING:
     from spicegraph_service.challenge.accounts import Account
     from spicegraph_service.challenge.frames import FaultRow
     from spicegraph_service.challenge.leaderboard import Row, ScorerVersion, Standing
-
-__all__ = [
-    "challenge_message",
-    "fault_message",
-    "leaderboard_message",
-    "moment_of",
-    "new_challenge",
-    "role_of",
-    "submission_message",
-    "timestamp",
-    "token_message",
-    "user_message",
-    "visibility_of",
-]
 
 SHOWN_FAULTS = 50
 _LATEST = datetime(9999, 12, 31, tzinfo=UTC)
@@ -298,3 +285,30 @@ def _row(row: Row, account: Account, scorer: ScorerVersion | None) -> pb.Leaderb
         origin=_origin(row.run, scorer),
         submission=row.submission.id if account.organises else "",
     )
+
+
+def change_challenge(challenge: schema.Challenge, request: pb.UpdateChallengeRequest) -> None:
+    """Change what a request names.
+
+    Raises:
+        CallError: INVALID_ARGUMENT, or NOT_FOUND: a split.
+    """
+    for field in ("title", "description", "primary_score", "daily_limit", "total_limit"):
+        if request.HasField(field):
+            setattr(challenge, field, getattr(request, field))
+    if request.HasField("open_time"):
+        challenge.opens = moment_of("open_time", request.open_time)
+    if request.HasField("close_time"):
+        challenge.closes = moment_of("close_time", request.close_time)
+    catalogue.check_texts(challenge.title, challenge.description, challenge.primary_score)
+    catalogue.check_limits(challenge.daily_limit, challenge.total_limit)
+    catalogue.check_times(challenge.opens, challenge.closes)
+    for place, change in enumerate(request.visibilities):
+        split = catalogue.find_split(challenge, change.split)
+        path = f"visibilities[{place}]"
+        if change.score_visibility:
+            split.score_visibility = visibility_of(f"{path}.score_visibility", change.score_visibility)
+        if change.leaderboard_visibility:
+            split.leaderboard_visibility = visibility_of(
+                f"{path}.leaderboard_visibility", change.leaderboard_visibility
+            )

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import DBAPIConnection
     from sqlalchemy.pool import ConnectionPoolEntry
 
-__all__ = ["Database"]
-
 _BUSY_MS = 30_000
 _MIGRATION_LOCK = 0x73706963  # any number that nobody else locks in this database
 _DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}

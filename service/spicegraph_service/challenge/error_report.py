@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from spicegraph_service.challenge.tasks import Report
 
-__all__ = ["write_report"]
-
 
 def write_report(task: Report) -> None:
     """Write the page to the task's output."""

@@ -14,17 +14,6 @@ from spicegraph_service.server.status import CallError, Violation, invalid, not_
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "denied",
-    "exists",
-    "no_challenge",
-    "no_submission",
-    "quota_used",
-    "refused",
-    "wrong",
-    "wrong_references",
-]
-
 
 def wrong(field: str, reason: str) -> CallError:
     """Return the error for a wrong field."""

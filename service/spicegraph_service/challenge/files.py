@@ -17,8 +17,6 @@ from spicegraph_service.store import StoreError, StoreFullError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-__all__ = ["FileStore", "Incoming"]
-
 _NO_ROOM = {28, 122}  # ENOSPC, EDQUOT
 _ABANDONED_S = 24 * 3600.0
 _BLOCK = 1 << 20

@@ -15,19 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = [
-    "FaultRow",
-    "Image",
-    "Result",
-    "fault_frames",
-    "read_faults",
-    "read_images",
-    "read_references",
-    "read_results",
-    "reference_frames",
-    "result_frames",
-]
-
 _IMAGES_A_FRAME = 64
 
 

@@ -15,11 +15,11 @@ from sqlalchemy import select
 from spicegraph_parser.errors import InputError
 from spicegraph_service.challenge import queue
 from spicegraph_service.challenge.accounts import find_account
-from spicegraph_service.challenge.children import Children
 from spicegraph_service.challenge.database import Database
 from spicegraph_service.challenge.files import FileStore
 from spicegraph_service.challenge.leaderboard import ScorerVersion
 from spicegraph_service.challenge.runner import Runner
+from spicegraph_service.challenge.sandbox import Sandbox
 from spicegraph_service.challenge.schema import UNCHARGED, ReferenceSet, Submission, SubmissionFile
 from spicegraph_service.challenge.scoring import Scoring
 from spicegraph_service.server.auth import Caller
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from spicegraph_service.server.scheduler import Scheduler
-
-__all__ = ["ChallengeConfig", "ChallengeHost", "Transactions"]
 
 _THREADS = 8
 _CHILDREN = 2
@@ -132,8 +130,8 @@ class ChallengeHost:
         self.vectors = vectors  # for error reports; scores come from workers, which have them, too
         self.files = FileStore(config.folder)
         self.transactions = Transactions(Database(config.database))
-        self.children = Children(_CHILDREN)
-        self.reports = Children(1)
+        self.children = Sandbox(_CHILDREN)
+        self.reports = Sandbox(1)
         self.scorer: ScorerVersion | None = None
         self.leaving = asyncio.Event()
         self._owner = secrets.token_hex(8)

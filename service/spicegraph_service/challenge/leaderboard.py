@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from spicegraph_service.challenge.accounts import Account
 
-__all__ = ["Row", "ScorerVersion", "Standing", "check_visible", "rescore", "standing", "visible"]
-
 
 @dataclass(frozen=True, slots=True)
 class ScorerVersion:

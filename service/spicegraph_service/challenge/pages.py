@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from spicegraph_api.v1 import challenge_pb2 as pb
 
-__all__ = ["BOARD_FORMATS", "BoardFormat", "to_csv", "to_html", "to_json", "when"]
-
 _HERE = "spicegraph_service.challenge"
 _SPICE = "SPICE"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -22,20 +22,6 @@ if TYPE_CHECKING:
 
     from spicegraph_service.challenge.tasks import ScoreRow
 
-__all__ = [
-    "Failure",
-    "Lease",
-    "LeaseLostError",
-    "claim",
-    "end_failed",
-    "end_parsed",
-    "end_scored",
-    "end_validated",
-    "extend",
-    "give_up",
-    "release_all",
-]
-
 _MOST_TAKEN = 50
 """How often a job is taken before it counts as one that ends servers."""
 

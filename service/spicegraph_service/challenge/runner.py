@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spicegraph_scorer.core.wording import counted
 from spicegraph_service.challenge import queue
-from spicegraph_service.challenge.children import Allowance, OverAllowanceError
 from spicegraph_service.challenge.queue import Failure, Lease, LeaseLostError
+from spicegraph_service.challenge.sandbox import Allowance, OverAllowanceError
 from spicegraph_service.challenge.schema import JobKind, ReferenceSet, Submission
 from spicegraph_service.challenge.scoring import Part, Plan, Progress
 from spicegraph_service.challenge.tasks import Validate, Validated
@@ -25,13 +25,11 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
-    from spicegraph_service.challenge.children import Children
     from spicegraph_service.challenge.files import FileStore
     from spicegraph_service.challenge.host import Transactions
     from spicegraph_service.challenge.leaderboard import ScorerVersion
+    from spicegraph_service.challenge.sandbox import Sandbox
     from spicegraph_service.challenge.scoring import Scoring
-
-__all__ = ["VALIDATION", "Runner"]
 
 VALIDATION = Allowance(memory_bytes=1 << 30, seconds=60)
 """What checking a submitted file may take."""
@@ -63,7 +61,7 @@ class Runner:
         self,
         transactions: Transactions,
         files: FileStore,
-        children: Children,
+        children: Sandbox,
         scoring: Scoring,
         *,
         scorer: ScorerVersion,

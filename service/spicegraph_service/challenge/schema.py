@@ -26,26 +26,6 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 from sqlalchemy.types import TypeDecorator
 
-__all__ = [
-    "UNCHARGED",
-    "Base",
-    "Challenge",
-    "Choice",
-    "Job",
-    "JobKind",
-    "ReferenceSet",
-    "Role",
-    "Run",
-    "RunScore",
-    "Split",
-    "State",
-    "Submission",
-    "SubmissionFile",
-    "Token",
-    "User",
-    "Visibility",
-]
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 

@@ -9,8 +9,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from spicegraph_api.v1 import scores_pb2
-from spicegraph_service.challenge.children import Allowance
 from spicegraph_service.challenge.frames import read_references, read_results
+from spicegraph_service.challenge.sandbox import Allowance
 from spicegraph_service.challenge.tasks import Finish, Finished
 from spicegraph_service.server.tasks import ItemWork, frame
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from spicegraph_service.challenge.children import Children
     from spicegraph_service.challenge.files import FileStore
+    from spicegraph_service.challenge.sandbox import Sandbox
     from spicegraph_service.challenge.tasks import ScoreRow
     from spicegraph_service.server.scheduler import Scheduler
 
@@ -89,7 +89,7 @@ class Scoring:
     def __init__(
         self,
         scheduler: Scheduler,
-        children: Children,
+        children: Sandbox,
         files: FileStore,
         *,
         parsing: frozenset[str],
@@ -107,7 +107,7 @@ class Scoring:
 
         Raises:
             WorkFailedError: an item cannot be scored.
-            ChildFailedError: the scores cannot be made.
+            SandboxError: the scores cannot be made.
         """
         total = sum(part.image_count for part in plan.parts) or 1
         done = 0

@@ -33,19 +33,6 @@ if TYPE_CHECKING:
 
     from spicegraph_service.challenge.accounts import Account
 
-__all__ = [
-    "NewSubmission",
-    "Usage",
-    "accept",
-    "cancel",
-    "check_open",
-    "choose",
-    "find_submission",
-    "list_submissions",
-    "queue_position",
-    "usage",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class NewSubmission:

@@ -7,16 +7,16 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 __all__ = [
-    "ChildError",
-    "ChildReply",
-    "ChildTask",
     "Finish",
     "Finished",
     "Prepare",
     "Prepared",
     "Report",
     "Reported",
+    "SandboxReply",
+    "SandboxTask",
     "ScoreRow",
+    "TaskFailed",
     "Validate",
     "Validated",
     "decode_reply",
@@ -105,31 +105,31 @@ class Reported(msgspec.Struct, frozen=True, tag="reported"):
     """The report is written."""
 
 
-class ChildError(msgspec.Struct, frozen=True, tag="error"):
+class TaskFailed(msgspec.Struct, frozen=True, tag="error"):
     """The task failed: ``memory`` says that the file needed too much of it, ``kind`` is the error's name."""
 
     memory: bool
     kind: str
 
 
-ChildTask: TypeAlias = Validate | Prepare | Finish | Report
-ChildReply: TypeAlias = Validated | Prepared | Finished | Reported | ChildError
+SandboxTask: TypeAlias = Validate | Prepare | Finish | Report
+SandboxReply: TypeAlias = Validated | Prepared | Finished | Reported | TaskFailed
 
 _encoder = msgspec.msgpack.Encoder()
-_tasks: msgspec.msgpack.Decoder[ChildTask] = msgspec.msgpack.Decoder(ChildTask)
-_replies: msgspec.msgpack.Decoder[ChildReply] = msgspec.msgpack.Decoder(ChildReply)
+_tasks: msgspec.msgpack.Decoder[SandboxTask] = msgspec.msgpack.Decoder(SandboxTask)
+_replies: msgspec.msgpack.Decoder[SandboxReply] = msgspec.msgpack.Decoder(SandboxReply)
 
 
-def encode(value: ChildTask | ChildReply) -> bytes:
+def encode(value: SandboxTask | SandboxReply) -> bytes:
     """Return the bytes of a message."""
     return _encoder.encode(value)
 
 
-def decode_task(data: bytes) -> ChildTask:
+def decode_task(data: bytes) -> SandboxTask:
     """Return the task that the server sent."""
     return _tasks.decode(data)
 
 
 def decode_reply(data: bytes) -> Any:
-    """Return the reply that a child sent: the kind that belongs to its task, or a :class:`ChildError`."""
+    """Return the reply that a child sent: the kind that belongs to its task, or a :class:`TaskFailed`."""
     return _replies.decode(data)

@@ -7,19 +7,20 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from spicegraph_service.challenge import catalogue
 from spicegraph_service.challenge.errors import wrong
-from spicegraph_service.challenge.intake import method_of
+from spicegraph_service.challenge.validation import method_of
 from spicegraph_service.server.status import Violation, invalid
 from spicegraph_service.server.streams import patiently
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
 
+    from sqlalchemy.orm import Session
+
     from spicegraph_api.v1 import challenge_pb2 as pb
     from spicegraph_service.challenge.files import Incoming
     from spicegraph_service.challenge.host import Transactions
-
-__all__ = ["Upload", "check_settings", "method_name", "receive"]
 
 _LONGEST_FILE_NAME = 255
 _LONGEST_METHOD = 100
@@ -103,3 +104,29 @@ def method_name(settings: pb.SubmissionSettings, splits: Iterable[str]) -> str:
         return settings.method.strip()
     named = method_of(settings.file_name, splits)
     return named[1] if named is not None else PurePath(settings.file_name).stem[:_LONGEST_METHOD]
+
+
+def check_target(session: Session, target: pb.ReferencesTarget) -> None:
+    """Check that the reference set of an upload exists.
+
+    Raises:
+        CallError: NOT_FOUND, or INVALID_ARGUMENT.
+    """
+    challenge = catalogue.find_challenge(session, target.challenge)
+    for field in ("split", "reference_set"):
+        if not getattr(target, field):
+            raise wrong(f"target.{field}", "is empty")
+    catalogue.find_reference_set(catalogue.find_split(challenge, target.split), target.reference_set)
+
+
+def split_names(session: Session, settings: pb.SubmissionSettings) -> list[str]:
+    """Return the names of the splits of a submission's challenge.
+
+    Raises:
+        CallError: NOT_FOUND, or INVALID_ARGUMENT: the submission names another split.
+    """
+    challenge = catalogue.find_challenge(session, settings.challenge)
+    names = [split.name for split in challenge.splits]
+    if settings.split and settings.split not in names:
+        raise wrong("settings.split", f"is no split of this challenge; there are {', '.join(names)}")
+    return names

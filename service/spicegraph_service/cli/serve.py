@@ -181,7 +181,7 @@ def serve(
         from spicegraph_service.server import run  # noqa: PLC0415
         from spicegraph_service.server.config import ServerConfig, TlsFiles  # noqa: PLC0415
         from spicegraph_service.server.limits import Limits  # noqa: PLC0415
-        from spicegraph_service.server.observe import set_up_logging  # noqa: PLC0415
+        from spicegraph_service.server.telemetry import set_up_logging  # noqa: PLC0415
     if (tls_cert is None) != (tls_key is None) or (tls_client_ca is not None and tls_cert is None):
         raise InputError("TLS needs both --tls-cert and --tls-key")
     tls = TlsFiles(tls_cert, tls_key, tls_client_ca) if tls_cert is not None and tls_key is not None else None

@@ -11,9 +11,8 @@ Example:
     1.0
 """
 
-from spicegraph_service.client.asynchronous import AsyncClient
-from spicegraph_service.client.blocking import Client
 from spicegraph_service.client.challenges import ChallengeClient
-from spicegraph_service.client.messages import SERVICE_CONFIG, TlsOptions, category, item
+from spicegraph_service.client.connection import SERVICE_CONFIG, TlsOptions
+from spicegraph_service.client.evaluation import AsyncClient, Client, category, item
 
 __all__ = ["SERVICE_CONFIG", "AsyncClient", "ChallengeClient", "Client", "TlsOptions", "category", "item"]

@@ -11,13 +11,10 @@ import grpc
 
 from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_api.v1.challenge_pb2_grpc import ChallengeServiceStub
-from spicegraph_service.client.connections import Connection
-from spicegraph_service.client.messages import PAGE, TlsOptions
+from spicegraph_service.client.connection import PAGE, Connection, TlsOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-__all__ = ["ChallengeClient"]
 
 _CHUNK = 1 << 20
 _PAUSE_S = 1.0

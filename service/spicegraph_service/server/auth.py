@@ -7,8 +7,8 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
+from spicegraph_service.server.cache import RefreshAheadCache
 from spicegraph_service.server.limits import FullError, TokenBucket
-from spicegraph_service.server.remembered import Remembered
 from spicegraph_service.server.status import exhausted, permission_denied, unauthenticated
 from spicegraph_service.store import Store, TokenRecord
 
@@ -17,16 +17,6 @@ if TYPE_CHECKING:
 
     from spicegraph_service.challenge.accounts import Account
     from spicegraph_service.server.cache import StoreThread
-
-__all__ = [
-    "REFERENCES_SCOPE",
-    "SCOPES",
-    "SCORE_SCOPE",
-    "Authenticator",
-    "Caller",
-    "create_token",
-    "require_scope",
-]
 
 SCORE_SCOPE = "score"
 REFERENCES_SCOPE = "references"
@@ -92,7 +82,7 @@ class Authenticator:
         self._rate = rate
         self._burst_s = burst_s
         self._anonymous = Caller("anonymous", frozenset(SCOPES), self._bucket(0.0))
-        self._callers = Remembered(self._find, seconds=_REMEMBERED_S, most=_MOST_REMEMBERED)
+        self._callers = RefreshAheadCache(self._find, seconds=_REMEMBERED_S, most=_MOST_REMEMBERED)
 
     async def identify(self, authorization: str | None) -> Caller:
         """Return the caller of an ``authorization`` header (``Bearer sgt_...``).

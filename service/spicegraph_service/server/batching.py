@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from spicegraph_service.server.cache import ParseCache
 
-__all__ = ["Dispatcher", "WorkFailedError"]
-
 Group = ItemsWork | CaptionsWork
 _HEAD_START_S = 0.002  # for what comes next to be looked up and sent, before the calls that are done are answered
 _log = logging.getLogger(__name__)

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from spicegraph_service.challenge.host import ChallengeConfig
 
-__all__ = ["ServerConfig", "TlsFiles", "default_workers", "is_local"]
-
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:

@@ -8,7 +8,7 @@ from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceServicer
 from spicegraph_service.server import validation
-from spicegraph_service.server.gate import Context, current_call
+from spicegraph_service.server.interceptor import Context, current_call
 from spicegraph_service.server.scheduler import Scheduler, count_captions
 from spicegraph_service.server.status import Violation, invalid
 from spicegraph_service.server.streams import ItemStream
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from spicegraph_service.server.limits import Limits
     from spicegraph_service.server.references import References
-
-__all__ = ["EvaluationServicer"]
 
 
 class EvaluationServicer(EvaluationServiceServicer):

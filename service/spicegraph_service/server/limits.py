@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Budget", "FullError", "Limits", "TokenBucket"]
-
 _SHORTEST_RETRY = 0.05
 _LONGEST_RETRY = 30.0
 _FIRST_RATE = 6_000.0  # captions a second, until there was enough work to tell

@@ -14,9 +14,8 @@ from spicegraph_api.v1 import reference_service_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceServicer
 from spicegraph_service.server import validation
-from spicegraph_service.server.cache import Lru, StoreThread
-from spicegraph_service.server.gate import Context, current_call
-from spicegraph_service.server.remembered import Remembered
+from spicegraph_service.server.cache import Lru, RefreshAheadCache, StoreThread
+from spicegraph_service.server.interceptor import Context, current_call
 from spicegraph_service.server.status import Violation, exhausted, invalid, not_found
 from spicegraph_service.server.streams import patiently
 from spicegraph_service.server.tasks import ItemWork
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
     from spicegraph_service.server.limits import Limits
     from spicegraph_service.server.scheduler import Scheduler
-
-__all__ = ["References", "ReferencesServicer", "reference_set_id"]
 
 _KIND = "reference set"
 _SET_REMEMBERED_S = 5.0  # how long a set that another server deleted may still be used here
@@ -46,7 +43,7 @@ class References:
     def __init__(self, thread: StoreThread, *, max_bytes: int) -> None:
         self._thread = thread
         self._entries: Lru[tuple[str, str]] = Lru(max_bytes)
-        self._sets = Remembered(self._find, seconds=_SET_REMEMBERED_S, most=_MOST_SETS_REMEMBERED)
+        self._sets = RefreshAheadCache(self._find, seconds=_SET_REMEMBERED_S, most=_MOST_SETS_REMEMBERED)
 
     async def check(self, set_id: str) -> None:
         """Check that a set exists.

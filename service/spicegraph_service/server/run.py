@@ -24,12 +24,12 @@ from spicegraph_service.server.batching import Dispatcher
 from spicegraph_service.server.cache import ParseCache, StoreThread
 from spicegraph_service.server.config import ServerConfig, TlsFiles, default_workers, host_and_port
 from spicegraph_service.server.evaluation import EvaluationServicer
-from spicegraph_service.server.gate import Gate
+from spicegraph_service.server.interceptor import CallInterceptor
 from spicegraph_service.server.limits import Budget
-from spicegraph_service.server.observe import CallLog, Telemetry
 from spicegraph_service.server.references import References, ReferencesServicer
 from spicegraph_service.server.scheduler import Scheduler
 from spicegraph_service.server.tasks import Setup
+from spicegraph_service.server.telemetry import CallLog, Telemetry
 from spicegraph_service.server.vectors import pack_vectors
 from spicegraph_service.server.workers import WorkerPool
 from spicegraph_service.store import MEMORY, open_store, parse_signature
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
     from spicegraph_service.challenge.host import ChallengeConfig, ChallengeHost
     from spicegraph_service.server.tasks import Hello
-
-__all__ = ["SERVICES", "Server", "run", "serve"]
 
 SERVICES = (
     evaluation_service_pb2.DESCRIPTOR.services_by_name["EvaluationService"].full_name,
@@ -195,7 +193,7 @@ class Server:
         config = self.config
         authenticator = Authenticator(self._store, required=config.needs_tokens, rate=config.rate)
         server = grpc.aio.server(
-            interceptors=[Gate(authenticator, CallLog(self.telemetry), self._challenges)],
+            interceptors=[CallInterceptor(authenticator, CallLog(self.telemetry), self._challenges)],
             options=[
                 ("grpc.max_receive_message_length", config.limits.max_message_bytes),
                 ("grpc.max_send_message_length", -1),

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from spicegraph_service.server.batching import Dispatcher
     from spicegraph_service.server.limits import Budget
 
-__all__ = ["CHUNK_ITEMS", "Scheduler", "chunked"]
-
 CHUNK_ITEMS = 64
 """Items that go to a worker together; between them a request can be cancelled, and others get their turn."""
 

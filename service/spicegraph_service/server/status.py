@@ -28,19 +28,6 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
-__all__ = [
-    "CallError",
-    "Violation",
-    "exhausted",
-    "invalid",
-    "not_found",
-    "permission_denied",
-    "to_call_error",
-    "to_trailers",
-    "unauthenticated",
-    "unavailable",
-]
-
 DOMAIN = "spicegraph"
 MOST_VIOLATIONS = 50  # details travel in trailers, which have a size limit of their own
 _LONGEST_TEXT = 300

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.metrics.spice.custom import CategoryDefinition
     from spicegraph_service.server.tasks import ItemWork
 
-__all__ = ["ItemStream", "patiently"]
-
 _LONGEST_SILENCE_S = 60
 _CHUNKS = 4  # of one stream that are under way or wait for its reader
 

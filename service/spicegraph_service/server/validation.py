@@ -15,16 +15,6 @@ if TYPE_CHECKING:
     from spicegraph_api.v1 import reference_service_pb2
     from spicegraph_service.server.limits import Limits
 
-__all__ = [
-    "check_captions",
-    "check_categories",
-    "check_display_name",
-    "check_entries",
-    "check_items",
-    "check_metrics",
-    "check_page_size",
-]
-
 _KINDS = {
     scores_pb2.CATEGORY_KIND_UNSPECIFIED: "object",
     scores_pb2.CATEGORY_KIND_OBJECT: "object",

@@ -1,22 +1,38 @@
-"""The worker processes: started, handed one task at a time, replaced when they die."""
+"""The worker processes, at both ends of the pipe: started, given one task at a time, replaced when they end.
+
+A worker is ``python -m spicegraph_service.server.workers``: it reads tasks from its standard input and writes replies
+to its standard output; the first frame holds its setup. It ends when its input ends, so that it never outlives its
+server.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import os
+import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
-from spicegraph_parser.errors import DataError
-from spicegraph_service.server.tasks import Hello, Reply, Setup, Task, decode_reply, encode, frame
+from spicegraph_parser.errors import DataError, SpicegraphError
+from spicegraph_service.server.tasks import (
+    Hello,
+    Reply,
+    Setup,
+    Task,
+    decode_reply,
+    decode_setup,
+    decode_task,
+    encode,
+    frame,
+    read_frame,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["NoWorkersError", "Worker", "WorkerDiedError", "WorkerPool"]
 
 _STREAM_LIMIT = 1 << 20
 _FIRST_PAUSE = 0.1
@@ -54,7 +70,7 @@ class Worker:
         """
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            *("-m", "spicegraph_service.server.worker"),
+            *("-m", "spicegraph_service.server.workers"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=_STREAM_LIMIT,
@@ -286,3 +302,46 @@ class WorkerPool:
         await asyncio.gather(*self._supervisors, return_exceptions=True)
         if self._hello is not None and not self._hello.done():
             self._hello.cancel()
+
+
+def main() -> int:
+    """Serve tasks until the input ends; return the exit code."""
+    # The server alone decides when a worker stops: a signal to the whole group must not cut off a batch.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    logging.basicConfig(level=logging.INFO, format="worker %(process)d: %(message)s")
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as replies:
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever prints must not break the frames
+        return _serve(sys.stdin.buffer, replies)
+
+
+def _serve(tasks: IO[bytes], replies: IO[bytes]) -> int:
+    def send(reply: Reply) -> None:
+        replies.write(frame(encode(reply)))
+        replies.flush()
+
+    first = read_frame(tasks)
+    if first is None:
+        return 1
+    setup = decode_setup(first)
+    try:
+        # Imported here so that a broken installation is reported through the pipe as well.
+        from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline  # noqa: PLC0415
+        from spicegraph_service.server.evaluate import Evaluator  # noqa: PLC0415
+        from spicegraph_service.server.vectors import unpack_vectors  # noqa: PLC0415
+
+        evaluator = Evaluator(load_pipeline(setup.pipeline or DEFAULT_PIPELINE), unpack_vectors(setup.vectors))
+    except SpicegraphError as error:
+        send(Hello(error=str(error)))
+        return 2
+    try:
+        send(evaluator.hello())
+        while (data := read_frame(tasks)) is not None:
+            send(evaluator.run(decode_task(data)))
+    except BrokenPipeError:
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

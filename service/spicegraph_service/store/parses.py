@@ -12,8 +12,6 @@ from spicegraph_parser.rules import Fact  # noqa: TC001 (msgspec reads the annot
 if TYPE_CHECKING:
     from spicegraph_parser.extract import ParsedCaption
 
-__all__ = ["StoredParse", "decode_parse", "encode_parse", "stored_parse", "unpack_parse"]
-
 _DECODED_PARSES = 20_000  # parses that a process keeps decoded: the references of some 4,000 images
 
 

@@ -20,8 +20,6 @@ try:
 except ImportError as error:
     raise DataError("a Redis store needs the extra: pip install 'spicegraph[redis]'") from error
 
-__all__ = ["RedisStore"]
-
 _PREFIX = "spicegraph:"
 _PARSE = b"spicegraph:parse:"
 _SETS = _PREFIX + "sets"  # hash: id -> set

@@ -12,8 +12,6 @@ from spicegraph_service.store import ReferenceSet, StoreError, StoreFullError, T
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["SqliteStore"]
-
 Key = TypeVar("Key", str, bytes)
 _SCHEMA_VERSION = 1
 _SCHEMA = """

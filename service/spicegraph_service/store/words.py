@@ -6,8 +6,6 @@ import msgspec
 
 from spicegraph_scorer.studies.agreement.words.counts import Tagged
 
-__all__ = ["decode_words", "encode_words"]
-
 _encoder = msgspec.msgpack.Encoder()
 _words = msgspec.msgpack.Decoder(list[Tagged])
 

@@ -16,12 +16,12 @@ from spicegraph_service.challenge import catalogue, queue
 from spicegraph_service.challenge import runner as challenge_runner
 from spicegraph_service.challenge.accounts import Account, add_user
 from spicegraph_service.challenge.catalogue import NewChallenge, NewReferences, NewSplit
-from spicegraph_service.challenge.children import ChildFailedError, OverAllowanceError
 from spicegraph_service.challenge.database import Database
 from spicegraph_service.challenge.files import FileStore
 from spicegraph_service.challenge.host import Transactions, _used_files
 from spicegraph_service.challenge.leaderboard import ScorerVersion
 from spicegraph_service.challenge.runner import Runner, _Held
+from spicegraph_service.challenge.sandbox import OverAllowanceError, SandboxError
 from spicegraph_service.challenge.schema import JobKind, Role, State, Submission
 from spicegraph_service.challenge.submissions import NewSubmission, accept, cancel
 
@@ -184,7 +184,7 @@ def test_trouble_of_the_server_s_own_is_given_a_second_chance(
     states = []
 
     async def work(_held: _Held) -> None:
-        raise OverAllowanceError("killed") if len(states) == 3 else ChildFailedError("gone")
+        raise OverAllowanceError("killed") if len(states) == 3 else SandboxError("gone")
 
     async def run(held: _Held) -> None:
         made = runner(Transactions(database), tmp_path)

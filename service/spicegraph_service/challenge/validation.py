@@ -21,8 +21,6 @@ from spicegraph_service.challenge.frames import FaultRow, Image, Result
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["Intake", "SplitImages", "method_of", "read_submission", "split_images"]
-
 _ZIP_MAGIC = b"PK"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _OTHER_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"(\xb5/\xfd": "zstandard"}

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from threading import Thread
     from wsgiref.simple_server import WSGIServer
 
-__all__ = ["CallLog", "JsonFormatter", "Telemetry", "set_up_logging"]
-
 _LATENCIES = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _calls = logging.getLogger("spicegraph.calls")

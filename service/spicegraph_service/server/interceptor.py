@@ -22,9 +22,7 @@ from spicegraph_service.server.status import CallError, Violation, invalid, to_c
 
 if TYPE_CHECKING:
     from spicegraph_service.challenge.host import ChallengeHost
-    from spicegraph_service.server.observe import CallLog
-
-__all__ = ["Call", "Gate", "current_call"]
+    from spicegraph_service.server.telemetry import CallLog
 
 _OURS = "/spicegraph.v1."
 _SCOPES: Mapping[str, str | None] = {
@@ -91,7 +89,7 @@ class _Malformed:
     reason: str
 
 
-class Gate(grpc.aio.ServerInterceptor):
+class CallInterceptor(grpc.aio.ServerInterceptor):
     """The interceptor. Health and reflection pass by it.
 
     Args:

@@ -1,30 +1,34 @@
-"""A process for one task: ``python -m spicegraph_service.challenge.child``, started by ``children``.
+"""Processes for one task each: strangers' files under limits on memory and time, and long computations.
 
-What strangers send is decoded here, under limits on memory and time, and what takes long without pause is computed
-here, at a lower priority than the workers that answer calls.
+The server starts ``python -m spicegraph_service.challenge.sandbox``, which reads one task and writes one reply, at a
+lower priority than the workers that answer calls.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import sys
 import threading
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_service.challenge.tasks import (
-    ChildError,
-    ChildReply,
-    ChildTask,
     Finish,
     Prepare,
     Prepared,
     Report,
     Reported,
+    SandboxReply,
+    SandboxTask,
+    TaskFailed,
     Validate,
     Validated,
+    decode_reply,
     decode_task,
     encode,
 )
@@ -33,7 +37,88 @@ from spicegraph_service.server.tasks import frame, read_frame
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["main"]
+    from spicegraph_service.challenge.tasks import SandboxReply, SandboxTask
+
+
+Answer = TypeVar("Answer", bound="SandboxReply")
+
+
+class SandboxError(Exception):
+    """A child process ended without a reply, or said that it failed; the message is for the log."""
+
+
+class OverAllowanceError(Exception):
+    """The task needed more memory or time than it may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What a task may take: bytes beyond the process's own (0: any), and seconds."""
+
+    memory_bytes: int
+    seconds: int
+
+
+class Sandbox:
+    """Runs tasks, a few at a time."""
+
+    def __init__(self, at_once: int) -> None:
+        self._turns = asyncio.Semaphore(at_once)
+
+    async def run(self, task: SandboxTask, expected: type[Answer], allowance: Allowance) -> Answer:
+        """Do a task; if the caller is cancelled, the process is ended.
+
+        Raises:
+            OverAllowanceError: it needed more than its allowance.
+            SandboxError: it failed.
+        """
+        async with self._turns:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *("-m", "spicegraph_service.challenge.sandbox"),
+                *(str(allowance.memory_bytes), str(allowance.seconds)),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+            )
+            try:
+                async with asyncio.timeout(2 * allowance.seconds or None):
+                    reply = await _talk(process, encode(task))
+            except TimeoutError as error:
+                raise OverAllowanceError(f"a task took more than {allowance.seconds} s") from error
+            finally:
+                with suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+        if isinstance(reply, TaskFailed):
+            if reply.memory:
+                raise OverAllowanceError("a task needed too much memory")
+            raise SandboxError(f"a child process failed with {reply.kind}")
+        if not isinstance(reply, expected):
+            raise SandboxError("a child process gave the wrong kind of reply")
+        return reply
+
+
+async def _talk(process: asyncio.subprocess.Process, task: bytes) -> SandboxReply:
+    """Send the task and return the reply; the child's input stays open, which tells it that we are here."""
+    stdin, stdout = process.stdin, process.stdout
+    if stdin is None or stdout is None:  # pragma: no cover (we ask for pipes)
+        raise SandboxError("a child process has no pipes")
+    try:
+        stdin.write(frame(task))
+        await stdin.drain()
+        head = await stdout.readexactly(4)
+        reply: SandboxReply = decode_reply(await stdout.readexactly(int.from_bytes(head, "big")))
+    except (asyncio.IncompleteReadError, OSError) as error:
+        code = await process.wait()
+        if code in _KILLED_FOR_TIME:
+            raise OverAllowanceError("a task took too much processor time") from error
+        raise SandboxError(f"a child process ended with code {code}") from error
+    return reply
+
+
+_KILLED_FOR_TIME = {-24, -9}  # SIGXCPU, and what the system sends when memory or the hard limit is used up
+
 
 _NICE = 10
 _log = logging.getLogger(__name__)
@@ -55,16 +140,16 @@ def main(memory_bytes: int, seconds: int) -> int:
     return 0
 
 
-def _run(task: ChildTask, memory_bytes: int, seconds: int) -> ChildReply:
+def _run(task: SandboxTask, memory_bytes: int, seconds: int) -> SandboxReply:
     work = _WORK[type(task)]
     try:
         _limit(memory_bytes, seconds)
         return work(task)
     except MemoryError:
-        return ChildError(memory=True, kind="MemoryError")
+        return TaskFailed(memory=True, kind="MemoryError")
     except Exception as error:  # noqa: BLE001 (the server says which submission it was, and goes on)
         _log.error("a task failed", exc_info=error)
-        return ChildError(memory=False, kind=type(error).__name__)
+        return TaskFailed(memory=False, kind=type(error).__name__)
 
 
 def _limit(memory_bytes: int, seconds: int) -> None:
@@ -89,7 +174,7 @@ def _end_with_the_server() -> None:
 
 def _validate(task: Validate) -> Validated:
     from spicegraph_service.challenge.frames import fault_frames, read_images, result_frames  # noqa: PLC0415
-    from spicegraph_service.challenge.intake import read_submission, split_images  # noqa: PLC0415
+    from spicegraph_service.challenge.validation import read_submission, split_images  # noqa: PLC0415
 
     splits = {name: split_images(read_images(Path(path)) for path in paths) for name, paths in task.splits.items()}
     found = read_submission(task.path, task.file_name, task.split, splits)
@@ -125,7 +210,7 @@ def _prepare(task: Prepare) -> Prepared:
     return Prepared(sum(map(bool, counts)), sum(counts))
 
 
-def _finish(task: Finish) -> ChildReply:
+def _finish(task: Finish) -> SandboxReply:
     from spicegraph_service.challenge.totals import finish  # noqa: PLC0415
 
     return finish(task)
@@ -138,7 +223,7 @@ def _report(task: Report) -> Reported:
     return Reported()
 
 
-_WORK: Mapping[type[ChildTask], Callable[[Any], ChildReply]] = {
+_WORK: Mapping[type[SandboxTask], Callable[[Any], SandboxReply]] = {
     Validate: _validate,
     Prepare: _prepare,
     Finish: _finish,

@@ -1,0 +1,312 @@
+"""The clients of evaluation and reference sets, synchronous and asynchronous."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from spicegraph_api.v1 import evaluation_service_pb2 as evaluation
+from spicegraph_api.v1 import reference_service_pb2 as references
+from spicegraph_api.v1 import scores_pb2
+from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
+from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceStub
+from spicegraph_service.client.connection import (
+    PAGE,
+    AsyncConnection,
+    Connection,
+    TlsOptions,
+)
+
+if TYPE_CHECKING:
+    from spicegraph_api.v1 import scene_graph_pb2
+
+STREAM_BATCH = 64
+"""Items in one message of a stream."""
+
+UPLOAD_BATCH = 200
+"""Entries in one message of an upload."""
+
+SPICE_ALONE = ("spice",)
+"""The metric that is scored where none is named."""
+
+T = TypeVar("T")
+
+
+def item(
+    item_id: str | int,
+    candidate: str,
+    references: Sequence[str] = (),
+    *,
+    reference_id: str | int | None = None,
+) -> scores_pb2.Item:
+    """Return an item: with its references, or for a reference set without any."""
+    return scores_pb2.Item(
+        id=str(item_id),
+        candidate=candidate,
+        references=references,
+        reference_id=None if reference_id is None else str(reference_id),
+    )
+
+
+def settings_message(
+    metrics: Sequence[str],
+    detail: scores_pb2.Detail.ValueType,
+    reference_set: str | None,
+    categories: Sequence[scores_pb2.CategoryDefinition] = (),
+) -> evaluation.ScoreStreamRequest:
+    """Return the first message of a stream."""
+    settings = evaluation.ScoreStreamSettings(
+        metrics=metrics, detail=detail, reference_set=reference_set, categories=categories
+    )
+    return evaluation.ScoreStreamRequest(settings=settings)
+
+
+def category(
+    name: str,
+    *,
+    kind: scores_pb2.CategoryKind.ValueType = scores_pb2.CATEGORY_KIND_OBJECT,
+    words: Sequence[str] = (),
+    subtrees: Sequence[str] = (),
+    synonyms: bool = False,
+) -> scores_pb2.CategoryDefinition:
+    """Return a category of one's own: words, everything under synsets of WordNet (``animal.n.01``), or both."""
+    return scores_pb2.CategoryDefinition(name=name, kind=kind, words=words, subtrees=subtrees, synonyms=synonyms)
+
+
+def item_batch(items: Iterable[scores_pb2.Item]) -> evaluation.ScoreStreamRequest:
+    """Return a message with items of a stream."""
+    return evaluation.ScoreStreamRequest(items=evaluation.ItemBatch(items=items))
+
+
+def set_settings_message(display_name: str) -> references.CreateReferenceSetRequest:
+    """Return the first message of an upload."""
+    return references.CreateReferenceSetRequest(settings=references.ReferenceSetSettings(display_name=display_name))
+
+
+def entry_batch(entries: Iterable[tuple[str, Sequence[str]]]) -> references.CreateReferenceSetRequest:
+    """Return a message with entries of an upload."""
+    batch = [references.ReferenceEntry(id=str(entry_id), references=captions) for entry_id, captions in entries]
+    return references.CreateReferenceSetRequest(entries=references.ReferenceEntryBatch(entries=batch))
+
+
+def then(first: T, others: Iterator[T]) -> Iterator[T]:
+    """Return the first value, then the others."""
+    yield first
+    yield from others
+
+
+def batches(values: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Return values in lists of a size."""
+    rest = iter(values)
+    while batch := list(islice(rest, size)):
+        yield batch
+
+
+class Client:
+    """A synchronous client. Its calls raise ``grpc.RpcError``; it may be shared by threads.
+
+    Args:
+        address: ``HOST:PORT``, ``unix:PATH`` or ``dns:///NAME:PORT`` (all servers that the name stands for).
+        token: a bearer token, if the server demands one.
+        tls: how to trust the server; ``None``: no TLS.
+        timeout_s: the deadline of calls but of streams and uploads, in seconds; ``None``: none.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        token: str | None = None,
+        tls: TlsOptions | None = None,
+        timeout_s: float | None = 60.0,
+    ) -> None:
+        self._connection = Connection.to(address, token=token, tls=tls, timeout_s=timeout_s)
+        self._evaluation = EvaluationServiceStub(self._connection.channel)
+        self._references = ReferenceServiceStub(self._connection.channel)
+
+    def parse(self, captions: Sequence[str]) -> Sequence[scene_graph_pb2.ParsedCaption]:
+        """Parse captions to scene graphs."""
+        request = evaluation.ParseCaptionsRequest(captions=captions)
+        reply = self._connection.call(self._evaluation.ParseCaptions, request)
+        return reply.captions
+
+    def score(
+        self,
+        items: Iterable[scores_pb2.Item],
+        *,
+        metrics: Sequence[str] = SPICE_ALONE,
+        detail: scores_pb2.Detail.ValueType = scores_pb2.DETAIL_SCORES,
+        reference_set: str | None = None,
+        categories: Sequence[scores_pb2.CategoryDefinition] = (),
+    ) -> evaluation.ScoreResponse:
+        """Score a batch of items."""
+        request = evaluation.ScoreRequest(
+            items=items, metrics=metrics, detail=detail, reference_set=reference_set, categories=categories
+        )
+        return self._connection.call(self._evaluation.Score, request)
+
+    def stream(
+        self,
+        items: Iterable[scores_pb2.Item],
+        *,
+        metrics: Sequence[str] = SPICE_ALONE,
+        detail: scores_pb2.Detail.ValueType = scores_pb2.DETAIL_SCORES,
+        reference_set: str | None = None,
+        categories: Sequence[scores_pb2.CategoryDefinition] = (),
+    ) -> Iterator[evaluation.ScoreStreamResponse]:
+        """Score items of any number: results as they come, the corpus result last."""
+        settings = settings_message(metrics, detail, reference_set, categories)
+        requests = then(settings, (item_batch(batch) for batch in batches(items, STREAM_BATCH)))
+        yield from self._evaluation.ScoreStream(requests, metadata=self._connection.metadata)
+
+    def server_info(self) -> evaluation.GetServerInfoResponse:
+        """Return what runs on the server."""
+        return self._connection.call(self._evaluation.GetServerInfo, evaluation.GetServerInfoRequest())
+
+    def create_reference_set(
+        self, entries: Mapping[str, Sequence[str]], *, display_name: str = ""
+    ) -> references.ReferenceSet:
+        """Store the references of images by id; the same content gives the same set."""
+        settings = set_settings_message(display_name)
+        requests = then(settings, (entry_batch(batch) for batch in batches(entries.items(), UPLOAD_BATCH)))
+        return self._references.CreateReferenceSet(requests, metadata=self._connection.metadata).reference_set
+
+    def get_reference_set(self, set_id: str) -> references.ReferenceSet:
+        """Return what is known of a set."""
+        request = references.GetReferenceSetRequest(id=set_id)
+        return self._connection.call(self._references.GetReferenceSet, request).reference_set
+
+    def list_reference_sets(self) -> Iterator[references.ReferenceSet]:
+        """Return all sets, ordered by id."""
+        request = references.ListReferenceSetsRequest(page_size=PAGE)
+        while True:
+            page = self._connection.call(self._references.ListReferenceSets, request)
+            yield from page.reference_sets
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    def delete_reference_set(self, set_id: str) -> None:
+        """Delete a set."""
+        request = references.DeleteReferenceSetRequest(id=set_id)
+        self._connection.call(self._references.DeleteReferenceSet, request)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._connection.channel.close()
+
+    def __enter__(self) -> Self:
+        """Return the client."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the connections."""
+        self.close()
+
+
+class AsyncClient:
+    """An asynchronous client, with the same calls as :class:`Client`. Use it in one event loop."""
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        token: str | None = None,
+        tls: TlsOptions | None = None,
+        timeout_s: float | None = 60.0,
+    ) -> None:
+        self._connection = AsyncConnection.to(address, token=token, tls=tls, timeout_s=timeout_s)
+        self._evaluation = EvaluationServiceStub(self._connection.channel)
+        self._references = ReferenceServiceStub(self._connection.channel)
+
+    async def parse(self, captions: Sequence[str]) -> Sequence[scene_graph_pb2.ParsedCaption]:
+        """Parse captions to scene graphs."""
+        request = evaluation.ParseCaptionsRequest(captions=captions)
+        reply = await self._connection.call(self._evaluation.ParseCaptions, request)
+        return reply.captions
+
+    async def score(
+        self,
+        items: Iterable[scores_pb2.Item],
+        *,
+        metrics: Sequence[str] = SPICE_ALONE,
+        detail: scores_pb2.Detail.ValueType = scores_pb2.DETAIL_SCORES,
+        reference_set: str | None = None,
+        categories: Sequence[scores_pb2.CategoryDefinition] = (),
+    ) -> evaluation.ScoreResponse:
+        """Score a batch of items."""
+        request = evaluation.ScoreRequest(
+            items=items, metrics=metrics, detail=detail, reference_set=reference_set, categories=categories
+        )
+        return await self._connection.call(self._evaluation.Score, request)
+
+    async def stream(
+        self,
+        items: Iterable[scores_pb2.Item] | AsyncIterable[scores_pb2.Item],
+        *,
+        metrics: Sequence[str] = SPICE_ALONE,
+        detail: scores_pb2.Detail.ValueType = scores_pb2.DETAIL_SCORES,
+        reference_set: str | None = None,
+        categories: Sequence[scores_pb2.CategoryDefinition] = (),
+    ) -> AsyncIterator[evaluation.ScoreStreamResponse]:
+        """Score items of any number: results as they come, the corpus result last."""
+
+        async def requests() -> AsyncIterator[evaluation.ScoreStreamRequest]:
+            yield settings_message(metrics, detail, reference_set, categories)
+            if isinstance(items, AsyncIterable):
+                async for one in items:
+                    yield item_batch([one])
+            else:
+                for batch in batches(items, STREAM_BATCH):
+                    yield item_batch(batch)
+
+        async for response in self._evaluation.ScoreStream(requests(), metadata=self._connection.metadata):
+            yield response
+
+    async def server_info(self) -> evaluation.GetServerInfoResponse:
+        """Return what runs on the server."""
+        return await self._connection.call(self._evaluation.GetServerInfo, evaluation.GetServerInfoRequest())
+
+    async def create_reference_set(
+        self, entries: Mapping[str, Sequence[str]], *, display_name: str = ""
+    ) -> references.ReferenceSet:
+        """Store the references of images by id; the same content gives the same set."""
+        settings = set_settings_message(display_name)
+        requests = then(settings, (entry_batch(batch) for batch in batches(entries.items(), UPLOAD_BATCH)))
+        reply = await self._references.CreateReferenceSet(requests, metadata=self._connection.metadata)
+        return reply.reference_set
+
+    async def get_reference_set(self, set_id: str) -> references.ReferenceSet:
+        """Return what is known of a set."""
+        request = references.GetReferenceSetRequest(id=set_id)
+        reply = await self._connection.call(self._references.GetReferenceSet, request)
+        return reply.reference_set
+
+    async def list_reference_sets(self) -> AsyncIterator[references.ReferenceSet]:
+        """Return all sets, ordered by id."""
+        request = references.ListReferenceSetsRequest(page_size=PAGE)
+        while True:
+            page = await self._connection.call(self._references.ListReferenceSets, request)
+            for reference_set in page.reference_sets:
+                yield reference_set
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    async def delete_reference_set(self, set_id: str) -> None:
+        """Delete a set."""
+        request = references.DeleteReferenceSetRequest(id=set_id)
+        await self._connection.call(self._references.DeleteReferenceSet, request)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._connection.channel.close()
+
+    async def __aenter__(self) -> Self:
+        """Return the client."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close the connections."""
+        await self.close()
