@@ -20,9 +20,8 @@ from spicegraph_scorer.studies.agreement import (
     caption_protocol,
 )
 from spicegraph_scorer.studies.agreement.captions import correlate
-from spicegraph_scorer.studies.agreement.preparing import prepare
-from spicegraph_scorer.studies.agreement.protocols import Own, Ratings
-from spicegraph_scorer.studies.agreement.values import MetricScores, caption_scores
+from spicegraph_scorer.studies.agreement.judgements import MetricScores, caption_scores
+from spicegraph_scorer.studies.agreement.protocols import Own, Ratings, prepare
 
 QUICK = Resampling(draws=40, seed=7)
 GIVEN = Scoring(metrics=())

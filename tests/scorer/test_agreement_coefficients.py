@@ -12,9 +12,16 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_scorer.studies.agreement.coefficients import COEFFICIENTS, correlation, observations, resampled
-from spicegraph_scorer.studies.agreement.concordance import pair_order
-from spicegraph_scorer.studies.agreement.paired import accuracy_permutation, permutation, williams
+from spicegraph_scorer.studies.agreement.coefficients import (
+    COEFFICIENTS,
+    accuracy_permutation,
+    correlation,
+    observations,
+    pair_order,
+    permutation,
+    resampled,
+    williams,
+)
 
 SCIPY = {
     "tau_b": lambda x, y: stats.kendalltau(x, y, variant="b"),

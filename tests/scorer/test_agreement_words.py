@@ -13,16 +13,20 @@ from hypothesis import strategies as st
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.parse import Caption, Parse, Word
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_scorer.studies.agreement.words import (
-    count_words,
+from spicegraph_scorer.studies.agreement.word_model import (
     expected_point,
     fit,
     observed_point,
+    operating_point,
+    precision_at_recall,
+    weights_of,
+)
+from spicegraph_scorer.studies.agreement.words import (
+    Tagged,
+    count_words,
     study_words,
     tagged_words,
 )
-from spicegraph_scorer.studies.agreement.words.counts import Tagged
-from spicegraph_scorer.studies.agreement.words.recall import operating_point, precision_at_recall, weights_of
 
 QUICK = Resampling(draws=200, seed=3)
 

@@ -15,6 +15,7 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.studies.agreement.captions import agree_on_captions
 from spicegraph_scorer.studies.agreement.coefficients import COEFFICIENTS
+from spicegraph_scorer.studies.agreement.judgements import Scoring
 from spicegraph_scorer.studies.agreement.pairwise import agree_on_pairs
 from spicegraph_scorer.studies.agreement.protocols import (
     CAPTION_PROTOCOLS,
@@ -35,7 +36,6 @@ from spicegraph_scorer.studies.agreement.reading import (
     read_system_table,
 )
 from spicegraph_scorer.studies.agreement.systems import agree_on_systems
-from spicegraph_scorer.studies.agreement.values import Scoring
 from spicegraph_service.cli.agree_words import words
 from spicegraph_service.cli.inputs import system_name
 from spicegraph_service.cli.options import (

@@ -8,9 +8,8 @@ import typer
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_scorer.studies.agreement.reading.words import read_captioned_images, read_word_scores
-from spicegraph_scorer.studies.agreement.words import count_words, study_words
-from spicegraph_scorer.studies.agreement.words.counts import held_words
+from spicegraph_scorer.studies.agreement.reading import read_captioned_images, read_word_scores
+from spicegraph_scorer.studies.agreement.words import count_words, held_words, study_words
 from spicegraph_service.cli.inputs import system_name
 from spicegraph_service.cli.options import CacheOption, PipelineOption, WorkersOption, cache_at
 from spicegraph_service.cli.studies import (
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.items import ItemId
-    from spicegraph_scorer.studies.agreement.words.counts import Tagged
+    from spicegraph_scorer.studies.agreement.words import Tagged
 
 
 def words(

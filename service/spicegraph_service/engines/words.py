@@ -18,7 +18,7 @@ from spicegraph_service.store.words import decode_words, encode_words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from spicegraph_scorer.studies.agreement.words.counts import Tagged
+    from spicegraph_scorer.studies.agreement.words import Tagged
 
 
 @dataclass(frozen=True, slots=True)

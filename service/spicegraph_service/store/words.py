@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from spicegraph_scorer.studies.agreement.words.counts import Tagged
+from spicegraph_scorer.studies.agreement.words import Tagged
 
 _encoder = msgspec.msgpack.Encoder()
 _words = msgspec.msgpack.Decoder(list[Tagged])

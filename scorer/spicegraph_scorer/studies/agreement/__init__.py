@@ -6,7 +6,7 @@ Rated captions: :func:`read_judgements` and :func:`agree_on_captions`. Pairs of 
 """
 
 from spicegraph_scorer.studies.agreement.captions import CaptionAgreement, agree_on_captions
-from spicegraph_scorer.studies.agreement.judgements import CaptionPair, Judged, Judgement
+from spicegraph_scorer.studies.agreement.judgements import CaptionPair, Judged, Judgement, Scoring
 from spicegraph_scorer.studies.agreement.pairwise import PairAgreement, agree_on_pairs
 from spicegraph_scorer.studies.agreement.protocols import (
     CAPTION_PROTOCOLS,
@@ -18,7 +18,6 @@ from spicegraph_scorer.studies.agreement.protocols import (
 )
 from spicegraph_scorer.studies.agreement.reading import read_judgements, read_pairs
 from spicegraph_scorer.studies.agreement.systems import SystemAgreement, agree_on_systems
-from spicegraph_scorer.studies.agreement.values import Scoring
 
 __all__ = [
     "CAPTION_PROTOCOLS",

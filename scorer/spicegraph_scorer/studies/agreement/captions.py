@@ -12,24 +12,24 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_scorer.studies.agreement.coefficients import (
     COEFFICIENTS,
+    MetricComparison,
     Observations,
+    blocks,
     correlation,
     observations,
+    permutation,
     resampled,
+    williams,
 )
-from spicegraph_scorer.studies.agreement.paired import MetricComparison, blocks, permutation, williams
-from spicegraph_scorer.studies.agreement.preparing import prepare
-from spicegraph_scorer.studies.agreement.protocols import CAPTION_PROTOCOLS, CaptionProtocol, Ratings
-from spicegraph_scorer.studies.agreement.values import MetricScores, Scoring, caption_scores
+from spicegraph_scorer.studies.agreement.judgements import MetricScores, Scoring, caption_scores
+from spicegraph_scorer.studies.agreement.protocols import CAPTION_PROTOCOLS, CaptionProtocol, Ratings, prepare
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.results import Json
-    from spicegraph_scorer.studies.agreement.concordance import Indices, Vector
+    from spicegraph_scorer.studies.agreement.coefficients import Indices, Vector
     from spicegraph_scorer.studies.agreement.judgements import Judgement
-
-__all__ = ["CaptionAgreement", "Interval", "MetricCorrelation", "TieCounts", "agree_on_captions", "correlate"]
 
 
 @dataclass(frozen=True, slots=True)

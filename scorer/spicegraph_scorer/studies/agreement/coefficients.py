@@ -1,19 +1,196 @@
-"""The correlation coefficients: scipy's values and p-values, and the values of resamples."""
+"""Correlation coefficients with people: values, p-values, values of resamples, and tests of one metric against another.
+
+A resample of the observations is a weighting of them by whole numbers, so that ordering and grouping are done
+once and every resample is sums over the same order: O(n log n) for the order, O(n log k) for each resample,
+where k is the smaller number of distinct values (human ratings have few).
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import stats
 
-from spicegraph_scorer.studies.agreement.concordance import Matrix, PairOrder, Vector, pair_order, tau_b, tau_c
+from spicegraph_scorer.core.significance import share_as_extreme
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = ["COEFFICIENTS", "Coefficient", "Correlation", "Observations", "correlation", "observations", "resampled"]
+    from spicegraph_scorer.core.significance import Resampling
+
+Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
+Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+Indices: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+class PairCounts(NamedTuple):
+    """How the pairs of observations stand to each other, one value for each resample.
+
+    ``concordant + discordant + tied_first + tied_second - tied_both == total``: a pair that is tied in both
+    variables is counted in each of the three.
+    """
+
+    concordant: Vector
+    discordant: Vector
+    tied_first: Vector
+    tied_second: Vector
+    tied_both: Vector
+    size: Vector
+    """Observations, drawn ones as often as they were drawn."""
+    classes: Vector
+    """Distinct values of the variable that has fewer."""
+
+    @property
+    def total(self) -> Vector:
+        """All pairs."""
+        return _pairs(self.size)
+
+
+class _Level(NamedTuple):
+    """One bit of the ranks: an order in which ranks that agree above the bit stand together."""
+
+    order: Indices
+    ones: Vector
+    zeros: Indices
+    """Positions in the order whose bit is 0."""
+    starts: Indices
+    """For each of them, the position where its group begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairOrder:
+    """Everything about two variables that does not depend on the weights; see :func:`pair_order`."""
+
+    first: Vector
+    second: Vector
+    order: Indices
+    """Observations by the variable with more distinct values, then by the other."""
+    many_starts: Indices
+    joint_starts: Indices
+    few_order: Indices
+    few_starts: Indices
+    levels: tuple[_Level, ...]
+    swapped: bool
+    """Whether the variable with more distinct values is the second one."""
+
+    def counts(self, weights: Matrix) -> PairCounts:
+        """Count the pairs of each resample.
+
+        Args:
+            weights: (resamples, observations), how often each observation was drawn; whole numbers.
+        """
+        columns = np.ascontiguousarray(weights.T)  # an observation's weights side by side: quick to put in order
+        ordered = columns[self.order]
+        many = np.add.reduceat(ordered, self.many_starts)
+        few = np.add.reduceat(columns[self.few_order], self.few_starts)
+        tied_many, tied_few = _pairs(many).sum(axis=0), _pairs(few).sum(axis=0)
+        tied_both = _pairs(np.add.reduceat(ordered, self.joint_starts)).sum(axis=0)
+        size = weights.sum(axis=1)
+        discordant = np.zeros(len(weights))
+        for level in self.levels:
+            discordant += _crossings(ordered, level)
+        return PairCounts(
+            _pairs(size) - tied_many - tied_few + tied_both - discordant,
+            discordant,
+            *((tied_few, tied_many) if self.swapped else (tied_many, tied_few)),
+            tied_both,
+            size,
+            np.minimum(np.count_nonzero(many, axis=0), np.count_nonzero(few, axis=0)).astype(np.float64),
+        )
+
+
+def pair_order(first: Vector, second: Vector) -> PairOrder:
+    """Order two variables of the same observations for :meth:`PairOrder.counts`.
+
+    Example:
+        >>> order = pair_order(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0]))
+        >>> counts = order.counts(np.ones((1, 3)))
+        >>> float(counts.concordant[0]), float(counts.discordant[0])
+        (2.0, 1.0)
+    """
+    swapped = len(np.unique(first)) < len(np.unique(second))
+    many, few = (second, first) if swapped else (first, second)
+    order = np.lexsort((few, many))
+    few_order = np.argsort(few, kind="stable")
+    few_ranks = np.unique(few, return_inverse=True)[1].astype(np.int64)
+    many_new = _changes(many[order])
+    joint_new = many_new | _changes(few[order])
+    return PairOrder(
+        first,
+        second,
+        order,
+        np.flatnonzero(many_new),
+        np.flatnonzero(joint_new),
+        few_order,
+        np.flatnonzero(_changes(few[few_order])),
+        tuple(_levels(few_ranks[order])),
+        swapped,
+    )
+
+
+def _levels(ranks: Indices) -> Iterator[_Level]:
+    """Yield a level for every bit of the ranks.
+
+    Two ranks first differ at exactly one bit, counted from the top; so every inversion (a higher rank before a
+    lower one) is found at one level only, as a 1 before a 0 within a group.
+    """
+    for bit in reversed(range(int(ranks.max(initial=0)).bit_length())):
+        groups = ranks >> (bit + 1)
+        order = np.argsort(groups, kind="stable")
+        ones = (ranks[order] >> bit) & 1
+        starts = np.maximum.accumulate(np.where(_changes(groups[order]), np.arange(len(order)), 0))
+        zeros = np.flatnonzero(ones == 0)
+        yield _Level(order, ones.astype(np.float64), zeros, starts[zeros])
+
+
+def _crossings(ordered: Matrix, level: _Level) -> Vector:
+    """Return the weighted number of 1s that stand before a 0 of the same group, for each column of weights."""
+    weights = ordered[level.order]
+    ones = weights * level.ones[:, None]
+    before = np.cumsum(ones, axis=0)
+    before -= ones
+    found: Vector = np.einsum("ij,ij->j", weights[level.zeros], before[level.zeros] - before[level.starts])
+    return found
+
+
+def _changes(values: np.ndarray[tuple[int], np.dtype[np.generic]]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Say of each value whether it differs from the one before it; the first does."""
+    changed = np.ones(len(values), dtype=np.bool_)
+    changed[1:] = values[1:] != values[:-1]
+    return changed
+
+
+def _pairs(counts: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Vector:
+    pairs: Vector = counts * (counts - 1) / 2
+    return pairs
+
+
+def tau_b(counts: PairCounts) -> Vector:
+    """Return Kendall's tau-b, [-1, 1]; NaN where a variable has one value only.
+
+    (C - D) / sqrt((N - T1) (N - T2)) over N pairs, of which T1 and T2 are tied in a variable (Kendall 1945).
+    """
+    scale = np.sqrt(counts.total - counts.tied_first) * np.sqrt(counts.total - counts.tied_second)
+    return _ratio(counts.concordant - counts.discordant, scale)
+
+
+def tau_c(counts: PairCounts) -> Vector:
+    """Return Stuart's tau-c, [-1, 1]; NaN where a variable has one value only.
+
+    2 (C - D) / (n^2 (m - 1) / m) for n observations, where m is the smaller number of distinct values
+    (Stuart 1953).
+    """
+    scale = counts.size**2 * (counts.classes - 1) / np.maximum(counts.classes, 1)
+    return _ratio(2 * (counts.concordant - counts.discordant), scale)
+
+
+def _ratio(above: Vector, below: Vector) -> Vector:
+    found = np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
+    return np.clip(found, -1.0, 1.0)  # rounding may lead just outside
+
 
 _FEWEST = 3  # two points correlate perfectly, whatever they are
 
@@ -156,3 +333,118 @@ def resampled(of: Observations, weights: Matrix, names: Iterable[str]) -> dict[s
         counts = of.pairs.counts(weights)
         found = {"tau_b": tau_b(counts), "tau_c": tau_c(counts)}
     return {name: found[name] if name in found else COEFFICIENTS[name].resampled(of, weights) for name in wanted}
+
+
+_CELLS = 1 << 20
+"""Numbers in a block of resamples: what fits a processor's cache."""
+_MOST = 64
+
+
+@dataclass(frozen=True, slots=True)
+class MetricComparison:
+    """Two metrics' agreement with people on the same captions.
+
+    ``difference`` is ``second`` minus ``first``; ``low`` and ``high`` bound it (95 % percentile bootstrap over
+    images). ``p_permutation`` is the two-sided p of the permutation test in which both metrics' values are
+    exchanged image by image (Deutsch et al., TACL 2021, PERM-BOTH), at least ``1 / (draws + 1)``.
+    ``p_williams`` is that of Williams' test of two dependent Pearson coefficients (Williams 1959; Graham and
+    Baldwin, EMNLP 2014), which takes observations as independent. None is corrected for the number of pairs of
+    metrics that are looked at.
+    """
+
+    first_metric: str
+    second_metric: str
+    statistic: str
+    first: float | None
+    second: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    p_permutation: float | None
+    p_williams: float | None
+
+
+def williams(first: float, second: float, between: float, size: int) -> float | None:
+    """Return the two-sided p of Williams' test: do two metrics correlate differently with the same ratings?
+
+    Args:
+        first: Pearson's r of the first metric and the ratings.
+        second: that of the second metric.
+        between: that of the two metrics.
+        size: observations; the test has ``size - 3`` degrees of freedom.
+
+    ``None`` where there are fewer than four observations or the two metrics are the same.
+
+    Example:
+        >>> round(williams(0.5, 0.4, 0.6, 103), 3)
+        0.198
+    """
+    if size <= 3 or between >= 1 - 1e-12:
+        return None
+    rest = 1 - first**2 - second**2 - between**2 + 2 * first * second * between
+    mean = (first + second) / 2
+    spread = 2 * rest * (size - 1) / (size - 3) + mean**2 * (1 - between) ** 3
+    if spread <= 0:
+        return None
+    statistic = (first - second) * math.sqrt((size - 1) * (1 + between) / spread)
+    return float(2 * stats.t.sf(abs(statistic), size - 3))
+
+
+def permutation(
+    name: str, first: Vector, second: Vector, ratings: Vector, groups: Indices, *, resampling: Resampling
+) -> float | None:
+    """Return the two-sided p of exchanging two metrics' values group by group, each with probability one half.
+
+    The metrics have scales of their own; so what is exchanged are ranks for the rank coefficients, and values
+    with mean 0 and deviation 1 for Pearson's.
+
+    Args:
+        name: the coefficient, a key of ``COEFFICIENTS``.
+        first: the first metric's values.
+        second: the second metric's.
+        ratings: the human ratings of the same captions.
+        groups: the number of each observation's group, from 0.
+        resampling: draws and seed.
+    """
+    observed = [correlation(name, values, ratings).value for values in (first, second)]
+    if observed[0] is None or observed[1] is None:
+        return None
+    scaled = _standard if name == "pearson" else stats.rankdata
+    # Both metrics' values stand in one list; who holds which of them is a weighting of the list by 0 and 1.
+    both = observations(np.concatenate([scaled(first), scaled(second)]), np.concatenate([ratings, ratings]))
+    resampled = COEFFICIENTS[name].resampled
+    generator = resampling.generator()
+    differences: list[Vector] = []
+    for size in blocks(resampling.draws, 2 * len(first)):
+        moved = generator.integers(0, 2, size=(size, int(groups.max()) + 1)).astype(np.float64)[:, groups]
+        weights: Matrix = np.hstack([1 - moved, moved])
+        differences.append(resampled(both, 1 - weights) - resampled(both, weights))
+    return share_as_extreme(np.concatenate(differences), observed[1] - observed[0])
+
+
+def _standard(values: Vector) -> Vector:
+    standard: Vector = (values - values.mean()) / values.std()
+    return standard
+
+
+def accuracy_permutation(difference: Vector, groups: Indices, *, resampling: Resampling) -> float | None:
+    """Return the two-sided p of exchanging two metrics' points for pairs of captions, group by group.
+
+    Args:
+        difference: the second metric's points for each pair, minus the first's.
+        groups: the number of each pair's group, from 0.
+        resampling: draws and seed.
+    """
+    by_group = np.bincount(groups, weights=difference)
+    generator = resampling.generator()
+    draws = [
+        (generator.integers(0, 2, size=(size, len(by_group))) * 2.0 - 1) @ by_group
+        for size in blocks(resampling.draws, len(by_group))
+    ]
+    return share_as_extreme(np.concatenate(draws), float(by_group.sum()))
+
+
+def blocks(draws: int, width: int) -> Iterator[int]:
+    """Yield how many resamples of ``width`` numbers to make at a time, ``draws`` in all."""
+    size = max(1, min(_MOST, _CELLS // max(width, 1)))
+    yield from (min(size, draws - done) for done in range(0, draws, size))

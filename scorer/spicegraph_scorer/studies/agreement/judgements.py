@@ -1,13 +1,26 @@
-"""What people said about captions: ratings of one, or a choice between two."""
+"""What people said about captions (ratings, or a choice between two), and the values of metrics for these captions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-__all__ = ["CaptionPair", "GivenScores", "Judged", "Judgement"]
+from spicegraph_parser.errors import InputError
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.readers.faults import Fault, input_error
+from spicegraph_scorer.scoring import SharedFacts, score
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from spicegraph_scorer.core.facts import FactSource
+    from spicegraph_scorer.core.results import Json
+    from spicegraph_scorer.metrics import Progress
+    from spicegraph_scorer.metrics.graded.vectors import Vectors
+    from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
 
 GivenScores = Mapping[str, float | None]
 """Scores that stand in the input, by the metric's name: of metrics that are not ours."""
@@ -74,3 +87,123 @@ class Judged(Generic[Content]):
     def title(self) -> str:
         """The names of the files, without their folders."""
         return ", ".join(PurePath(path).name for path in self.source.split(", "))
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """Which of our metrics are computed, and with what.
+
+    ``metrics`` may be empty: then only the scores that stand in the input are looked at. ``frequencies`` are CIDEr's,
+    ``vectors`` SPICE-G's, as for :func:`spicegraph_scorer.score`.
+    """
+
+    metrics: tuple[str, ...] = ("spice",)
+    pipeline: str | FactSource = DEFAULT_PIPELINE
+    frequencies: DocumentFrequencies | None = None
+    progress: Progress | None = None
+    vectors: Vectors | None = None
+
+    def shared(self) -> Scoring:
+        """Return the same with a pipeline that parses no caption twice, however often it is asked."""
+        if not self.metrics or isinstance(self.pipeline, SharedFacts):
+            return self
+        source = load_pipeline(self.pipeline) if isinstance(self.pipeline, str) else self.pipeline
+        return replace(self, pipeline=SharedFacts(source, self.progress))
+
+
+@dataclass(frozen=True, slots=True)
+class MetricScores:
+    """Each metric's value for each caption, in the captions' order, and the metrics' signatures.
+
+    ``each`` is by the name of the score (``SPICE``, ``Bleu_4``); ``None`` is undefined.
+    """
+
+    each: Mapping[str, Sequence[float | None]]
+    signature: Mapping[str, Json]
+
+
+def caption_scores(judgements: Sequence[Judgement], scoring: Scoring) -> MetricScores:
+    """Score every judged caption, and add the scores that the judgements carry.
+
+    Corpus-wide quantities, such as CIDEr's document frequencies, count every judged caption with its
+    references as one item.
+
+    Raises:
+        InputError: a caption has no references, or a given score is missing or has the name of a computed one.
+        DataError: a pipeline or the data of a metric is not installed.
+    """
+    places = [judgement.place for judgement in judgements]
+    ours = MetricScores({}, {})
+    if scoring.metrics:
+        _check_references(places, [judgement.references for judgement in judgements])
+        ours = _computed([(judgement.candidate, judgement.references) for judgement in judgements], scoring)
+    given = _given(places, [judgement.given for judgement in judgements], ours.each)
+    return _some(MetricScores({**ours.each, **given}, ours.signature))
+
+
+def pair_scores(pairs: Sequence[CaptionPair], scoring: Scoring) -> tuple[MetricScores, MetricScores]:
+    """Score both captions of every pair: all first captions as one corpus, all second ones as another.
+
+    Raises:
+        InputError: a pair has no references, or a given score is missing or has the name of a computed one.
+        DataError: a pipeline or the data of a metric is not installed.
+    """
+    places = [pair.place for pair in pairs]
+    sides: list[MetricScores] = []
+    for side in (0, 1):
+        ours = MetricScores({}, {})
+        if scoring.metrics:
+            _check_references(places, [pair.references for pair in pairs])
+            ours = _computed([(pair.captions[side], pair.references) for pair in pairs], scoring)
+        scores = [{name: values[side] for name, values in pair.given.items()} for pair in pairs]
+        sides.append(_some(MetricScores({**ours.each, **_given(places, scores, ours.each)}, ours.signature)))
+    return sides[0], sides[1]
+
+
+def _some(scores: MetricScores) -> MetricScores:
+    if not scores.each:
+        raise InputError('there is no metric: none is asked for, and the input has no "metrics"')
+    return scores
+
+
+def _computed(captions: Iterable[tuple[str, tuple[str, ...]]], scoring: Scoring) -> MetricScores:
+    items = [Item(index, candidate, references) for index, (candidate, references) in enumerate(captions)]
+    result = score(
+        items,
+        scoring.metrics,
+        pipeline=scoring.pipeline,
+        progress=scoring.progress,
+        frequencies=scoring.frequencies,
+        vectors=scoring.vectors,
+    )
+    each = {found.name: found.each for run in result.runs for found in run.headline}
+    return MetricScores(each, result.signature)
+
+
+def _check_references(places: Sequence[str], references: Sequence[tuple[str, ...]]) -> None:
+    faults = [
+        Fault(place, "references", "are missing, but a metric is to be computed")
+        for place, found in zip(places, references, strict=True)
+        if not found
+    ]
+    if faults:
+        raise input_error("judgements", faults)
+
+
+def _given(
+    places: Sequence[str], scores: Sequence[GivenScores], computed: Mapping[str, object]
+) -> dict[str, list[float | None]]:
+    """Return the given scores by name; whoever has one must have it everywhere."""
+    names = list(dict.fromkeys(name for found in scores for name in found))
+    faults = [
+        Fault(place, f"metrics.{name}", "is missing, but other rows have it")
+        for place, found in zip(places, scores, strict=True)
+        for name in names
+        if name not in found
+    ]
+    faults += [
+        Fault("", f"metrics.{name}", "is computed, too: give it another name") for name in names if name in computed
+    ]
+    if faults:
+        raise input_error("judgements", faults)
+    return {name: [found[name] for found in scores] for name in names}

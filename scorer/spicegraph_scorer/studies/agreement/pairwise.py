@@ -10,25 +10,23 @@ import numpy as np
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
-from spicegraph_scorer.studies.agreement.paired import MetricComparison, accuracy_permutation, blocks
-from spicegraph_scorer.studies.agreement.preparing import prepare_pairs
+from spicegraph_scorer.studies.agreement.coefficients import MetricComparison, accuracy_permutation, blocks
+from spicegraph_scorer.studies.agreement.judgements import Scoring, pair_scores
 from spicegraph_scorer.studies.agreement.protocols import (
     PAIR_PROTOCOLS,
     TIE_CREDIT,
     PairProtocol,
     ReferenceChoice,
     Ties,
+    prepare_pairs,
 )
-from spicegraph_scorer.studies.agreement.values import Scoring, pair_scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.results import Json
-    from spicegraph_scorer.studies.agreement.concordance import Indices, Matrix, Vector
+    from spicegraph_scorer.studies.agreement.coefficients import Indices, Matrix, Vector
     from spicegraph_scorer.studies.agreement.judgements import CaptionPair
-
-__all__ = ["ALL", "MEAN", "Accuracy", "CurvePoint", "PairAgreement", "agree_on_pairs"]
 
 ALL = "all"
 """The category that holds every pair."""

@@ -12,16 +12,22 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_scorer.readers.faults import Fault, input_error, shown
 from spicegraph_scorer.studies.agreement.captions import Interval
-from spicegraph_scorer.studies.agreement.coefficients import Observations, correlation, observations, resampled
-from spicegraph_scorer.studies.agreement.paired import MetricComparison, blocks, permutation, williams
+from spicegraph_scorer.studies.agreement.coefficients import (
+    MetricComparison,
+    Observations,
+    blocks,
+    correlation,
+    observations,
+    permutation,
+    resampled,
+    williams,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.results import Json
-    from spicegraph_scorer.studies.agreement.concordance import Matrix, Vector
-
-__all__ = ["SYSTEM_COEFFICIENTS", "SystemAgreement", "SystemCorrelation", "agree_on_systems"]
+    from spicegraph_scorer.studies.agreement.coefficients import Matrix, Vector
 
 SYSTEM_COEFFICIENTS = ("pearson", "spearman", "tau_b")
 _FEWEST = 3

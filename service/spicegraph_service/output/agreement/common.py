@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spicegraph_scorer.core.wording import counted
-from spicegraph_scorer.studies.agreement.paired import MetricComparison
+from spicegraph_scorer.studies.agreement.coefficients import MetricComparison
 from spicegraph_service.output.charts import SERIES, Ink, new_figure, series_ink, short, with_tip
 from spicegraph_service.output.studies import Chart, Column, Grid
 from spicegraph_service.output.svg import to_svg

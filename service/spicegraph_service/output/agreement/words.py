@@ -6,8 +6,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from spicegraph_scorer.core.wording import counted
-from spicegraph_scorer.studies.agreement.words import expected_point, observed_point
-from spicegraph_scorer.studies.agreement.words.study import ALL
+from spicegraph_scorer.studies.agreement.word_model import expected_point, observed_point
+from spicegraph_scorer.studies.agreement.words import ALL
 from spicegraph_service.output.agreement.common import forest_chart, word_chart
 from spicegraph_service.output.charts import series_ink
 from spicegraph_service.output.studies import Column, Grid, Section, Study
