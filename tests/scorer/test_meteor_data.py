@@ -1,13 +1,13 @@
 """METEOR's data files, the index that is built from them, and what happens when something is missing."""
 
 import gzip
-import importlib.util
 import multiprocessing
 import pickle
 import sys
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,7 @@ def test_the_fingerprint_follows_the_content(write: Write) -> None:
 
 
 def test_a_missing_package_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(PathFinder, "find_spec", lambda name: None)
     with pytest.raises(DataError, match=r"pip install 'spicegraph\[meteor\]'"):
         find_sources()
 

@@ -10,7 +10,23 @@ nothing is printed and nothing is written beside the package; what the originals
 attaches every score to its own image, also where the ids are not sorted.
 """
 
-from spicegraph_scorer.adapters.pycocoevalcap.evaluation import COCO, COCOEvalCap
-from spicegraph_scorer.adapters.pycocoevalcap.scorers import Bleu, Cider, Meteor, PTBTokenizer, Rouge, Spice
+from spicegraph_scorer.adapters.pycocoevalcap.cider import Cider, CiderD, CiderScorer, PlainCider
+from spicegraph_scorer.adapters.pycocoevalcap.coco import COCO
+from spicegraph_scorer.adapters.pycocoevalcap.evaluation import COCOEvalCap, COCOEvalCapSpice, compute_scores
+from spicegraph_scorer.adapters.pycocoevalcap.scorers import Bleu, Meteor, PTBTokenizer, Rouge, Spice
 
-__all__ = ["COCO", "Bleu", "COCOEvalCap", "Cider", "Meteor", "PTBTokenizer", "Rouge", "Spice"]
+__all__ = [
+    "COCO",
+    "Bleu",
+    "COCOEvalCap",
+    "COCOEvalCapSpice",
+    "Cider",
+    "CiderD",
+    "CiderScorer",
+    "Meteor",
+    "PTBTokenizer",
+    "PlainCider",
+    "Rouge",
+    "Spice",
+    "compute_scores",
+]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -12,12 +14,11 @@ from spicegraph_scorer.adapters.pycocoevalcap.inputs import Captions, check_capt
 from spicegraph_scorer.core.categories import ALL, Counts
 from spicegraph_scorer.core.items import Corpus, Item, ItemId
 from spicegraph_scorer.core.tokens import tokenize_texts
-from spicegraph_scorer.metrics import bleu, cider, meteor, rouge
+from spicegraph_scorer.metrics import bleu, meteor, rouge
 from spicegraph_scorer.metrics.spice import metric as spice
+from spicegraph_scorer.readers.faults import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from numpy.typing import NDArray
 
     from spicegraph_scorer.core.facts import FactSource
@@ -33,24 +34,66 @@ class PTBTokenizer:
 
     All captions of one call are read as one text, as the Java program reads them; in rare cases (63 of
     616,767 COCO captions) a caption's last token depends on the caption after it.
+
+    ``_source`` (``gts`` or ``res``) is pyciderevalcap's, where it names the shape of the captions; here the captions
+    show it themselves. :meth:`tokenize` is also called on the class.
     """
 
-    def tokenize(self, captions_for_image: Mapping[Any, Sequence[Mapping[str, object]]]) -> dict[ItemId, list[str]]:
-        """Return ``{id: [tokenized caption, ...]}`` for ``{id: [{"caption": text}, ...]}``.
+    def __init__(self, _source: str = "gts") -> None:
+        if _source not in {"gts", "res"}:
+            raise InputError(f"PTBTokenizer takes gts or res, got {_source!r}")
+
+    @overload
+    @staticmethod
+    def tokenize(
+        captions_for_image: Mapping[Any, Sequence[str | Mapping[str, object]]]
+        | Sequence[str]
+        | Sequence[Sequence[str]],
+    ) -> dict[Any, list[str]]: ...
+    @overload
+    @staticmethod
+    def tokenize(captions_for_image: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]: ...
+    @staticmethod
+    def tokenize(
+        captions_for_image: Mapping[Any, Sequence[str | Mapping[str, object]]]
+        | Sequence[str | Sequence[str] | Mapping[str, Any]],
+    ) -> dict[Any, list[str]] | list[dict[str, Any]]:
+        """Tokenize captions in any of the shapes that training and evaluation code has them in.
 
         Tokens are lower-cased, have spaces between them, and the toolkit's list of punctuation is left out.
+
+        Args:
+            captions_for_image: ``{id: [{"caption": text}, ...]}`` or ``{id: [text, ...]}``; a list of texts, or of
+                lists of texts, whose ids are their places; or a list of ``{"image_id": id, "caption": text}``.
+
+        Returns:
+            ``{id: [tokenized caption, ...]}``; for the last shape ``[{"image_id": id, "caption": [tokenized]}]``.
 
         Example:
             >>> PTBTokenizer().tokenize({7: [{"caption": "A man's dog."}]})
             {7: ["a man 's dog"]}
         """
-        texts = [
-            str(caption["caption"]).replace("\n", " ")
-            for captions in captions_for_image.values()
-            for caption in captions
-        ]
-        tokenized = map(" ".join, tokenize_texts(texts, together=True))
-        return {image_id: [next(tokenized) for _ in captions] for image_id, captions in captions_for_image.items()}
+        if isinstance(captions_for_image, Mapping):
+            return _tokenized(captions_for_image)
+        if captions_for_image and isinstance(captions_for_image[0], Mapping):
+            entries = [entry for entry in captions_for_image if isinstance(entry, Mapping)]
+            texts = _tokenized({place: [entry] for place, entry in enumerate(entries)})
+            return [{"image_id": entry["image_id"], "caption": texts[place]} for place, entry in enumerate(entries)]
+        lists = [[entry] if isinstance(entry, str) else entry for entry in captions_for_image]
+        return _tokenized(dict(enumerate(lists)))
+
+
+def _tokenized(captions_for_image: Mapping[Any, Iterable[Any]]) -> dict[Any, list[str]]:
+    captions = {image_id: [_text(image_id, caption) for caption in own] for image_id, own in captions_for_image.items()}
+    tokens = map(" ".join, tokenize_texts([text for texts in captions.values() for text in texts], together=True))
+    return {image_id: list(islice(tokens, len(texts))) for image_id, texts in captions.items()}
+
+
+def _text(image_id: object, caption: object) -> str:
+    text = caption.get("caption") if isinstance(caption, Mapping) else caption
+    if not isinstance(text, str):
+        raise InputError(f"id {shown(image_id)}: {shown(caption)} is not a caption, nor an object with a caption")
+    return text.replace("\n", " ")
 
 
 class Bleu:
@@ -77,6 +120,9 @@ class Bleu:
         """Return ``Bleu``."""
         return "Bleu"
 
+    def __str__(self) -> str:
+        return "BLEU"
+
 
 class Meteor:
     """METEOR 1.5."""
@@ -98,9 +144,20 @@ class Meteor:
         """Return ``METEOR``."""
         return "METEOR"
 
+    def __str__(self) -> str:
+        return "METEOR"
+
 
 class Rouge:
     """ROUGE-L with beta 1.2, precision and recall each from the best reference."""
+
+    def calc_score(self, candidate: Sequence[str], refs: Sequence[str]) -> float:
+        """Return the score of ``[candidate]`` against the references of one image.
+
+        Raises:
+            InputError: there is not one candidate, or no reference.
+        """
+        return float(self.compute_score({0: refs}, {0: candidate})[0])
 
     def compute_score(self, gts: Captions, res: Captions) -> tuple[np.float64, NDArray[np.float64]]:
         """Return the corpus score, and the scores by image in the order of ``gts``.
@@ -116,33 +173,8 @@ class Rouge:
         """Return ``Rouge``."""
         return "Rouge"
 
-
-class Cider:
-    """CIDEr-D, which the COCO toolkit calls CIDEr, with n-grams up to four words and sigma 6.
-
-    Document frequencies come from ``gts``. Of a single image the score is 0, as in the original (and a
-    ``CiderWarning`` says why).
-    """
-
-    def __init__(
-        self, test: object = None, refs: object = None, n: int = cider.ORDERS, sigma: float = cider.SIGMA
-    ) -> None:
-        del test, refs  # the original takes them and does not use them
-        if n != cider.ORDERS or sigma != cider.SIGMA:
-            raise InputError(f"Cider takes n={cider.ORDERS}, sigma={cider.SIGMA}, got n={n}, sigma={sigma}")
-
-    def compute_score(self, gts: Captions, res: Captions) -> tuple[np.float64, NDArray[np.float64]]:
-        """Return the corpus score in [0, 10], and the scores by image in the order of ``gts``.
-
-        Raises:
-            InputError: the captions do not pair up.
-        """
-        (score,) = cider.COCO_CIDER.total(cider.cider_statistics(split_items(gts, res)))
-        return np.float64(_corpus(score)), np.array(_each(score))
-
-    def method(self) -> str:
-        """Return ``CIDEr``."""
-        return "CIDEr"
+    def __str__(self) -> str:
+        return "ROUGE"
 
 
 class Spice:
@@ -168,18 +200,23 @@ class Spice:
         """
         check_captions(gts, res)
         source = load_pipeline(self._pipeline) if isinstance(self._pipeline, str) else self._pipeline
-        items = tuple(Item(image_id, res[image_id][0], tuple(gts[image_id])) for image_id in sorted_ids(gts))
-        statistics = spice.Spice(source).collect(Corpus(items))
-        scores = [
-            {name: _floats(counts, total=name == ALL) for name, counts in statistic.counts.items()}
-            for statistic in statistics
-        ]
-        values = [score[ALL]["f"] for score in scores]
-        return (sum(values) / len(values) if values else float("nan")), scores
+        return spice_scores(gts, res, source)
 
     def method(self) -> str:
         """Return ``SPICE``."""
         return "SPICE"
+
+
+def spice_scores(gts: Captions, res: Captions, source: FactSource) -> tuple[float, list[SpiceScores]]:
+    """Return the mean of ``All``, and the scores by image in the order of the sorted ids."""
+    items = tuple(Item(image_id, res[image_id][0], tuple(gts[image_id])) for image_id in sorted_ids(gts))
+    statistics = spice.Spice(source).collect(Corpus(items))
+    scores = [
+        {name: _floats(counts, total=name == ALL) for name, counts in statistic.counts.items()}
+        for statistic in statistics
+    ]
+    values = [score[ALL]["f"] for score in scores]
+    return (sum(values) / len(values) if values else float("nan")), scores
 
 
 def sorted_ids(captions: Captions) -> list[ItemId]:

@@ -1,5 +1,29 @@
-"""The classes of pycocoevalcap; the modules below have the names that they have there."""
+"""The classes of pycocoevalcap; the modules in this folder have the names that they have there."""
 
-from spicegraph_scorer.adapters.pycocoevalcap import COCO, Bleu, Cider, COCOEvalCap, Meteor, PTBTokenizer, Rouge, Spice
+from spicegraph_scorer.adapters.pycocoevalcap import (
+    COCO,
+    Bleu,
+    Cider,
+    CiderD,
+    COCOEvalCap,
+    COCOEvalCapSpice,
+    Meteor,
+    PTBTokenizer,
+    Rouge,
+    Spice,
+    compute_scores,
+)
 
-__all__ = ["COCO", "Bleu", "COCOEvalCap", "Cider", "Meteor", "PTBTokenizer", "Rouge", "Spice"]
+__all__ = [
+    "COCO",
+    "Bleu",
+    "COCOEvalCap",
+    "COCOEvalCapSpice",
+    "Cider",
+    "CiderD",
+    "Meteor",
+    "PTBTokenizer",
+    "Rouge",
+    "Spice",
+    "compute_scores",
+]

@@ -1,5 +1,5 @@
 """``pycocoevalcap.eval``."""
 
-from spicegraph_scorer.adapters.pycocoevalcap import COCOEvalCap
+from spicegraph_scorer.adapters.pycocoevalcap import Bleu, Cider, COCOEvalCap, Meteor, PTBTokenizer, Rouge, Spice
 
-__all__ = ["COCOEvalCap"]
+__all__ = ["Bleu", "COCOEvalCap", "Cider", "Meteor", "PTBTokenizer", "Rouge", "Spice"]

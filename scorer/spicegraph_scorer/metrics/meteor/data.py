@@ -6,13 +6,13 @@ The files are read in place: nothing of that package is imported, and its jar is
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
 import zipfile
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cached_property
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -121,7 +121,7 @@ def find_sources() -> Sources:
     Raises:
         DataError: the package or one of the two files is not there; the message says what to install.
     """
-    package = importlib.util.find_spec("pycocoevalcap")
+    package = PathFinder.find_spec("pycocoevalcap")  # the installed one, also where spicegraph_shim stands in for it
     for folder in (package.submodule_search_locations or ()) if package else ():
         meteor = Path(folder) / "meteor"
         if meteor.is_dir():

@@ -19,7 +19,7 @@ from spicegraph_scorer.metrics.ngram.counts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from spicegraph_scorer.core.tokens import Tokens
@@ -80,6 +80,38 @@ class DocumentFrequencies:
         {'a': 2, 'cat': 1, 'dog': 1, 'a cat': 1, 'a dog': 1}
         """
         return cls.of_items(TokenizedItems.of(TokenizedItem((), tuple(image)) for image in references))
+
+    @classmethod
+    def from_ngrams(cls, images: int, ngrams: Mapping[tuple[str, ...], float]) -> DocumentFrequencies:
+        """Take frequencies that were counted elsewhere; n-grams of more than four words are left out.
+
+        Raises:
+            ValueError: an n-gram is not a tuple of words.
+
+        >>> frequencies = DocumentFrequencies.from_ngrams(2, {("a",): 2.0, ("dog",): 1.0, ("a", "dog"): 1.0})
+        >>> dict(frequencies.ngrams())
+        {'a': 2, 'dog': 1, 'a dog': 1}
+        """
+        keys: Iterable[object] = ngrams
+        if not all(isinstance(key, tuple) and all(isinstance(word, str) for word in key) for key in keys):
+            raise ValueError("an n-gram is not a tuple of words")
+        vocabulary = tuple(sorted({word for ngram in ngrams for word in ngram}))
+        number = {word: place for place, word in enumerate(vocabulary)}
+        codes: dict[tuple[str, ...], int] = {(): 0}
+        orders = []
+        for size in range(1, ORDERS + 1):
+            # The beginning of a longer n-gram gets a place, even where it was not counted itself.
+            own = {ngram[:size] for ngram in ngrams if len(ngram) >= size}
+            code = {ngram: codes[ngram[:-1]] * len(vocabulary) + number[ngram[-1]] for ngram in own}
+            ordered = sorted(own, key=code.__getitem__)
+            orders.append(
+                _Order(
+                    np.array([code[ngram] for ngram in ordered], np.int64),
+                    np.array([ngrams.get(ngram, 0) for ngram in ordered], np.int32),
+                )
+            )
+            codes = {ngram: place for place, ngram in enumerate(ordered)}
+        return cls(images, vocabulary, tuple(orders))
 
     @classmethod
     def of_items(cls, items: TokenizedItems) -> DocumentFrequencies:

@@ -1,0 +1,5 @@
+"""``pyciderevalcap.ciderD.ciderD``."""
+
+from spicegraph_scorer.adapters.pycocoevalcap import CiderD
+
+__all__ = ["CiderD"]

@@ -1,0 +1,5 @@
+"""``pyciderevalcap.tokenizer.ptbtokenizer``."""
+
+from spicegraph_scorer.adapters.pycocoevalcap import PTBTokenizer
+
+__all__ = ["PTBTokenizer"]

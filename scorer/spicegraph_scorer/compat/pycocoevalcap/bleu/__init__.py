@@ -1,1 +1,0 @@
-"""``pycocoevalcap.bleu``: its module has the class."""

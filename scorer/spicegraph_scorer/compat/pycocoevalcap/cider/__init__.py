@@ -1,1 +1,0 @@
-"""``pycocoevalcap.cider``: its module has the class."""

@@ -1,0 +1,5 @@
+"""``pycocoevalcap.cider.cider_scorer``."""
+
+from spicegraph_scorer.adapters.pycocoevalcap import CiderScorer
+
+__all__ = ["CiderScorer"]

@@ -1,0 +1,5 @@
+"""``pycocoevalcap.eval_spice``: AllSPICE."""
+
+from spicegraph_scorer.adapters.pycocoevalcap import COCOEvalCapSpice
+
+__all__ = ["COCOEvalCapSpice"]

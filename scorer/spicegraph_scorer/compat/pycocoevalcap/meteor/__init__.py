@@ -1,1 +1,0 @@
-"""``pycocoevalcap.meteor``: its module has the class."""

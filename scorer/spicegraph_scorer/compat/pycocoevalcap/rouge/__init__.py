@@ -1,1 +1,0 @@
-"""``pycocoevalcap.rouge``: its module has the class."""

@@ -1,1 +1,0 @@
-"""``pycocoevalcap.spice``: its module has the class."""

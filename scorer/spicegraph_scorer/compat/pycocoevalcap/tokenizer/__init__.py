@@ -1,1 +1,0 @@
-"""``pycocoevalcap.tokenizer``: its module has the class."""

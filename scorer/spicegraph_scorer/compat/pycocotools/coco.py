@@ -1,0 +1,5 @@
+"""``pycocotools.coco``: captions only."""
+
+from spicegraph_scorer.adapters.pycocoevalcap import COCO
+
+__all__ = ["COCO"]
