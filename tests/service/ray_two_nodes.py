@@ -26,7 +26,8 @@ from ray.cluster_utils import Cluster
 from spicegraph_parser.errors import DataError, InputError
 from spicegraph_service.cli import main as command_line
 from spicegraph_service.engines import ray as engine
-from spicegraph_service.engines.ray import RayOptions, score_on_ray, summarize_on_ray
+from spicegraph_service.engines.engine import Task
+from spicegraph_service.engines.ray import score_on_ray, summarize_on_ray
 
 if TYPE_CHECKING:
     from spicegraph_scorer.metrics import Progress
@@ -77,8 +78,8 @@ def alive() -> list[object]:
 
 
 def in_parts(folder: Path, progress: Progress | None) -> object:
-    options = RayOptions("en_caption", workers=2, progress=progress)
-    return summarize_on_ray(str(folder / "lines"), METRICS, options, scores=f"{folder}/parts/").to_dict()
+    task = Task(str(folder / "lines"), tuple(METRICS), workers=2, progress=progress)
+    return summarize_on_ray(task, f"{folder}/parts/").to_dict()
 
 
 def by_command(source: Path) -> object:
@@ -90,7 +91,7 @@ def by_command(source: Path) -> object:
 
 def refused(source: Path) -> str:
     try:
-        summarize_on_ray(str(source), ("bleu",), RayOptions("en_caption"))
+        summarize_on_ray(Task(str(source), ("bleu",)))
     except InputError as error:
         return str(error)
     return "nothing was wrong"
@@ -100,7 +101,7 @@ def told_by_a_worker(source: Path) -> str:
     """Score with workers whose tokenizer is not that of this machine."""
     with patch.object(engine, "comparable", lambda signature: {**signature, "tokenizer": "another"}):
         try:
-            summarize_on_ray(str(source), ("bleu",), RayOptions("en_caption"))
+            summarize_on_ray(Task(str(source), ("bleu",)))
         except DataError as error:
             return str(error)
     return "nothing was wrong"
@@ -120,7 +121,7 @@ def cached(source: Path, cache: str) -> object:
     corpora, puts = [], []
     with closing(redis.Redis.from_url(cache)) as client:
         for _ in range(2):
-            result = score_on_ray(str(source), ("spice",), RayOptions("en_caption", cache=cache))
+            result = score_on_ray(Task(str(source), ("spice",), cache=cache))
             corpora.append(result.corpus)
             puts.append(client.info("commandstats")["cmdstat_set"]["calls"])
     return {"corpora": corpora, "puts": puts}

@@ -12,6 +12,7 @@ import sys
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +21,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import ray
 from pyarrow import fs
 from ray.exceptions import RaySystemError, WorkerCrashedError
 
@@ -32,21 +32,20 @@ from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
 from spicegraph_scorer.readers import Columns
 from spicegraph_scorer.scoring import resources
 from spicegraph_service.cli import main
-from spicegraph_service.engines.object_store import files_in, new_folder, write_object
-from spicegraph_service.engines.ray import ABOUT, RayOptions, score_on_ray
-from spicegraph_service.engines.ray_cluster import clear_errors
-from spicegraph_service.engines.ray_workers import (
+from spicegraph_service.engines.corpus import (
     PATH,
     TEXT,
+    BlockScorer,
     Job,
     Keep,
     RowReader,
     Scored,
-    Scorer,
     check_rows,
     comparable,
-    unpacked_rows,
 )
+from spicegraph_service.engines.engine import Task
+from spicegraph_service.engines.objects import files_in, new_folder, write_object
+from spicegraph_service.engines.ray import ABOUT, clear_errors, packed, score_on_ray, unpacked_rows
 from spicegraph_service.engines.repeated import SeenIds, hashes_of
 from spicegraph_service.engines.score_table import flat_scores
 
@@ -303,7 +302,7 @@ def test_an_endpoint_that_is_not_there_is_one_clear_error(s3, monkeypatch, capsy
 
 def test_a_local_cache_can_t_serve_a_cluster():
     with pytest.raises(InputError, match="redis"):
-        score_on_ray("x.jsonl", ["spice"], RayOptions("en_caption", cache="parses.db"))
+        score_on_ray(Task("x.jsonl", ("spice",), cache="parses.db"))
 
 
 def test_a_cluster_that_is_not_there_is_one_clear_error(folder, monkeypatch):
@@ -326,7 +325,7 @@ def test_a_cluster_that_is_not_there_is_one_clear_error(folder, monkeypatch):
 )
 def test_what_ray_can_t_do_is_refused(options, named, capsys):
     assert main(["score", "x.jsonl", "--engine", "ray", *options]) == 2
-    assert f"--engine ray has no {named}:" in capsys.readouterr().err
+    assert f"--engine ray does not support {named}\n" in capsys.readouterr().err
 
 
 def test_rows_of_text_are_items_or_faults():
@@ -416,7 +415,8 @@ def test_a_folder_of_parts_needs_ray(tmp_path, capsys):
     assert [line.partition(": ")[2] for line in capsys.readouterr().err.splitlines()] == [
         f"{tmp_path}/parts/: only --engine ray writes a folder of parts; name a file",
         f"{tmp_path}/parts/: only Parquet is written to a URL or a folder; give --format parquet, or a file",
-        "--confidence draws from all items, which a folder of parts is for doing without: name a file",
+        "--confidence resamples all items, but a folder of parts is for corpora whose items do not fit in memory: "
+        "name a file",
     ]
 
 
@@ -424,14 +424,13 @@ def lines(items):
     return pa.table({TEXT: [json.dumps(record(item)) for item in items], PATH: ["s3/a.jsonl"] * len(items)})
 
 
-def actor(monkeypatch, **changes):
-    """An actor without a cluster; what it must know is handed to it."""
+def actor(**changes):
+    """An actor without a cluster."""
     metrics = make_metrics(("spice", "cider"), resources("en_caption"))
     signatures = {name: comparable(metric.signature()) for name, metric in metrics.items()}
     frequencies = DocumentFrequencies.from_references([item.references for item in Corpus(tuple(ITEMS)).tokens])
     job = Job(RowReader(), "en_caption", tuple(metrics), None, frequencies, None, None, signatures)
-    monkeypatch.setattr(ray, "get", replace)
-    return Scorer(replace(job, **changes))
+    return partial(packed, BlockScorer(replace(job, **changes)))
 
 
 def unpacked(table):
@@ -440,8 +439,8 @@ def unpacked(table):
 
 
 @pytest.mark.model
-def test_an_actor_writes_the_same_part_again_under_the_same_name(monkeypatch, tmp_path):
-    scorer = actor(monkeypatch, keep=Keep.ROWS, folder=new_folder(f"{tmp_path}/parts/"), text_ids=True)
+def test_an_actor_writes_the_same_part_again_under_the_same_name(tmp_path):
+    scorer = actor(keep=Keep.ROWS, folder=new_folder(f"{tmp_path}/parts/"), text_ids=True)
     parts = [unpacked(scorer(lines(items))).part for items in (ITEMS[:9], ITEMS[9:20], ITEMS[:9])]
     assert parts[0] == parts[2] != parts[1]
     rows = pq.read_table(tmp_path / "parts").to_pylist()
@@ -449,23 +448,25 @@ def test_an_actor_writes_the_same_part_again_under_the_same_name(monkeypatch, tm
 
 
 @pytest.mark.model
-def test_blocks_without_items_are_nothing(monkeypatch):
+def test_blocks_without_items_are_nothing():
     rows = pa.table({TEXT: [" "], PATH: ["a.jsonl"]})
-    assert unpacked(actor(monkeypatch)(rows)) == Scored(0, ())
+    assert unpacked(actor()(rows)) == Scored(0, ())
 
 
 @pytest.mark.model
-def test_a_machine_that_would_score_otherwise_is_told(monkeypatch):
-    scorer = actor(monkeypatch, signatures={"spice": {"metric": "spice", "pipeline": "en_caption-0.9-x"}, "cider": {}})
+def test_a_machine_that_would_compute_other_scores_is_reported():
+    scorer = actor(signatures={"spice": {"metric": "spice", "pipeline": "en_caption-0.9-x"}, "cider": {}})
     with pytest.raises(
-        DataError, match=r"of the metric spice, pipeline is en_caption-.* there and en_caption-0.9-x here"
+        DataError, match=r"for the metric spice, pipeline is en_caption-.* there and en_caption-0.9-x here"
     ):
         unpacked(scorer(lines(ITEMS[:2])))
 
 
 def test_a_machine_with_another_release_is_told():
+    check = partial(check_rows, reader=RowReader(), release="0.0.7", count=False, keep=False)
+    table = packed(check, lines(ITEMS[:2]))
     with pytest.raises(DataError, match=re.escape(f"has spicegraph {version('spicegraph')}, this one 0.0.7")):
-        unpacked(check_rows(lines(ITEMS[:2]), reader=RowReader(), release="0.0.7", count=False, keep=False))
+        unpacked(table)
 
 
 @pytest.mark.parametrize(

@@ -9,45 +9,58 @@ scores are those of one machine. Ray runs what was lost with a process or a mach
 
 from __future__ import annotations
 
+import logging
+import os
+import pickle
+import re
+import socket
 import tempfile
-import warnings
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import DataError, InputError, SpicegraphError
 from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_scorer.core.summary import Summary
-from spicegraph_scorer.core.totals import RunTotals, added, summary_of
 from spicegraph_scorer.metrics import WITH_FREQUENCIES, make_metrics, metric_names
 from spicegraph_scorer.readers.columns import find_columns
-from spicegraph_scorer.scoring import resources, result_of, signature_of
-from spicegraph_service.engines.object_store import Folder, copy_object, files_in, is_url, new_folder, size_of
-from spicegraph_service.engines.ray_checks import CheckedCorpus, checked_corpus
-from spicegraph_service.engines.ray_cluster import clear_errors, cluster
-from spicegraph_service.engines.ray_workers import PATH, Job, Keep, RowReader, Scored, Scorer, comparable, unpacked_rows
+from spicegraph_scorer.scoring import resources, result_of
+from spicegraph_service.engines.corpus import (
+    PATH,
+    BlockScorer,
+    CheckedCorpus,
+    Job,
+    Keep,
+    RowReader,
+    Scored,
+    checked_corpus,
+    comparable,
+    joined_statistics,
+    summarized,
+    watched,
+)
+from spicegraph_service.engines.engine import Engine, Task
+from spicegraph_service.engines.objects import Folder, copy_object, files_in, is_url, new_folder, size_of
 from spicegraph_service.engines.score_table import ScoreFile, score_file
 from spicegraph_service.store import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
+    import pyarrow as pa
+    from ray import ObjectRef
     from ray.data import Dataset
 
     from spicegraph_scorer.core.metric import Metric
     from spicegraph_scorer.core.results import Result
-    from spicegraph_scorer.core.significance import Resampling
-    from spicegraph_scorer.metrics import Progress
-    from spicegraph_scorer.metrics.graded.vectors import Vectors
-    from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
-    from spicegraph_scorer.metrics.spice.categories import Category
-    from spicegraph_scorer.readers.columns import Columns
+    from spicegraph_scorer.core.summary import Summary
 
-__all__ = ["ABOUT", "RayOptions", "score_on_ray", "summarize_on_ray"]
+Value = TypeVar("Value")
+
+_PACKED: Final = "packed"
 
 ABOUT: Final = "_scores.json"
 """The file of a folder of parts that holds signature, corpus scores and the names of the parts, in order."""
@@ -66,29 +79,20 @@ _READING_CORES: Final = 0.2
 _REMOTE_CACHES: Final = ("redis://", "rediss://")
 
 
-@dataclass(frozen=True, slots=True)
-class RayOptions:
-    """How to score on a cluster; what is not told here, :func:`spicegraph_scorer.score` tells.
+_LOCAL_STORE: Final = 512 << 20
+"""Bytes of Ray's object store where we start Ray ourselves."""
 
-    Args:
-        pipeline: name of the pipeline; it is installed on every machine, as this package is.
-        workers: the number of actors that parse, one core each.
-        cache: a store of parses that all machines reach: ``redis://HOST``.
-        columns: of Parquet files; ``None``: found by their usual names.
-    """
-
-    pipeline: str
-    workers: int = 1
-    cache: str | None = None
-    columns: Columns | None = None
-    confidence: Resampling | None = None
-    frequencies: DocumentFrequencies | None = None
-    categories: Mapping[str, Category] | None = None
-    vectors: Vectors | None = None
-    progress: Progress | None = field(default=None, compare=False)
+_ENVIRONMENT: Final = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # nothing is sent to anybody
+    "RAY_BACKEND_LOG_LEVEL": "fatal",  # Ray Data's own actors make it warn of their arguments
+}
+_REACHED_S: Final = 10.0
+_CHAINED: Final = "The above exception was the direct cause"
+_NO_MODULE: Final = re.compile(r"No module named '[\w.]+'")
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def score_on_ray(source: str, names: Sequence[str], options: RayOptions) -> Result:
+def score_on_ray(task: Task) -> Result:
     """Score the items of JSON Lines or Parquet files; the result is that of :func:`spicegraph_scorer.score`.
 
     Its statistics come without the matches that they were counted from. All items are held in memory.
@@ -97,35 +101,29 @@ def score_on_ray(source: str, names: Sequence[str], options: RayOptions) -> Resu
     (``RAY_ADDRESS``), else one that is started on this machine and ended again.
 
     Args:
-        source: a file, a folder of files, or the URL of one (``s3://bucket/folder``).
-        names: of metrics and groups.
-        options: where and how.
+        task: its source is a file, a folder of files, or the URL of one (``s3://bucket/folder``), its workers are the
+            actors that parse, one core each, and its cache is ``redis://HOST``.
 
     Raises:
         InputError: there is no such file, or items are faulty; the message lists every fault.
         DataError: Ray, the pipeline or the data of a metric is not installed, or the cluster failed.
         StoreError: the cache can't be reached.
     """
-    with _started(source, names, options, keep=Keep.STATISTICS) as run:
-        found: dict[str, list[Any]] = {name: [] for name in run.metrics}
-        for part in run.scored():
-            for name, statistics in part.statistics.items():
-                found[name] += statistics
-        return result_of(run.corpus.items, run.metrics, found, confidence=options.confidence)
+    with _started(task, keep=Keep.STATISTICS) as run:
+        statistics = joined_statistics(run.scored())
+        return result_of(run.corpus.items, run.metrics, statistics, confidence=task.confidence)
 
 
-def summarize_on_ray(source: str, names: Sequence[str], options: RayOptions, *, scores: str | None = None) -> Summary:
+def summarize_on_ray(task: Task, scores: str | None = None) -> Summary:
     """Score a corpus of any size; return its own scores, and write those of the items.
 
     The memory that this program needs does not depend on the number of items, but for CIDEr's document frequencies
-    where they are not given. A table of the ids' hashes, eight bytes an item, lies on this machine's disk.
+    where they are not given. A table of the ids' hashes, eight bytes per item, lies on this machine's disk.
 
     Args:
-        source: see :func:`score_on_ray`.
-        names: see :func:`score_on_ray`.
-        options: see :func:`score_on_ray`; ``confidence`` is not used, since intervals are drawn from all items.
-        scores: where to write a Parquet file with a row an item: a path or URL; where it ends in ``/``, a new folder of
-            parts that the actors write, and :data:`ABOUT`; ``None``: nowhere.
+        task: see :func:`score_on_ray`; ``confidence`` is not used, since intervals are drawn from all items.
+        scores: where to write a Parquet file with one row per item: a path or URL; where it ends in ``/``, a new folder
+            of parts that the actors write, and :data:`ABOUT`; ``None``: nowhere.
 
     Raises:
         InputError: see :func:`score_on_ray`, or the scores can't be written.
@@ -133,17 +131,17 @@ def summarize_on_ray(source: str, names: Sequence[str], options: RayOptions, *, 
         StoreError: the cache can't be reached.
     """
     if scores is None:
-        with _started(source, names, options) as run:
+        with _started(task) as run:
             return run.summary()
     if scores.endswith("/"):
         folder = new_folder(scores)
         folder.write(ABOUT, b"{}\n")  # shows before the work whether the folder can be written to
-        with _started(source, names, options, keep=Keep.ROWS, folder=folder) as run:
+        with _started(task, keep=Keep.ROWS, folder=folder) as run:
             parts: list[str] = []
             summary = run.summary(lambda part: parts.append(str(part.part)))
         folder.write(ABOUT, msgspec.json.format(msgspec.json.encode({**summary.to_dict(), "parts": parts})) + b"\n")
         return summary
-    with _whole_file(scores) as file, _started(source, names, options, keep=Keep.ROWS) as run:
+    with _whole_file(scores) as file, _started(task, keep=Keep.ROWS) as run:
         summary = run.summary(lambda part: file.add(part.rows))
         file.about(summary)
     return summary
@@ -171,7 +169,7 @@ class _Run:
     corpus: CheckedCorpus
     metrics: Mapping[str, Metric[Any]]
     job: Job
-    options: RayOptions
+    task: Task
 
     def scored(self) -> Iterator[Scored]:
         """Yield what the actors make of the items, in their order; then warn of what they warned of."""
@@ -179,81 +177,97 @@ class _Run:
         from ray.data import ActorPoolStrategy  # noqa: PLC0415
 
         blocks = self.rows.map_batches(
-            Scorer,
+            _Actor,
             fn_constructor_args=(ray.put(self.job),),
             batch_size=None,
             batch_format="pyarrow",
             num_cpus=_ACTOR_CORES,
-            compute=ActorPoolStrategy(size=self.options.workers),
+            compute=ActorPoolStrategy(size=self.task.workers),
         )
-        said: dict[tuple[type[Warning], str], None] = {}
-        done = 0
-        part: Scored
-        for part in unpacked_rows(blocks):
-            said |= dict.fromkeys(part.warnings)
-            done += part.items
-            if self.options.progress:
-                self.options.progress("scoring items", done, self.corpus.fingerprint.items)
-            if part.items:
-                yield part
-        for category, message in said:
-            warnings.warn(message, category, stacklevel=2)
+        return watched(unpacked_rows(blocks), self.corpus, self.task.progress)
 
     def summary(self, take: Callable[[Scored], object] | None = None) -> Summary:
         """Return the corpus scores; every part is given to ``take``, and not kept."""
-        totals: dict[str, RunTotals] = {}
-        for part in self.scored():
-            if take is not None:
-                take(part)
-            totals = added([totals, part.totals] if totals else [part.totals])
-        signature = signature_of(self.corpus.fingerprint, {n: metric.signature() for n, metric in self.metrics.items()})
-        return Summary(signature, tuple(summary_of(metric, totals[name]) for name, metric in self.metrics.items()))
+        return summarized(self.scored(), self.corpus, self.metrics, take)
 
 
 @contextmanager
-def _started(
-    source: str,
-    names: Sequence[str],
-    options: RayOptions,
-    *,
-    keep: Keep = Keep.SUMS,
-    folder: Folder | None = None,
-) -> Iterator[_Run]:
+def _started(task: Task, *, keep: Keep = Keep.SUMS, folder: Folder | None = None) -> Iterator[_Run]:
     """Check the items on the cluster, and give what scores them."""
-    chosen = metric_names(names)
-    _check_cache(options.cache)
+    chosen = metric_names(task.metrics)
+    _check_cache(task.cache)
     # Names and options of the metrics are those of a local run; what they need to score is with the actors.
     metrics = make_metrics(
-        chosen,
-        resources(load_pipeline(options.pipeline), None, options.frequencies, options.categories, options.vectors),
+        chosen, resources(load_pipeline(task.pipeline), None, task.frequencies, task.categories, task.vectors)
     )
-    filesystem, paths = files_in(source)
-    block = min(max(size_of(filesystem, paths) // (options.workers * _BLOCKS), _BLOCK[0]), _BLOCK[1])
-    with cluster(options.workers, block=block), clear_errors(source):
-        rows, reader = _read(source, filesystem, paths, options)
-        count = options.frequencies is None and not WITH_FREQUENCIES.isdisjoint(chosen)
+    filesystem, paths = files_in(task.source)
+    block = min(max(size_of(filesystem, paths) // (task.workers * _BLOCKS), _BLOCK[0]), _BLOCK[1])
+    with cluster(task.workers, block=block), clear_errors(task.source):
+        rows, reader = _read(task, filesystem, paths)
+
+        def mapped(function: Callable[[pa.Table], Value], /) -> Iterator[Value]:
+            packing = partial(packed, function)
+            return unpacked_rows(
+                rows.map_batches(packing, batch_size=None, batch_format="pyarrow", num_cpus=_READING_CORES)
+            )
+
+        count = task.frequencies is None and not WITH_FREQUENCIES.isdisjoint(chosen)
         corpus = checked_corpus(
-            partial(rows.map_batches, batch_size=None, batch_format="pyarrow", num_cpus=_READING_CORES),
-            reader,
-            source,
-            count=count,
-            keep=keep is Keep.STATISTICS,
-            progress=options.progress,
+            mapped, reader, task.source, count=count, keep=keep is Keep.STATISTICS, progress=task.progress
         )
         job = Job(
             reader,
-            options.pipeline,
+            task.pipeline,
             chosen,
-            options.cache,
-            corpus.frequencies if count else options.frequencies,
-            options.categories,
-            options.vectors,
+            task.cache,
+            corpus.frequencies if count else task.frequencies,
+            task.categories,
+            task.vectors,
             {name: comparable(metric.signature()) for name, metric in metrics.items()},
             keep,
             folder,
             corpus.text_ids,
         )
-        yield _Run(rows, replace(corpus, frequencies=None), metrics, job, options)
+        yield _Run(rows, replace(corpus, frequencies=None), metrics, job, task)
+
+
+class _Actor:
+    """Scores blocks with a job that the cluster holds once."""
+
+    def __init__(self, shared: ObjectRef[Job]) -> None:
+        import ray  # noqa: PLC0415 (an extra)
+
+        self._score = BlockScorer(ray.get(shared))
+
+    def __call__(self, rows: pa.Table) -> pa.Table:
+        return packed(self._score, rows)
+
+
+def packed(function: Callable[[pa.Table], object], rows: pa.Table) -> pa.Table:
+    """Return what a function makes of rows in a table, which :func:`unpacked_rows` reads.
+
+    An error of ours is a value too: of one that is raised, Ray Data sends neither the type nor the message.
+    """
+    import pyarrow as pa  # noqa: PLC0415 (an extra)
+
+    try:
+        value = function(rows)
+    except SpicegraphError as error:
+        value = error
+    return pa.table({_PACKED: [pickle.dumps(value)]})
+
+
+def unpacked_rows(blocks: Dataset) -> Iterator[Any]:
+    """Yield the values of tables with one value each, in order.
+
+    Raises:
+        SpicegraphError: one of them is what a worker raised.
+    """
+    for row in blocks.iter_rows():
+        value = pickle.loads(row[_PACKED])  # noqa: S301 (our own workers wrote it)
+        if isinstance(value, SpicegraphError):
+            raise value
+        yield value
 
 
 def _check_cache(place: str | None) -> None:
@@ -265,21 +279,142 @@ def _check_cache(place: str | None) -> None:
     open_store(place).close()
 
 
-def _read(source: str, filesystem: Any, paths: list[str], options: RayOptions) -> tuple[Dataset, RowReader]:
+def _read(task: Task, filesystem: Any, paths: list[str]) -> tuple[Dataset, RowReader]:
     """Return the rows of the files, and what makes items of them."""
     from ray.data import read_parquet, read_text  # noqa: PLC0415 (an extra)
 
     is_parquet = {path.endswith(".parquet") for path in paths}
     if len(is_parquet) > 1:
-        raise InputError(f"{source}: holds Parquet files and others; expected one kind")
+        raise InputError(f"{task.source}: holds Parquet files and others; expected one kind")
     if not is_parquet.pop():
         return read_text(paths, filesystem=filesystem, include_paths=True, num_cpus=_READING_CORES), RowReader()
     rows = read_parquet(paths, filesystem=filesystem, include_paths=True, num_cpus=_READING_CORES)
     try:
-        columns = find_columns([name for name in rows.columns() or () if name != PATH], told=options.columns)
+        columns = find_columns([name for name in rows.columns() or () if name != PATH], told=task.columns)
     except InputError as error:
-        raise InputError(f"{source}: {error}") from error
+        raise InputError(f"{task.source}: {error}") from error
     used = [name for name in (columns.id, columns.candidate, *columns.references) if name]
     if columns.id is None or columns.candidate is None or not columns.references:
-        raise InputError(f"{source}: needs columns of ids, candidates and references, found: {str(columns) or 'none'}")
+        known = str(columns) or "none"
+        raise InputError(f"{task.source}: needs columns of ids, candidates and references, found: {known}")
     return rows.select_columns([*used, PATH]), RowReader(columns)
+
+
+@contextmanager
+def cluster(workers: int, *, block: int) -> Iterator[None]:
+    """Connect to the cluster, or start one on this machine; one that is connected already stays so.
+
+    Args:
+        workers: the cores of a cluster that is started.
+        block: bytes of the blocks of rows that Ray Data makes, in order.
+
+    Raises:
+        DataError: Ray is not installed, or the cluster can't be reached.
+    """
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    try:
+        import ray  # noqa: PLC0415 (an extra)
+        from ray.data import DataContext  # noqa: PLC0415
+    except ImportError as error:
+        raise DataError(f"--engine ray needs an extra ({error}): pip install 'spicegraph[ray]'") from error
+    connects = not ray.is_initialized()
+    if connects:
+        _connect(ray, workers)
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # it tells of every pass, and of errors that we raise
+    context = DataContext.get_current().copy()
+    context.execution_options.preserve_order = True
+    context.enable_progress_bars = False
+    context.target_max_block_size = block
+    if hasattr(context, "use_datasource_v2"):
+        context.use_datasource_v2 = False  # its actors for Parquet's footers don't outlive a machine's end
+    try:
+        with DataContext.current(context):
+            yield
+    finally:
+        if connects:
+            ray.shutdown()
+
+
+def _connect(ray: Any, workers: int) -> None:
+    quiet = {"log_to_driver": False, "logging_level": "error"}
+    address = os.environ.get("RAY_ADDRESS")
+    if not address:
+        local = {"num_cpus": workers, "object_store_memory": _LOCAL_STORE, "include_dashboard": False}
+        ray.init(address="local", **local, **quiet)
+        return
+    try:
+        _check_reachable(address)
+    except OSError as error:
+        raise DataError(f"RAY_ADDRESS={address}: the Ray cluster can't be reached ({error})") from error
+    try:
+        ray.init(**quiet)
+    except OSError as error:
+        raise DataError(
+            f"RAY_ADDRESS={address}: the Ray cluster lets nobody in ({error}); is it of the same release of Ray, and "
+            "is its token the one of this machine (RAY_AUTH_TOKEN)?"
+        ) from error
+
+
+def _check_reachable(address: str) -> None:
+    """Raise OSError where nothing listens: Ray itself would try for minutes."""
+    host, separator, port = address.rpartition("//")[2].rpartition(":")
+    if separator and port.isdecimal():
+        socket.create_connection((host, int(port)), timeout=_REACHED_S).close()
+
+
+@contextmanager
+def clear_errors(source: str) -> Iterator[None]:
+    """Raise what failed on some machine as if it had failed here.
+
+    Raises:
+        InputError: the input can't be read, there.
+        DataError: anything else; the message is the first line of the cause's.
+    """
+    from ray.exceptions import RayError  # noqa: PLC0415 (an extra)
+
+    try:
+        yield
+    except RayError as error:
+        causes = list(_causes(error))
+        for cause in causes:
+            if isinstance(cause, SpicegraphError):
+                raise cause from error
+            if isinstance(cause, UnicodeDecodeError):
+                raise InputError(f"{source}: is not UTF-8 ({cause.reason} at byte {cause.start} of a file)") from error
+            if missing := _NO_MODULE.search(str(cause)):  # what Ray can't unpack there has no type of its own here
+                raise DataError(
+                    f"a machine of the Ray cluster lacks a package ({missing[0]}): every one needs spicegraph with the "
+                    "extras of this machine"
+                ) from error
+        raise DataError(f"the Ray cluster failed: {_told(error)}") from error
+
+
+def _told(error: BaseException) -> str:
+    """Return the line that says most: the last one of the first of chained tracebacks, else the first one."""
+    text = _COLOURS.sub("", str(error)).partition(_CHAINED)[0]
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
+    return lines[-1 if "Traceback" in text else 0]
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and what it came from; Ray keeps that in a field of its own."""
+    seen: BaseException | None = error
+    while seen is not None:
+        yield seen
+        seen = getattr(seen, "cause", None) or seen.__cause__
+
+
+RAY: Final = Engine(
+    unsupported={
+        "references": "--references",
+        "partial": "--partial",
+        "candidates": "--candidates",
+        "parses": "--parses",
+        "graphs": "--graphs",
+        "explain": "--explain",
+        "evidence": "--format spice",
+    },
+    score=score_on_ray,
+    summarize=summarize_on_ray,
+)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.summary import Summary
-from spicegraph_service.engines.object_store import check_object, is_url, write_object
+from spicegraph_service.engines.objects import check_object, is_url, write_object
 from spicegraph_service.output.files import check_output, format_by_ending, whole_path, write_text
 from spicegraph_service.output.formats import RESULT_FORMATS, ResultFormat, parquet_bytes
 from spicegraph_service.output.tables import rendered, result_tables

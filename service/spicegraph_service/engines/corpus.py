@@ -1,97 +1,65 @@
-"""What runs on the machines of a Ray cluster: rows to items, and items to sums and rows of scores."""
+"""A corpus of any size, block by block: rows are checked, scored and summed up, wherever the blocks are.
+
+An engine applies these functions to blocks of rows, on this machine or on others, and hands their results back in the
+blocks' order. A first pass checks every item and sums up what the metrics need of the whole corpus; a second one
+scores. Sums are exact, so that they do not depend on the blocks.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import pickle
 import warnings
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from functools import cached_property, partial, wraps
+from functools import cached_property, partial
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final, ParamSpec
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from spicegraph_parser.errors import DataError, SpicegraphError
+from spicegraph_parser.errors import DataError
 from spicegraph_parser.extract import rare_collections
 from spicegraph_scorer.core.fingerprint import Fingerprint
 from spicegraph_scorer.core.items import Corpus, Item
 from spicegraph_scorer.core.results import Result, Run
-from spicegraph_scorer.core.totals import RunTotals, totals_of
+from spicegraph_scorer.core.summary import Summary
+from spicegraph_scorer.core.totals import RunTotals, added, summary_of, totals_of
 from spicegraph_scorer.metrics import make_metrics, needs_loose
 from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
-from spicegraph_scorer.readers.faults import SHOWN_FAULTS, Fault, shown
+from spicegraph_scorer.readers.checks import label
+from spicegraph_scorer.readers.faults import SHOWN_FAULTS, Fault, input_error, shown
 from spicegraph_scorer.readers.formats import JSON_LINES, Record, Records
 from spicegraph_scorer.readers.read import items_of
 from spicegraph_scorer.readers.records import decode
 from spicegraph_scorer.readers.tables import table_records
-from spicegraph_scorer.scoring import SharedFacts, resources
+from spicegraph_scorer.scoring import SharedFacts, resources, signature_of
 from spicegraph_service.engines.local import local_facts
-from spicegraph_service.engines.repeated import Hashes, hashes_of
+from spicegraph_service.engines.repeated import Hashes, SeenIds, hashes_of, seen_ids
 from spicegraph_service.engines.score_table import ID, score_table, table_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
-    from ray import ObjectRef
-    from ray.data import Dataset
 
     from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.core.metric import Metric
+    from spicegraph_scorer.metrics import Progress
     from spicegraph_scorer.metrics.graded.vectors import Vectors
     from spicegraph_scorer.metrics.spice.categories import Category
     from spicegraph_scorer.readers.columns import Columns
-    from spicegraph_service.engines.object_store import Folder
+    from spicegraph_service.engines.objects import Folder
 
-__all__ = [
-    "PATH",
-    "TEXT",
-    "Checked",
-    "Job",
-    "Keep",
-    "Placed",
-    "RowReader",
-    "Scored",
-    "Scorer",
-    "check_rows",
-    "comparable",
-    "find_rows",
-    "unpacked_rows",
-]
-
-Parameters = ParamSpec("Parameters")
 
 TEXT: Final = "text"
 """The column of the lines of text files."""
 PATH: Final = "path"
 """The column of the files that rows come from."""
 
-_PACKED: Final = "packed"
 _KNOWN: Final = 50_000
 """Captions whose facts an actor keeps, so that it parses repeated ones once."""
 
 _OF_CORPUS: Final = "document frequencies"
 """The part of a signature that says where the frequencies came from: an actor's come from the first pass."""
-
-
-def _packed(function: Callable[Parameters, object]) -> Callable[Parameters, pa.Table]:
-    """Let a function return its value in a table, which :func:`unpacked_rows` reads.
-
-    An error of ours is a value too: of one that is raised, Ray Data sends neither the type nor the message.
-    """
-
-    @wraps(function)
-    def packing(*arguments: Parameters.args, **options: Parameters.kwargs) -> pa.Table:
-        import pyarrow as pa  # noqa: PLC0415 (an extra)
-
-        try:
-            value = function(*arguments, **options)
-        except SpicegraphError as error:
-            value = error
-        return pa.table({_PACKED: [pickle.dumps(value)]})
-
-    return packing
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +116,6 @@ class Checked:
     items: tuple[Item, ...]
 
 
-@_packed
 def check_rows(rows: pa.Table, *, reader: RowReader, release: str, count: bool, keep: bool) -> Checked:
     """Read and check rows.
 
@@ -157,7 +124,7 @@ def check_rows(rows: pa.Table, *, reader: RowReader, release: str, count: bool, 
     """
     if version("spicegraph") != release:
         raise DataError(
-            f"a machine of the Ray cluster has spicegraph {version('spicegraph')}, this one {release}: install the same"
+            f"a machine of the cluster has spicegraph {version('spicegraph')}, this one {release}: install the same"
         )
     items, faults = reader.items(rows)
     return Checked(
@@ -179,7 +146,6 @@ class Placed:
     place: str
 
 
-@_packed
 def find_rows(rows: pa.Table, *, reader: RowReader, wanted: Hashes) -> list[Placed]:
     """Return the items whose ids have one of the hashes, two of each at most."""
     form, records, _ = reader.records(rows)
@@ -244,14 +210,12 @@ def comparable(signature: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in signature.items() if key != _OF_CORPUS}
 
 
-class Scorer:
-    """An actor: a loaded pipeline and the metrics."""
+class BlockScorer:
+    """What scores the blocks of a job in one process: a loaded pipeline and the metrics."""
 
-    def __init__(self, shared: ObjectRef[Job]) -> None:
-        import ray  # noqa: PLC0415 (an extra)
-
-        self._job: Job = ray.get(shared)
-        self._open = ExitStack()  # for as long as the actor lives
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._open = ExitStack()  # for as long as the process lives
 
     @cached_property
     def _facts(self) -> SharedFacts:
@@ -270,7 +234,6 @@ class Scorer:
             _check_signature(name, comparable(metric.signature()), job.signatures[name])
         return metrics
 
-    @_packed
     def __call__(self, rows: pa.Table) -> Scored:
         """Score the items of rows.
 
@@ -298,12 +261,12 @@ class Scorer:
         return scored(totals=totals, part=_written(table, self._job.folder))
 
 
-def _check_signature(metric: str, mine: Mapping[str, str], told: Mapping[str, str]) -> None:
-    for key in {**told, **mine}:
-        if mine.get(key) != told.get(key):
+def _check_signature(metric: str, there: Mapping[str, str], here: Mapping[str, str]) -> None:
+    for key in {**here, **there}:
+        if there.get(key) != here.get(key):
             raise DataError(
-                f"a machine of the Ray cluster would score otherwise than this one: of the metric {metric}, {key} is "
-                f"{mine.get(key)} there and {told.get(key)} here; install the same on both"
+                f"a machine of the cluster would compute other scores than this one: for the metric {metric}, {key} is "
+                f"{there.get(key)} there and {here.get(key)} here; install the same on both"
             )
 
 
@@ -322,14 +285,174 @@ def _written(table: pa.Table, folder: Folder) -> str:
     return name
 
 
-def unpacked_rows(blocks: Dataset) -> Iterator[Any]:
-    """Yield the values of tables with one value each, in order.
+Value = TypeVar("Value")
+
+_LOOKED_AT: Final = 1_000
+"""Hashes met twice that are looked at: chance makes one of 6 * 10^9 ids, so that a true repetition is among them."""
+
+_WAITING: Final = 1 << 20
+"""N-grams of blocks that are summed up together, at least."""
+
+
+class Mapped(Protocol):
+    """Applies a function to the blocks of the corpus, wherever they are."""
+
+    def __call__(self, function: Callable[[pa.Table], Value], /) -> Iterator[Value]:
+        """Yield what the function makes of each block, in order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedCorpus:
+    """A corpus without faults: what its references are, whether ids are strings, and the frequencies of its n-grams.
+
+    ``items`` are there if they were to be kept.
+    """
+
+    fingerprint: Fingerprint
+    text_ids: bool
+    frequencies: DocumentFrequencies | None
+    items: tuple[Item, ...]
+
+
+def checked_corpus(
+    mapped: Mapped, reader: RowReader, source: str, *, count: bool, keep: bool, progress: Progress | None
+) -> CheckedCorpus:
+    """Check every item.
+
+    Args:
+        mapped: applies a function to the blocks of rows.
+        reader: makes items of rows.
+        source: what the corpus is called.
+        count: count document frequencies.
+        keep: keep the items.
+        progress: is told how many items there are.
 
     Raises:
-        SpicegraphError: one of them is what a worker raised.
+        InputError: items are faulty, two have the same id, or there is none.
     """
-    for row in blocks.iter_rows():
-        value = pickle.loads(row[_PACKED])  # noqa: S301 (our own workers wrote it)
-        if isinstance(value, SpicegraphError):
-            raise value
-        yield value
+    check = partial(check_rows, reader=reader, release=version("spicegraph"), count=count, keep=keep)
+    found = _Found()
+    with seen_ids() as seen:
+        for checked in mapped(check):
+            found.add(checked)
+            seen.add(checked.hashes)
+            if progress and found.fingerprint is not None:
+                progress("reading items", found.fingerprint.items, found.fingerprint.items)
+        faults, count_again = _repeated(mapped, reader, seen)
+    if found.fingerprint is None and not found.faulty:
+        raise input_error(source, [Fault("", "", "holds no items")])
+    if found.fingerprint is None or found.faulty or faults:
+        raise input_error(source, [*found.faults, *faults], count=found.faulty + count_again)
+    return CheckedCorpus(
+        found.fingerprint,
+        found.integers < found.fingerprint.items,
+        found.frequencies.total() if count else None,
+        tuple(found.items),
+    )
+
+
+class _Found:
+    """What the blocks say together, see :class:`Checked`."""
+
+    def __init__(self) -> None:
+        self.fingerprint: Fingerprint | None = None
+        self.integers = 0
+        self.faults: list[Fault] = []
+        self.faulty = 0
+        self.items: list[Item] = []
+        self.frequencies = _Frequencies()
+
+    def add(self, checked: Checked) -> None:
+        self.faults += checked.faults[: SHOWN_FAULTS - len(self.faults)]
+        self.faulty += checked.faulty
+        if checked.fingerprint is not None:
+            before = self.fingerprint
+            self.fingerprint = checked.fingerprint if before is None else before + checked.fingerprint
+        self.integers += checked.integers
+        self.items += checked.items
+        if checked.frequencies is not None:
+            self.frequencies.add(checked.frequencies)
+
+
+class _Frequencies:
+    """Sums document frequencies up: what waits is never much more than what is summed already."""
+
+    def __init__(self) -> None:
+        self._parts: list[DocumentFrequencies] = []
+        self._waiting = 0
+        self._summed = 0
+
+    def add(self, part: DocumentFrequencies) -> None:
+        self._parts.append(part)
+        self._waiting += _size(part)
+        if self._waiting > max(self._summed, _WAITING):
+            total = self.total()
+            self._parts, self._waiting, self._summed = [total], 0, _size(total)
+
+    def total(self) -> DocumentFrequencies:
+        return DocumentFrequencies.sum_of(self._parts)
+
+
+def _size(frequencies: DocumentFrequencies) -> int:
+    return sum(len(order.codes) for order in frequencies.orders)
+
+
+def _repeated(mapped: Mapped, reader: RowReader, seen: SeenIds) -> tuple[list[Fault], int]:
+    """Return the first items whose ids other items have too, as faults, and the number of all.
+
+    Ids whose hashes are the same are looked for in a pass of its own, which hardly ever is needed.
+    """
+    wanted, count = seen.repeated(_LOOKED_AT)
+    if not count:
+        return [], 0
+    first: dict[ItemId, str] = {}
+    faults: list[Fault] = []
+    for found in mapped(partial(find_rows, reader=reader, wanted=wanted)):
+        for placed in found:
+            if placed.id not in first:
+                first[placed.id] = placed.place
+            elif len(faults) < SHOWN_FAULTS:
+                reason = f"is also the id of an item of {first[placed.id]}"
+                faults.append(Fault(label(placed.place, placed.id), "id", reason))
+    return faults, count if faults else 0
+
+
+def watched(parts: Iterable[Scored], corpus: CheckedCorpus, progress: Progress | None) -> Iterator[Scored]:
+    """Yield the scored parts that hold items, say how many there are, and warn at the end of what scoring warned of."""
+    said: dict[tuple[type[Warning], str], None] = {}
+    done = 0
+    for part in parts:
+        said |= dict.fromkeys(part.warnings)
+        done += part.items
+        if progress:
+            progress("scoring items", done, corpus.fingerprint.items)
+        if part.items:
+            yield part
+    for category, message in said:
+        warnings.warn(message, category, stacklevel=2)
+
+
+def joined_statistics(parts: Iterable[Scored]) -> dict[str, list[Any]]:
+    """Return the statistics of all parts by metric, in the order of the items."""
+    joined: dict[str, list[Any]] = {}
+    for part in parts:
+        for name, statistics in part.statistics.items():
+            joined.setdefault(name, []).extend(statistics)
+    return joined
+
+
+def summarized(
+    parts: Iterable[Scored],
+    corpus: CheckedCorpus,
+    metrics: Mapping[str, Metric[Any]],
+    take: Callable[[Scored], object] | None = None,
+) -> Summary:
+    """Return the corpus scores; every part is given to ``take``, and not kept."""
+    totals: dict[str, RunTotals] = {}
+    for part in parts:
+        if take is not None:
+            take(part)
+        totals = added([totals, part.totals] if totals else [part.totals])
+    signature = signature_of(corpus.fingerprint, {name: metric.signature() for name, metric in metrics.items()})
+    return Summary(signature, tuple(summary_of(metric, totals[name]) for name, metric in metrics.items()))

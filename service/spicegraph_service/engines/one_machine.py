@@ -1,0 +1,92 @@
+"""The local engine: a file of any format is read whole, and its items are scored on this machine."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from spicegraph_scorer.core.wording import counted
+from spicegraph_scorer.metrics import fact_readers, needs_loose
+from spicegraph_scorer.readers import read_items
+from spicegraph_scorer.readers.copies import copies_note
+from spicegraph_scorer.scoring import SharedFacts, score
+from spicegraph_scorer.several import choose_best
+from spicegraph_scorer.sources import GraphTexts, check_graphs, read_parses
+from spicegraph_service.engines.engine import CandidateRule, Engine
+from spicegraph_service.engines.local import local_facts
+
+if TYPE_CHECKING:
+    from spicegraph_scorer.core.facts import FactSource
+    from spicegraph_scorer.core.items import Item
+    from spicegraph_scorer.core.results import Json, Result
+    from spicegraph_scorer.readers import Dataset
+    from spicegraph_service.engines.engine import Task
+
+
+def score_here(task: Task) -> Result:
+    """Read and score a task on this machine; candidates that look like copies of references give a warning.
+
+    Raises:
+        InputError: there is no such file, or items are faulty; the message lists every fault.
+        DataError: the pipeline or the data of a metric is not installed.
+        StoreError: the cache can't be opened.
+    """
+    given = read_parses(task.parses) if task.parses is not None else None
+    dataset = read_items(
+        task.source,
+        references=task.references,
+        partial=task.partial,
+        several=task.candidates is not CandidateRule.ONE,
+        columns=task.columns,
+    )
+    if task.say is not None:
+        task.say(_description(dataset))
+    note = copies_note(dataset.source, dataset.items)
+    if note is not None:
+        warnings.warn(note, stacklevel=2)
+    if task.graphs:
+        check_graphs(dataset.items, source=dataset.source)
+    loose = needs_loose(task.metrics)
+    with local_facts(task.pipeline, workers=task.workers, cache=task.cache, loose=loose) as facts:
+        parsed = given or facts
+        keep = task.candidates is CandidateRule.BEST or fact_readers(task.metrics) > 1
+        shared = SharedFacts(GraphTexts(parsed) if task.graphs else parsed, task.progress, keep=keep)
+        items, chosen = _chosen(dataset, task, shared)
+        scored = score(
+            items,
+            task.metrics,
+            pipeline=shared,
+            progress=task.progress,
+            confidence=task.confidence,
+            frequencies=task.frequencies,
+            categories=task.categories,
+            vectors=task.vectors,
+            explain=task.explain,
+            evidence=task.evidence,
+        )
+    return replace(scored, signature={**scored.signature, **chosen})
+
+
+def _description(dataset: Dataset) -> str:
+    items = counted(len(dataset.items), "item")
+    images = f" of {counted(len(set(dataset.images)), 'image')}" if dataset.images else ""
+    references = f"; references: {dataset.references}" if dataset.references else ""
+    left_out = f"; {counted(dataset.left_out, 'image')} without a result left out" if dataset.left_out else ""
+    return f"{dataset.source}: {dataset.format}, {items}{images}{references}{left_out}"
+
+
+def _chosen(dataset: Dataset, task: Task, facts: FactSource) -> tuple[tuple[Item, ...], dict[str, Json]]:
+    """Return the candidates to score, and what the signature says of them."""
+    if not dataset.images:
+        return dataset.items, {}
+    numbers = Counter(dataset.images).values()
+    counts: dict[str, Json] = {"min": min(numbers), "max": max(numbers)}
+    if task.candidates is CandidateRule.EACH:
+        return dataset.items, {"candidates": {**counts, "scored": "each"}}
+    choice = choose_best(dataset.items, dataset.images, facts, frequencies=task.frequencies)
+    return choice.items, {"candidates": {**counts, "scored": f"best by {choice.by}"}}
+
+
+LOCAL: Final = Engine(score=score_here)
