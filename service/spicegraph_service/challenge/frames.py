@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from spicegraph_service.server.tasks import frame, read_frame
+from spicegraph_service.server.processes import frame, read_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -11,7 +11,6 @@ import logging
 import os
 import sys
 import threading
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -32,13 +31,17 @@ from spicegraph_service.challenge.tasks import (
     decode_task,
     encode,
 )
-from spicegraph_service.server.tasks import frame, read_frame
+from spicegraph_service.server.processes import ChildProcess, ProcessEndedError, read_frame, reply_stream, write_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from spicegraph_service.challenge.tasks import SandboxReply, SandboxTask
 
+
+_NICE = 10
+_KILLED_FOR_TIME = {-24, -9}  # SIGXCPU, and what the system sends when memory or the hard limit is used up
+_log = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer", bound="SandboxReply")
 
@@ -73,22 +76,22 @@ class Sandbox:
             SandboxError: it failed.
         """
         async with self._turns:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                *("-m", "spicegraph_service.challenge.sandbox"),
-                *(str(allowance.memory_bytes), str(allowance.seconds)),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+            process = await ChildProcess.start(
+                "spicegraph_service.challenge.sandbox", str(allowance.memory_bytes), str(allowance.seconds)
             )
             try:
                 async with asyncio.timeout(2 * allowance.seconds or None):
-                    reply = await _talk(process, encode(task))
+                    # Its input stays open until it is ended: the task sees by that that the server is there.
+                    reply = decode_reply(await process.ask(encode(task)))
             except TimeoutError as error:
                 raise OverAllowanceError(f"a task took more than {allowance.seconds} s") from error
+            except ProcessEndedError as error:
+                code = await process.wait()
+                if code in _KILLED_FOR_TIME:
+                    raise OverAllowanceError("a task took too much processor time") from error
+                raise SandboxError(f"a task's process ended with code {code}") from error
             finally:
-                with suppress(ProcessLookupError):
-                    process.kill()
+                process.kill()
                 await process.wait()
         if isinstance(reply, TaskFailed):
             if reply.memory:
@@ -97,31 +100,6 @@ class Sandbox:
         if not isinstance(reply, expected):
             raise SandboxError("a child process gave the wrong kind of reply")
         return reply
-
-
-async def _talk(process: asyncio.subprocess.Process, task: bytes) -> SandboxReply:
-    """Send the task and return the reply; the child's input stays open, which tells it that we are here."""
-    stdin, stdout = process.stdin, process.stdout
-    if stdin is None or stdout is None:  # pragma: no cover (we ask for pipes)
-        raise SandboxError("a child process has no pipes")
-    try:
-        stdin.write(frame(task))
-        await stdin.drain()
-        head = await stdout.readexactly(4)
-        reply: SandboxReply = decode_reply(await stdout.readexactly(int.from_bytes(head, "big")))
-    except (asyncio.IncompleteReadError, OSError) as error:
-        code = await process.wait()
-        if code in _KILLED_FOR_TIME:
-            raise OverAllowanceError("a task took too much processor time") from error
-        raise SandboxError(f"a child process ended with code {code}") from error
-    return reply
-
-
-_KILLED_FOR_TIME = {-24, -9}  # SIGXCPU, and what the system sends when memory or the hard limit is used up
-
-
-_NICE = 10
-_log = logging.getLogger(__name__)
 
 
 def main(memory_bytes: int, seconds: int) -> int:
@@ -133,10 +111,9 @@ def main(memory_bytes: int, seconds: int) -> int:
     if task_bytes is None:
         return 1
     threading.Thread(target=_end_with_the_server, daemon=True).start()
-    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as replies:
-        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever prints must not break the reply
+    with reply_stream() as replies:
         reply = _run(decode_task(task_bytes), memory_bytes, seconds)
-        replies.write(frame(encode(reply)))
+        write_frame(replies, encode(reply))
     return 0
 
 

@@ -12,7 +12,8 @@ from spicegraph_api.v1 import scores_pb2
 from spicegraph_service.challenge.frames import read_references, read_results
 from spicegraph_service.challenge.sandbox import Allowance
 from spicegraph_service.challenge.tasks import Finish, Finished
-from spicegraph_service.server.tasks import ItemWork, frame
+from spicegraph_service.server.processes import frame
+from spicegraph_service.server.tasks import ItemWork
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Sequence

@@ -11,7 +11,7 @@ from spicegraph_scorer.core.significance import intervals
 from spicegraph_scorer.metrics import METRICS, Resources
 from spicegraph_service.challenge.tasks import Finish, Finished, ScoreRow
 from spicegraph_service.server.parts import finish_parts, needs_whole_corpus
-from spicegraph_service.server.tasks import read_frame
+from spicegraph_service.server.processes import read_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

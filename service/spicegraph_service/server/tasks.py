@@ -1,13 +1,8 @@
-"""What the server and its worker processes say to each other, and how it stands on the pipe.
-
-A frame is a length (4 bytes, big-endian) and that many bytes of MessagePack. Both ends are of one release:
-the format is nobody else's business.
-"""
+"""What the server and its worker processes send each other, as MessagePack (see ``processes``)."""
 
 from __future__ import annotations
 
-import struct
-from typing import IO, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -31,11 +26,7 @@ __all__ = [
     "decode_setup",
     "decode_task",
     "encode",
-    "frame",
-    "read_frame",
 ]
-
-_LENGTH = struct.Struct(">I")
 
 
 class Setup(msgspec.Struct, frozen=True, tag="setup"):
@@ -172,18 +163,3 @@ def decode_task(data: bytes) -> Task:
 def decode_reply(data: bytes) -> Reply:
     """Return the reply that a worker sent."""
     return _replies.decode(data)
-
-
-def frame(data: bytes) -> bytes:
-    """Return the bytes with their length before them."""
-    return _LENGTH.pack(len(data)) + data
-
-
-def read_frame(stream: IO[bytes]) -> bytes | None:
-    """Return the next frame of a blocking stream, ``None`` at its end."""
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        return None
-    (length,) = _LENGTH.unpack(head)
-    data = stream.read(length)
-    return data if len(data) == length else None

@@ -12,11 +12,11 @@ import logging
 import os
 import signal
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from spicegraph_parser.errors import DataError, SpicegraphError
+from spicegraph_service.server.processes import ChildProcess, ProcessEndedError, read_frame, reply_stream, write_frame
 from spicegraph_service.server.tasks import (
     Hello,
     Reply,
@@ -26,18 +26,14 @@ from spicegraph_service.server.tasks import (
     decode_setup,
     decode_task,
     encode,
-    frame,
-    read_frame,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-_STREAM_LIMIT = 1 << 20
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 10.0
-_HEADER = 4
 _LOOK_EVERY = 64  # tasks between two looks at a worker's memory
 _log = logging.getLogger(__name__)
 
@@ -53,7 +49,7 @@ class NoWorkersError(Exception):
 class Worker:
     """One worker process, which does one task at a time."""
 
-    def __init__(self, process: asyncio.subprocess.Process, hello: Hello) -> None:
+    def __init__(self, process: ChildProcess, hello: Hello) -> None:
         self.process = process
         self.hello = hello
         self.retired = False
@@ -62,43 +58,34 @@ class Worker:
 
     @classmethod
     async def start(cls, setup: Setup, *, timeout_s: float) -> Worker:
-        """Start a process and wait until it has loaded what it is told.
+        """Start a process and wait until it has loaded what the setup names.
 
         Raises:
-            DataError: it says that it cannot (a pipeline that is not installed).
+            DataError: it cannot (a pipeline that is not installed).
             WorkerDiedError: it ended, or did not get ready in time.
         """
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "spicegraph_service.server.workers"),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            limit=_STREAM_LIMIT,
-            # One core a worker: threads of the linear algebra would only fight the other workers.
-            env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
-        )
-        worker = cls(process, Hello())
+        process = await ChildProcess.start("spicegraph_service.server.workers")
         try:
             async with asyncio.timeout(timeout_s):
-                hello = decode_reply(await worker._ask(encode(setup)))
-        except (TimeoutError, OSError, WorkerDiedError, asyncio.CancelledError) as error:
-            worker.kill()
-            if isinstance(error, asyncio.CancelledError):
-                raise
+                hello = decode_reply(await process.ask(encode(setup)))
+        except (TimeoutError, ProcessEndedError) as error:
+            process.kill()
             raise WorkerDiedError("a worker did not get ready") from error
+        except asyncio.CancelledError:
+            process.kill()
+            raise
         if not isinstance(hello, Hello):
-            worker.kill()
-            raise WorkerDiedError("a worker's first words were wrong")
+            process.kill()
+            raise WorkerDiedError("a worker's first reply was wrong")
         if hello.error:
             await process.wait()
             raise DataError(hello.error)
-        worker.hello = hello
-        return worker
+        return cls(process, hello)
 
     @property
     def alive(self) -> bool:
         """Whether the process runs."""
-        return self.process.returncode is None
+        return self.process.alive
 
     async def call(self, data: bytes, *, timeout_s: float) -> bytes:
         """Send a task and return the reply.
@@ -110,28 +97,16 @@ class Worker:
             raise WorkerDiedError("the worker has ended")
         try:
             async with asyncio.timeout(timeout_s):
-                return await self._ask(data)
+                return await self.process.ask(data)
         except TimeoutError as error:
             self.kill()
             raise WorkerDiedError(f"a task took more than {timeout_s:g} s") from error
-        except OSError as error:
+        except ProcessEndedError as error:
             self.kill()
-            raise WorkerDiedError("the worker's pipe broke") from error
+            raise WorkerDiedError(f"in the middle of a task, {error}") from error
         except asyncio.CancelledError:
             self.kill()  # its reply would be taken for the next task's
             raise
-
-    async def _ask(self, data: bytes) -> bytes:
-        stdin, stdout = self.process.stdin, self.process.stdout
-        if stdin is None or stdout is None:  # pragma: no cover (start() asks for pipes)
-            raise WorkerDiedError("the worker has no pipes")
-        stdin.write(frame(data))
-        await stdin.drain()
-        try:
-            head = await stdout.readexactly(_HEADER)
-            return await stdout.readexactly(int.from_bytes(head, "big"))
-        except asyncio.IncompleteReadError as error:
-            raise WorkerDiedError("the worker ended in the middle of a task") from error
 
     def has_grown(self, most_bytes: int) -> bool:
         """Say whether the process has grown by more than this since its first task; looks now and then."""
@@ -145,18 +120,15 @@ class Worker:
     def retire(self) -> None:
         """Let the process end by itself; it has no task."""
         self.retired = True
-        if self.process.stdin is not None:
-            self.process.stdin.close()
+        self.process.end_input()
 
     def kill(self) -> None:
         """End the process at once."""
-        with suppress(ProcessLookupError):
-            self.process.kill()
+        self.process.kill()
 
     async def close(self) -> None:
         """Let the process end by itself (its input ends), and make sure that it does."""
-        if self.process.stdin is not None:
-            self.process.stdin.close()
+        self.process.end_input()
         try:
             async with asyncio.timeout(2):
                 await self.process.wait()
@@ -310,15 +282,13 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     logging.basicConfig(level=logging.INFO, format="worker %(process)d: %(message)s")
-    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as replies:
-        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever prints must not break the frames
+    with reply_stream() as replies:
         return _serve(sys.stdin.buffer, replies)
 
 
 def _serve(tasks: IO[bytes], replies: IO[bytes]) -> int:
     def send(reply: Reply) -> None:
-        replies.write(frame(encode(reply)))
-        replies.flush()
+        write_frame(replies, encode(reply))
 
     first = read_frame(tasks)
     if first is None:
