@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import shutil
 import subprocess
@@ -20,6 +22,12 @@ from spicegraph_api.v1 import (
     scene_graph_pb2,
     scores_pb2,
 )
+from spicegraph_api.v1.methods import METHODS
+from spicegraph_service.app import Server, ServerConfig
+from spicegraph_service.client import SERVICE_CONFIG
+from spicegraph_service.server import interceptor
+from spicegraph_service.server.auth import SCOPES
+from spicegraph_service.server.telemetry import CallLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,3 +100,48 @@ def test_enums_begin_with_unspecified() -> None:
     for file in FILES:
         for enum in file.enum_types_by_name.values():
             assert enum.values_by_number[0].name.endswith("_UNSPECIFIED")
+
+
+SERVICES = {service.full_name: service for file in FILES for service in file.services_by_name.values()}
+
+
+def test_every_method_states_its_scope_and_whether_it_may_be_repeated() -> None:
+    """The server refuses to start without this, and a client would not retry."""
+    assert {name: set(methods) for name, methods in METHODS.items()} == {
+        name: set(service.methods_by_name) for name, service in SERVICES.items()
+    }
+    assert {method.scope for methods in METHODS.values() for method in methods.values()} == {None, *SCOPES}
+
+
+def test_only_methods_without_effects_of_their_own_need_no_scope() -> None:
+    """Users of the evaluation server have roles; of the others' methods one is open to every caller."""
+    open_methods = [
+        f"{service}/{name}"
+        for service, methods in METHODS.items()
+        for name, method in methods.items()
+        if method.scope is None and service != "spicegraph.v1.ChallengeService"
+    ]
+    assert open_methods == ["spicegraph.v1.EvaluationService/GetServerInfo"]
+
+
+def test_a_method_without_a_line_keeps_the_server_from_starting(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "spicegraph.v1.EvaluationService"
+    rest = {method: line for method, line in METHODS[name].items() if method != "Score"}
+    monkeypatch.setattr(interceptor, "METHODS", METHODS | {name: rest})
+
+    async def build() -> Server:
+        return Server(ServerConfig(address="127.0.0.1:0"))
+
+    server = asyncio.run(build())
+    with pytest.raises(KeyError, match="Score"):
+        interceptor.CallInterceptor(server.services, CallLog(server.telemetry))
+
+
+def test_clients_retry_what_the_table_calls_repeatable() -> None:
+    (policy,) = json.loads(SERVICE_CONFIG)["methodConfig"]
+    retried = {(entry["service"], entry["method"]) for entry in policy["name"]}
+    assert retried == {
+        (service, name) for service, methods in METHODS.items() for name, method in methods.items() if method.repeatable
+    }
+    assert ("spicegraph.v1.ChallengeService", "CreateUser") not in retried
+    assert ("spicegraph.v1.EvaluationService", "Score") in retried

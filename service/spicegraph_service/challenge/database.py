@@ -7,12 +7,14 @@ UPDATE``, which SQLite does not know and does not need.
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from alembic import command
 from alembic.config import Config
@@ -26,15 +28,19 @@ from spicegraph_parser.errors import DataError, InputError
 from spicegraph_service.store import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from sqlalchemy import Connection
     from sqlalchemy.engine.interfaces import DBAPIConnection
     from sqlalchemy.pool import ConnectionPoolEntry
 
+_THREADS = 8
 _BUSY_MS = 30_000
 _MIGRATION_LOCK = 0x73706963  # any number that nobody else locks in this database
 _DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
+
+
+T = TypeVar("T")
 
 
 class Database:
@@ -122,6 +128,49 @@ class Database:
                 command.upgrade(config, "head")
             except CommandError as error:
                 raise DataError(f"the challenge database is a newer version's: {error}") from error
+
+
+class Transactions:
+    """Runs transactions outside of the event loop."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="challenge")
+
+    async def read(self, work: Callable[[Session, datetime], T]) -> T:
+        """Run a transaction that only reads; it is given the time, too.
+
+        Raises:
+            StoreError: the database fails.
+        """
+
+        def run() -> T:
+            with self._database.reading() as session:
+                return work(session, self._database.now(session))
+
+        return await asyncio.get_running_loop().run_in_executor(self._threads, run)
+
+    async def write(self, work: Callable[[Session, datetime], T]) -> T:
+        """Run a transaction; when this returns, it is durable.
+
+        Raises:
+            StoreError: the database fails.
+        """
+
+        def run() -> T:
+            with self._database.writing() as session:
+                return work(session, self._database.now(session))
+
+        return await asyncio.get_running_loop().run_in_executor(self._threads, run)
+
+    async def thread(self, work: Callable[[], T]) -> T:
+        """Run what waits for a disk."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    def close(self) -> None:
+        """Let what runs end, and close the database."""
+        self._threads.shutdown()
+        self._database.close()
 
 
 def _engine(place: str) -> Engine:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
+    from spicegraph_service.challenge.database import Transactions
     from spicegraph_service.challenge.files import FileStore
-    from spicegraph_service.challenge.host import Transactions
     from spicegraph_service.challenge.leaderboard import ScorerVersion
     from spicegraph_service.challenge.sandbox import Sandbox
     from spicegraph_service.challenge.scoring import Scoring

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_api.v1.challenge_pb2_grpc import ChallengeServiceServicer
 from spicegraph_service.challenge import accounts, catalogue, convert, leaderboard, submissions, uploads
+from spicegraph_service.challenge.accounts import Account
 from spicegraph_service.challenge.errors import refused, wrong, wrong_references
 from spicegraph_service.challenge.frames import read_faults
 from spicegraph_service.challenge.sandbox import Allowance
@@ -27,11 +28,10 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
-    from spicegraph_service.challenge.accounts import Account
     from spicegraph_service.challenge.frames import FaultRow
-    from spicegraph_service.challenge.host import ChallengeHost
     from spicegraph_service.challenge.leaderboard import ScorerVersion
     from spicegraph_service.challenge.schema import Submission
+    from spicegraph_service.challenge.state import ChallengeState
     from spicegraph_service.server.interceptor import Context
 
 _UPLOADS_AT_ONCE = 4  # of one user; others wait
@@ -49,15 +49,15 @@ _CHUNK = 1 << 20
 class ChallengeServicer(ChallengeServiceServicer):
     """Answers organisers and participants."""
 
-    def __init__(self, host: ChallengeHost) -> None:
-        self._host = host
-        self._files = host.files
+    def __init__(self, state: ChallengeState) -> None:
+        self._state = state
+        self._files = state.files
         self._uploads: defaultdict[int, asyncio.Semaphore] = defaultdict(_turns)
 
     def _scorer(self) -> ScorerVersion:
-        if self._host.scorer is None:
+        if self._state.scorer is None:
             raise unavailable("LOADING", "the server is not ready: its workers are loading", 1.0)
-        return self._host.scorer
+        return self._state.scorer
 
     async def CreateChallenge(self, request: pb.CreateChallengeRequest, context: Context) -> pb.CreateChallengeResponse:
         """Create a challenge."""
@@ -70,7 +70,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         def create(session: Session, now: datetime) -> pb.Challenge:
             return convert.challenge_message(catalogue.add_challenge(session, new, now))
 
-        return pb.CreateChallengeResponse(challenge=await self._host.transactions.write(create))
+        return pb.CreateChallengeResponse(challenge=await self._state.transactions.write(create))
 
     def _check_metrics(self, metrics: tuple[str, ...]) -> None:
         known = self._scorer().signatures
@@ -98,7 +98,7 @@ class ChallengeServicer(ChallengeServiceServicer):
                 self._check_score(challenge.primary_score, challenge.metrics)
             return convert.challenge_message(challenge)
 
-        return pb.UpdateChallengeResponse(challenge=await self._host.transactions.write(update))
+        return pb.UpdateChallengeResponse(challenge=await self._state.transactions.write(update))
 
     async def GetChallenge(self, request: pb.GetChallengeRequest, context: Context) -> pb.GetChallengeResponse:
         """Return a challenge, and what the caller may still submit."""
@@ -113,7 +113,7 @@ class ChallengeServicer(ChallengeServiceServicer):
                 quota=pb.Quota(used_today=used.today, used_total=used.total, left=used.left(challenge)),
             )
 
-        return await self._host.transactions.read(get)
+        return await self._state.transactions.read(get)
 
     async def ListChallenges(self, request: pb.ListChallengesRequest, context: Context) -> pb.ListChallengesResponse:
         """List the challenges."""
@@ -124,7 +124,7 @@ class ChallengeServicer(ChallengeServiceServicer):
             found = catalogue.list_challenges(session, request.page_token, size + 1)
             return [convert.challenge_message(challenge) for challenge in found]
 
-        found = await self._host.transactions.read(find)
+        found = await self._state.transactions.read(find)
         return pb.ListChallengesResponse(
             challenges=found[:size], next_page_token=found[size - 1].name if len(found) > size else ""
         )
@@ -133,7 +133,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         """Delete a challenge without submissions."""
         del context
         organiser()
-        await self._host.transactions.write(lambda session, _now: catalogue.remove_challenge(session, request.name))
+        await self._state.transactions.write(lambda session, _now: catalogue.remove_challenge(session, request.name))
         return pb.DeleteChallengeResponse()
 
     async def UploadReferences(
@@ -143,14 +143,14 @@ class ChallengeServicer(ChallengeServiceServicer):
         del context
         account = organiser()
         target, chunks = await uploads.first(request_iterator, "target")
-        transactions = self._host.transactions
+        transactions = self._state.transactions
         await transactions.read(lambda session, _now: uploads.check_target(session, target))
         async with self._uploads[account.user_id]:
             with self._files.incoming() as incoming, self._files.workspace() as folder:
-                most = self._host.config.reference_bytes
+                most = self._state.config.reference_bytes
                 key = await uploads.receive(chunks, incoming, transactions, most_bytes=most)
                 output = folder / "references"
-                prepared = await self._host.children.run(Prepare(str(incoming.path), str(output)), Prepared, _PREPARING)
+                prepared = await self._state.sandbox.run(Prepare(str(incoming.path), str(output)), Prepared, _PREPARING)
                 if prepared.faults:
                     raise wrong_references(prepared.faults)
                 file = await transactions.thread(lambda: self._files.adopt(output))
@@ -165,7 +165,7 @@ class ChallengeServicer(ChallengeServiceServicer):
                     return convert.challenge_message(found)
 
                 challenge = await transactions.write(place)
-        self._host.nudge()
+        self._state.nudge()
         return pb.UploadReferencesResponse(challenge=challenge)
 
     async def CreateUser(self, request: pb.CreateUserRequest, context: Context) -> pb.CreateUserResponse:
@@ -178,7 +178,7 @@ class ChallengeServicer(ChallengeServiceServicer):
             user, secret = accounts.add_user(session, request.name, role, now)
             return pb.CreateUserResponse(user=convert.user_message(user), secret=secret)
 
-        return await self._host.transactions.write(create)
+        return await self._state.transactions.write(create)
 
     async def ListUsers(self, request: pb.ListUsersRequest, context: Context) -> pb.ListUsersResponse:
         """List the users."""
@@ -190,7 +190,7 @@ class ChallengeServicer(ChallengeServiceServicer):
             found = accounts.list_users(session, request.page_token, size + 1)
             return [convert.user_message(user) for user in found]
 
-        found = await self._host.transactions.read(find)
+        found = await self._state.transactions.read(find)
         return pb.ListUsersResponse(
             users=found[:size], next_page_token=found[size - 1].name if len(found) > size else ""
         )
@@ -200,7 +200,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         del context
         if organiser().name == request.name:
             raise wrong("name", "is your own: another organiser must do that")
-        await self._host.transactions.write(lambda session, now: accounts.remove_user(session, request.name, now))
+        await self._state.transactions.write(lambda session, now: accounts.remove_user(session, request.name, now))
         return pb.DeleteUserResponse()
 
     async def CreateUserToken(self, request: pb.CreateUserTokenRequest, context: Context) -> pb.CreateUserTokenResponse:
@@ -212,13 +212,13 @@ class ChallengeServicer(ChallengeServiceServicer):
             token, secret = accounts.add_token(session, account, request.user, request.name, now)
             return pb.CreateUserTokenResponse(token=convert.token_message(token), secret=secret)
 
-        return await self._host.transactions.write(create)
+        return await self._state.transactions.write(create)
 
     async def RevokeUserToken(self, request: pb.RevokeUserTokenRequest, context: Context) -> pb.RevokeUserTokenResponse:
         """Revoke a token."""
         del context
         account = account_of_call()
-        await self._host.transactions.write(lambda session, _now: accounts.revoke_token(session, account, request.id))
+        await self._state.transactions.write(lambda session, _now: accounts.revoke_token(session, account, request.id))
         return pb.RevokeUserTokenResponse()
 
     async def CreateSubmission(
@@ -229,11 +229,11 @@ class ChallengeServicer(ChallengeServiceServicer):
         account = account_of_call()
         settings, chunks = await uploads.first(request_iterator, "settings")
         uploads.check_settings(settings)
-        transactions = self._host.transactions
+        transactions = self._state.transactions
         splits = await transactions.read(lambda session, _now: uploads.split_names(session, settings))
         async with self._uploads[account.user_id]:
             with self._files.incoming() as incoming:
-                most = self._host.config.submission_bytes
+                most = self._state.config.submission_bytes
                 key = await uploads.receive(chunks, incoming, transactions, most_bytes=most)
                 new = submissions.NewSubmission(
                     settings.challenge,
@@ -256,7 +256,7 @@ class ChallengeServicer(ChallengeServiceServicer):
 
                 # A client that goes away at this moment leaves all of it or nothing: without the file, no commit.
                 response = await transactions.write(accept)
-        self._host.nudge()
+        self._state.nudge()
         return response
 
     async def GetSubmission(self, request: pb.GetSubmissionRequest, context: Context) -> pb.GetSubmissionResponse:
@@ -277,7 +277,7 @@ class ChallengeServicer(ChallengeServiceServicer):
             )
             return [self._message(session, submission, account, now) for submission in found]
 
-        found = await self._host.transactions.read(find)
+        found = await self._state.transactions.read(find)
         return pb.ListSubmissionsResponse(
             submissions=found[:size], next_page_token=found[size - 1].id if len(found) > size else ""
         )
@@ -299,7 +299,7 @@ class ChallengeServicer(ChallengeServiceServicer):
             waited = time.monotonic() - changed
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LOOK_EVERY_S if waited < _PATIENCE_S else _LOOK_SELDOM_S):
-                    await self._host.leaving.wait()
+                    await self._state.leaving.wait()
                     raise unavailable("STOPPING", "the server stops; watch again", 1.0)
 
     async def ListSubmissionFaults(
@@ -314,7 +314,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         def find(session: Session, _now: datetime) -> list[FaultRow]:
             return self._faults(submissions.find_submission(session, account, request.id))
 
-        rows = await self._host.transactions.read(find)
+        rows = await self._state.transactions.read(find)
         end = start + size
         return pb.ListSubmissionFaultsResponse(
             faults=[convert.fault_message(row) for row in rows[start:end]],
@@ -332,7 +332,7 @@ class ChallengeServicer(ChallengeServiceServicer):
             found = submissions.cancel(session, account, request.id, now)
             return self._message(session, found, account, now)
 
-        return pb.CancelSubmissionResponse(submission=await self._host.transactions.write(cancel))
+        return pb.CancelSubmissionResponse(submission=await self._state.transactions.write(cancel))
 
     async def ChooseSubmission(
         self, request: pb.ChooseSubmissionRequest, context: Context
@@ -341,7 +341,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         del context
         account = account_of_call()
         chosen = request.submission if request.HasField("submission") else None
-        await self._host.transactions.write(
+        await self._state.transactions.write(
             lambda session, _now: submissions.choose(session, account, request.challenge, chosen)
         )
         return pb.ChooseSubmissionResponse()
@@ -350,11 +350,11 @@ class ChallengeServicer(ChallengeServiceServicer):
         def find(session: Session, now: datetime) -> pb.Submission:
             return self._message(session, submissions.find_submission(session, account, submission_id), account, now)
 
-        return await self._host.transactions.read(find)
+        return await self._state.transactions.read(find)
 
     def _message(self, session: Session, submission: Submission, account: Account, now: datetime) -> pb.Submission:
         faults = self._faults(submission) if submission.state is State.FAILED else []
-        return convert.submission_message(session, submission, account, now, scorer=self._host.scorer, faults=faults)
+        return convert.submission_message(session, submission, account, now, scorer=self._state.scorer, faults=faults)
 
     def _faults(self, submission: Submission) -> list[FaultRow]:
         return read_faults(self._files.path(submission.faults)) if submission.faults else []
@@ -370,9 +370,9 @@ class ChallengeServicer(ChallengeServiceServicer):
             leaderboard.check_visible(split, challenge, account, now)
             reference_set = catalogue.find_reference_set(split, request.reference_set)
             found = leaderboard.standing(session, split, reference_set, request.score)
-            return convert.leaderboard_message(found, account, now, scorer=self._host.scorer)
+            return convert.leaderboard_message(found, account, now, scorer=self._state.scorer)
 
-        return await self._host.transactions.read(find)
+        return await self._state.transactions.read(find)
 
     async def RescoreChallenge(
         self, request: pb.RescoreChallengeRequest, context: Context
@@ -386,8 +386,8 @@ class ChallengeServicer(ChallengeServiceServicer):
             challenge = catalogue.find_challenge(session, request.challenge, lock=True)
             return leaderboard.rescore(session, challenge, scorer, everything=request.all)
 
-        count = await self._host.transactions.write(rescore)
-        self._host.nudge()
+        count = await self._state.transactions.write(rescore)
+        self._state.nudge()
         return pb.RescoreChallengeResponse(submission_count=count)
 
     async def GetSubmissionReport(
@@ -406,8 +406,8 @@ class ChallengeServicer(ChallengeServiceServicer):
                 submission = submissions.find_submission(session, account, request.id)
                 return self._report(submission, request, limit=limit, output=output)
 
-            task = await self._host.transactions.read(plan)
-            await self._host.reports.run(task, Reported, _REPORTING)
+            task = await self._state.transactions.read(plan)
+            await self._state.reports.run(task, Reported, _REPORTING)
             with output.open("rb") as stream:
                 while chunk := stream.read(_CHUNK):
                     yield pb.GetSubmissionReportResponse(chunk=chunk)
@@ -425,10 +425,10 @@ class ChallengeServicer(ChallengeServiceServicer):
                     name=submission.method,
                     title=f"{challenge.title}: {found.split.name} {reference_set.name}",
                     metrics=tuple(challenge.metrics),
-                    pipeline=self._host.config.pipeline,
+                    pipeline=self._state.config.pipeline,
                     limit=limit,
                     output=str(output),
-                    vectors=self._host.vectors,
+                    vectors=self._state.vectors,
                 )
         if not submission.files:
             raise refused("NO_RESULTS", "the submission has no sound results", submission.id)
@@ -446,9 +446,9 @@ def account_of_call() -> Account:
         CallError: UNAUTHENTICATED.
     """
     caller = current_call().caller
-    if caller is None or caller.account is None:
+    if not isinstance(caller, Account):
         raise unauthenticated("the call needs a user's token")
-    return caller.account
+    return caller
 
 
 def organiser() -> Account:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from spicegraph_api.v1 import challenge_pb2 as pb
+    from spicegraph_service.challenge.database import Transactions
     from spicegraph_service.challenge.files import Incoming
-    from spicegraph_service.challenge.host import Transactions
 
 _LONGEST_FILE_NAME = 255
 _LONGEST_METHOD = 100

@@ -178,19 +178,18 @@ def serve(
     # No Python code here forks; without this, gRPC writes a line to the log whenever a worker starts.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     with server_extra():
-        from spicegraph_service.server import run  # noqa: PLC0415
-        from spicegraph_service.server.config import ServerConfig, TlsFiles  # noqa: PLC0415
+        from spicegraph_service import app  # noqa: PLC0415
         from spicegraph_service.server.limits import Limits  # noqa: PLC0415
         from spicegraph_service.server.telemetry import set_up_logging  # noqa: PLC0415
     if (tls_cert is None) != (tls_key is None) or (tls_client_ca is not None and tls_cert is None):
         raise InputError("TLS needs both --tls-cert and --tls-key")
-    tls = TlsFiles(tls_cert, tls_key, tls_client_ca) if tls_cert is not None and tls_key is not None else None
+    tls = app.TlsFiles(tls_cert, tls_key, tls_client_ca) if tls_cert is not None and tls_key is not None else None
     if log_level.lower() not in {"debug", "info", "warning", "error"}:
         raise InputError(f"--log-level is debug, info, warning or error, got {log_level!a}")
     set_up_logging(level=log_level, as_json=log_format is LogFormat.JSON)
     hosted = None
     if challenges is not None:
-        from spicegraph_service.challenge.host import ChallengeConfig  # noqa: PLC0415
+        from spicegraph_service.challenge.state import ChallengeConfig  # noqa: PLC0415
 
         hosted = ChallengeConfig(
             challenges,
@@ -199,7 +198,7 @@ def serve(
             submission_bytes=max_submission << 20,
             pipeline=pipeline,
         )
-    config = ServerConfig(
+    config = app.ServerConfig(
         address=address,
         pipeline=pipeline,
         vectors=vectors,
@@ -220,4 +219,4 @@ def serve(
         reuse_port=reuse_port,
         challenges=hosted,
     )
-    run.serve(config)
+    app.serve(config)

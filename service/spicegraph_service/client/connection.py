@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 import grpc
 import grpc.aio
 
+from spicegraph_api.v1.methods import METHODS
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
@@ -19,25 +21,10 @@ SERVICE_CONFIG = json.dumps(
         "methodConfig": [
             {
                 "name": [
-                    {"service": "spicegraph.v1.EvaluationService"},
-                    {"service": "spicegraph.v1.ReferenceService"},
-                    # Those of its calls that do the same when they are made twice.
-                    *(
-                        {"service": "spicegraph.v1.ChallengeService", "method": method}
-                        for method in (
-                            "GetChallenge",
-                            "ListChallenges",
-                            "UploadReferences",
-                            "CreateSubmission",
-                            "GetSubmission",
-                            "ListSubmissions",
-                            "WatchSubmission",
-                            "ListSubmissionFaults",
-                            "CancelSubmission",
-                            "ChooseSubmission",
-                            "GetLeaderboard",
-                        )
-                    ),
+                    {"service": service, "method": name}
+                    for service, methods in METHODS.items()
+                    for name, method in methods.items()
+                    if method.repeatable
                 ],
                 "retryPolicy": {
                     "maxAttempts": 5,

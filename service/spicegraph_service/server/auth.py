@@ -7,6 +7,7 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
+from spicegraph_api.v1.methods import REFERENCES_SCOPE, SCORE_SCOPE
 from spicegraph_service.server.cache import RefreshAheadCache
 from spicegraph_service.server.limits import FullError, TokenBucket
 from spicegraph_service.server.status import exhausted, permission_denied, unauthenticated
@@ -15,11 +16,8 @@ from spicegraph_service.store import Store, TokenRecord
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spicegraph_service.challenge.accounts import Account
     from spicegraph_service.server.cache import StoreThread
 
-SCORE_SCOPE = "score"
-REFERENCES_SCOPE = "references"
 SCOPES: Mapping[str, str] = {
     SCORE_SCOPE: "parse and score, also against stored reference sets",
     REFERENCES_SCOPE: "create, list and delete reference sets",
@@ -43,21 +41,15 @@ def create_token(store: Store, name: str, scopes: tuple[str, ...], *, rate: floa
     return token, record
 
 
-class Caller:
-    """Who calls: a token's name (or nobody in particular), and the rate left to them.
+class TokenCaller:
+    """The holder of a token, or anybody where no tokens are needed: what they may do, and the rate left to them."""
 
-    ``account`` is the evaluation server's user, in calls of its service.
-    """
+    __slots__ = ("bucket", "name", "scopes")
 
-    __slots__ = ("account", "bucket", "name", "scopes")
-
-    def __init__(
-        self, name: str, scopes: frozenset[str], bucket: TokenBucket | None, account: Account | None = None
-    ) -> None:
+    def __init__(self, name: str, scopes: frozenset[str], bucket: TokenBucket | None) -> None:
         self.name = name
         self.scopes = scopes
         self.bucket = bucket
-        self.account = account
 
     def charge(self, captions: int) -> None:
         """Count captions against the caller's rate.
@@ -81,10 +73,10 @@ class Authenticator:
         self._required = required
         self._rate = rate
         self._burst_s = burst_s
-        self._anonymous = Caller("anonymous", frozenset(SCOPES), self._bucket(0.0))
+        self._anonymous = TokenCaller("anonymous", frozenset(SCOPES), self._bucket(0.0))
         self._callers = RefreshAheadCache(self._find, seconds=_REMEMBERED_S, most=_MOST_REMEMBERED)
 
-    async def identify(self, authorization: str | None) -> Caller:
+    async def identify(self, authorization: str | None) -> TokenCaller:
         """Return the caller of an ``authorization`` header (``Bearer sgt_...``).
 
         Raises:
@@ -104,27 +96,29 @@ class Authenticator:
             raise unauthenticated("the token is not valid")
         return caller
 
-    async def _find(self, token_hash: str) -> Caller | None:
+    async def authorize(self, authorization: str | None, scope: str | None) -> TokenCaller:
+        """Return the caller of a call that needs a scope (``None``: any caller).
+
+        Raises:
+            CallError: UNAUTHENTICATED, or PERMISSION_DENIED.
+            StoreError: the tokens cannot be read.
+        """
+        caller = await self.identify(authorization)
+        if scope is not None and scope not in caller.scopes:
+            raise permission_denied(scope)
+        return caller
+
+    async def _find(self, token_hash: str) -> TokenCaller | None:
         record = await self._thread.run(lambda: self._thread.store.find_token(token_hash))
         if record is None:
             return None
         # A caller keeps the bucket: it must not be full again every few seconds.
         known = self._callers.peek(token_hash)
-        return known or Caller(record.name, frozenset(record.scopes), self._bucket(record.rate))
+        return known or TokenCaller(record.name, frozenset(record.scopes), self._bucket(record.rate))
 
     def _bucket(self, own_rate: float) -> TokenBucket | None:
         rate = own_rate or self._rate
         return TokenBucket(rate, rate * self._burst_s) if rate else None
-
-
-def require_scope(caller: Caller, scope: str) -> None:
-    """Check that the caller may make a call.
-
-    Raises:
-        CallError: PERMISSION_DENIED.
-    """
-    if scope not in caller.scopes:
-        raise permission_denied(scope)
 
 
 def _hash(token: str) -> str:

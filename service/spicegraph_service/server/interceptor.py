@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
@@ -17,25 +17,14 @@ import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
 
-from spicegraph_service.server.auth import REFERENCES_SCOPE, SCORE_SCOPE, Authenticator, Caller, require_scope
+from spicegraph_api.v1.methods import METHODS, Method
 from spicegraph_service.server.status import CallError, Violation, invalid, to_call_error, to_trailers
 
 if TYPE_CHECKING:
-    from spicegraph_service.challenge.host import ChallengeHost
+    from spicegraph_service.server.service import Caller, Service
     from spicegraph_service.server.telemetry import CallLog
 
 _OURS = "/spicegraph.v1."
-_SCOPES: Mapping[str, str | None] = {
-    "/spicegraph.v1.EvaluationService/ParseCaptions": SCORE_SCOPE,
-    "/spicegraph.v1.EvaluationService/Score": SCORE_SCOPE,
-    "/spicegraph.v1.EvaluationService/ScoreStream": SCORE_SCOPE,
-    "/spicegraph.v1.EvaluationService/GetServerInfo": None,
-    "/spicegraph.v1.ReferenceService/CreateReferenceSet": REFERENCES_SCOPE,
-    "/spicegraph.v1.ReferenceService/GetReferenceSet": REFERENCES_SCOPE,
-    "/spicegraph.v1.ReferenceService/ListReferenceSets": REFERENCES_SCOPE,
-    "/spicegraph.v1.ReferenceService/DeleteReferenceSet": REFERENCES_SCOPE,
-}
-_CHALLENGES = "/spicegraph.v1.ChallengeService/"
 _LONGEST_REQUEST_ID = 100
 _RETRY_HEADER = "grpc-previous-rpc-attempts"  # set by gRPC itself where a client has a retry policy
 _MOST_RETRIES = 4
@@ -93,15 +82,20 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
     """The interceptor. Health and reflection pass by it.
 
     Args:
-        authenticator: knows the callers of all services but the evaluation server's.
-        log: is told of every call.
-        users: the evaluation server's users, who have tokens of their own.
+        services: the services of the contract; each knows its callers.
+        log: records every call.
+
+    Raises:
+        KeyError: a method of a service has no line in ``METHODS``.
     """
 
-    def __init__(self, authenticator: Authenticator, log: CallLog, users: ChallengeHost | None = None) -> None:
-        self._authenticator = authenticator
+    def __init__(self, services: Sequence[Service], log: CallLog) -> None:
+        self._methods: Mapping[str, tuple[Service, Method]] = {
+            f"/{service.descriptor.full_name}/{name}": (service, METHODS[service.descriptor.full_name][name])
+            for service in services
+            for name in service.descriptor.methods_by_name
+        }
         self._log = log
-        self._users = users
         self._handlers: dict[str, Handler] = {}  # the wrapped ones by method
 
     async def intercept_service(
@@ -115,11 +109,12 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         if known is not None:
             return known
         handler = await continuation(handler_call_details)
-        if handler is None or not method.startswith(_OURS):
+        if handler is None or method not in self._methods:
             return handler
         return self._handlers.setdefault(method, self._wrapped(handler, method))
 
     def _wrapped(self, handler: Handler, method: str) -> Handler:
+        service, (scope, _) = self._methods[method]
         # The stubs of handlers know only synchronous servicers: hence Any.
         kind, make = _SHAPES[handler.request_streaming, handler.response_streaming]
         inner: Any = getattr(handler, kind)
@@ -127,28 +122,18 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 
         async def answer(request: Any, context: Context) -> Any:
             async with _Passage(method, context, self._log) as passage:
-                passage.call.caller = await self._identify(method, passage.authorization)
+                passage.call.caller = await service.identify(passage.authorization, scope)
                 return await inner(checked(request), context)
 
         async def answers(request: Any, context: Context) -> AsyncIterator[Any]:
             async with _Passage(method, context, self._log) as passage:
-                passage.call.caller = await self._identify(method, passage.authorization)
+                passage.call.caller = await service.identify(passage.authorization, scope)
                 async for response in inner(checked(request), context):
                     yield response
 
         serve = answers if handler.response_streaming else answer
         wrapped: Handler = make(serve, _decoder(handler.request_deserializer), handler.response_serializer)
         return wrapped
-
-    async def _identify(self, method: str, authorization: str | None) -> Caller:
-        """Return a caller who may make the call."""
-        if self._users is not None and method.startswith(_CHALLENGES):
-            return await self._users.identify(authorization)
-        caller = await self._authenticator.identify(authorization)
-        scope = _SCOPES[method]
-        if scope is not None:
-            require_scope(caller, scope)
-        return caller
 
 
 class _Passage:

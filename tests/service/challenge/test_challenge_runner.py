@@ -16,13 +16,13 @@ from spicegraph_service.challenge import catalogue, queue
 from spicegraph_service.challenge import runner as challenge_runner
 from spicegraph_service.challenge.accounts import Account, add_user
 from spicegraph_service.challenge.catalogue import NewChallenge, NewReferences, NewSplit
-from spicegraph_service.challenge.database import Database
+from spicegraph_service.challenge.database import Database, Transactions
 from spicegraph_service.challenge.files import FileStore
-from spicegraph_service.challenge.host import Transactions, _used_files
 from spicegraph_service.challenge.leaderboard import ScorerVersion
 from spicegraph_service.challenge.runner import Runner, _Held
 from spicegraph_service.challenge.sandbox import OverAllowanceError, SandboxError
 from spicegraph_service.challenge.schema import JobKind, Role, State, Submission
+from spicegraph_service.challenge.service import _used_files
 from spicegraph_service.challenge.submissions import NewSubmission, accept, cancel
 
 if TYPE_CHECKING:

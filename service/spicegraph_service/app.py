@@ -1,0 +1,417 @@
+"""The composition root: the server's options, the server built from its services, its start and its stop."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import ipaddress
+import logging
+import os
+import signal
+import sys
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2
+from spicegraph_api.v1.evaluation_service_pb2_grpc import add_EvaluationServiceServicer_to_server
+from spicegraph_api.v1.reference_service_pb2_grpc import add_ReferenceServiceServicer_to_server
+from spicegraph_parser.errors import InputError
+from spicegraph_service.server.auth import Authenticator
+from spicegraph_service.server.batching import Dispatcher
+from spicegraph_service.server.cache import ParseCache, StoreThread
+from spicegraph_service.server.evaluation import EvaluationServicer
+from spicegraph_service.server.interceptor import CallInterceptor
+from spicegraph_service.server.limits import Budget, Limits
+from spicegraph_service.server.references import References, ReferencesServicer
+from spicegraph_service.server.scheduler import Scheduler
+from spicegraph_service.server.service import Service, TokenService
+from spicegraph_service.server.tasks import Setup
+from spicegraph_service.server.telemetry import CallLog, Telemetry
+from spicegraph_service.server.vectors import pack_vectors
+from spicegraph_service.server.workers import WorkerPool
+from spicegraph_service.store import MEMORY, open_store, parse_signature
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from wsgiref.simple_server import WSGIServer
+
+    from spicegraph_service.challenge.state import ChallengeConfig
+    from spicegraph_service.server.tasks import Hello
+
+_EVALUATION = evaluation_service_pb2.DESCRIPTOR.services_by_name["EvaluationService"]
+_REFERENCES = reference_service_pb2.DESCRIPTOR.services_by_name["ReferenceService"]
+_PRIVATE = " private"  # parses of private references are not found by guesses
+
+_SERVING = health_pb2.HealthCheckResponse.SERVING
+_NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """PEM files: the server's certificate chain and key; ``client_ca`` demands clients' ones (mTLS)."""
+
+    certificate: Path
+    key: Path
+    client_ca: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """A server's options; the defaults suit a machine of one's own.
+
+    ``address`` is ``HOST:PORT`` (port 0: any free one) or ``unix:PATH``. ``tokens`` of ``None`` means:
+    needed but on local addresses. ``max_wait_s`` and ``queue_captions`` bound what is accepted and not answered
+    yet: by the time that it takes, and at most by its captions (see :class:`~.limits.Budget`); ``rate``
+    is a caller's captions a second (0: no limit), ``metrics_address`` where Prometheus asks (``None``:
+    nowhere), ``vectors`` a table of vectors for SPICE-G (``None``: the bundled ones), ``challenges`` the evaluation
+    server (``None``: not served).
+    """
+
+    address: str = "127.0.0.1:50051"
+    pipeline: str = ""
+    vectors: Path | None = None
+    workers: int = 0
+    store: str = "memory"
+    tls: TlsFiles | None = None
+    tokens: bool | None = None
+    allow_insecure: bool = False
+    rate: float = 0.0
+    limits: Limits = field(default_factory=Limits)
+    max_wait_s: float = 0.12
+    queue_captions: int = 16_384
+    batch_captions: int = 256
+    window_s: float = 0.002
+    max_calls: int = 1_024
+    memory_bytes: int = 256 << 20
+    task_timeout_s: float = 120.0
+    worker_growth_bytes: int = 1 << 30
+    grace_s: float = 30.0
+    reflection: bool = False
+    metrics_address: str | None = None
+    reuse_port: bool = False
+    challenges: ChallengeConfig | None = None
+
+    @property
+    def needs_tokens(self) -> bool:
+        """Whether calls need a token."""
+        return self.tokens if self.tokens is not None else not is_local(self.address)
+
+    def check(self) -> None:
+        """Refuse what would be open to a network without saying so.
+
+        Raises:
+            InputError: the address, or its security, is wrong.
+        """
+        host_and_port(self.address)
+        if self.metrics_address is not None:
+            host_and_port(self.metrics_address)
+        if self.allow_insecure or is_local(self.address):
+            return
+        if self.tls is None:
+            raise InputError(f"{self.address} is open to the network without TLS: give a certificate, or allow it")
+        if not self.needs_tokens and self.tls.client_ca is None:
+            raise InputError(f"{self.address} is open to everybody: demand tokens or client certificates, or allow it")
+
+
+def default_workers() -> int:
+    """Return how many worker processes suit this machine: all cores but one, which serves the calls."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores - 1)
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """Return host and port of ``HOST:PORT`` or ``[IPV6]:PORT``; a ``unix:`` path has port 0.
+
+    Raises:
+        InputError: it is neither.
+    """
+    if address.startswith("unix:"):
+        return address, 0
+    host, _, port = address.rpartition(":")
+    if not host or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
+        raise InputError(f"an address is HOST:PORT, got {address!a}")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def is_local(address: str) -> bool:
+    """Say whether only this machine can reach an address."""
+    host, _ = host_and_port(address)
+    if host.startswith("unix:") or host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(slots=True)
+class _Lane:
+    """A way to the workers: a queue with a bound, and parses under a signature. Open when the workers are ready."""
+
+    scheduler: Scheduler
+    suffix: str  # of the signature
+    parses: ParseCache | None = None
+    dispatcher: Dispatcher | None = None
+
+    async def close(self) -> None:
+        """Cancel what waits, and write what was parsed."""
+        if self.dispatcher is not None:
+            await self.dispatcher.close()
+        if self.parses is not None:
+            await self.parses.flush()
+
+
+class Server:
+    """A server. It listens from :meth:`start` on, and serves when its workers are ready.
+
+    Raises:
+        InputError: an option is wrong.
+        DataError: the vectors cannot be read.
+        StoreError: the store or the evaluation server's database cannot be opened.
+    """
+
+    def __init__(self, config: ServerConfig) -> None:
+        config.check()
+        self.config = config
+        self.telemetry = Telemetry()
+        self.port = 0
+        self.metrics_port = 0
+        vectors = pack_vectors(config.vectors)
+        self._store = StoreThread(open_store(config.store))
+        # New parses are written beside all else, but a store in memory exists only once.
+        self._writes = self._store if config.store == MEMORY else StoreThread(open_store(config.store))
+        count = config.workers or default_workers()
+        self.pool = WorkerPool(
+            Setup(config.pipeline, vectors),
+            count,
+            task_timeout_s=config.task_timeout_s,
+            growth_bytes=config.worker_growth_bytes,
+            changed=self._workers_changed,
+        )
+        self._lanes: list[_Lane] = []
+        self.services = tuple(self._build_services(vectors, workers=count))
+        self._health = health.aio.HealthServicer()
+        self._server: grpc.aio.Server | None = None
+        self._metrics_server: WSGIServer | None = None
+        self._background: set[asyncio.Task[None]] = set()
+        self._serving = False
+
+    def _build_services(self, vectors: bytes, *, workers: int) -> Iterator[Service]:
+        """Yield the services; nothing else knows which ones there are."""
+        config, store = self.config, self._store
+        budget = Budget(config.queue_captions, max_wait_s=config.max_wait_s)
+        self.telemetry.queue.set_function(lambda: budget.used)
+        scheduler = self._open_lane(Scheduler(budget, chunks_at_once=2 * workers))
+        authenticator = Authenticator(store, required=config.needs_tokens, rate=config.rate)
+        references = References(store, max_bytes=config.memory_bytes)
+        evaluation = EvaluationServicer(scheduler, references, config.limits)
+        yield TokenService(_EVALUATION, partial(add_EvaluationServiceServicer_to_server, evaluation), authenticator)
+        sets = ReferencesServicer(scheduler, references, store, config.limits)
+        yield TokenService(_REFERENCES, partial(add_ReferenceServiceServicer_to_server, sets), authenticator)
+        if config.challenges is not None:
+            # Its database takes a third of the time in which a server starts.
+            from spicegraph_service.challenge.service import ChallengeService  # noqa: PLC0415
+
+            # A lane of its own, so that a call waits behind one chunk of a submission at most.
+            scheduler = self._open_lane(Scheduler(Budget(config.queue_captions), chunks_at_once=1), suffix=_PRIVATE)
+            yield ChallengeService(config.challenges, scheduler, vectors=vectors, workers=workers)
+
+    def _open_lane(self, scheduler: Scheduler, *, suffix: str = "") -> Scheduler:
+        self._lanes.append(_Lane(scheduler, suffix))
+        return scheduler
+
+    async def start(self) -> None:
+        """Listen; workers load in the background.
+
+        Raises:
+            InputError: the address cannot be used.
+        """
+        await self._set_health(_NOT_SERVING)
+        self._server = self._listen()
+        await self._server.start()
+        if self.config.metrics_address is not None:
+            self._metrics_server, _ = self.telemetry.serve(*host_and_port(self.config.metrics_address))
+            self.metrics_port = self._metrics_server.server_port
+            _log.info("metrics on port %d", self.metrics_port)
+        _log.info(
+            "listening on port %d; %s",
+            self.port,
+            "tokens needed" if self.config.needs_tokens else "no tokens",
+        )
+
+    async def load(self) -> None:
+        """Start the workers; return when calls are served.
+
+        Raises:
+            DataError: the pipeline is not installed.
+        """
+        hello = await self.pool.start()
+        for name, reason in hello.missing.items():
+            _log.warning("the metric %s is not served: %s", name, reason)
+        for lane in self._lanes:
+            self._connect(lane, hello)
+        for service in self.services:
+            service.start(hello)
+        self._serving = True
+        await self._set_health(_SERVING)
+        gc.collect()
+        gc.freeze()  # what is here stays: a full collection must not look through it in the middle of calls
+        self.telemetry.runs(version=hello.version, pipeline=hello.pipeline, vectors=hello.vectors)
+        _log.info(
+            "serving: pipeline %s, vectors %s, metrics %s",
+            hello.pipeline,
+            hello.vectors,
+            ", ".join(metric.name for metric in hello.metrics),
+        )
+
+    def _connect(self, lane: _Lane, hello: Hello) -> None:
+        """Open the way to the workers."""
+        lane.parses = ParseCache(
+            self._store,
+            self._writes,
+            parse_signature(hello.pipeline) + lane.suffix,
+            max_bytes=self.config.memory_bytes,
+            observe=self.telemetry.lookup,
+        )
+        lane.dispatcher = Dispatcher(
+            self.pool,
+            lane.parses,
+            parsing=frozenset(metric.name for metric in hello.metrics if metric.parses),
+            batch_captions=self.config.batch_captions,
+            window_s=self.config.window_s,
+            observe=self.telemetry.batch,
+        )
+        lane.scheduler.loaded(hello, lane.dispatcher)
+
+    async def stop(self, grace_s: float | None = None) -> None:
+        """Refuse new calls, let those under way finish, and release everything."""
+        self._serving = False
+        await self._health.enter_graceful_shutdown()
+        for service in self.services:
+            service.leave()
+        if self._server is not None:
+            await self._server.stop(self.config.grace_s if grace_s is None else grace_s)
+        for service in self.services:
+            await service.stop()
+        for lane in self._lanes:
+            await lane.close()
+        await self.pool.close()
+        if self._metrics_server is not None:
+            await asyncio.to_thread(self._metrics_server.shutdown)
+            self._metrics_server.server_close()
+        for thread in {self._store, self._writes}:
+            await thread.close()
+
+    async def hurry(self) -> None:
+        """End the calls that :meth:`stop` still waits for."""
+        if self._server is not None:
+            await self._server.stop(0)
+
+    def _listen(self) -> grpc.aio.Server:
+        config = self.config
+        server = grpc.aio.server(
+            interceptors=[CallInterceptor(self.services, CallLog(self.telemetry))],
+            options=[
+                ("grpc.max_receive_message_length", config.limits.max_message_bytes),
+                ("grpc.max_send_message_length", -1),
+                ("grpc.so_reuseport", int(config.reuse_port)),
+            ],
+            maximum_concurrent_rpcs=config.max_calls,
+        )
+        for service in self.services:
+            service.add_to(server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+        if config.reflection:
+            names = (service.descriptor.full_name for service in self.services)
+            reflection.enable_server_reflection((*names, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
+        try:
+            if config.tls is None:
+                self.port = server.add_insecure_port(config.address)
+            else:
+                self.port = server.add_secure_port(config.address, _credentials(config.tls))
+        except RuntimeError as error:
+            raise InputError(f"cannot listen on {config.address}: {error}") from error
+        return server
+
+    def _workers_changed(self, alive: int) -> None:
+        """Serve while there is a worker: called when one gets ready or ends."""
+        self.telemetry.workers.set(alive)
+        self.telemetry.worker_deaths.set(self.pool.deaths)
+        if not self._serving:
+            return
+        task = asyncio.create_task(self._set_health(_SERVING if alive else _NOT_SERVING))
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def _set_health(self, status: int) -> None:
+        for name in ("", *(service.descriptor.full_name for service in self.services)):
+            await self._health.set(name, status)
+
+
+def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:
+    try:
+        pair = (tls.key.read_bytes(), tls.certificate.read_bytes())
+        client_ca = tls.client_ca.read_bytes() if tls.client_ca else None
+    except OSError as error:
+        raise InputError(f"cannot read the TLS file {error.filename}: {error.strerror}") from error
+    return grpc.ssl_server_credentials([pair], client_ca, client_ca is not None)
+
+
+def serve(config: ServerConfig) -> None:
+    """Run :func:`run` in an event loop: uvloop's where it is installed, which takes a sixth less time per call."""
+    # Workers wait for the answers of the store's threads, which must not wait long for the event loop's thread.
+    sys.setswitchinterval(0.0005)
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(run(config))
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    try:
+        import uvloop  # noqa: PLC0415 (not on Windows)
+    except ImportError:
+        return asyncio.new_event_loop
+    return uvloop.new_event_loop
+
+
+async def run(config: ServerConfig, *, started: Callable[[Server], None] | None = None) -> None:
+    """Serve until SIGTERM or SIGINT; a second signal does not wait for calls under way.
+
+    Raises:
+        InputError: an option is wrong.
+        DataError: the pipeline is not installed, or the vectors can't be read.
+        StoreError: the store cannot be opened.
+    """
+    server = Server(config)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await server.start()
+    if started is not None:
+        started(server)
+    loading = asyncio.create_task(server.load())
+    stopped = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait((loading, stopped), return_when=asyncio.FIRST_COMPLETED)
+        if loading.done():
+            await loading
+            await stopped
+    finally:
+        stop.clear()
+        loading.cancel()
+        _log.info("stopping")
+        ending = asyncio.create_task(server.stop())
+        hurry = asyncio.create_task(stop.wait())
+        await asyncio.wait((ending, hurry), return_when=asyncio.FIRST_COMPLETED)
+        if not ending.done():
+            await server.hurry()
+        hurry.cancel()
+        await ending

@@ -1,0 +1,141 @@
+"""The evaluation server inside of a server: who may call it, its work, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from spicegraph_api.v1 import challenge_pb2
+from spicegraph_api.v1.challenge_pb2_grpc import add_ChallengeServiceServicer_to_server
+from spicegraph_service.challenge import queue
+from spicegraph_service.challenge.accounts import find_account
+from spicegraph_service.challenge.leaderboard import ScorerVersion
+from spicegraph_service.challenge.runner import Runner
+from spicegraph_service.challenge.schema import UNCHARGED, ReferenceSet, Submission, SubmissionFile
+from spicegraph_service.challenge.scoring import Scoring
+from spicegraph_service.challenge.servicer import ChallengeServicer
+from spicegraph_service.challenge.state import ChallengeConfig, ChallengeState
+from spicegraph_service.store import StoreError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import grpc.aio
+    from sqlalchemy.orm import Session
+
+    from spicegraph_service.challenge.accounts import Account
+    from spicegraph_service.server.scheduler import Scheduler
+    from spicegraph_service.server.tasks import Hello
+
+_SWEEP_EVERY_S = 24 * 3600.0
+_log = logging.getLogger(__name__)
+
+
+class ChallengeService:
+    """The ``ChallengeService`` as the server runs it.
+
+    Args:
+        config: its options.
+        scheduler: the way to the workers. It is not that of other calls: a call waits behind one chunk of a submission
+            at most, and parses of private references are not found by guesses.
+        vectors: the server's own for SPICE-G.
+        workers: how many worker processes there are.
+
+    Raises:
+        InputError: an option is wrong.
+        StoreError: the database or the folder cannot be opened.
+    """
+
+    descriptor = challenge_pb2.DESCRIPTOR.services_by_name["ChallengeService"]
+
+    def __init__(self, config: ChallengeConfig, scheduler: Scheduler, *, vectors: bytes, workers: int) -> None:
+        self._state = ChallengeState(config, vectors)
+        self._scheduler = scheduler
+        self._chunks_at_once = max(1, workers - 1)
+        self._owner = secrets.token_hex(8)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def add_to(self, server: grpc.aio.Server) -> None:
+        """Register the methods."""
+        add_ChallengeServiceServicer_to_server(ChallengeServicer(self._state), server)
+
+    async def identify(self, authorization: str | None, scope: str | None) -> Account:
+        """Return the user of a token. Users have roles, which the calls check, instead of scopes.
+
+        Raises:
+            CallError: UNAUTHENTICATED.
+            StoreError: the database cannot be read.
+        """
+        del scope
+        return await self._state.transactions.read(lambda session, _now: find_account(session, authorization))
+
+    def start(self, workers: Hello) -> None:
+        """Begin to take jobs."""
+        state = self._state
+        state.scorer = ScorerVersion(
+            workers.version,
+            {metric.name: metric.signature for metric in workers.metrics},
+            {metric.name: metric.scores for metric in workers.metrics},
+        )
+        scoring = Scoring(
+            self._scheduler,
+            state.sandbox,
+            state.files,
+            parsing=frozenset(metric.name for metric in workers.metrics if metric.parses),
+            at_once=self._chunks_at_once,
+        )
+        state.runner = Runner(
+            state.transactions,
+            state.files,
+            state.sandbox,
+            scoring,
+            scorer=state.scorer,
+            owner=self._owner,
+            lease_s=state.config.lease_s,
+        )
+        self._tasks = [asyncio.create_task(state.runner.run()), asyncio.create_task(self._sweep())]
+
+    def leave(self) -> None:
+        """Let those who watch submissions go to another server."""
+        self._state.leaving.set()
+
+    async def stop(self) -> None:
+        """Stop working, and close the database; jobs under way go to other servers, or wait."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+        def release(session: Session, _now: datetime) -> None:
+            queue.release_all(session, self._owner)
+
+        try:
+            await self._state.transactions.write(release)
+        except StoreError as error:
+            _log.warning("jobs stay leased until their time is over: %s", error)
+        self._state.transactions.close()
+
+    async def _sweep(self) -> None:
+        """Delete what nobody names, now and then."""
+        while True:
+            try:
+                used = await self._state.transactions.read(_used_files)
+                gone = await self._state.transactions.thread(lambda used=used: self._state.files.sweep(used))  # type: ignore[misc]
+                if gone:
+                    _log.info("%d abandoned files deleted", gone)
+            except StoreError as error:
+                _log.warning("abandoned files stay: %s", error)
+            await asyncio.sleep(_SWEEP_EVERY_S)
+
+
+def _used_files(session: Session, _now: datetime) -> set[str]:
+    """Return the keys of the files that are needed; what was refused or cancelled is not, only its faults are."""
+    columns = (Submission.faults, SubmissionFile.file, ReferenceSet.file, ReferenceSet.source)
+    queries = [
+        select(Submission.sha256).where(Submission.state.not_in(UNCHARGED)),
+        *(select(column).where(column.is_not(None)) for column in columns),
+    ]
+    return {key for query in queries for key in session.scalars(query) if key is not None}

@@ -1,0 +1,88 @@
+"""What a service of the contract is to the server: its methods, its callers, and its part of the server's life."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import grpc.aio
+    from google.protobuf.descriptor import ServiceDescriptor
+
+    from spicegraph_service.server.auth import Authenticator
+    from spicegraph_service.server.tasks import Hello
+
+
+class Caller(Protocol):
+    """Who makes a call."""
+
+    @property
+    def name(self) -> str:
+        """The caller's name, for the log."""
+        ...
+
+    def charge(self, captions: int) -> None:
+        """Count captions against the caller's rate.
+
+        Raises:
+            CallError: RESOURCE_EXHAUSTED with the time to wait.
+        """
+        ...
+
+
+class Service(Protocol):
+    """A service. The server calls the methods in the order in which they stand here."""
+
+    @property
+    def descriptor(self) -> ServiceDescriptor:
+        """The service in the contract."""
+        ...
+
+    def add_to(self, server: grpc.aio.Server) -> None:
+        """Register the service's methods."""
+        ...
+
+    async def identify(self, authorization: str | None, scope: str | None) -> Caller:
+        """Return the caller of an ``authorization`` header, who may make a call that needs the scope.
+
+        Raises:
+            CallError: UNAUTHENTICATED, or PERMISSION_DENIED.
+            StoreError: the callers cannot be read.
+        """
+        ...
+
+    def start(self, workers: Hello) -> None:
+        """Begin to work: the workers are ready."""
+        ...
+
+    def leave(self) -> None:
+        """End the calls that wait for something to happen: the server refuses new calls now."""
+        ...
+
+    async def stop(self) -> None:
+        """Stop working, and release everything; no call is under way."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TokenService:
+    """A service whose callers have the server's tokens, and which does nothing between calls."""
+
+    descriptor: ServiceDescriptor
+    add_to: Callable[[grpc.aio.Server], None]
+    authenticator: Authenticator
+
+    async def identify(self, authorization: str | None, scope: str | None) -> Caller:
+        """See :class:`Service`."""
+        return await self.authenticator.authorize(authorization, scope)
+
+    def start(self, workers: Hello) -> None:
+        """Do nothing: calls ask the scheduler whether there are workers."""
+
+    def leave(self) -> None:
+        """Do nothing: every call ends by itself."""
+
+    async def stop(self) -> None:
+        """Do nothing: the service has no work but its calls."""
