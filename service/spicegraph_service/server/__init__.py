@@ -1,6 +1,6 @@
-"""The gRPC server: calls in, checked, admitted, coalesced into batches for worker processes, answered.
+"""The gRPC server: calls are checked, admitted, coalesced into batches for worker processes, and answered.
 
-``run`` puts the parts together; ``evaluation`` and ``references`` are the services of the contract; ``gate``
-stands before every call (tokens, limits, errors); ``scheduler``, ``batching`` and ``workers`` bring work to the
-processes that ``worker`` and ``evaluate`` are; ``cache`` keeps what was parsed.
+``service`` says what a service of the contract is; ``evaluation`` and ``references`` are two, ``challenge`` the third.
+Every call passes ``interceptor`` (callers, limits, errors); ``scheduler`` and ``batching`` bring work to the processes
+of ``workers``, which run ``evaluate``; ``cache`` keeps what was parsed. ``spicegraph_service.app`` builds the server.
 """

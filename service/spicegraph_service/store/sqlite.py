@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from spicegraph_service.store import ReferenceSet, StoreError, StoreFullError, TokenRecord, parse_key
+from spicegraph_service.store.base import ReferenceSet, StoreError, StoreFullError, TokenRecord, parse_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -1,0 +1,124 @@
+"""The protocol of stores, the records that they hold, and the addresses of parses."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from spicegraph_parser.errors import SpicegraphError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+MEMORY = "memory"
+"""The place of a store that nothing outlives."""
+
+_FACTS = "loose-2"  # what kind of facts is stored: with those of loose words
+
+
+class StoreError(SpicegraphError):
+    """The store cannot be reached, or is damaged; the message says which."""
+
+
+class StoreFullError(StoreError):
+    """There is no room left."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceSet:
+    """A stored reference set without its entries; ``create_time`` is in seconds since 1970."""
+
+    id: str
+    display_name: str
+    entry_count: int
+    caption_count: int
+    create_time: float
+
+
+class TokenRecord(msgspec.Struct, frozen=True):
+    """What is kept of a bearer token: never the token itself.
+
+    ``hash`` is the SHA-256 of the token in hexadecimal, ``rate`` the captions a second that it allows (0: the
+    server's own limit), ``create_time`` seconds since 1970.
+    """
+
+    id: str
+    name: str
+    hash: str
+    scopes: tuple[str, ...]
+    rate: float
+    create_time: float
+
+
+class Store(Protocol):
+    """A place for parses, reference sets and tokens. Every method may raise :class:`StoreError`."""
+
+    def get_parses(self, signature: str, texts: Sequence[str]) -> dict[str, bytes]:
+        """Return the stored parses of the texts, made by the pipeline with this signature."""
+        ...
+
+    def put_parses(self, signature: str, parses: Mapping[str, bytes]) -> None:
+        """Store parses by text; the oldest may go to make room."""
+        ...
+
+    def count_parses(self) -> int:
+        """Return how many parses are stored, of all pipelines."""
+        ...
+
+    def trim_parses(self, keep: int) -> int:
+        """Delete all but about the given number of the newest parses, give the room back, and return how many went."""
+        ...
+
+    def create_set(self, new: ReferenceSet, entries: Mapping[str, bytes]) -> ReferenceSet:
+        """Store a set whole, durably, or not at all; return the stored one if its id exists already."""
+        ...
+
+    def get_set(self, set_id: str) -> ReferenceSet | None:
+        """Return a set."""
+        ...
+
+    def list_sets(self, after: str, count: int) -> list[ReferenceSet]:
+        """Return up to ``count`` sets whose ids sort after the given one."""
+        ...
+
+    def delete_set(self, set_id: str) -> bool:
+        """Delete a set; return whether there was one."""
+        ...
+
+    def get_entries(self, set_id: str, entry_ids: Sequence[str]) -> dict[str, bytes]:
+        """Return the entries of a set that exist."""
+        ...
+
+    def add_token(self, record: TokenRecord) -> None:
+        """Store a token."""
+        ...
+
+    def find_token(self, token_hash: str) -> TokenRecord | None:
+        """Return the token with this hash."""
+        ...
+
+    def list_tokens(self) -> list[TokenRecord]:
+        """Return all tokens, oldest first."""
+        ...
+
+    def revoke_token(self, token_id: str) -> bool:
+        """Delete a token; return whether there was one."""
+        ...
+
+    def close(self) -> None:
+        """Release what the store holds."""
+        ...
+
+
+def parse_signature(pipeline: str) -> str:
+    """Return what stored facts depend on beside the text: the pipeline and this version's rules."""
+    return f"{pipeline} spicegraph-{version('spicegraph')} {_FACTS}"
+
+
+def parse_key(signature: str, text: str) -> bytes:
+    """Return the address of a parse: it depends on the pipeline and the text, and on nothing else."""
+    return hashlib.blake2b(f"{signature}\0{text}".encode(), digest_size=20).digest()
