@@ -56,7 +56,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """PEM files: the server's certificate chain and key; ``client_ca`` demands clients' ones (mTLS)."""
+    """PEM files: the server's certificate chain and key; ``client_ca`` demands certificates of clients (mTLS)."""
 
     certificate: Path
     key: Path
@@ -65,14 +65,17 @@ class TlsFiles:
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """A server's options; the defaults suit a machine of one's own.
+    """A server's options; the defaults suit a server for this machine alone.
 
-    ``address`` is ``HOST:PORT`` (port 0: any free one) or ``unix:PATH``. ``tokens`` of ``None`` means:
-    needed but on local addresses. ``max_wait_s`` and ``queue_captions`` bound what is accepted and not answered
-    yet: by the time that it takes, and at most by its captions (see :class:`~.limits.Budget`); ``rate``
-    is a caller's captions a second (0: no limit), ``metrics_address`` where Prometheus asks (``None``:
-    nowhere), ``vectors`` a table of vectors for SPICE-G (``None``: the bundled ones), ``challenges`` the evaluation
-    server (``None``: not served).
+    Attributes:
+        address: ``HOST:PORT`` (port 0: any free one) or ``unix:PATH``.
+        vectors: a table of vectors for SPICE-G; ``None``: the bundled ones.
+        tokens: whether calls need a token; ``None``: except on local addresses.
+        rate: a caller's captions per second; 0: no limit.
+        max_wait_s: how long a call may have to wait (see :class:`~.server.limits.Budget`).
+        queue_captions: how many captions may be accepted and not answered yet.
+        metrics_address: where Prometheus asks; ``None``: nowhere.
+        challenges: the evaluation server; ``None``: not served.
     """
 
     address: str = "127.0.0.1:50051"
@@ -105,7 +108,7 @@ class ServerConfig:
         return self.tokens if self.tokens is not None else not is_local(self.address)
 
     def check(self) -> None:
-        """Refuse what would be open to a network without saying so.
+        """Refuse options that would open the server to a network without saying so.
 
         Raises:
             InputError: the address, or its security, is wrong.

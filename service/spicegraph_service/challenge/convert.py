@@ -54,7 +54,7 @@ Number = TypeVar("Number", bound=int)
 
 def _known(field: str, value: Number, table: Mapping[Number, Known]) -> Known:
     if value not in table:
-        raise wrong(field, f"{value} is no value of it")
+        raise wrong(field, f"{value} is not one of its values")
     return table[value]
 
 
@@ -62,7 +62,7 @@ def visibility_of(field: str, value: pb.Visibility.ValueType) -> Visibility:
     """Return a visibility.
 
     Raises:
-        CallError: INVALID_ARGUMENT: the number is none.
+        CallError: INVALID_ARGUMENT: the number is not one of the enumeration's values.
     """
     return _known(field, value, _VISIBILITIES)
 
@@ -71,7 +71,7 @@ def role_of(value: pb.UserRole.ValueType) -> Role:
     """Return a role.
 
     Raises:
-        CallError: INVALID_ARGUMENT: the number is none.
+        CallError: INVALID_ARGUMENT: the number is not one of the enumeration's values.
     """
     return _known("role", value, _ROLES)
 
@@ -87,7 +87,7 @@ def moment_of(field: str, value: Timestamp) -> datetime | None:
     try:
         moment = value.ToDatetime(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
-        raise wrong(field, "is no moment") from error
+        raise wrong(field, "is not a point in time") from error
     if not datetime(1970, 1, 1, tzinfo=UTC) <= moment <= _LATEST:
         raise wrong(field, "is before 1970 or after 9999")
     return moment

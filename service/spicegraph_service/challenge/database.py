@@ -51,7 +51,7 @@ class Database:
         migrate: bring the schema up to date; several servers may do that at the same time.
 
     Raises:
-        InputError: the place is no path or URL of these.
+        InputError: the place is neither.
         DataError: the database's driver is not installed, or its schema is a newer version's.
         StoreError: it cannot be opened.
     """

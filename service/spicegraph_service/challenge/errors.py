@@ -1,4 +1,4 @@
-"""What participants and organisers are told when a call cannot be done."""
+"""The errors of calls of participants and organisers."""
 
 from __future__ import annotations
 

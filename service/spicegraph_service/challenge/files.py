@@ -1,4 +1,4 @@
-"""Files by their content: written once, durable before anybody hears of them, never changed."""
+"""Files by their content: written once, durable before their keys are known, never changed."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class FileStore:
 
     @contextmanager
     def incoming(self) -> Iterator[Incoming]:
-        """Give a file to write; what was not kept by then is gone at the end.
+        """Give a file to write; it is deleted at the end unless it was kept.
 
         Raises:
             StoreError: it cannot be written.
@@ -106,7 +106,7 @@ class FileStore:
 
     @contextmanager
     def workspace(self) -> Iterator[Path]:
-        """Give a folder for files that nobody else sees; it is gone at the end."""
+        """Give a private folder for temporary files; it is deleted at the end."""
         with (
             _errors(self._incoming),
             tempfile.TemporaryDirectory(dir=self._incoming, ignore_cleanup_errors=True) as folder,
@@ -114,7 +114,7 @@ class FileStore:
             yield Path(folder)
 
     def sweep(self, used: Collection[str], *, age_s: float = _ABANDONED_S) -> int:
-        """Delete old files that nobody names: what a crash left; return how many there were."""
+        """Delete old files that nothing refers to, such as a crash leaves; return how many there were."""
         before = time.time() - age_s
         gone = 0
         with _errors(self._objects):

@@ -143,7 +143,7 @@ class Runner:
                 _log.warning("a lease could not be extended: %s", error)
 
     async def _guarded(self, held: _Held) -> None:
-        """Do a job; whatever goes wrong is told of it, and ends it."""
+        """Do a job; whatever goes wrong is recorded in it, and ends it."""
         lease = held.lease
         try:
             await self._work[lease.kind](held)

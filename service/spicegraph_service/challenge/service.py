@@ -119,7 +119,7 @@ class ChallengeService:
         self._state.transactions.close()
 
     async def _sweep(self) -> None:
-        """Delete what nobody names, now and then."""
+        """Delete, once a day, files that nothing refers to."""
         while True:
             try:
                 used = await self._state.transactions.read(_used_files)

@@ -466,5 +466,5 @@ def _place(token: str) -> int:
     if not token:
         return 0
     if not (token.isascii() and token.isdigit() and len(token) < 10):
-        raise wrong("page_token", "is no token of this list")
+        raise wrong("page_token", "is not a page token of this list")
     return int(token)

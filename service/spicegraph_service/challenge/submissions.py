@@ -72,7 +72,9 @@ def check_open(challenge: Challenge, account: Account, now: datetime) -> None:
         CallError: FAILED_PRECONDITION.
     """
     if not challenge.ready:
-        raise refused("NOT_READY", f"the challenge {challenge.name!r} has not all its references yet", challenge.name)
+        raise refused(
+            "NOT_READY", f"the challenge {challenge.name!r} does not have all its references yet", challenge.name
+        )
     if account.organises:
         return
     if challenge.opens is not None and now < challenge.opens:

@@ -39,10 +39,10 @@ class Upload:
 
 
 async def first(requests: AsyncIterator[Any], expected: str) -> tuple[Any, AsyncIterator[Any]]:
-    """Return what the first message of an upload says, and the messages that follow.
+    """Return the payload of an upload's first message, and the messages that follow.
 
     Raises:
-        CallError: INVALID_ARGUMENT: it says nothing of the kind.
+        CallError: INVALID_ARGUMENT: it holds something else.
     """
     rest = patiently(requests)
     message = await anext(rest, None)
@@ -57,7 +57,7 @@ async def receive(
     """Write the chunks of an upload to a file; return its key. Nothing beyond the limit is read.
 
     Raises:
-        CallError: INVALID_ARGUMENT: it is empty or too large, or something else comes between the chunks.
+        CallError: INVALID_ARGUMENT: it is empty or too large, or a message is not a chunk.
         StoreError: the disk fails.
     """
     async for message in requests:
@@ -74,7 +74,7 @@ async def receive(
 
 
 def check_settings(settings: pb.SubmissionSettings) -> None:
-    """Check what a submission says of itself.
+    """Check the settings of a submission.
 
     Raises:
         CallError: INVALID_ARGUMENT, naming every wrong field.
@@ -128,5 +128,5 @@ def split_names(session: Session, settings: pb.SubmissionSettings) -> list[str]:
     challenge = catalogue.find_challenge(session, settings.challenge)
     names = [split.name for split in challenge.splits]
     if settings.split and settings.split not in names:
-        raise wrong("settings.split", f"is no split of this challenge; there are {', '.join(names)}")
+        raise wrong("settings.split", f"is not a split of this challenge; there are {', '.join(names)}")
     return names

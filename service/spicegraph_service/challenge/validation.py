@@ -1,4 +1,4 @@
-"""A submitted file, read as a stranger's: sound results by split, or every fault of the file.
+"""A submitted file, untrusted: sound results by split, or every fault of the file.
 
 Runs in a process of its own (see ``child``), whose memory and time are bounded. Even so nothing is decoded before
 its size and its number of values are known to be those of results for the challenge's images.
@@ -77,7 +77,7 @@ def split_images(reference_sets: Iterable[Iterable[Image]]) -> SplitImages:
 
 
 def method_of(file_name: str, splits: Iterable[str]) -> tuple[str, str] | None:
-    """Return split and method of a name in COCO's form, ``None`` where it is no such name.
+    """Return split and method of a name in COCO's form, ``None`` for other names.
 
     Example:
         >>> method_of("captions_val2014_my_model_results.json", ["val2014"])
@@ -95,9 +95,9 @@ def read_submission(path: str, file_name: str, split: str, splits: Mapping[str, 
     """Read a submitted file.
 
     Args:
-        path: where the file is.
-        file_name: how its sender calls it.
-        split: the split of a single JSON file, if the sender said it; otherwise empty.
+        path: the file on the disk.
+        file_name: its name, as its sender gave it.
+        split: the split of a single JSON file, if the sender gave one; otherwise empty.
         splits: the images of every split of the challenge.
     """
     results: dict[str, list[Result]] = {}
@@ -129,7 +129,7 @@ def _split_of(name: str, given: str, splits: Mapping[str, SplitImages], taken: C
         found = next(iter(splits))
     else:
         wanted = " or ".join(f"captions_{split}_METHOD_results.json" for split in splits)
-        raise _RefusedError(f"the name {shown(name)} says no split of this challenge; expected {wanted}")
+        raise _RefusedError(f"the name {shown(name)} names no split of this challenge; expected {wanted}")
     if found in taken:
         raise _RefusedError(f"holds several files of the split {found!a}")
     return found
@@ -231,7 +231,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number of JSON")
 
 
 def _decoded(data: bytes, images: SplitImages) -> list[object]:
@@ -253,7 +253,7 @@ def _decoded(data: bytes, images: SplitImages) -> list[object]:
     except ValueError as error:
         raise _RefusedError(f"is not JSON ({error})") from error
     if not isinstance(value, list):
-        raise _RefusedError('is no list; expected [{"image_id": ..., "caption": ...}, ...]')
+        raise _RefusedError('is not a list; expected [{"image_id": ..., "caption": ...}, ...]')
     return value
 
 
@@ -307,7 +307,7 @@ def _known_faults(image_id: Id, index: int, images: SplitImages, first: dict[Id,
         if isinstance(image_id, str):
             other = int(image_id) if image_id.isascii() and image_id.isdigit() and len(image_id) < 19 else None
         hint = f"; it has {shown(other)}" if other in images.names else ""
-        yield f"is no image of this split{hint}"
+        yield f"is not an image of this split{hint}"
     earlier = first.setdefault(image_id, index)
     if earlier != index:
         yield f"is also the id of item {earlier}"

@@ -31,7 +31,7 @@ SERVICE_CONFIG = json.dumps(
                     "initialBackoff": "0.2s",
                     "maxBackoff": "5s",
                     "backoffMultiplier": 2,
-                    # A full queue says when to come again; what is no use to repeat, the server says as well.
+                    # The server says when to call again, and which calls not to repeat at all.
                     "retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"],
                 },
             }
@@ -99,7 +99,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class AsyncConnection:
-    """The same for one event loop."""
+    """A channel for one event loop, and what goes with every call."""
 
     channel: grpc.aio.Channel
     metadata: Metadata

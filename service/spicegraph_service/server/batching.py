@@ -59,9 +59,9 @@ class Dispatcher:
         pool: the workers, started.
         parses: what was parsed before.
         parsing: names of the metrics that need parses.
-        batch_captions: captions of a batch, about.
+        batch_captions: about how many captions make a batch.
         window_s: how long a batch with captions to parse waits for company.
-        observe: is told the captions and the seconds of every batch.
+        observe: is called with the captions and the seconds of every batch.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class Dispatcher:
             task.add_done_callback(self._tasks.discard)
 
     def _refuse(self, error: NoWorkersError) -> None:
-        """Answer all that waits: nobody knows for how long it would."""
+        """Refuse all groups that wait: there is no telling when there will be a worker."""
         self._filled.clear()
         while self._entries:
             entry = self._entries.popleft()
@@ -244,6 +244,6 @@ def _fail(batch: Sequence[_Entry], reason: str) -> None:
 
 
 def _forget(call: asyncio.Future[Reply]) -> None:
-    """Take note of an error that nobody waits for any more."""
+    """Retrieve an error that no caller waits for any more."""
     if not call.cancelled():
         call.exception()

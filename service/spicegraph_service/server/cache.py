@@ -71,14 +71,14 @@ class StoreThread:
 
 
 class ParseCache:
-    """Parses by text. The store is a help, not a need: where it fails, captions are parsed again.
+    """Parses by text. The store is optional: where it fails, captions are parsed again.
 
     Args:
         reads: where parses are looked for. Workers wait for that.
         writes: where new ones are kept; nobody waits for that, so it should be another thread.
         signature: what the parses depend on beside the text.
         max_bytes: of parses in memory, about.
-        observe: is told where parses were found, and how many.
+        observe: is called with where parses were found, and how many.
     """
 
     def __init__(
@@ -164,12 +164,12 @@ class ParseCache:
 
 
 class RefreshAheadCache(Generic[Key, T]):
-    """What ``find`` returned, for ``seconds``; in the second half of that time it is asked again beside the calls.
+    """Keeps what ``find`` returned for ``seconds``; in the second half of that time it is renewed beside the calls.
 
     Args:
-        find: asks the store; ``None``: there is no such thing, which is not remembered.
-        seconds: how old an answer may be.
-        most: keys that are remembered; the ones that were asked for longest ago go.
+        find: asks the store; ``None`` (nothing found) is not kept.
+        seconds: the greatest age of an answer.
+        most: how many keys are kept; the least recently renewed go.
         clock: the time in seconds.
     """
 
@@ -217,7 +217,7 @@ class RefreshAheadCache(Generic[Key, T]):
         task = self._asking.get(key)
         if task is None:
             task = self._asking[key] = asyncio.create_task(self._renew(key))
-            task.add_done_callback(_taken_note)
+            task.add_done_callback(_retrieve_error)
         return task
 
     async def _renew(self, key: Key) -> T | None:
@@ -242,7 +242,7 @@ class RefreshAheadCache(Generic[Key, T]):
             self._known.popitem(last=False)
 
 
-def _taken_note(task: asyncio.Task[T]) -> None:
-    """Take note of an error: who waits is told, and otherwise the answer gets old and is asked for again."""
+def _retrieve_error(task: asyncio.Task[T]) -> None:
+    """Retrieve an error: those who wait get it too, and otherwise the answer grows old and is asked for again."""
     if not task.cancelled():
         task.exception()

@@ -46,7 +46,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         del context
         metrics = self._metrics(request.metrics)
         call = current_call()
-        # First of all: where there is no room even for the candidates, refusing must not wait for the store.
+        # This comes first: a refusal because there is no room even for the candidates must not wait for the store.
         self._scheduler.budget.check(len(request.items), refusals=call.refusals)
         categories = await validation.check_categories(request.categories)
         set_id = request.reference_set if request.HasField("reference_set") else None

@@ -73,13 +73,13 @@ def current_call() -> Call:
 
 @dataclass(frozen=True, slots=True)
 class _Malformed:
-    """Stands for a message that is none."""
+    """Stands for bytes that are not a message of the method."""
 
     reason: str
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):
-    """The interceptor. Health and reflection pass by it.
+    """The interceptor. It leaves health and reflection alone.
 
     Args:
         services: the services of the contract; each knows its callers.
@@ -150,7 +150,7 @@ class _Passage:
 
     @property
     def authorization(self) -> str | None:
-        """What the client says of itself."""
+        """The client's ``authorization`` header."""
         return _text(self._metadata.get("authorization"))
 
     async def __aenter__(self) -> Self:
@@ -165,9 +165,10 @@ class _Passage:
                 left = cast("float | None", self._context.time_remaining())  # None: no deadline
                 code = "DEADLINE_EXCEEDED" if left is not None and left <= 0 else "CANCELLED"
             elif isinstance(error, Exception):
-                told = to_call_error(error)
-                code, message = told.code.name, told.message
-                await self._context.abort(told.code, told.message, to_trailers(told, request_id=self.call.request_id))
+                failure = to_call_error(error)
+                code, message = failure.code.name, failure.message
+                trailers = to_trailers(failure, request_id=self.call.request_id)
+                await self._context.abort(failure.code, failure.message, trailers)
         finally:
             call = self.call
             self._log.ended(

@@ -1,4 +1,4 @@
-"""How much the server takes: sizes of requests, the bound of its queue, rates of its callers."""
+"""How much the server accepts: sizes of requests, the bound of its queue, rates of its callers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _SHORTEST_RETRY = 0.05
 _LONGEST_RETRY = 30.0
-_FIRST_RATE = 6_000.0  # captions a second, until there was enough work to tell
+_FIRST_RATE = 6_000.0  # captions per second, until there was enough work to measure
 _MEASURED_S = 0.25  # of work without a pause, at least: a few captions alone take longer than among many
 _REMEMBERED_S = 2.0  # of work, about: what counts for the rate
 _OWN_TIMES = 2  # a request may wait this often its own time longer
@@ -51,9 +51,9 @@ class Budget:
 
     Args:
         limit: captions at most.
-        max_wait_s: how long an accepted request may have to wait, by the captions done a second so far, and
-            twice the time that it takes itself: whoever brings much work can wait longer. One that was refused
-            before and comes again may wait so much longer: it must not starve behind new ones.
+        max_wait_s: how long an accepted request may have to wait, by the captions done per second so far. Twice its
+            own time is added, since a caller with much work can wait longer. A request that was refused may wait
+            longer with every refusal, so that it does not starve behind new ones.
         clock: the time in seconds.
     """
 
@@ -129,7 +129,7 @@ class Budget:
         return self.used + captions <= self.limit and self.used / self._rate <= self.max_wait_s * _STREAMS_SHARE
 
     def _measure(self, captions: int) -> None:
-        """Keep a running estimate of the captions done a second while there is work for a while."""
+        """Keep a running estimate of the captions done per second, measured while there is steady work."""
         now = self._clock()
         self._done += captions
         if self._since is not None and now - self._since >= _MEASURED_S:
@@ -141,7 +141,7 @@ class Budget:
 
 
 class TokenBucket:
-    """A caller's rate: ``rate`` captions a second on average, ``burst`` at once."""
+    """A caller's rate: ``rate`` captions per second on average, ``burst`` at once."""
 
     __slots__ = ("_burst", "_clock", "_level", "_rate", "_updated")
 

@@ -38,7 +38,7 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 class References:
-    """Finds the references of items in stored sets; keeps what was used last in memory."""
+    """Finds the references of items in stored sets, and keeps the most recently used in memory."""
 
     def __init__(self, thread: StoreThread, *, max_bytes: int) -> None:
         self._thread = thread
@@ -95,7 +95,7 @@ class References:
         ]
 
     def forget(self, set_id: str) -> None:
-        """Take note that a set was deleted. Its entries grow old in memory; no call reaches them."""
+        """Forget a deleted set. Its entries grow old in memory, where no call reaches them."""
         self._sets.forget(set_id)
 
 
@@ -128,8 +128,7 @@ class ReferencesServicer(ReferenceServiceServicer):
         self, requests: AsyncIterator[pb.CreateReferenceSetRequest]
     ) -> tuple[str, dict[str, tuple[str, ...]]]:
         """Read the upload to its end, parsing as it comes: a slow parser slows the sender down."""
-        hello = self._scheduler.hello
-        del hello  # only that there is one: an upload is refused until the pipeline is loaded
+        _ = self._scheduler.hello  # raises until the workers are ready: an upload must not wait for them
         name = ""
         entries: dict[str, tuple[str, ...]] = {}
         size = 0

@@ -1,8 +1,7 @@
 """What goes wrong in a call, as gRPC statuses with ``google.rpc`` details.
 
 Every error carries an ``ErrorInfo`` with a stable reason; wrong fields come as one ``BadRequest``, a full
-queue with ``RetryInfo``. Errors that nobody foresaw become INTERNAL with an id that stands in the log, and
-nothing else.
+queue with ``RetryInfo``. Unforeseen errors become INTERNAL with nothing but an id that the log has too.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Violation(NamedTuple):
 
 
 class CallError(Exception):
-    """An error that the client is told about."""
+    """An error that the client gets as a status."""
 
     def __init__(self, code: grpc.StatusCode, reason: str, message: str, *details: Message) -> None:
         super().__init__(message)
@@ -82,7 +81,7 @@ def permission_denied(scope: str) -> CallError:
     return CallError(
         grpc.StatusCode.PERMISSION_DENIED,
         "MISSING_SCOPE",
-        f"the token has not the scope {scope!r} that this call needs",
+        f"the token lacks the scope {scope!r} that this call needs",
     )
 
 
@@ -97,7 +96,7 @@ def unavailable(reason: str, message: str, retry_after_s: float) -> CallError:
 
 
 def to_call_error(error: Exception) -> CallError:
-    """Return what a client is told of an exception; the unforeseen is logged under the id that it is told."""
+    """Return the error that a client gets for an exception; an unforeseen one is logged under the id in its message."""
     for kind, translate in _TRANSLATIONS.items():
         if isinstance(error, kind):
             return translate(error)

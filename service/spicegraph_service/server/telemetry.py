@@ -1,4 +1,4 @@
-"""What is seen from outside: one structured log line a call, and Prometheus metrics."""
+"""Telemetry: one structured log line per call, and Prometheus metrics."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Telemetry:
         self.server = Info("server", "What computes the scores.", namespace=prefix, registry=self.registry)
         self.workers = Gauge("workers", "Workers that are alive.", namespace=prefix, registry=self.registry)
         self.worker_deaths = Gauge(
-            "worker_deaths", "Workers that ended unasked.", namespace=prefix, registry=self.registry
+            "worker_deaths", "Workers that ended unexpectedly.", namespace=prefix, registry=self.registry
         )
 
     def runs(self, **what: str) -> None:
@@ -91,7 +91,7 @@ class Telemetry:
 
 
 class CallLog:
-    """Writes one line a call."""
+    """Writes one line per call."""
 
     def __init__(self, telemetry: Telemetry) -> None:
         self._telemetry = telemetry
@@ -140,7 +140,7 @@ class CallLog:
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, a call's fields. No text can break a line."""
+    """One JSON object per line: time, level, logger, message, a call's fields. No text can break a line."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
@@ -159,7 +159,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class _TextFormatter(logging.Formatter):
-    """The same for people."""
+    """One line of text per record, for people."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = super().format(record)

@@ -179,7 +179,7 @@ class WorkerPool:
 
     @property
     def deaths(self) -> int:
-        """Number of workers that ended unasked since the start."""
+        """Number of workers that ended unexpectedly since the start."""
         return self._deaths
 
     async def start(self) -> Hello:
@@ -251,7 +251,7 @@ class WorkerPool:
                 raise NoWorkersError(self._unable)
 
     def release(self, worker: Worker) -> None:
-        """Give a worker back. One that has grown large is replaced: spaCy remembers every word it saw."""
+        """Give a worker back. One that has grown large is replaced, since spaCy keeps every word that it saw."""
         if worker.has_grown(self._growth_bytes):
             worker.retire()
         elif worker.alive:

@@ -42,7 +42,7 @@ class ReferenceSet:
 class TokenRecord(msgspec.Struct, frozen=True):
     """What is kept of a bearer token: never the token itself.
 
-    ``hash`` is the SHA-256 of the token in hexadecimal, ``rate`` the captions a second that it allows (0: the
+    ``hash`` is the SHA-256 of the token in hexadecimal, ``rate`` the captions per second that it allows (0: the
     server's own limit), ``create_time`` seconds since 1970.
     """
 

@@ -65,7 +65,7 @@ def lying(data: bytes) -> bytes:
 SOUND_BYTES = json.dumps(SOUND).encode()
 REFUSED = {
     "nothing": (b" ", "is not JSON"),
-    "an object": (b"{}", "is no list"),
+    "an object": (b"{}", "is not a list"),
     "a page": (b"<html>", "is not JSON"),
     "invalid UTF-8": (b'[{"image_id": 1, "caption": "\xff"}]', "is not UTF-8"),
     "UTF-16": (json.dumps(SOUND).encode("utf-16"), "is not UTF-8"),
@@ -90,8 +90,8 @@ REFUSED = {
     "an encrypted member": (encrypted(zipped({NAME: SOUND_BYTES})), "is encrypted"),
     "a lying zip": (lying(zipped({NAME: SOUND_BYTES})), "is damaged"),
     "many members": (zipped({f"{n}.json": b"" for n in range(101)}), "101 files"),
-    "another name": (zipped({"results.json": SOUND_BYTES}), "says no split"),
-    "no method": (zipped({"captions_val__results.json": SOUND_BYTES}), "says no split"),
+    "another name": (zipped({"results.json": SOUND_BYTES}), "names no split"),
+    "no method": (zipped({"captions_val__results.json": SOUND_BYTES}), "names no split"),
     "a split twice": (zipped({NAME: SOUND_BYTES, "captions_val_y_results.json": SOUND_BYTES}), "several files"),
     "a zip in a zip": (zipped({NAME: zipped({NAME: SOUND_BYTES})}), "is not"),
 }
@@ -115,7 +115,7 @@ WRONG = {
     "other file name": ({"image_id": 7, "caption": "other.jpg"}, "caption", "is a file name"),
     "surrogate": ({"image_id": 7, "caption": "\ud800"}, "caption", "surrogate"),
     "no id": ({"caption": "a dog"}, "image_id", "is missing"),
-    "unknown id": ({"image_id": 99, "caption": "a dog"}, "image_id", "is no image of this split"),
+    "unknown id": ({"image_id": 99, "caption": "a dog"}, "image_id", "is not an image of this split"),
     "string id": ({"image_id": "1", "caption": "a dog"}, "image_id", "it has 1"),
     "truth": ({"image_id": True, "caption": "a dog"}, "image_id", "expected an integer"),
     "fraction": ({"image_id": 1.0, "caption": "a dog"}, "image_id", "expected an integer"),
@@ -144,7 +144,7 @@ def test_all_faults_come_at_once(tmp_path: Path) -> None:
         "is empty",
         "stands twice in the object",
         "is 7, expected an object",
-        "is no image of this split",
+        "is not an image of this split",
         "is missing",
         "has no result",
         "has no result",
