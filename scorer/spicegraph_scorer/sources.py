@@ -11,9 +11,8 @@ from spicegraph_parser.extract import extract
 from spicegraph_parser.graph_text import graph_fault, is_graph_text, read_graph_text
 from spicegraph_parser.parse import read_conllu
 from spicegraph_parser.ud2 import Scheme, ud1_lines
-from spicegraph_scorer.readers.checks import label
-from spicegraph_scorer.readers.faults import Fault, input_error, shown
-from spicegraph_scorer.readers.text import read_lines
+from spicegraph_scorer.readers.checks import Fault, input_error, label, shown
+from spicegraph_scorer.readers.records import read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -27,7 +27,7 @@ from spicegraph_scorer.studies.bounds import (
     lower_trials,
     system,
 )
-from spicegraph_scorer.studies.bounds.summary import resample_weights
+from spicegraph_scorer.studies.bounds.results import resample_weights
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

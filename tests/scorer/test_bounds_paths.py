@@ -24,14 +24,14 @@ from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
 from spicegraph_scorer.metrics.rouge155 import Rouge155
 from spicegraph_scorer.studies.bounds import Lower, Study, Trial, human, lower_trials, system
 from spicegraph_scorer.studies.bounds.paths import CALL_THE_METRIC, PATHS, path_of
-from spicegraph_scorer.studies.bounds.tables import batches
+from spicegraph_scorer.studies.bounds.study import batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.metric import Metric
     from spicegraph_scorer.metrics.meteor.original import BundledWordNet
-    from spicegraph_scorer.studies.bounds.tables import Table
+    from spicegraph_scorer.studies.bounds.study import Table
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 COSTLY = {"meteor": 60, "meteor-2005": 10, "spice-exact": 150, "spider": 100, "rouge-1.5.5": 150}

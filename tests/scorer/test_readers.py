@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from spicegraph_parser.errors import InputError, LimitError, SpicegraphError
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.readers import check_items, read_items
+from spicegraph_scorer.readers.records import read_lines
 from spicegraph_scorer.readers.source import Limits
-from spicegraph_scorer.readers.text import read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,7 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.wording import counted
-from spicegraph_scorer.readers.checks import check_items
-from spicegraph_scorer.readers.faults import Fault, input_error
+from spicegraph_scorer.readers.checks import Fault, check_items, input_error
 from spicegraph_scorer.scoring import score
 
 if TYPE_CHECKING:

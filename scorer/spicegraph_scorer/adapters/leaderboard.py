@@ -10,7 +10,7 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.adapters.caption_metric import flat_scores
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.readers import read_items
-from spicegraph_scorer.readers.copies import copies_note
+from spicegraph_scorer.readers.checks import copies_note
 from spicegraph_scorer.scoring import score
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What a caption, a list of references and an image id must be: predicates under the words of the fault.
+"""What a caption, a list of references and an image id must be, and the one error that lists the faults of an input.
 
 To add a check of captions: a predicate, a line in ``CAPTION_FAULTS``, a row in the test's table of bad input.
 """
@@ -6,26 +6,75 @@ To add a check of captions: a predicate, a line in ``CAPTION_FAULTS``, a row in 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from spicegraph_parser.errors import InputError
 from spicegraph_parser.parse import MAX_CAPTION_LENGTH
-from spicegraph_scorer.readers.faults import Fault, input_error, shown
+from spicegraph_scorer.core.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.items import Item, ItemId
 
-__all__ = [
-    "CAPTION_FAULTS",
-    "MAX_CAPTION",
-    "caption_faults",
-    "check_items",
-    "id_faults",
-    "item_faults",
-    "label",
-    "reference_faults",
-]
+SHOWN_FAULTS = 50
+"""How many faults an error spells out; the rest is counted."""
+
+_SHOWN_CHARACTERS = 60
+
+
+class Fault(NamedTuple):
+    """One thing wrong: where (``line 3 (image_id 7)``), in which field, and why.
+
+    ``item`` is empty where the fault is the file's, ``field`` where it is the whole item's.
+    """
+
+    item: str
+    field: str
+    reason: str
+
+    def __str__(self) -> str:
+        place = ", ".join(part for part in (self.item, self.field) if part)
+        return f"{place}: {self.reason}" if place else self.reason
+
+
+def input_error(source: str, faults: Sequence[Fault], *, hint: str = "", count: int | None = None) -> InputError:
+    """Return the error that lists faults: the first ``SHOWN_FAULTS`` of them, and a count of all.
+
+    Args:
+        source: what holds them.
+        faults: at least one.
+        hint: a line at the end.
+        count: how many there are in all, where ``faults`` are only the first.
+
+    Example:
+        >>> str(input_error("a.json", [Fault("item 1 (image_id 7)", "caption", "is empty")]))
+        'a.json: item 1 (image_id 7), caption: is empty'
+    """
+    count = len(faults) if count is None else count
+    if count == 1:
+        lines = [f"{source}: {faults[0]}"]
+    else:
+        listed = faults[:SHOWN_FAULTS]
+        lines = [f"{source}: {count} faults", *(f"  {fault}" for fault in listed)]
+        if count > len(listed):
+            lines.append(f"  ... and {count - len(listed)} more")
+    return InputError("\n".join([*lines, hint] if hint else lines))
+
+
+def shown(value: object) -> str:
+    r"""Return a value for a message: short, on one line, without characters that steer a terminal.
+
+    Example:
+        >>> shown("a\\x1b[2J" + "b" * 100)[:12]
+        "'a\\\\x1b[2Jbbb"
+    """
+    cut = value[:_SHOWN_CHARACTERS] if isinstance(value, str) else value
+    text = ascii(cut)
+    if text != ascii(value) or len(text) > 2 * _SHOWN_CHARACTERS:
+        return f"{text[: 2 * _SHOWN_CHARACTERS]}..."
+    return text
+
 
 MAX_CAPTION = MAX_CAPTION_LENGTH
 """Longest caption that is read, in characters: what the parser accepts."""
@@ -167,3 +216,32 @@ _KINDS: Mapping[type, str] = {
 
 def _kind(value: object) -> str:
     return _KINDS.get(type(value), type(value).__name__)
+
+
+_OTHERS = 0.1
+_FEWEST = 5
+
+
+def copies_note(source: str, items: Sequence[Item]) -> str | None:
+    """Say that nine of ten candidates, or more, equal one of their own references; ``None``: fewer do.
+
+    Spaces don't count. Of fewer than five items nothing is said: so few may well be right to the letter.
+
+    Example:
+        >>> from spicegraph_scorer.core.items import Item
+        >>> copies_note("mine.json", [Item(n, "a dog", ("a dog", "the dog")) for n in range(5)])
+        'mine.json: 5 of 5 candidates equal one of their own references; is it the right file?'
+    """
+    if len(items) < _FEWEST:
+        return None
+    others = 0
+    for item in items:
+        others += _plain(item.candidate) not in map(_plain, item.references)
+        if others > _OTHERS * len(items):
+            return None  # as nearly always, after a tenth of the items
+    candidates = counted(len(items), "candidate")
+    return f"{source}: {len(items) - others:,} of {candidates} equal one of their own references; is it the right file?"
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())

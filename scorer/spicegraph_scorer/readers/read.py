@@ -7,22 +7,25 @@ from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.items import Item, ItemId
-from spicegraph_scorer.readers.checks import caption_faults, id_faults, label, reference_faults
-from spicegraph_scorer.readers.faults import Fault, input_error, shown
-from spicegraph_scorer.readers.formats import PLAIN_TEXT, Format, Record, Records
-from spicegraph_scorer.readers.records import read_json
+from spicegraph_scorer.readers.checks import (
+    Fault,
+    caption_faults,
+    id_faults,
+    input_error,
+    label,
+    reference_faults,
+    shown,
+)
+from spicegraph_scorer.readers.records import PLAIN_TEXT, Format, Record, Records, read_json, text_lines
 from spicegraph_scorer.readers.references import read_reference_files
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, Limits, Source, open_source
 from spicegraph_scorer.readers.tables import PARQUET_MAGIC, has_header, read_delimited, read_parquet
-from spicegraph_scorer.readers.text import text_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from spicegraph_scorer.readers.annotations import Annotations
-    from spicegraph_scorer.readers.columns import Columns
-
-__all__ = ["Dataset", "items_of", "read_items", "read_references"]
+    from spicegraph_scorer.readers.references import Annotations
+    from spicegraph_scorer.readers.tables import Columns
 
 _PARTIAL_HINT = "To score only the images that have a result, say so: --partial."
 _SEVERAL_HINT = "To score several candidates of an image, say how: --candidates best, or --candidates each."

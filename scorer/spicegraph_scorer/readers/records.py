@@ -1,42 +1,81 @@
-"""From JSON to records: a list of objects, one object a line, or one object of captions by id."""
+"""From JSON and plain text to records: a list of objects, one object a line, one object of captions by id, or lines."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from spicegraph_parser.errors import InputError, LimitError
-from spicegraph_scorer.readers.faults import Fault, input_error, shown
-from spicegraph_scorer.readers.formats import (
-    CAPTION_MAPPING,
-    COCO_RESULTS,
-    JSON_LINES,
-    JSON_LIST,
-    SPICE_INPUT,
-    VDTK,
-    Format,
-    Record,
-    Records,
-    untyped_id,
-)
+from spicegraph_scorer.readers.checks import CAPTION_FAULTS, Fault, input_error, shown
+from spicegraph_scorer.readers.source import DEFAULT_LIMITS, Limits, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from spicegraph_scorer.readers.source import Limits, Source
+    from spicegraph_scorer.core.items import ItemId
+    from spicegraph_scorer.readers.source import Source
 
-__all__ = [
-    "bounded_lines",
-    "decode",
-    "decode_fields",
-    "decode_list",
-    "is_mapping",
-    "mapping_records",
-    "read_all",
-    "read_json",
-]
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format of items: its name, and the keys under which its fields may stand, best first.
+
+    Where the format writes every id as text (``typed`` is false), an id is the same image as a number and as
+    a string. A ``table`` has columns, whose names can be given.
+    """
+
+    name: str
+    ids: tuple[str, ...]
+    candidates: tuple[str, ...]
+    references: tuple[str, ...]
+    typed: bool = True
+    table: bool = False
+
+
+SPICE_INPUT = Format("SPICE input", ("image_id",), ("test",), ("refs",))
+COCO_RESULTS = Format("COCO results", ("image_id",), ("caption",), ())
+JSON_LINES = Format(
+    "JSON Lines", ("image_id", "id"), ("candidate", "caption", "test", "candidates"), ("references", "refs")
+)
+VDTK = Format("vdtk JSON", ("_id", "image_id", "id"), ("candidates",), ("references",))
+JSON_LIST = Format("JSON list", JSON_LINES.ids, JSON_LINES.candidates, JSON_LINES.references)
+CAPTION_MAPPING = Format("captions by id", ("id",), ("caption", "captions"), (), typed=False)
+PLAIN_TEXT = Format("plain text", ("line",), ("caption",), ())
+
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
+
+
+class Record(NamedTuple):
+    """An item as it stands in the file: its place (``item 3``, ``line 3``) and its fields."""
+
+    place: str
+    fields: Mapping[str, object]
+
+
+class Records(NamedTuple):
+    """A file's format and its records, and the faults of what is no record.
+
+    Records may be read from the open file while they are asked for, once; ``faults`` are all there only then.
+    """
+
+    format: Format
+    records: Iterable[Record]
+    faults: list[Fault]
+
+
+def untyped_id(text: str) -> ItemId:
+    """Return the id that a text stands for: an integer where it is written as one.
+
+    Example:
+        >>> untyped_id("42"), untyped_id("042"), untyped_id("a.jpg")
+        (42, '042', 'a.jpg')
+    """
+    return int(text) if _INTEGER.fullmatch(text) else text
+
 
 _ANNOTATIONS_HINT = " (if these are COCO annotations, give them with --references)"
 _LIST_FORMS: tuple[tuple[frozenset[str], Format], ...] = (
@@ -265,4 +304,48 @@ def bounded_lines(source: Source, limits: Limits) -> Iterator[bytes]:
             raise LimitError(f"{source.name}, line {number}: is longer than {limits.line:,} bytes{hint}")
         if total > limits.content:
             raise LimitError(f"{source.name}: is larger than {limits.content:,} bytes")
+        yield line
+
+
+_ALLOWED = frozenset({"is empty", "is a file name, not a caption"})
+
+
+def read_lines(path: str, *, limits: Limits = DEFAULT_LIMITS) -> list[str]:
+    """Return the lines of a text file, or of standard input for ``-``, without line ends.
+
+    Empty lines stay, so that line numbers of input and output agree.
+
+    Raises:
+        InputError: the file can't be read, or lines are not UTF-8, too long for a caption or hold NUL
+            characters; the message lists every such line.
+        LimitError: a line or the file is too large.
+    """
+    faults: list[Fault] = []
+    with open_source(path, limits=limits) as source:
+        lines = list(text_lines(source, faults, limits=limits))
+    if faults:
+        raise input_error(source.name, faults)
+    return lines
+
+
+def text_lines(source: Source, faults: list[Fault], *, limits: Limits) -> Iterator[str]:
+    """Yield the lines of an open file without line ends, and add what is wrong with them to ``faults``.
+
+    A line that is not UTF-8 is left out.
+
+    Raises:
+        LimitError: a line or the file is too large.
+    """
+    for number, raw in enumerate(bounded_lines(source, limits), start=1):
+        place = f"line {number}"
+        try:
+            line = raw.decode().rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            faults.append(Fault(place, "", f"is not UTF-8 ({error.reason} at byte {error.start})"))
+            continue
+        faults += [
+            Fault(place, "", reason)
+            for reason, is_wrong in CAPTION_FAULTS.items()
+            if reason not in _ALLOWED and is_wrong(line, ())
+        ]
         yield line

@@ -17,8 +17,6 @@ from spicegraph_parser.errors import InputError, LimitError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["DEFAULT_LIMITS", "Limits", "Source", "open_source"]
-
 _ZIP_MAGIC = b"PK"
 _OTHER_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"(\xb5/\xfd": "zstandard"}
 _ENCRYPTED = 1

@@ -1,21 +1,24 @@
-"""Tables with named columns: CSV and TSV with a header, and Parquet."""
+"""Tables with named columns (CSV and TSV with a header, Parquet), and which columns hold id, candidate and references.
+
+A column is found by the names that people give it in the header, or named by ``--columns``.
+"""
 
 from __future__ import annotations
 
 import ast
 import csv
 import io
+import re
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from spicegraph_parser.errors import DataError, InputError
 from spicegraph_scorer.core.wording import counted
-from spicegraph_scorer.readers.columns import Columns, find_columns
-from spicegraph_scorer.readers.faults import Fault, input_error
-from spicegraph_scorer.readers.formats import Format, Record, Records, untyped_id
-from spicegraph_scorer.readers.records import bounded_lines
+from spicegraph_scorer.readers.checks import Fault, input_error, shown
+from spicegraph_scorer.readers.records import Format, Record, Records, bounded_lines, untyped_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +27,102 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.readers.source import Limits, Source
 
-__all__ = ["PARQUET_MAGIC", "has_header", "read_delimited", "read_parquet", "table_records"]
+_IDS = ("image_id", "id", "video_id", "audio_id", "file_name", "filename", "file", "image", "img", "key")
+_CANDIDATES = (
+    "candidate",
+    "candidates",
+    "test",
+    "prediction",
+    "predictions",
+    "hypothesis",
+    "caption_predicted",
+    "predicted_caption",
+    "generated_caption",
+    "caption",
+)
+_LISTS = ("references", "refs", "captions")
+_REFERENCES = (*_LISTS, "reference", "ref")
+_NUMBERED = re.compile(r"(?:caption_)?(?:reference|ref|caption|raw|sentence)s?[_ .-]?\d+")
+_FIELDS = ("id", "candidate", "references")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The names of a table's columns: of the id and the candidate (or nothing), and of the references."""
+
+    id: str | None = None
+    candidate: str | None = None
+    references: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        named = {"id": self.id, "candidate": self.candidate, "references": _joined(self.references)}
+        return ", ".join(f"{field}: {column}" for field, column in named.items() if column)
+
+
+def _joined(names: tuple[str, ...]) -> str:
+    return f"{names[0]} .. {names[-1]}" if len(names) > 3 else "+".join(names)
+
+
+def parse_columns(text: str) -> Columns:
+    """Read what ``--columns`` says: ``id=NAME,candidate=NAME,references=NAME+NAME``; each part may be missing.
+
+    Raises:
+        InputError: it says something else.
+
+    Example:
+        >>> parse_columns("id=file,references=ref_a+ref_b").references
+        ('ref_a', 'ref_b')
+    """
+    named: dict[str, str] = {}
+    for part in text.split(","):
+        field, is_pair, column = (piece.strip() for piece in part.partition("="))
+        if not is_pair or field not in _FIELDS or not column or field in named:
+            raise InputError(
+                f"--columns: {part.strip()!a} is not understood, expected id=NAME,candidate=NAME,references=NAME+NAME"
+            )
+        named[field] = column
+    references = tuple(name for name in named.get("references", "").split("+") if name)
+    return Columns(named.get("id"), named.get("candidate"), references)
+
+
+def find_columns(header: Sequence[str], *, named: Columns | None = None, only_references: bool = False) -> Columns:
+    """Return the columns of a table with this header; the others are found by their usual names.
+
+    Args:
+        header: the names of the columns.
+        named: names that need not be looked for.
+        only_references: the table holds no candidates, so that a column ``caption`` holds references.
+
+    Raises:
+        InputError: a named column is missing.
+    """
+    named = named or Columns()
+    wanted = [name for name in (named.id, None if only_references else named.candidate, *named.references) if name]
+    missing = [name for name in wanted if name not in header]
+    if missing:
+        raise InputError(
+            f"has no column {', '.join(map(shown, missing))}; its columns are {', '.join(map(shown, header))}"
+        )
+    by_name = {name.strip().lower(): name for name in reversed(header)}
+    references = named.references or _references(header, by_name, only_references=only_references)
+    return Columns(
+        named.id or _first(by_name, _IDS),
+        None if only_references else named.candidate or _first(by_name, _CANDIDATES),
+        references,
+    )
+
+
+def _first(by_name: Mapping[str, str], names: Sequence[str]) -> str | None:
+    return next((by_name[name] for name in names if name in by_name), None)
+
+
+def _references(header: Sequence[str], by_name: Mapping[str, str], *, only_references: bool) -> tuple[str, ...]:
+    numbered = tuple(name for name in header if _NUMBERED.fullmatch(name.strip().lower()))
+    if numbered:
+        return numbered
+    single = _first(by_name, (*_REFERENCES, "caption") if only_references else _REFERENCES)
+    return (single,) if single else ()
+
 
 PARQUET_MAGIC = b"PAR1"
 
@@ -77,12 +175,12 @@ def _decoded(source: Source, limits: Limits) -> Iterator[str]:
             ) from error
 
 
-def _columns(source: Source, header: Sequence[str], told: Columns | None, *, only_references: bool) -> Columns:
+def _columns(source: Source, header: Sequence[str], named: Columns | None, *, only_references: bool) -> Columns:
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
         raise InputError(f"{source.name}: two columns are called {twice[0]!a}")
     try:
-        return find_columns(header, told=told, only_references=only_references)
+        return find_columns(header, named=named, only_references=only_references)
     except InputError as error:
         raise InputError(f"{source.name}: {error}") from error
 
@@ -166,11 +264,11 @@ def _table_records(columns: Columns, rows: Iterable[tuple[str, Mapping[str, obje
         if columns.candidate is not None:
             fields[columns.candidate] = row[columns.candidate]
         if columns.references:
-            fields["references"] = _references(row[column] for column in columns.references)
+            fields["references"] = _reference_cells(row[column] for column in columns.references)
         yield Record(place, fields)
 
 
-def _references(cells: Iterable[object]) -> list[object]:
+def _reference_cells(cells: Iterable[object]) -> list[object]:
     """Return the references of a row's cells: a string each, or a list of them; empty cells are none."""
     found: list[object] = []
     for cell in cells:

@@ -169,7 +169,7 @@ def _validate(task: Validate) -> Validated:
 
 
 def _prepare(task: Prepare) -> Prepared:
-    from spicegraph_scorer.readers.annotations import read_annotations  # noqa: PLC0415
+    from spicegraph_scorer.readers.references import read_annotations  # noqa: PLC0415
     from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source  # noqa: PLC0415
     from spicegraph_service.challenge.frames import reference_frames  # noqa: PLC0415
 

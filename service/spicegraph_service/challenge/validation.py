@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import IO, TYPE_CHECKING, NamedTuple, NoReturn
 
-from spicegraph_scorer.readers.checks import caption_faults, id_faults, label
-from spicegraph_scorer.readers.faults import shown
+from spicegraph_scorer.readers.checks import caption_faults, id_faults, label, shown
 from spicegraph_service.challenge.frames import FaultRow, Image, Result
 
 if TYPE_CHECKING:

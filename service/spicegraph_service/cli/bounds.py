@@ -9,9 +9,9 @@ import typer
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.readers.records import read_lines
 from spicegraph_scorer.readers.references import read_reference_files
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS
-from spicegraph_scorer.readers.text import read_lines
 from spicegraph_scorer.studies.bounds import SUBSTITUTES, Lower, Study, find_bounds, lower_trials, system
 from spicegraph_service.cli.inputs import system_input
 from spicegraph_service.cli.options import (

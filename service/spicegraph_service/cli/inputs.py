@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from spicegraph_scorer.readers import read_items
-from spicegraph_scorer.readers.copies import copies_note
+from spicegraph_scorer.readers.checks import copies_note
 from spicegraph_service.output.terminal import say_warning
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from spicegraph_parser.parse import read_conllu
 from spicegraph_parser.picture import to_svg
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, parse_captions
 from spicegraph_parser.ud2 import Scheme, ud1_lines
-from spicegraph_scorer.readers.text import read_lines
+from spicegraph_scorer.readers.records import read_lines
 from spicegraph_service.output.tables import caption_table, rendered
 from spicegraph_service.output.terminal import write_stdout
 

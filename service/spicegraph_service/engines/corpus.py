@@ -25,11 +25,9 @@ from spicegraph_scorer.core.summary import Summary
 from spicegraph_scorer.core.totals import RunTotals, added, summary_of, totals_of
 from spicegraph_scorer.metrics import make_metrics, needs_loose
 from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
-from spicegraph_scorer.readers.checks import label
-from spicegraph_scorer.readers.faults import SHOWN_FAULTS, Fault, input_error, shown
-from spicegraph_scorer.readers.formats import JSON_LINES, Record, Records
+from spicegraph_scorer.readers.checks import SHOWN_FAULTS, Fault, input_error, label, shown
 from spicegraph_scorer.readers.read import items_of
-from spicegraph_scorer.readers.records import decode
+from spicegraph_scorer.readers.records import JSON_LINES, Record, Records, decode
 from spicegraph_scorer.readers.tables import table_records
 from spicegraph_scorer.scoring import SharedFacts, resources, signature_of
 from spicegraph_service.engines.local import local_facts
@@ -46,7 +44,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.metrics import Progress
     from spicegraph_scorer.metrics.graded.vectors import Vectors
     from spicegraph_scorer.metrics.spice.categories import Category
-    from spicegraph_scorer.readers.columns import Columns
+    from spicegraph_scorer.readers.tables import Columns
     from spicegraph_service.engines.objects import Folder
 
 

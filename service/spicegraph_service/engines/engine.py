@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.metrics.graded.vectors import Vectors
     from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
     from spicegraph_scorer.metrics.spice.categories import Category
-    from spicegraph_scorer.readers.columns import Columns
+    from spicegraph_scorer.readers.tables import Columns
 
 
 class CandidateRule(StrEnum):

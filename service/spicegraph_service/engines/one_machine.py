@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.metrics import fact_readers, needs_loose
 from spicegraph_scorer.readers import read_items
-from spicegraph_scorer.readers.copies import copies_note
+from spicegraph_scorer.readers.checks import copies_note
 from spicegraph_scorer.scoring import SharedFacts, score
 from spicegraph_scorer.several import choose_best
 from spicegraph_scorer.sources import GraphTexts, check_graphs, read_parses

@@ -26,7 +26,7 @@ import msgspec
 from spicegraph_parser.errors import DataError, InputError, SpicegraphError
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_scorer.metrics import WITH_FREQUENCIES, make_metrics, metric_names
-from spicegraph_scorer.readers.columns import find_columns
+from spicegraph_scorer.readers.tables import find_columns
 from spicegraph_scorer.scoring import resources, result_of
 from spicegraph_service.engines.corpus import (
     PATH,
@@ -290,7 +290,7 @@ def _read(task: Task, filesystem: Any, paths: list[str]) -> tuple[Dataset, RowRe
         return read_text(paths, filesystem=filesystem, include_paths=True, num_cpus=_READING_CORES), RowReader()
     rows = read_parquet(paths, filesystem=filesystem, include_paths=True, num_cpus=_READING_CORES)
     try:
-        columns = find_columns([name for name in rows.columns() or () if name != PATH], told=task.columns)
+        columns = find_columns([name for name in rows.columns() or () if name != PATH], named=task.columns)
     except InputError as error:
         raise InputError(f"{task.source}: {error}") from error
     used = [name for name in (columns.id, columns.candidate, *columns.references) if name]

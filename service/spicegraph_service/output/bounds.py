@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from spicegraph_scorer.studies.bounds import Bound, BoundsResult, TrialBounds
-    from spicegraph_scorer.studies.bounds.ranking import Pairs
+    from spicegraph_scorer.studies.bounds.results import Pairs
     from spicegraph_service.output.studies import Cell, Span
 
 

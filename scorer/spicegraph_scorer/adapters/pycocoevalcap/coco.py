@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.readers.annotations import coco_annotations
-from spicegraph_scorer.readers.checks import id_faults
-from spicegraph_scorer.readers.faults import Fault, input_error, shown
+from spicegraph_scorer.readers.checks import Fault, id_faults, input_error, shown
 from spicegraph_scorer.readers.records import decode, read_all
+from spicegraph_scorer.readers.references import coco_annotations
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.tokens import TokenizedItem
-from spicegraph_scorer.readers.faults import Fault, input_error, shown
+from spicegraph_scorer.readers.checks import Fault, input_error, shown
 
 if TYPE_CHECKING:
     from spicegraph_scorer.core.items import ItemId

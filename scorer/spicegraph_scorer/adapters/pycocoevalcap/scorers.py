@@ -16,7 +16,7 @@ from spicegraph_scorer.core.items import Corpus, Item, ItemId
 from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.metrics import bleu, meteor, rouge
 from spicegraph_scorer.metrics.spice import metric as spice
-from spicegraph_scorer.readers.faults import shown
+from spicegraph_scorer.readers.checks import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

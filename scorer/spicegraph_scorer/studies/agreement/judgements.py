@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.items import Item
-from spicegraph_scorer.readers.faults import Fault, input_error
+from spicegraph_scorer.readers.checks import Fault, input_error
 from spicegraph_scorer.scoring import SharedFacts, score
 
 if TYPE_CHECKING:

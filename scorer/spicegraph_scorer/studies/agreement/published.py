@@ -13,7 +13,7 @@ from scipy.io import loadmat
 from scipy.io.matlab import MatReadError
 
 from spicegraph_parser.errors import InputError, LimitError
-from spicegraph_scorer.readers.faults import Fault, shown
+from spicegraph_scorer.readers.checks import Fault, shown
 from spicegraph_scorer.studies.agreement.judgements import CaptionPair, Judgement
 from spicegraph_scorer.studies.agreement.records import Content, Row, field_of, text_of
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.readers import read_items
-from spicegraph_scorer.readers.annotations import read_annotations
-from spicegraph_scorer.readers.checks import id_faults
-from spicegraph_scorer.readers.faults import Fault, input_error, shown
+from spicegraph_scorer.readers.checks import Fault, id_faults, input_error, shown
+from spicegraph_scorer.readers.references import read_annotations
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, Limits, open_source
 from spicegraph_scorer.studies.agreement.judgements import CaptionPair, Judged, Judgement
 from spicegraph_scorer.studies.agreement.published import (

@@ -8,12 +8,10 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeAlias
 
 from spicegraph_parser.errors import InputError, LimitError
-from spicegraph_scorer.readers.annotations import read_annotations
-from spicegraph_scorer.readers.checks import caption_faults, id_faults, reference_faults
-from spicegraph_scorer.readers.faults import Fault, input_error, shown
-from spicegraph_scorer.readers.records import decode
+from spicegraph_scorer.readers.checks import Fault, caption_faults, id_faults, input_error, reference_faults, shown
+from spicegraph_scorer.readers.records import decode, read_lines
+from spicegraph_scorer.readers.references import read_annotations
 from spicegraph_scorer.readers.source import Limits, open_source
-from spicegraph_scorer.readers.text import read_lines
 from spicegraph_scorer.studies.agreement.judgements import CaptionPair, Judgement
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
-from spicegraph_scorer.readers.faults import Fault, input_error, shown
+from spicegraph_scorer.readers.checks import Fault, input_error, shown
 from spicegraph_scorer.studies.agreement.captions import Interval
 from spicegraph_scorer.studies.agreement.coefficients import (
     MetricComparison,

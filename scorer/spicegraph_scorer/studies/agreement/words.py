@@ -15,7 +15,7 @@ import numpy as np
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_scorer.core.wording import counted
-from spicegraph_scorer.readers.faults import shown
+from spicegraph_scorer.readers.checks import shown
 from spicegraph_scorer.studies.agreement.coefficients import blocks
 from spicegraph_scorer.studies.agreement.word_model import (
     Point,

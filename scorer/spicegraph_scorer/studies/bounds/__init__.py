@@ -1,12 +1,17 @@
 """How high and how low scores can go: every caption of an image held out in turn, and what could stand in its place."""
 
 from spicegraph_scorer.studies.bounds.paths import Spread
-from spicegraph_scorer.studies.bounds.ranking import RankAgreement
-from spicegraph_scorer.studies.bounds.results import BoundsResult, TrialBounds
+from spicegraph_scorer.studies.bounds.results import (
+    Bound,
+    BoundsResult,
+    Distribution,
+    RankAgreement,
+    Share,
+    TrialBounds,
+)
 from spicegraph_scorer.studies.bounds.run import find_bounds
 from spicegraph_scorer.studies.bounds.study import HUMAN, Study, Trial, human, system
 from spicegraph_scorer.studies.bounds.substitutes import SUBSTITUTES, Lower, lower_trials
-from spicegraph_scorer.studies.bounds.summary import Bound, Distribution, Share
 
 __all__ = [
     "HUMAN",

@@ -1,19 +1,269 @@
-"""What a study of bounds gives."""
+"""What a study of bounds gives: corpus values, distributions, intervals, shares of the bound, and ranks that agree."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from spicegraph_scorer.core.significance import Summed, percentile_bounds
+from spicegraph_scorer.studies.agreement.coefficients import Correlation, correlation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from spicegraph_scorer.core.metric import Metric
     from spicegraph_scorer.core.results import Json
-    from spicegraph_scorer.studies.bounds.ranking import Pairs, RankAgreement
-    from spicegraph_scorer.studies.bounds.study import Kind
-    from spicegraph_scorer.studies.bounds.summary import Bound
+    from spicegraph_scorer.core.significance import Resampling
+    from spicegraph_scorer.studies.bounds.study import Cube, Kind, Study, Table
 
-__all__ = ["BoundsResult", "TrialBounds"]
+Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
+Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+Numbers: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.float64 | np.int64]]"
+AnyShape = TypeVar("AnyShape", bound="np.ndarray[tuple[int, ...], np.dtype[np.float64]]")
+Weights: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.uint16]]
+Drawn: TypeAlias = "Mapping[str, Vector]"
+
+_BLOCK = 64  # resamples at a time: bounds memory
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Some scores: their number, mean, sample standard deviation, and quantiles (linear interpolation).
+
+    All but ``n`` are ``None`` where there is no score; ``sd`` also where there is only one.
+    """
+
+    n: int
+    mean: float | None
+    sd: float | None
+    minimum: float | None
+    q1: float | None
+    median: float | None
+    q3: float | None
+    maximum: float | None
+
+    @classmethod
+    def of(cls, values: Vector) -> Distribution:
+        """Describe scores, of which NaN are left out.
+
+        Example:
+            >>> Distribution.of(np.array([1.0, 2.0, np.nan, 6.0])).median
+            2.0
+        """
+        values = values[~np.isnan(values)]
+        if not len(values):
+            return cls(0, None, None, None, None, None, None, None)
+        sd = float(values.std(ddof=1)) if len(values) > 1 else None
+        return cls(len(values), float(values.mean()), sd, *np.quantile(values, [0, 0.25, 0.5, 0.75, 1]).tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A score in per cent of the human one, with its 95 % interval; ``None`` where it is undefined."""
+
+    percent: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One score of one trial.
+
+    Attributes:
+        name: of the score, e.g. ``SPICE_Color``.
+        value: the mean of the rounds' corpus scores.
+        low: lower end of its 95 % interval (percentile bootstrap over the images).
+        high: upper end.
+        rounds: the corpus score of each round: what the metric gives for :meth:`Study.corpus`.
+        share: in per cent of the human score; ``None`` for the human one itself.
+        captions: the scores of all held-out captions ("micro"); each counts once.
+        images: the images' mean scores ("macro").
+        within: the standard deviations of the scores within each image.
+    """
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    rounds: tuple[float | None, ...]
+    share: Share | None
+    captions: Distribution
+    images: Distribution
+    within: Distribution
+
+
+def resample_weights(images: int, resampling: Resampling) -> Weights:
+    """Return how often each image is drawn in each resample, (draws, images); the same for every trial."""
+    generator = resampling.generator()
+    chances = np.full(images, 1 / images)
+    blocks = [generator.multinomial(images, chances, size=size).astype(np.uint16) for size in _blocks(resampling.draws)]
+    return np.concatenate(blocks)
+
+
+def drawn(metric: Metric[Any], table: Table, weights: Weights) -> dict[str, Vector]:
+    """Return, for each score, the mean of the rounds' corpus scores in each resample; NaN where undefined."""
+    summed = _sums(metric, table)
+    found = [summed.corpus(weights[start : start + _BLOCK]) for start in range(0, len(weights), _BLOCK)]
+    return {name: np.concatenate([_mean(block[name]) for block in found]) for name in table.names}
+
+
+def bounds_of(
+    metric: Metric[Any], table: Table, study: Study, *, own: Drawn, human: tuple[Sequence[Bound], Drawn] | None
+) -> tuple[Bound, ...]:
+    """Return the numbers of each score of a trial.
+
+    Args:
+        metric: the metric that the table belongs to.
+        table: the trial's scores.
+        study: the images.
+        own: the trial's scores in each resample.
+        human: the human trial's numbers and resamples; ``None``: this is the human trial.
+    """
+    everything = np.ones((1, len(study.ids)), np.uint16)
+    rounds = _sums(metric, table).corpus(everything)
+    bounds = []
+    for place, name in enumerate(table.names):
+        value = _defined(_mean(rounds[name])[0])
+        share = None
+        if human is not None:
+            theirs = next(bound.value for bound in human[0] if bound.name == name)
+            share = _share(value, theirs, own[name], human[1][name])
+        bounds.append(
+            Bound(
+                name,
+                value,
+                *percentile_bounds(own[name], LEVEL),
+                tuple(map(_defined, rounds[name][0])),
+                share,
+                *_distributions(table.each[:, :, place], study),
+            )
+        )
+    return tuple(bounds)
+
+
+def image_means(values: Matrix, study: Study) -> Vector:
+    """Return each image's mean over its captions, from scores by round and image; NaN where none is defined."""
+    counted = study.new & ~np.isnan(values)
+    return _ratio(np.where(counted, values, 0.0).sum(axis=0), counted.sum(axis=0))
+
+
+def _distributions(values: Matrix, study: Study) -> Iterator[Distribution]:
+    """Yield the distributions over captions, over images, and of the standard deviations within images."""
+    yield Distribution.of(values[study.new])
+    means = image_means(values, study)
+    yield Distribution.of(means)
+    counted = study.new & ~np.isnan(values)
+    squares = np.where(counted, (values - means) ** 2, 0.0).sum(axis=0)
+    yield Distribution.of(np.sqrt(_ratio(squares, counted.sum(axis=0) - 1)))
+
+
+def _share(value: float | None, human: float | None, own: Vector, theirs: Vector) -> Share:
+    if value is None or not human:
+        return Share(None, None, None)
+    ratios = 100 * _ratio(own, theirs)
+    return Share(100 * value / human, *percentile_bounds(ratios, LEVEL))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """What a metric's corpus scores are made from: columns that are summed over images, round by round."""
+
+    columns: Matrix
+    """(images, rounds * columns)"""
+    combine: Callable[[Matrix], Mapping[str, Vector]]
+    """From rows of sums to the scores by name."""
+    rounds: int
+
+    def corpus(self, weights: Weights) -> dict[str, Matrix]:
+        """Return each score, (resamples, rounds)."""
+        sums = weights.astype(np.float64) @ self.columns
+        scores = self.combine(sums.reshape(len(weights) * self.rounds, -1))
+        return {name: values.reshape(len(weights), self.rounds) for name, values in scores.items()}
+
+
+def _sums(metric: Metric[Any], table: Table) -> _Sums:
+    rounds = len(table.each)
+    if table.columns is not None and isinstance(metric, Summed):
+        return _Sums(_by_image(table.columns), metric.combine, rounds)
+    defined = ~np.isnan(table.each)
+    columns = np.concatenate([np.where(defined, table.each, 0.0), defined], axis=2)
+    return _Sums(_by_image(columns), partial(_means, table.names), rounds)
+
+
+def _means(names: Sequence[str], sums: Matrix) -> dict[str, Vector]:
+    """Return the means over the items where a score is defined, from sums and numbers of such items."""
+    values, defined = np.hsplit(sums, 2)
+    means = _ratio(values, defined)
+    return {name: means[:, place] for place, name in enumerate(names)}
+
+
+def _by_image(columns: Cube) -> Matrix:
+    rounds, images, width = columns.shape
+    return np.ascontiguousarray(columns.transpose(1, 0, 2).reshape(images, rounds * width))
+
+
+def _blocks(draws: int) -> list[int]:
+    return [min(_BLOCK, draws - done) for done in range(0, draws, _BLOCK)]
+
+
+def _mean(values: Matrix) -> Vector:
+    """Return the mean of each row over its defined values."""
+    defined = ~np.isnan(values)
+    return _ratio(np.where(defined, values, 0.0).sum(axis=1), defined.sum(axis=1))
+
+
+def _ratio(above: AnyShape, below: Numbers) -> AnyShape:
+    """Return above over below; NaN where below is not above 0."""
+    ratio = np.full_like(above, np.nan)
+    np.divide(above, below, out=ratio, where=below > 0)
+    return ratio
+
+
+def _defined(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+Pairs: TypeAlias = "tuple[tuple[Correlation, ...], ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class RankAgreement:
+    """Kendall's tau-b with its p-value for every two scores: a square, in the order of ``names``.
+
+    ``captions`` ranks the held-out captions, ``images`` the images by the mean of their captions' scores. The
+    p-values take captions and images as independent of each other.
+    """
+
+    names: tuple[str, ...]
+    captions: Pairs
+    images: Pairs
+
+
+def rank_agreement(scores: Mapping[str, Matrix], study: Study) -> RankAgreement:
+    """Return how the human scores agree with each other.
+
+    Args:
+        scores: by name, (rounds, images), NaN where undefined.
+        study: the images.
+    """
+    captions = [values[study.new] for values in scores.values()]
+    images = [image_means(values, study) for values in scores.values()]
+    return RankAgreement(tuple(scores), _square(captions), _square(images))
+
+
+def _square(columns: list[Vector]) -> Pairs:
+    found: dict[tuple[int, int], Correlation] = {}
+    for one, first in enumerate(columns):
+        for other, second in enumerate(columns[: one + 1]):
+            both = ~np.isnan(first) & ~np.isnan(second)
+            found[one, other] = found[other, one] = correlation("tau_b", first[both], second[both])
+    places = range(len(columns))
+    return tuple(tuple(found[one, other] for other in places) for one in places)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
+from spicegraph_parser.rules import Fact
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics import Progress, Resources, make_metrics
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
 from spicegraph_scorer.scoring import signature_of
-from spicegraph_scorer.studies.bounds.facts import StudyFacts
 from spicegraph_scorer.studies.bounds.paths import path_of
-from spicegraph_scorer.studies.bounds.ranking import rank_agreement
-from spicegraph_scorer.studies.bounds.results import BoundsResult, TrialBounds
+from spicegraph_scorer.studies.bounds.results import (
+    BoundsResult,
+    TrialBounds,
+    bounds_of,
+    drawn,
+    rank_agreement,
+    resample_weights,
+)
 from spicegraph_scorer.studies.bounds.study import human
-from spicegraph_scorer.studies.bounds.summary import bounds_of, drawn, resample_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.metric import Metric
@@ -30,11 +36,48 @@ if TYPE_CHECKING:
     from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
     from spicegraph_scorer.metrics.spice.categories import Category
     from spicegraph_scorer.studies.bounds.paths import Spread
-    from spicegraph_scorer.studies.bounds.study import Study, Trial
-    from spicegraph_scorer.studies.bounds.summary import Bound, Matrix, Weights
-    from spicegraph_scorer.studies.bounds.tables import Table
+    from spicegraph_scorer.studies.bounds.results import Bound, Matrix, Weights
+    from spicegraph_scorer.studies.bounds.study import Study, Table, Trial
 
-__all__ = ["find_bounds"]
+
+@dataclass(frozen=True, slots=True)
+class StudyFacts:
+    """A source that parses no caption twice and keeps the facts without their places in the caption.
+
+    Scores need no places, and equal facts are kept once: hundreds of thousands of captions then fit into memory.
+    """
+
+    source: FactSource
+    progress: Progress | None = None
+    known: dict[str, tuple[Fact, ...]] = field(default_factory=dict, repr=False)
+    shared: dict[tuple[tuple[str, ...], str], Fact] = field(default_factory=dict, repr=False)
+
+    @property
+    def signature(self) -> str:
+        """The signature of what parses."""
+        return self.source.signature
+
+    def learn(self, texts: Iterable[str]) -> StudyFacts:
+        """Parse the texts that are new; return this source."""
+        new = [text for text in dict.fromkeys(texts) if text not in self.known]
+        for done, (text, facts) in enumerate(zip(new, self.source.facts(new), strict=True), start=1):
+            self.known[text] = tuple([self._small(fact.words, fact.rule) for fact in facts])
+            if self.progress:
+                self.progress("parsing captions", done, len(new))
+        return self
+
+    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        """Return the facts of each caption, in order, after parsing those that are new."""
+        wanted = list(texts)
+        self.learn(wanted)
+        return map(self.known.__getitem__, wanted)
+
+    def _small(self, words: tuple[str, ...], rule: str) -> Fact:
+        key = words, rule
+        fact = self.shared.get(key)
+        if fact is None:
+            fact = self.shared[key] = Fact(words, rule, ())
+        return fact
 
 
 def find_bounds(

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.studies.bounds.study import Integers, Study
 
-__all__ = ["SUBSTITUTES", "Lower", "lower_trials"]
-
 _SHORTEST_SENTENCE: Final = 5  # words
 _SHORTEST_TEXT: Final = 10  # characters
 

@@ -1,9 +1,16 @@
 """What a captioning system gets wrong, drawn from the matches that made its SPICE scores."""
 
-from spicegraph_scorer.studies.errors.explain import KINDS, explain
-from spicegraph_scorer.studies.errors.findings import Finding, Kind, Side
-from spicegraph_scorer.studies.errors.hallucination import Hallucination, hallucinations
-from spicegraph_scorer.studies.errors.tally import ErrorGroup, ErrorKind, ErrorReport, analyse_errors
+from spicegraph_scorer.studies.errors.analysis import (
+    KINDS,
+    ErrorGroup,
+    ErrorKind,
+    ErrorReport,
+    Hallucination,
+    analyse_errors,
+    explain,
+    hallucinations,
+)
+from spicegraph_scorer.studies.errors.rules import Finding, Kind, Side
 
 __all__ = [
     "KINDS",

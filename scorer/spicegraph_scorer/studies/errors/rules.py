@@ -1,23 +1,106 @@
-"""Why a candidate tuple has no partner: one rule per explanation, tried in the order of ``INVENTED``."""
+"""Why a tuple has no partner: one rule for each explanation, tried in the order of ``INVENTED`` and of ``MISSED``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
 
+from spicegraph_parser.graph import SceneTuple
 from spicegraph_scorer.metrics.spice.categories import COLORS, NUMERALS, SIZES
-from spicegraph_scorer.studies.errors.findings import Explanation, Kind, Side
-from spicegraph_scorer.studies.errors.near import near_concepts
-from spicegraph_scorer.studies.errors.view import word
-from spicegraph_scorer.studies.errors.words import NUMBERS, are_opposite
+from spicegraph_scorer.studies.errors.view import MatchView, near_concepts, word
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from spicegraph_parser.graph import SceneTuple
-    from spicegraph_scorer.studies.errors.findings import Rule
-    from spicegraph_scorer.studies.errors.view import MatchView
+    from spicegraph_scorer.studies.errors.view import Near
 
-__all__ = ["INVENTED"]
+
+class Side(StrEnum):
+    """Whose tuple is without a partner."""
+
+    INVENTED = "invented"
+    MISSED = "missed"
+
+
+class Explanation(NamedTuple):
+    """What a rule says of a tuple: the words under which it is counted, and its counterpart, if any.
+
+    ``counterpart`` is an index into the other side's tuples; ``near`` says how a near miss is near it.
+    """
+
+    words: tuple[str, ...]
+    counterpart: int | None = None
+    near: Near | None = None
+
+
+Rule = Callable[[MatchView, SceneTuple], Explanation | None]
+"""Explains a tuple without a partner, or says that it can't."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of error: the tuples that it may explain, and the rule that does.
+
+    ``title`` names it; ``columns`` name what ``Explanation.words`` hold; ``primary`` is false for errors that
+    follow from another one (an attribute of an object that is itself invented).
+    """
+
+    side: Side
+    length: int
+    title: str
+    columns: tuple[str, ...]
+    rule: Rule
+    primary: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The explanation of one tuple without a partner.
+
+    ``tuple`` is its index among the tuples of its side, ``agreeing`` the number of captions that say it.
+    """
+
+    kind: str
+    words: tuple[str, ...]
+    tuple: int
+    counterpart: int | None
+    agreeing: int
+    near: Near | None = None
+
+
+_NUMERALS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+NUMBERS: Mapping[str, int] = {name: value for value, name in enumerate(_NUMERALS, start=1)}
+"""The numerals that SPICE counts as counts, with their values."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_OPPOSITES = (
+    (
+        _words("big large huge enormous giant gigantic great massive colossal mammoth immense vast oversize"),
+        _words("small little tiny mini miniature minuscule microscopic teeny petite wee baby"),
+    ),
+    (_words("tall towering lanky"), _words("short small squat")),
+    (_words("fat obese overweight plump chubby pudgy"), _words("thin skinny slim lean scrawny underweight")),
+    (_words("wide broad"), _words("narrow slim thin")),
+    (_words("thick thickset"), _words("thin slim")),
+    (_words("heavy"), _words("light underweight")),
+)
+
+
+def are_opposite(one: str, other: str) -> bool:
+    """Say whether two size words mean opposite sizes.
+
+    Example:
+        >>> are_opposite("big", "tiny"), are_opposite("big", "large")
+        (True, False)
+    """
+    return any((one in a and other in b) or (one in b and other in a) for a, b in _OPPOSITES)
 
 
 def _near_object(view: MatchView, mine: SceneTuple) -> Explanation | None:
@@ -36,9 +119,9 @@ def _nearest(mine: SceneTuple, missed: Iterable[tuple[int, SceneTuple]], slot: i
     return min(found)[2] if found else None
 
 
-def _object(_view: MatchView, mine: SceneTuple) -> Explanation:
-    """Explain an object that no reference has."""
-    return Explanation((word(mine, 0),))
+def _object(_view: MatchView, own: SceneTuple) -> Explanation:
+    """Explain an object that the other side lacks."""
+    return Explanation((word(own, 0),))
 
 
 def _follows_from_object(view: MatchView, mine: SceneTuple) -> Explanation | None:
@@ -208,3 +291,62 @@ INVENTED: Mapping[str, Kind] = {
     "relation_invented": Kind(_IN, 3, "Relation invented", _RELATION, _relation),
 }
 """Every explanation of a candidate tuple without a partner; the last one of each length always applies."""
+
+_WITH_PREPOSITION_ALONE = frozenset({"prepositional", "predicate"})
+_OWNER = frozenset({"possessive"})
+
+
+def _follows_from_missed(view: MatchView, theirs: SceneTuple) -> Explanation | None:
+    """Name a tuple that could not be matched, since the candidate does not name one of its objects."""
+    ends = [slot for slot in (0, 2) if slot < len(theirs.concepts)]
+    missing = [slot for slot in ends if not view.is_named(theirs.concepts[slot])]
+    return Explanation((word(theirs, missing[0]), word(theirs, 1))) if missing else None
+
+
+def _missed_attribute_of(words: frozenset[str] | None) -> Rule:
+    """Make the rule for attributes of a word list, of objects that the candidate names."""
+
+    def rule(_view: MatchView, theirs: SceneTuple) -> Explanation | None:
+        name = word(theirs, 1)
+        return Explanation((name, word(theirs, 0))) if words is None or name in words else None
+
+    return rule
+
+
+def _relation_by(*, preposition: bool) -> Rule:
+    """Make the rule for relations that are a preposition alone, or those that have a verb."""
+
+    def rule(_view: MatchView, theirs: SceneTuple) -> Explanation | None:
+        rules = {evidence.fact.rule for evidence in theirs.evidence}
+        alone = bool(rules) and rules <= _WITH_PREPOSITION_ALONE
+        return Explanation((word(theirs, 1),)) if alone is preposition else None
+
+    return rule
+
+
+def _owner(_view: MatchView, theirs: SceneTuple) -> Explanation | None:
+    """Name an owner and what it has, which no verb of the caption says."""
+    rules = {evidence.fact.rule for evidence in theirs.evidence}
+    return Explanation((word(theirs, 0), word(theirs, 2))) if rules and rules <= _OWNER else None
+
+
+_FOLLOWS = ("Object", "Said of it")
+
+_OUT = Side.MISSED
+MISSED: Mapping[str, Kind] = {
+    "object_missed": Kind(_OUT, 1, "Object missed", ("Object",), _object),
+    "attribute_of_missed_object": Kind(
+        _OUT, 2, "Attribute of a missed object", _FOLLOWS, _follows_from_missed, primary=False
+    ),
+    "color_missed": Kind(_OUT, 2, "Color missed", _ATTRIBUTE_OF, _missed_attribute_of(COLORS)),
+    "count_missed": Kind(_OUT, 2, "Count missed", _ATTRIBUTE_OF, _missed_attribute_of(NUMERALS)),
+    "size_missed": Kind(_OUT, 2, "Size missed", _ATTRIBUTE_OF, _missed_attribute_of(SIZES)),
+    "attribute_missed": Kind(_OUT, 2, "Other attribute missed", _ATTRIBUTE_OF, _missed_attribute_of(None)),
+    "relation_of_missed_object": Kind(
+        _OUT, 3, "Relation of a missed object", _FOLLOWS, _follows_from_missed, primary=False
+    ),
+    "owner_missed": Kind(_OUT, 3, "Owner missed", ("Owner", "Has"), _owner),
+    "preposition_missed": Kind(_OUT, 3, "Preposition missed", ("Preposition",), _relation_by(preposition=True)),
+    "verb_missed": Kind(_OUT, 3, "Verb missed", ("Verb",), _relation_by(preposition=False)),
+}
+"""Every explanation of a reference tuple without a partner; the last one of each length always applies."""

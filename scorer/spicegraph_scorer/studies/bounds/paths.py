@@ -18,19 +18,23 @@ from spicegraph_scorer.metrics.rouge import RougeL
 from spicegraph_scorer.metrics.rouge155 import Rouge155
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_scorer.metrics.spider import Spider
-from spicegraph_scorer.studies.bounds.paths.bleu import bleu_statistics
-from spicegraph_scorer.studies.bounds.paths.cider import cider_rounds
-from spicegraph_scorer.studies.bounds.paths.items import item_statistics
-from spicegraph_scorer.studies.bounds.paths.meteor import meteor_2005_rounds, meteor_statistics, portable_meteor
-from spicegraph_scorer.studies.bounds.paths.rouge import rouge_155_statistics, rouge_l_statistics
-from spicegraph_scorer.studies.bounds.paths.spice import portable_spice, spice_statistics
-from spicegraph_scorer.studies.bounds.tables import Batch, Part, Table, batches, part, table_of_parts, table_of_rounds
+from spicegraph_scorer.studies.bounds.fast import (
+    bleu_statistics,
+    cider_rounds,
+    item_statistics,
+    meteor_2005_rounds,
+    meteor_statistics,
+    portable_meteor,
+    portable_spice,
+    rouge_155_statistics,
+    rouge_l_statistics,
+    spice_statistics,
+)
+from spicegraph_scorer.studies.bounds.study import Batch, Part, Table, batches, part, table_of_parts, table_of_rounds
 
 if TYPE_CHECKING:
     from spicegraph_scorer.core.metric import Metric
     from spicegraph_scorer.studies.bounds.study import Candidates, Study
-
-__all__ = ["CALL_THE_METRIC", "PATHS", "Advance", "ByCaption", "ByRound", "Path", "Spread", "path_of"]
 
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")

@@ -1,4 +1,9 @@
-"""Findings over a corpus: how often each error, at what rate, and in which items."""
+"""From matches to findings, their counts over a corpus, and hallucination in the manner of CHAIR.
+
+Every tuple without a partner gets exactly one explanation. CHAIR (Rohrbach et al., EMNLP 2018) checks 80 object
+classes against ground-truth boxes; here, with an open vocabulary, everything that a caption says is checked against
+what the references say. Its figures are upper bounds: what no reference mentions may still be in the image.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +11,60 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spicegraph_scorer.studies.errors.explain import KINDS, explain
-from spicegraph_scorer.studies.errors.findings import Side
-from spicegraph_scorer.studies.errors.view import word
+from spicegraph_scorer.core.categories import ALL
+from spicegraph_scorer.studies.errors.rules import INVENTED, MISSED, Finding, Kind, Side
+from spicegraph_scorer.studies.errors.view import MatchView, agreement, word
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from spicegraph_parser.graph import SceneTuple
     from spicegraph_scorer.metrics.spice.match import Match
     from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
-    from spicegraph_scorer.studies.errors.findings import Finding
 
-__all__ = ["ErrorGroup", "ErrorKind", "ErrorReport", "analyse_errors"]
+KINDS: Mapping[str, Kind] = {**INVENTED, **MISSED}
+"""Every kind of error by its key."""
+
+
+def explain(match: Match) -> tuple[Finding, ...]:
+    """Explain every tuple without a partner, the candidate's first.
+
+    Each of them gets exactly one finding, so that findings add up to the counts behind the score: those of
+    the candidate to its unmatched tuples (``fp``), those of the references to theirs.
+
+    Args:
+        match: from ``SpiceStatistic.match``.
+
+    Example:
+        >>> from spicegraph_scorer import score_tuples
+        >>> result = score_tuples([["car"], ["car", "blue"]], [[["car"], ["car", "red"]]])
+        >>> [(finding.kind, finding.words) for finding in explain(result.statistic.match)]
+        [('color_confused', ('red', 'blue')), ('color_missed', ('red', 'car'))]
+    """
+    view = MatchView(match)
+    sides: tuple[tuple[Side, Sequence[SceneTuple], Sequence[tuple[int, ...]]], ...] = (
+        (Side.INVENTED, match.candidate, match.candidate_partners),
+        (Side.MISSED, match.reference, match.reference_partners),
+    )
+    return tuple(
+        finding
+        for side, tuples, partners in sides
+        for index, found in enumerate(partners)
+        if not found
+        for finding in _first(view, side, index, tuples[index])
+    )
+
+
+def _first(view: MatchView, side: Side, index: int, scene_tuple: SceneTuple) -> Iterator[Finding]:
+    """Yield the finding of the first rule that explains the tuple."""
+    length = len(scene_tuple.concepts)
+    for name, kind in KINDS.items():
+        if kind.side is side and kind.length == length:
+            found = kind.rule(view, scene_tuple)
+            if found is not None:
+                words, counterpart, near = found
+                yield Finding(name, words, index, counterpart, agreement(scene_tuple), near)
+                return
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +190,51 @@ def _object_names(matches: Sequence[Match]) -> dict[Side, Counter[str]]:
         names[Side.INVENTED].update(word(t, 0) for t in match.candidate if len(t.concepts) == 1)
         names[Side.MISSED].update(word(t, 0) for t in match.reference if len(t.concepts) == 1)
     return names
+
+
+@dataclass(frozen=True, slots=True)
+class Hallucination:
+    """What candidates say in a category and no reference does.
+
+    Attributes:
+        category: a SPICE category, such as ``Object``.
+        invented: candidate tuples without a partner.
+        said: all candidate tuples.
+        captions: candidates with at least one invented tuple.
+        of: all candidates.
+    """
+
+    category: str
+    invented: int
+    said: int
+    captions: int
+    of: int
+
+    @property
+    def per_instance(self) -> float | None:
+        """CHAIR_i: share of what is said that no reference has, in [0, 1]; ``None`` if nothing is said."""
+        return self.invented / self.said if self.said else None
+
+    @property
+    def per_sentence(self) -> float | None:
+        """CHAIR_s: share of the captions that say at least one such thing, in [0, 1]."""
+        return self.captions / self.of if self.of else None
+
+
+def hallucinations(statistics: Sequence[SpiceStatistic]) -> tuple[Hallucination, ...]:
+    """Return the hallucination of every category but the total, from the counts behind the scores.
+
+    Example:
+        >>> from spicegraph_scorer import score_tuples
+        >>> result = score_tuples([["cat"], ["mat"]], [[["mat"]]])
+        >>> {h.category: h.per_instance for h in hallucinations([result.statistic])}["Object"]
+        0.5
+    """
+    categories = [name for name in (statistics[0].counts if statistics else ()) if name != ALL]
+    return tuple(_category(name, statistics) for name in categories)
+
+
+def _category(name: str, statistics: Sequence[SpiceStatistic]) -> Hallucination:
+    counts = [statistic.counts[name] for statistic in statistics]
+    wrong = [count.candidate - count.matched for count in counts]
+    return Hallucination(name, sum(wrong), sum(count.candidate for count in counts), sum(map(bool, wrong)), len(counts))
