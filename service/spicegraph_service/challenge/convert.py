@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from spicegraph_service.challenge import schema
     from spicegraph_service.challenge.accounts import Account
-    from spicegraph_service.challenge.frames import FaultRow
+    from spicegraph_service.challenge.files import FaultRow
     from spicegraph_service.challenge.leaderboard import Row, ScorerVersion, Standing
 
 SHOWN_FAULTS = 50

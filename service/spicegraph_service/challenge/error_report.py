@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spicegraph_scorer.core.items import Item
-from spicegraph_service.challenge.frames import read_references, read_results
+from spicegraph_service.challenge.files import read_references, read_results
 from spicegraph_service.output.report import REPORT_FORMATS, ReportFormat, ReportOptions, build_report
 from spicegraph_service.output.report.data import SystemInput
 from spicegraph_service.server.vectors import unpack_vectors

@@ -61,7 +61,7 @@ class Runner:
         self,
         transactions: Transactions,
         files: FileStore,
-        children: Sandbox,
+        sandbox: Sandbox,
         scoring: Scoring,
         *,
         scorer: ScorerVersion,
@@ -70,7 +70,7 @@ class Runner:
     ) -> None:
         self._transactions = transactions
         self._files = files
-        self._children = children
+        self._sandbox = sandbox
         self._scoring = scoring
         self._scorer = scorer
         self._owner = owner
@@ -212,7 +212,7 @@ class Runner:
                 {name: tuple(str(self._files.path(key)) for key in keys) for name, (_, keys) in splits.items()},
                 str(folder),
             )
-            found = await self._children.run(task, Validated, VALIDATION)
+            found = await self._sandbox.run(task, Validated, VALIDATION)
             if found.faults:
                 key = await self._adopt(found.faults)
                 message = f"the file has {counted(found.fault_count, 'fault')}"

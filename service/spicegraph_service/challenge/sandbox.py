@@ -47,7 +47,7 @@ Answer = TypeVar("Answer", bound="SandboxReply")
 
 
 class SandboxError(Exception):
-    """A child process ended without a reply, or said that it failed; the message is for the log."""
+    """A task failed, or its process ended without a reply; the message is for the log."""
 
 
 class OverAllowanceError(Exception):
@@ -96,15 +96,15 @@ class Sandbox:
         if isinstance(reply, TaskFailed):
             if reply.memory:
                 raise OverAllowanceError("a task needed too much memory")
-            raise SandboxError(f"a child process failed with {reply.kind}")
+            raise SandboxError(f"a task failed with {reply.kind}")
         if not isinstance(reply, expected):
-            raise SandboxError("a child process gave the wrong kind of reply")
+            raise SandboxError("a task's process gave the wrong kind of reply")
         return reply
 
 
 def main(memory_bytes: int, seconds: int) -> int:
     """Do the task that stands on standard input, write the reply to standard output; return the exit code."""
-    logging.basicConfig(level=logging.INFO, format="child %(process)d: %(message)s")
+    logging.basicConfig(level=logging.INFO, format="sandbox %(process)d: %(message)s")
     if hasattr(os, "nice"):
         os.nice(_NICE)
     task_bytes = read_frame(sys.stdin.buffer)
@@ -150,7 +150,7 @@ def _end_with_the_server() -> None:
 
 
 def _validate(task: Validate) -> Validated:
-    from spicegraph_service.challenge.frames import fault_frames, read_images, result_frames  # noqa: PLC0415
+    from spicegraph_service.challenge.files import fault_frames, read_images, result_frames  # noqa: PLC0415
     from spicegraph_service.challenge.validation import read_submission, split_images  # noqa: PLC0415
 
     splits = {name: split_images(read_images(Path(path)) for path in paths) for name, paths in task.splits.items()}
@@ -171,7 +171,7 @@ def _validate(task: Validate) -> Validated:
 def _prepare(task: Prepare) -> Prepared:
     from spicegraph_scorer.readers.references import read_annotations  # noqa: PLC0415
     from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source  # noqa: PLC0415
-    from spicegraph_service.challenge.frames import reference_frames  # noqa: PLC0415
+    from spicegraph_service.challenge.files import reference_frames  # noqa: PLC0415
 
     try:
         with open_source(task.path) as source:

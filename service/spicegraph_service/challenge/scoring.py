@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from spicegraph_api.v1 import scores_pb2
-from spicegraph_service.challenge.frames import read_references, read_results
+from spicegraph_service.challenge.files import read_references, read_results
 from spicegraph_service.challenge.sandbox import Allowance
 from spicegraph_service.challenge.tasks import Finish, Finished
 from spicegraph_service.server.processes import frame
@@ -81,7 +81,7 @@ class Scoring:
 
     Args:
         scheduler: the way to the workers. It is not that of calls: parses of references are nobody's else to find.
-        children: where statistics become scores.
+        sandbox: where statistics become scores.
         files: the uploaded files.
         parsing: the metrics that need parses.
         at_once: chunks under way at the same time.
@@ -90,14 +90,14 @@ class Scoring:
     def __init__(
         self,
         scheduler: Scheduler,
-        children: Sandbox,
+        sandbox: Sandbox,
         files: FileStore,
         *,
         parsing: frozenset[str],
         at_once: int,
     ) -> None:
         self._scheduler = scheduler
-        self._children = children
+        self._sandbox = sandbox
         self._files = files
         self._parsing = parsing
         self._at_once = at_once
@@ -122,7 +122,7 @@ class Scoring:
                         done += count
                         progress.share = (1 - _FINISHING_SHARE) * done / total
                 task = Finish(plan.metrics, str(statistics))
-                scores[part.reference_set_id] = (await self._children.run(task, Finished, _FINISHING)).scores
+                scores[part.reference_set_id] = (await self._sandbox.run(task, Finished, _FINISHING)).scores
         progress.share = 1.0
         return scores
 

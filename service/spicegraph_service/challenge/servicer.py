@@ -13,7 +13,7 @@ from spicegraph_api.v1.challenge_pb2_grpc import ChallengeServiceServicer
 from spicegraph_service.challenge import accounts, catalogue, convert, leaderboard, submissions, uploads
 from spicegraph_service.challenge.accounts import Account
 from spicegraph_service.challenge.errors import refused, wrong, wrong_references
-from spicegraph_service.challenge.frames import read_faults
+from spicegraph_service.challenge.files import read_faults
 from spicegraph_service.challenge.sandbox import Allowance
 from spicegraph_service.challenge.schema import State, Submission
 from spicegraph_service.challenge.tasks import Prepare, Prepared, Report, Reported
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
-    from spicegraph_service.challenge.frames import FaultRow
+    from spicegraph_service.challenge.files import FaultRow
     from spicegraph_service.challenge.leaderboard import ScorerVersion
     from spicegraph_service.challenge.schema import Submission
     from spicegraph_service.challenge.state import ChallengeState

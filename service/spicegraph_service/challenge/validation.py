@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import IO, TYPE_CHECKING, NamedTuple, NoReturn
 
 from spicegraph_scorer.readers.checks import caption_faults, id_faults, label, shown
-from spicegraph_service.challenge.frames import FaultRow, Image, Result
+from spicegraph_service.challenge.files import FaultRow, Image, Result
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -26,8 +26,8 @@ _OTHER_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"(\xb5
 _MEMBERS = 100
 _RATIO = 200
 _SMALL = 1 << 20  # bytes; less is never called a bomb
-_BYTES_AN_IMAGE = 1_024
-_VALUES_AN_IMAGE = 60
+_BYTES_PER_IMAGE = 1_024
+_VALUES_PER_IMAGE = 60
 _SPARE_VALUES = 10_000
 _MOST_FAULTS = 200_000
 _ENCRYPTED = 1
@@ -49,7 +49,7 @@ class SplitImages:
     needed: Mapping[Id, None]
 
 
-class Intake(NamedTuple):
+class SubmittedResults(NamedTuple):
     """What came out: results by split, and faults. With a fault, no result counts."""
 
     results: dict[str, list[Result]]
@@ -90,7 +90,7 @@ def method_of(file_name: str, splits: Iterable[str]) -> tuple[str, str] | None:
     return None
 
 
-def read_submission(path: str, file_name: str, split: str, splits: Mapping[str, SplitImages]) -> Intake:
+def read_submission(path: str, file_name: str, split: str, splits: Mapping[str, SplitImages]) -> SubmittedResults:
     """Read a submitted file.
 
     Args:
@@ -109,12 +109,12 @@ def read_submission(path: str, file_name: str, split: str, splits: Mapping[str, 
             faults += _read(content, splits[found], results[found])
     except _RefusedError as refused:
         faults.append(FaultRow(file_name, "", "", str(refused)))
-    return Intake(results, faults[:_MOST_FAULTS])
+    return SubmittedResults(results, faults[:_MOST_FAULTS])
 
 
 def _largest(splits: Mapping[str, SplitImages]) -> int:
     """Return how many bytes a sound JSON file has at most."""
-    return _SMALL + _BYTES_AN_IMAGE * max((len(images.names) for images in splits.values()), default=0)
+    return _SMALL + _BYTES_PER_IMAGE * max((len(images.names) for images in splits.values()), default=0)
 
 
 def _split_of(name: str, given: str, splits: Mapping[str, SplitImages], taken: Container[str]) -> str:
@@ -235,7 +235,7 @@ def _no_number(name: str) -> NoReturn:
 
 def _decoded(data: bytes, images: SplitImages) -> list[object]:
     """Return the list that a results file is, if it has no more values than results may have."""
-    most = _SPARE_VALUES + _VALUES_AN_IMAGE * len(images.names)
+    most = _SPARE_VALUES + _VALUES_PER_IMAGE * len(images.names)
     # Every value of JSON follows one of these; in captions they only make the count larger.
     values = sum(map(data.count, (b",", b":", b"[", b"{")))
     if values > most:
