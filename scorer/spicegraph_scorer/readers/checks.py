@@ -187,7 +187,7 @@ def check_items(items: Iterable[Item]) -> tuple[Item, ...]:
     """Return the items as a tuple if they can be scored together.
 
     Raises:
-        InputError: there is none, two share an id, or a caption is empty, no string, or not a caption.
+        InputError: there are no items, two share an id, or a caption is empty, not a string, or not a caption.
     """
     checked = tuple(items)
     faults = [] if checked else [Fault("", "", "there are no items")]

@@ -57,7 +57,7 @@ class Record(NamedTuple):
 
 
 class Records(NamedTuple):
-    """A file's format and its records, and the faults of what is no record.
+    """A file's format and its records, and the faults of what is not a record.
 
     Records may be read from the open file while they are asked for, once; ``faults`` are all there only then.
     """
@@ -97,7 +97,7 @@ def read_json(source: Source, *, limits: Limits) -> Records:
     """Read all records of a JSON file: a list, one object a line, or one object of captions by id.
 
     Raises:
-        InputError: the content is none of them.
+        InputError: the content is in none of these formats.
         LimitError: it is larger than the limits.
     """
     if source.stream.peek(1).lstrip()[:1] == b"{":
@@ -132,7 +132,7 @@ def read_all(source: Source, *, limits: Limits) -> bytes:
 
 
 def decode_fields(content: bytes) -> Mapping[str, msgspec.Raw] | None:
-    """Return the fields of a JSON object, each as it is written, or ``None`` where the bytes are none."""
+    """Return the fields of a JSON object, each as it is written, or ``None`` if the bytes are not an object."""
     try:
         return _raw_fields.decode(content)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -260,7 +260,7 @@ def _read_spread_object(source: Source, content: bytes) -> Records:
 
 
 def is_mapping(fields: Mapping[str, object]) -> bool:
-    """Say whether an object holds captions by id, and is no record; its first value decides."""
+    """Say whether an object holds captions by id and is not a record; its first value decides."""
     known = {"annotations", *JSON_LINES.candidates, *JSON_LINES.references}
     first = next(iter(fields.values()), None)
     is_caption = isinstance(first, str) or (isinstance(first, list) and first and isinstance(first[0], str))

@@ -269,7 +269,7 @@ def _table_records(columns: Columns, rows: Iterable[tuple[str, Mapping[str, obje
 
 
 def _reference_cells(cells: Iterable[object]) -> list[object]:
-    """Return the references of a row's cells: a string each, or a list of them; empty cells are none."""
+    """Return the references in a row's cells, each a string or a list of them; empty cells hold none."""
     found: list[object] = []
     for cell in cells:
         value = _listed(cell) if isinstance(cell, str) else cell

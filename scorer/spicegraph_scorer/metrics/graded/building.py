@@ -38,7 +38,7 @@ def words_of(facts: Iterable[Fact]) -> frozenset[str]:
 
 
 def _strings(fact: Fact) -> tuple[str, ...]:
-    """Return what a fact adds of a caption's words: of "no hat", the "no"; nothing, where it is about a word."""
+    """Return the words of the caption that a fact adds: for "no hat" the "no"; none if the fact is about a word."""
     if fact.rule == DENIED:
         return tuple([word for word in fact.words if word in NEGATIONS])
     return () if fact.rule in _ABOUT_WORDS else fact.words
@@ -101,7 +101,7 @@ def build_table(
 
 
 def _occurrences(captions: Sequence[frozenset[str]], words: Sequence[str]) -> csr_array:
-    """Return a row a caption, a column a word, 1 where it stands."""
+    """Return a matrix (captions, words) with 1 where the caption has the word."""
     number = {word: index for index, word in enumerate(words)}
     rows = [sorted(number[word] for word in caption if word in number) for caption in captions]
     ends = np.cumsum([0, *map(len, rows)])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from spicegraph_parser.graph import SceneTuple
     from spicegraph_parser.lexicon import Concept
     from spicegraph_scorer.core.results import Json
-    from spicegraph_scorer.metrics.graded.matching import GradedMatch, Side, Support
+    from spicegraph_scorer.metrics.graded.matching import GradedMatch, GraphArrays, Support
     from spicegraph_scorer.metrics.graded.vectors import Rows, Vectors
 
 _HEAD: Final = {1: 0, 2: 1, 3: 1}  # the slot that a tuple adds, by its length
@@ -94,7 +94,7 @@ def graded_tuples(match: GradedMatch, vectors: Vectors) -> tuple[tuple[GradedTup
 
 
 def _tuples(
-    side: Side, support: Support, others: Sequence[SceneTuple], rows: Rows, denials: Sequence[int | None]
+    side: GraphArrays, support: Support, others: Sequence[SceneTuple], rows: Rows, denials: Sequence[int | None]
 ) -> Iterator[GradedTuple]:
     total = float(side.weights.sum())
     for index, mine in enumerate(side.tuples):

@@ -22,16 +22,17 @@ _OBJECT_SLOTS: Final = {1: 1, 2: 1, 3: 2}  # by the length of a fact
 _Slot = tuple[str, tuple[int, ...]]
 
 
-def telling(facts: Sequence[Fact]) -> list[Fact]:
+def comparable_facts(facts: Sequence[Fact]) -> list[Fact]:
     """Return the facts that graded matching compares.
 
-    Attributes that say nothing are left out: SPICE makes ("banana", "a") of "a bunch of bananas". A quantity is read
-    as that of which it is: "a large group of people" are people, and the group is how many, not they are large. Nouns
-    of prepositions are no objects, and what is denied is an object, attribute or relation of its own: "no hat".
+    Attributes that say nothing are left out: SPICE makes ("banana", "a") of "a bunch of bananas". A quantity stands
+    for the things that it counts: in "a large group of people" the object is the people, and "large group" says how
+    many they are. Nouns inside prepositions are not objects. What is denied becomes an object, attribute or relation
+    of its own: "no hat".
 
     Example:
         >>> facts = [Fact(("hat",), "objects", ((4,),)), Fact(("hat", "no"), DENIED, ((4,), (3,)))]
-        >>> [fact.words for fact in telling(facts)]
+        >>> [fact.words for fact in comparable_facts(facts)]
         [('no hat',)]
     """
     if facts and facts[-1][1] in NOTES:  # in few captions
@@ -65,7 +66,7 @@ def _as_noted(facts: Sequence[Fact]) -> list[Fact]:
 
 
 def _read(fact: Fact, quantities: Mapping[tuple[int, ...], _Slot], denied: Container[tuple[int, ...]]) -> list[Fact]:
-    """Return a fact of that of which there is a quantity, and denied where it is; nothing of a thing and itself."""
+    """Return a fact with quantities replaced by what they count and denials marked; none of a thing and itself."""
     slots = list(zip(fact.words, fact.tokens, strict=True))
     for slot in range(_OBJECT_SLOTS[len(slots)]):
         for _ in quantities:  # "two pairs of a group": as many steps as there are quantities

@@ -100,8 +100,8 @@ the references'.
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
-    """The tuples of a graph: its objects, then its attributes, then its relations, as many as ``sizes`` says.
+class GraphArrays:
+    """The tuples of a graph as arrays: its objects, then its attributes, then its relations, as many as ``sizes`` says.
 
     ``concepts`` are those that the tuples add (the object, the attribute, the relation's label), ``heads`` their rows.
     ``owners`` are the objects that attributes and relations start from, ``targets`` those that relations lead to.
@@ -131,12 +131,12 @@ class Side:
             raise ValueError("the graph was merged without its evidence")
         return tuples_of(self.graph)
 
-    def placed(self, rows: Rows) -> Side:
+    def placed(self, rows: Rows) -> GraphArrays:
         """Return the same side with the places that its concepts have in other rows."""
         return replace(self, heads=np.array([rows.places[concept.strings] for concept in self.concepts], np.intp))
 
 
-def sides_of(graphs: Sequence[Nodes], rows: Rows) -> list[Side]:
+def graph_arrays(graphs: Sequence[Nodes], rows: Rows) -> list[GraphArrays]:
     """Return the tuples of each graph; arrays are made once for all of them, which is twice as fast.
 
     A tuple's weight is its word's idf to the power of 0.75, times 0.7 if it is an attribute or a relation, times the
@@ -159,7 +159,7 @@ def sides_of(graphs: Sequence[Nodes], rows: Rows) -> list[Side]:
     for sizes, concepts, _, own, ends, graph in graphs:
         last, next_owner, next_target = first + len(concepts), owner + len(own), target + len(ends)
         sides.append(
-            Side(
+            GraphArrays(
                 graph,
                 sizes,
                 concepts,
@@ -213,14 +213,14 @@ class GradedMatch:
     ``order`` is the share of all support that the order of the candidate's words leaves, in (0, 1].
     """
 
-    candidate: Side
-    reference: Side
+    candidate: GraphArrays
+    reference: GraphArrays
     precision: Support
     recall: Support
     order: float = 1.0
 
 
-def supports(candidate: Side, reference: Side, rows: Rows) -> tuple[Support, Support]:
+def supports(candidate: GraphArrays, reference: GraphArrays, rows: Rows) -> tuple[Support, Support]:
     """Return how the tuples of a candidate are supported by those of its references, and the other way round."""
     words, places, forward, backward, excess = _compared(candidate, reference, rows)
     mine = _best(forward, 1, words, places)
@@ -229,7 +229,7 @@ def supports(candidate: Side, reference: Side, rows: Rows) -> tuple[Support, Sup
     return mine, _best(backward, 0, words, places)
 
 
-def degrees(candidate: Side, reference: Side, rows: Rows) -> tuple[Floats, Floats]:
+def degrees(candidate: GraphArrays, reference: GraphArrays, rows: Rows) -> tuple[Floats, Floats]:
     """Return how far the tuples of each side are supported: what :func:`supports` finds, without saying by what."""
     _, _, forward, backward, excess = _compared(candidate, reference, rows)
     mine: Floats = forward.max(axis=1, initial=0)
@@ -253,7 +253,7 @@ class _Comparison(NamedTuple):
     excess: Floats | None
 
 
-def _compared(candidate: Side, reference: Side, rows: Rows) -> _Comparison:
+def _compared(candidate: GraphArrays, reference: GraphArrays, rows: Rows) -> _Comparison:
     words = _words(candidate, reference, rows)
     excluded = _judged(words, candidate, reference)
     places = _places(candidate, reference, words)
@@ -263,7 +263,7 @@ def _compared(candidate: Side, reference: Side, rows: Rows) -> _Comparison:
     return _Comparison(words, places, forward, words + reference.bound[1] * apart, excess)
 
 
-def _words(candidate: Side, reference: Side, rows: Rows) -> Matrix:
+def _words(candidate: GraphArrays, reference: GraphArrays, rows: Rows) -> Matrix:
     """Return the similarities of the words that tuples add: positive cosines, 1 for equal concepts."""
     words: Matrix = rows.vectors.take(candidate.heads, axis=0) @ rows.vectors.take(reference.heads, axis=0).T
     np.minimum(np.maximum(words, 0, out=words), 1, out=words)
@@ -271,7 +271,7 @@ def _words(candidate: Side, reference: Side, rows: Rows) -> Matrix:
     return words
 
 
-def _judged(words: Matrix, candidate: Side, reference: Side) -> npt.NDArray[np.bool_] | None:
+def _judged(words: Matrix, candidate: GraphArrays, reference: GraphArrays) -> npt.NDArray[np.bool_] | None:
     """Make words with the same value alike, and those that exclude each other unlike; return the latter, if any."""
     excluded, agreed = verdicts(candidate.values, reference.values)
     if agreed:
@@ -284,7 +284,7 @@ def _judged(words: Matrix, candidate: Side, reference: Side) -> npt.NDArray[np.b
     return denied
 
 
-def _places(candidate: Side, reference: Side, words: Matrix) -> Matrix:
+def _places(candidate: GraphArrays, reference: GraphArrays, words: Matrix) -> Matrix:
     """Return how far tuples are alike in every slot: the least of the slots' similarities; 0 across types.
 
     An attribute has a place at a plain object too, as far as the object's own word suggests it ("tall" at "tower").
@@ -323,7 +323,9 @@ def _best(similar: Matrix, axis: int, words: Matrix, places: Matrix) -> Support:
     return Support(support, partner, words.take(at), places.take(at), np.zeros(count, np.bool_))
 
 
-def _excess(candidate: Side, reference: Side, words: Matrix, excluded: npt.NDArray[np.bool_]) -> Floats | None:
+def _excess(
+    candidate: GraphArrays, reference: GraphArrays, words: Matrix, excluded: npt.NDArray[np.bool_]
+) -> Floats | None:
     """Return how much more the references deny each attribute of a candidate than they say it; nothing: of none.
 
     They deny it by another colour or count of an object that is as similar.
@@ -340,7 +342,7 @@ def _excess(candidate: Side, reference: Side, words: Matrix, excluded: npt.NDArr
     return excess
 
 
-def _contradict(found: Support, candidate: Side, excess: Floats) -> Support:
+def _contradict(found: Support, candidate: GraphArrays, excess: Floats) -> Support:
     """Take from the support of a candidate's attributes what the references deny."""
     objects, attributes, _ = candidate.sizes
     mine = slice(objects, objects + attributes)
@@ -385,7 +387,11 @@ class Weighed(NamedTuple):
 
 
 def weigh(
-    sides: tuple[Side, Side], supported: tuple[Floats, Floats], categories: Mapping[str, Category], *, order: float = 1
+    sides: tuple[GraphArrays, GraphArrays],
+    supported: tuple[Floats, Floats],
+    categories: Mapping[str, Category],
+    *,
+    order: float = 1,
 ) -> dict[str, Weighed]:
     """Add up weights in total (``All``) and by category.
 
@@ -404,7 +410,7 @@ def weigh(
     return sums
 
 
-def _parts(side: Side, supported: list[float], weights: list[float]) -> list[_Part]:
+def _parts(side: GraphArrays, supported: list[float], weights: list[float]) -> list[_Part]:
     """Return objects, attributes and relations of a side, each with the supported part of the weights and the whole."""
     objects, attributes, _ = side.sizes
     cuts = slice(objects), slice(objects, objects + attributes), slice(objects + attributes, None)

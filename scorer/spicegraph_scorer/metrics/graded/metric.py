@@ -13,16 +13,16 @@ from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.facts import FactsInOrder
 from spicegraph_scorer.core.metric import Score
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation, explain_match
-from spicegraph_scorer.metrics.graded.facts import telling
+from spicegraph_scorer.metrics.graded.facts import comparable_facts
 from spicegraph_scorer.metrics.graded.matching import (
     GradedMatch,
+    GraphArrays,
     Nodes,
-    Side,
     Weighed,
     counted_nodes,
     degrees,
+    graph_arrays,
     nodes_of,
-    sides_of,
     supports,
     weigh,
 )
@@ -68,7 +68,7 @@ class SpiceG:
     A tuple is supported as far as the other side has one like it: the cosine of their words' vectors, drawn down
     where the words stand at other objects. Tuples weigh more the rarer their word is and the more references have
     them. Precision is a power mean with exponent 1/2 of the candidate's supports, recall a mean of the references'.
-    Plurals, quantities and denials are read as :func:`spicegraph_scorer.metrics.graded.facts.telling` says.
+    Plurals, quantities and denials are read as :func:`spicegraph_scorer.metrics.graded.facts.comparable_facts` says.
     Scores are in [0, 1]; they agree better with people's ratings than SPICE's, and are not comparable to them.
     A candidate whose words follow one another as they do not in captions loses its score in part or whole
     (:meth:`spicegraph_scorer.metrics.graded.order.WordOrder.share`).
@@ -128,7 +128,7 @@ class SpiceG:
     def _nodes(self, captions: Iterable[Sequence[Fact]]) -> Nodes:
         if self.evidence:
             return nodes_of(self.graph(captions))
-        return counted_nodes(merge_counted(map(telling, captions), self.lexicon))
+        return counted_nodes(merge_counted(map(comparable_facts, captions), self.lexicon))
 
     def compare(self, candidate: SceneGraph, reference: SceneGraph, *, order: float = 1.0) -> GradedStatistic:
         """Compare two graphs that :meth:`graph` made: a candidate's and that of all its references.
@@ -157,12 +157,12 @@ class SpiceG:
         references = {id(reference): reference for _, reference in pairs}
         graphs = (*references.values(), *(candidate for candidate, _ in pairs))
         rows = self.vectors.rows([strings for nodes in graphs for strings in nodes.strings])
-        sides = sides_of(graphs, rows)
+        sides = graph_arrays(graphs, rows)
         theirs = dict(zip(references, sides, strict=False))  # of the graphs, references are the first
         for mine, (_, reference), share in zip(sides[len(references) :], pairs, orders, strict=True):
             yield self._statistic(mine, theirs[id(reference)], rows, share)
 
-    def _statistic(self, candidate: Side, reference: Side, rows: Rows, order: float) -> GradedStatistic:
+    def _statistic(self, candidate: GraphArrays, reference: GraphArrays, rows: Rows, order: float) -> GradedStatistic:
         sides = candidate, reference
         if not self.evidence:
             return GradedStatistic(weigh(sides, degrees(*sides, rows), self.categories, order=order))
@@ -185,14 +185,14 @@ class SpiceG:
             candidate = nodes_of(self.graph([facts]))
             strings = [c.strings for found in reference.tuples for c in found.concepts]
             rows = self.vectors.rows((*candidate.strings, *strings))
-            changed = self._statistic(sides_of([candidate], rows)[0], reference.placed(rows), rows, match.order)
+            changed = self._statistic(graph_arrays([candidate], rows)[0], reference.placed(rows), rows, match.order)
             return changed.weights[ALL].f1
 
         return explain_match(match, self.vectors, rescore, changes=changes)
 
     def graph(self, captions: Iterable[Sequence[Fact]]) -> SceneGraph:
         """Merge the facts of one image's captions, loose words included, tuples that say nothing left out."""
-        return merge(map(telling, captions), self.lexicon, loose=True)
+        return merge(map(comparable_facts, captions), self.lexicon, loose=True)
 
     def total(self, statistics: Sequence[GradedStatistic]) -> tuple[Score, ...]:
         """Return ``SPICE-G`` and one score a category (``SPICE-G_Color`` ...)."""

@@ -94,7 +94,7 @@ class VectorTable:
         """Read what :meth:`write` wrote.
 
         Raises:
-            DataError: the file is missing, or is no table of vectors.
+            DataError: the file is missing or is not a table of vectors.
         """
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:

@@ -1,8 +1,8 @@
 """METEOR's alignment: which of all possible matches are chosen.
 
 The search follows the original step by step. It keeps the best 40 partial alignments, weighs matches
-otherwise than the score does, truncates, and lets a choice pay for its siblings' distances: each of these
-changes results, so none is tidied away.
+differently from the score, truncates, and charges a choice for the distances of its siblings: each of these
+changes results, so all of them are kept.
 """
 
 from __future__ import annotations

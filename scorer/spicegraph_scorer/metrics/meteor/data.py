@@ -102,7 +102,7 @@ class Sources:
 
     @contextmanager
     def _open_jar(self) -> Iterator[zipfile.ZipFile]:
-        """Open the jar, and say so when it is none or lacks what is looked for in it."""
+        """Open the jar; a file that is not a jar, or lacks a member that is read, is a :class:`DataError`."""
         try:
             with zipfile.ZipFile(self.jar) as jar:
                 yield jar

@@ -70,8 +70,8 @@ class BundledWordNet:
     """The lexicon in the shape of nltk's WordNet reader.
 
     The lexicon knows neither parts of speech nor capitals, and finds one base form where nltk looks for one
-    in each part of speech ("surfer" is no form of "surf" there). On COCO captions 1.1 % of the items score
-    otherwise than with nltk's corpus, and the mean is 0.0002 higher; :func:`nltk_wordnet` gives nltk's own.
+    in each part of speech ("surfer" is not a form of "surf" there). On COCO captions 1.1 % of the items have
+    other scores than with nltk's corpus, and the mean is 0.0002 higher; :func:`nltk_wordnet` gives nltk's own.
     """
 
     lexicon: Lexicon

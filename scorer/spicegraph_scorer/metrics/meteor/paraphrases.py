@@ -120,7 +120,7 @@ class Paraphrases:
 class _Table:
     """The paraphrase file in its own order.
 
-    ``counts``: how many entries in a row share one source; ``hashes``: those of these sources, then of all
+    ``counts``: how many consecutive entries share one source; ``hashes``: those of these sources, then of all
     targets.
     """
 
@@ -268,7 +268,7 @@ def _places(ordered: NDArray[np.generic], wanted: NDArray[np.generic]) -> Intege
 
 
 def _ranges(starts: Integers, counts: Integers) -> tuple[Integers, Integers]:
-    """Return all positions of some ranges in a row, and for each its place within its range."""
+    """Return all positions of some ranges, joined, and for each its place within its range."""
     within = np.arange(int(counts.sum()), dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.repeat(starts, counts) + within, within
 

@@ -115,7 +115,7 @@ def _split_vocabulary(words: Sequence[str]) -> tuple[tuple[str, ...], Integers, 
 
 
 def _taken(values: Integers, starts: Integers, chosen: Integers) -> tuple[Integers, Integers]:
-    """Return the values from ``starts[k]`` to ``starts[k + 1]`` of every chosen ``k``, in a row, and how many each."""
+    """Return the values from ``starts[k]`` to ``starts[k + 1]`` of every chosen ``k``, joined, and their counts."""
     lengths: Integers = starts[chosen + 1] - starts[chosen]
     shifts = starts[chosen] - np.cumsum(lengths) + lengths
     return values[np.repeat(shifts, lengths) + np.arange(lengths.sum())], lengths

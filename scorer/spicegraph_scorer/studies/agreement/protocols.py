@@ -201,7 +201,7 @@ def caption_protocol(name: str) -> CaptionProtocol:
     """Return a protocol by name.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: no protocol has that name.
 
     Example:
         >>> caption_protocol("flickr8k-expert").coefficient
@@ -216,7 +216,7 @@ def pair_protocol(name: str) -> PairProtocol:
     """Return a protocol for pairs by name.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: no protocol has that name.
     """
     if name not in PAIR_PROTOCOLS:
         raise InputError(f"there is no protocol {name!a} for pairs; there are {', '.join(PAIR_PROTOCOLS)}")

@@ -320,7 +320,7 @@ def _csv_rows(content: Content) -> Iterator[tuple[str, object, Mapping[str, obje
     reader.fieldnames = names
     for number, cells in enumerate(reader, start=2):
         if None in cells or None in cells.values():
-            raise InputError(f"{content.name}: line {number} has not as many cells as the first line")
+            raise InputError(f"{content.name}: line {number} does not have as many cells as the first line")
         yield f"line {number}", cells[_SYSTEM], {name: _cell(text) for name, text in cells.items() if name != _SYSTEM}
 
 

@@ -79,7 +79,7 @@ def records_of(content: Content, faults: list[Fault]) -> Records:
 
 
 def is_number(value: object) -> bool:
-    """Say whether a value is a finite number; truth values are none.
+    """Say whether a value is a finite number; truth values are not numbers.
 
     Example:
         >>> is_number(1.5), is_number(True), is_number("1")

@@ -11,13 +11,13 @@ from spicegraph_scorer import Item
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.items import Corpus
 from spicegraph_scorer.metrics.graded.building import words_of
-from spicegraph_scorer.metrics.graded.facts import telling
+from spicegraph_scorer.metrics.graded.facts import comparable_facts
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
 
 
 def words(*facts: Fact) -> list[tuple[str, ...]]:
-    return [fact.words for fact in telling(facts)]
+    return [fact.words for fact in comparable_facts(facts)]
 
 
 def fact(*slots: tuple[str, int], rule: str = "written") -> Fact:
