@@ -1,33 +1,27 @@
-"""Choose the COCO train2014 captions that the reference parser is to parse.
+"""Choose the captions that the reference parser is to parse, and write them as people and programs would.
 
-Writes three files, one caption a line: ``edited.txt`` (as people typed them), ``lower.txt`` (other captions,
-lower-cased and without end punctuation: what captioning models emit) and ``bare.txt`` (others again, also without
-the article they begin with: what older captioning models emit). Captions of the evaluation files, compared
-without case and end punctuation, and captions parsed already are left out.
+From the captions of COCO train2014: ``coco.txt`` as people typed them, ``coco_lower.txt`` in lower case without end
+punctuation (as captioning models write) and ``coco_cut.txt`` cut off after an article or a preposition (as models
+trained on CIDEr end). From what is left of them, and from further files of captions: ``made.txt``, in every style.
+The further files are written too, each under its own name. One caption a line. Captions of the evaluation files,
+compared without case and end punctuation, and captions parsed already are left out.
 """
 
 import argparse
 import gzip
 import json
 import random
-import re
 import zipfile
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
-ARTICLE = re.compile(r"^(?:an?|the) ")
+from heldout import is_held_out, kind_of
+from styles import cut, plain, restyled
+
+SIZES = {"coco": 133_000, "coco_lower": 48_000, "coco_cut": 24_000, "made": 20_000}
 ANNOTATIONS = "coco/annotations/captions_train2014.json"
-END_PUNCTUATION = re.compile(r"[\s.!?,;:]+$")
-
-
-def plain(caption: str) -> str:
-    """Return the caption lower-cased and without end punctuation, white space made single."""
-    return END_PUNCTUATION.sub("", " ".join(caption.lower().split()))
-
-
-def bare(caption: str) -> str:
-    """Return the caption plain and without the article that it begins with."""
-    return ARTICLE.sub("", plain(caption))
+LONGEST = 30  # words of a caption that is made into others
 
 
 def read_captions(spice_jar: Path) -> list[str]:
@@ -59,34 +53,44 @@ def choose(captions: Iterable[str], *, evaluation: set[str], parsed: set[str], s
     return chosen
 
 
+def text_lines(path: Path) -> list[str]:
+    """Read captions, one a line, gzipped or not; white space is made single."""
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8") as lines:
+        return [" ".join(line.split()) for line in lines if line.strip()]
+
+
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("jar", type=Path, help="spice-1.0.jar of the pycocoevalcap wheel")
-    parser.add_argument("out", type=Path, help="folder of the three files")
+    parser.add_argument("out", type=Path, help="folder of the files")
+    parser.add_argument(
+        "--others", type=Path, nargs="*", default=[], help="files of captions (KIND.txt or KIND.txt.gz)"
+    )
     parser.add_argument(
         "--evaluation", type=Path, nargs="*", default=[], help="evaluation files (jsonl.gz) to leave out"
     )
     parser.add_argument("--parsed", type=Path, nargs="*", default=[], help="parses (conllu.gz) already made")
-    parser.add_argument("--lower", type=float, default=0.4, help="share of captions that are lower-cased (default 0.4)")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    chosen = choose(
-        read_captions(options.jar),
-        evaluation={plain(caption) for path in options.evaluation for caption in json_captions(path)},
-        parsed={plain(caption) for path in options.parsed for caption in conllu_captions(path)},
-        seed=options.seed,
-    )
-    lower, rest = round(len(chosen) * options.lower), round(len(chosen) * (options.lower + options.bare))
-    styles = {
-        "lower": dict.fromkeys(map(plain, chosen[:lower])),
-        "bare": dict.fromkeys(bare(caption) for caption in chosen[lower:rest] if ARTICLE.match(plain(caption))),
-        "edited": chosen[rest:],
-    }
+    dice = random.Random(options.seed)
+    evaluation = {plain(caption) for path in options.evaluation for caption in json_captions(path)}
+    parsed = {plain(caption) for path in options.parsed for caption in conllu_captions(path)}
+    left = choose(read_captions(options.jar), evaluation=evaluation, parsed=parsed, seed=options.seed)
+    files: dict[str, Iterable[str | None]] = {}
+    for kind, style in (("coco", str), ("coco_lower", plain), ("coco_cut", partial(cut, dice=dice))):
+        files[kind] = list(map(style, left[: SIZES[kind]]))
+        left = left[SIZES[kind] :]
+    for path in options.others:
+        kind = kind_of(path)
+        files[kind] = choose(text_lines(path), evaluation=evaluation, parsed=parsed, seed=options.seed)
+        left += [c for c in files[kind] if len(c.split()) <= LONGEST and not is_held_out(c, kind)]
+    files["made"] = [restyled(caption, dice) for caption in dice.sample(left, min(len(left), SIZES["made"]))]
     options.out.mkdir(parents=True, exist_ok=True)
-    for style, captions in styles.items():
-        text = "".join(f"{caption}\n" for caption in captions if caption)
-        (options.out / f"{style}.txt").write_text(text, encoding="utf-8")
+    for kind, captions in files.items():
+        text = "".join(f"{caption}\n" for caption in dict.fromkeys(captions) if caption)
+        (options.out / f"{kind}.txt").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,45 +1,40 @@
 """Silver parses as numbers, for training."""
 
-import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
 import silver
-from captions import plain
+from heldout import Held, is_held_out, kind_of
 from spicegraph_parser.caption_pipeline.network import KINDS, Vocabulary, features
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Data:
-    """How silver parses become training data."""
+    """How silver parses become training data; ``times``: passes over a kind in one pass over all (else 1)."""
 
-    held_out: int
     longest: int
     least: Sequence[int]
+    times: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Sentences of one length as numbers: features (b, n, kinds), tags, heads and labels (b, n)."""
+    """Sentences of one length as numbers, each (b, n): words (rows of ``Codes``), tags, heads and labels."""
 
-    features: Tensor
+    words: Tensor
     tags: Tensor
     heads: Tensor
     labels: Tensor
 
     def take(self, rows: Tensor) -> "Encoded":
         """Return some of the sentences."""
-        return Encoded(self.features[rows], self.tags[rows], self.heads[rows], self.labels[rows])
+        return Encoded(self.words[rows], self.tags[rows], self.heads[rows], self.labels[rows])
 
 
 def sentences(captions: Sequence[silver.Caption]) -> list[silver.Sentence]:
@@ -48,17 +43,19 @@ def sentences(captions: Sequence[silver.Caption]) -> list[silver.Sentence]:
 
 
 def read(
-    paths: Sequence[Path], evaluation: Sequence[Path], data: Data, seed: int
-) -> tuple[list[silver.Sentence], list[list[silver.Caption]]]:
-    """Return the sentences to train on, and the held-out captions of the first two files.
-
-    A held-out caption's text, case and end punctuation aside, is nowhere in the training data.
-    """
-    files = [silver.without_evaluation(silver.read(path), evaluation) for path in paths]
-    held = [silver.hold_out(captions, data.held_out, seed=seed)[1] for captions in files[:2]]
-    texts = {plain(caption.text) for part in held for caption in part}
-    training = [caption for captions in files for caption in captions if plain(caption.text) not in texts]
-    return [s for s in sentences(training) if len(s.words) <= data.longest], held
+    paths: Sequence[Path], evaluation: Sequence[Path]
+) -> tuple[dict[str, list[silver.Caption]], dict[str, list[silver.Caption]]]:
+    """Return the captions to train on, and the held-out ones, both by kind; files of one kind are joined."""
+    training: dict[str, list[silver.Caption]] = {}
+    held: dict[str, list[silver.Caption]] = {}
+    for path in paths:
+        kind = kind_of(path)
+        for caption in silver.without_evaluation(silver.read(path), evaluation):
+            side = held if is_held_out(caption.text, kind) else training
+            side.setdefault(kind, []).append(caption)
+    out = Held([caption.text for captions in held.values() for caption in captions])
+    kept = {kind: [c for c in captions if not out.covers(c.text)] for kind, captions in training.items()}
+    return kept, held
 
 
 def counts(training: Sequence[silver.Sentence]) -> list[Counter[str]]:
@@ -84,38 +81,58 @@ def vocabulary(
     return Vocabulary.from_lists(lists)
 
 
-def read_vocabulary(folder: Path) -> Vocabulary:
-    """Read the vocabulary of a network that was trained before."""
-    return Vocabulary.from_lists(json.loads((folder / "vocabulary.json").read_text(encoding="utf-8")))
+class Codes:
+    """The distinct words of all sentences, numbered as they come, and the table rows of their features."""
+
+    def __init__(self, known: Vocabulary) -> None:
+        self.known = known
+        self._numbers: dict[str, int] = {}
+        self._tags = {name: number for number, name in enumerate(known.tags)}
+        self._labels = {name: number for number, name in enumerate(known.labels)}
+
+    def rows(self) -> Tensor:
+        """Return (words, kinds) the rows of every word so far."""
+        return torch.tensor([self.known.feature_rows(word) for word in self._numbers])
+
+    def encode(self, group: Sequence[silver.Sentence]) -> dict[int, Encoded]:
+        """Turn sentences into numbers, by length; a sentence with a tag or label unknown is left out."""
+        number = self._numbers
+        by_length: dict[int, list[silver.Sentence]] = {}
+        for sentence in group:
+            if self._tags.keys() >= set(sentence.tags) and self._labels.keys() >= set(sentence.labels):
+                by_length.setdefault(len(sentence.words), []).append(sentence)
+        return {
+            length: Encoded(
+                torch.tensor([[number.setdefault(word, len(number)) for word in s.words] for s in own]),
+                torch.tensor([[self._tags[tag] for tag in sentence.tags] for sentence in own]),
+                torch.tensor([sentence.heads for sentence in own]),
+                torch.tensor([[self._labels[label] for label in sentence.labels] for sentence in own]),
+            )
+            for length, own in sorted(by_length.items())
+        }
 
 
-def encode(training: Sequence[silver.Sentence], known: Vocabulary) -> dict[int, Encoded]:
-    """Turn sentences into numbers, by length; a sentence with a tag or label unknown is left out."""
-    tags = {name: number for number, name in enumerate(known.tags)}
-    labels = {name: number for number, name in enumerate(known.labels)}
-    rows = {word: known.feature_rows(word) for word in {word for sentence in training for word in sentence.words}}
-    by_length: dict[int, list[silver.Sentence]] = {}
-    for sentence in training:
-        if tags.keys() >= set(sentence.tags) and labels.keys() >= set(sentence.labels):
-            by_length.setdefault(len(sentence.words), []).append(sentence)
-    return {
-        length: Encoded(
-            torch.tensor([[rows[word] for word in sentence.words] for sentence in group]),
-            torch.tensor([[tags[tag] for tag in sentence.tags] for sentence in group]),
-            torch.tensor([sentence.heads for sentence in group]),
-            torch.tensor([[labels[label] for label in sentence.labels] for sentence in group]),
+def batches(
+    data: Sequence[tuple[float, dict[int, Encoded]]], words: int, random: np.random.Generator
+) -> Iterator[Encoded]:
+    """Yield one pass over the data in random order, each batch of sentences of one length.
+
+    ``data``: kinds with their times; of 1.5 times, every other sentence comes twice, others once, chosen anew.
+    """
+    lengths = sorted({length for _, kind in data for length in kind})
+    parts: list[Encoded] = []
+    for length in lengths:
+        chosen: list[Encoded] = []
+        for times, kind in data:
+            if length in kind:
+                size = len(kind[length].heads)
+                extra = random.permutation(size)[: int(size * (times % 1) + random.random())]
+                rows = np.concatenate([np.tile(np.arange(size), int(times)), extra])
+                chosen.append(kind[length].take(torch.from_numpy(rows.astype(np.int64))))
+        joined = Encoded(
+            *(torch.cat([getattr(part, name) for part in chosen]) for name in ("words", "tags", "heads", "labels"))
         )
-        for length, group in sorted(by_length.items())
-    }
-
-
-def batches(data: dict[int, Encoded], words: int, random: np.random.Generator) -> Iterator[Encoded]:
-    """Yield one pass over the data in random order, each batch of sentences of one length."""
-    parts: list[tuple[int, NDArray[np.intp]]] = []
-    for length, group in data.items():
-        order = random.permutation(len(group.heads))
-        size = max(1, words // length)
-        parts += [(length, order[start : start + size]) for start in range(0, len(order), size)]
+        order = torch.from_numpy(random.permutation(len(joined.heads)))
+        parts += [joined.take(rows) for rows in order.split(max(1, words // length))]
     for part in random.permutation(len(parts)):
-        length, rows = parts[part]
-        yield data[length].take(torch.from_numpy(rows))
+        yield parts[part]

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+import silver
+from heldout import is_held_out, kind_of
 from spicegraph_parser import Caption, CaptionPipeline, extract, load_pipeline, read_conllu
 from spicegraph_scorer.core.items import Corpus, Item
 from spicegraph_scorer.metrics.spice.metric import Spice
@@ -23,25 +25,34 @@ def read(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in lines]
 
 
-def read_silver(path: Path) -> list[dict[str, Any]]:
-    """Read the reference's parses in the shape of golden ones; the tuples are what our rules make of them."""
-    with path.open(encoding="utf-8") as lines:
-        return [
-            {
-                "text": caption.text,
-                "sentences": [
-                    {
-                        "words": [word.form for word in parse.words],
-                        "tags": [word.tag for word in parse.words],
-                        "lemmas": [word.lemma for word in parse.words],
-                        "basic": [tuple(edge) for edge in parse.edges],
-                    }
-                    for parse in caption.sentences
-                ],
-                "tuples": extract(caption).tuples,
-            }
-            for caption in read_conllu(lines, source=path.name)
-        ]
+def read_silver(path: Path, *, held_out: bool) -> list[dict[str, Any]]:
+    """Read the reference's parses in the shape of golden ones; the tuples are what our rules make of them.
+
+    ``held_out``: only those of captions that training holds out.
+    """
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8") as lines:
+        blocks = silver.blocks(lines)
+        if held_out:
+            kind = kind_of(path)
+            blocks = (block for block in blocks if is_held_out(silver.text(block), kind))
+        chosen = [f"{line}\n" for block in blocks if not block[-1] for line in ("# newdoc", *block)]
+    return [
+        {
+            "text": caption.text,
+            "sentences": [
+                {
+                    "words": [word.form for word in parse.words],
+                    "tags": [word.tag for word in parse.words],
+                    "lemmas": [word.lemma for word in parse.words],
+                    "basic": [tuple(edge) for edge in parse.edges],
+                }
+                for parse in caption.sentences
+            ],
+            "tuples": extract(caption).tuples,
+        }
+        for caption in read_conllu(chosen, source=path.name)
+    ]
 
 
 def percent(part: int, whole: int) -> float:
@@ -79,7 +90,10 @@ def parses(captions: Sequence[Caption], golden: Sequence[dict[str, Any]]) -> dic
 
 
 def tuple_f1(found: Sequence[Sequence[Sequence[str]]], golden: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """Return the micro F1 of captions' tuples (with repeats) against the golden ones, also by length."""
+    """Return the micro F1 of captions' tuples (with repeats) against the golden ones, also by length.
+
+    ``same set``: the share of captions with the same set of tuples.
+    """
     counts: dict[str, Counter[str]] = {name: Counter() for name in ("all", *KINDS.values())}
     for tuples, gold in zip(found, golden, strict=True):
         mine, theirs = Counter(map(tuple, tuples)), Counter(map(tuple, gold["tuples"]))
@@ -87,7 +101,11 @@ def tuple_f1(found: Sequence[Sequence[Sequence[str]]], golden: Sequence[dict[str
             for words, count in bag.items():
                 for name in ("all", KINDS[len(words)]):
                     counts[name][side] += count
-    return {name: round(2 * c["both"] / (c["mine"] + c["theirs"]), 4) for name, c in counts.items()}
+    scores = {name: round(2 * c["both"] / (c["mine"] + c["theirs"]), 4) for name, c in counts.items()}
+    same = sum(
+        set(map(tuple, tuples)) == set(map(tuple, gold["tuples"])) for tuples, gold in zip(found, golden, strict=True)
+    )
+    return {**scores, "same set": round(same / len(golden), 4)}
 
 
 def spice(pipeline: CaptionPipeline, golden: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -111,17 +129,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pipeline", help="name or folder")
     parser.add_argument("--parses", type=Path, nargs="*", default=[], help="golden parses (jsonl.gz)")
-    parser.add_argument("--silver", type=Path, nargs="*", default=[], help="the reference's parses (conllu)")
+    parser.add_argument(
+        "--silver", type=Path, nargs="*", default=[], help="the reference's parses (conllu, gzipped or not)"
+    )
+    parser.add_argument("--held-out", type=Path, nargs="*", default=[], help="the same, of held-out captions alone")
     parser.add_argument("--scores", type=Path, help="golden scores (jsonl.gz)")
     options = parser.parse_args()
     pipeline = load_pipeline(options.pipeline)
     sets = {path.name: read(path) for path in options.parses}
-    sets |= {path.name: read_silver(path) for path in options.silver}
-    for name, golden in sets.items():
+    sets |= {path.name: read_silver(path, held_out=False) for path in options.silver}
+    held = {path.name: read_silver(path, held_out=True) for path in options.held_out}
+    scores = []
+    for name, golden in {**sets, **held}.items():
         found = list(pipeline.captions(g["text"] for g in golden))
         captions = [Caption(c.text, c.sentences) for c in found]
-        figures = {**parses(captions, golden), "tuples": tuple_f1([c.tuples for c in found], golden)}
-        print(name, json.dumps(figures))
+        tuples = tuple_f1([c.tuples for c in found], golden)
+        figures = {**parses(captions, golden), "tuples": tuples}
+        print(name, len(golden), json.dumps(figures))
+        if name in held:
+            scores.append(tuples["all"])
+    if scores:
+        print("mean tuple F1 over held-out kinds", round(sum(scores) / len(scores), 4))
     if options.scores:
         print(options.scores.name, json.dumps(spice(pipeline, read(options.scores))))
 

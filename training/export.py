@@ -8,11 +8,10 @@ import json
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from network import Network
-from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, Vocabulary, read_weights
+from spicegraph_parser.caption_pipeline.network import Vocabulary
 
 # Names in the package, and the network's, of the matrices that are stored input before output.
 MATRICES = {
@@ -43,41 +42,16 @@ VECTORS = {
 
 def arrays(network: Network) -> dict[str, NDArray[np.float32]]:
     """Return the network's weights under the package's names."""
-    state = {name: tensor.detach().to(torch.float32).numpy() for name, tensor in network.state_dict().items()}
+    state = {name: tensor.detach().float().numpy() for name, tensor in network.state_dict().items()}
     out = {name: state[own].T for name, own in MATRICES.items()} | {name: state[own] for name, own in VECTORS.items()}
     out["label_head.bias"] = np.zeros_like(out["label_child.bias"])  # all ends are one product in the package
     for kind in range(len(network.words.tables)):
-        out[f"words.tables.{kind}"] = state[f"words.tables.{kind}.weight"]
+        out[f"words.tables.{kind}"] = network.words.tables[kind].numpy()
     for layer in range(len(network.layers)):
-        own = f"layers.{layer}."
-        sides = ("", "_reverse")
-        out[f"lstm.{layer}.input"] = np.concatenate([state[f"{own}weight_ih_l0{side}"].T for side in sides], axis=1)
-        out[f"lstm.{layer}.state"] = np.stack([state[f"{own}weight_hh_l0{side}"].T for side in sides])
-        out[f"lstm.{layer}.bias"] = np.concatenate(
-            [state[f"{own}bias_ih_l0{side}"] + state[f"{own}bias_hh_l0{side}"] for side in sides]
-        )
+        out[f"lstm.{layer}.input"] = np.concatenate(list(state[f"layers.{layer}.weight"]), axis=1)
+        out[f"lstm.{layer}.state"] = state[f"layers.{layer}.state"]
+        out[f"lstm.{layer}.bias"] = state[f"layers.{layer}.bias"].reshape(-1)
     return out
-
-
-def restore(network: Network, folder: Path) -> None:
-    """Set a network's weights to those written to a folder."""
-    files = {name: (folder / name).read_bytes() for name in NETWORK_FILES}
-    weights = read_weights(files["network.npz"])
-    state = {own: weights[name].T for name, own in MATRICES.items()} | {
-        own: weights[name] for name, own in VECTORS.items()
-    }
-    for kind in range(len(network.words.tables)):
-        state[f"words.tables.{kind}.weight"] = weights[f"words.tables.{kind}"]
-    for layer in range(len(network.layers)):
-        inputs = np.split(weights[f"lstm.{layer}.input"], 2, axis=1)
-        biases = np.split(weights[f"lstm.{layer}.bias"], 2)
-        for at, side in enumerate(("", "_reverse")):
-            state[f"layers.{layer}.weight_ih_l0{side}"] = inputs[at].T
-            state[f"layers.{layer}.weight_hh_l0{side}"] = weights[f"lstm.{layer}.state"][at].T
-            # Torch keeps two biases that are only ever added up.
-            state[f"layers.{layer}.bias_ih_l0{side}"] = biases[at]
-            state[f"layers.{layer}.bias_hh_l0{side}"] = np.zeros_like(biases[at])
-    network.load_state_dict({name: torch.from_numpy(np.ascontiguousarray(values)) for name, values in state.items()})
 
 
 def compact(weights: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.generic]]:

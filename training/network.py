@@ -11,6 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from lstm import Lstm
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
@@ -41,23 +43,52 @@ def drop(values: Tensor, rate: float, *, training: bool) -> Tensor:
 
 
 class WordVectors(nn.Module):
-    """One vector a word from the rows of its features in one table each."""
+    """One vector a word from the rows of its features in one table each.
+
+    The tables are no parameters: only the rows of a batch's words have slopes, and ``update`` changes only these.
+    """
 
     def __init__(self, rows: list[int], widths: list[int], out: int) -> None:
         super().__init__()
-        tables = [nn.Embedding(count, width) for count, width in zip(rows, widths, strict=True)]
-        for table in tables:
-            nn.init.normal_(table.weight, std=0.3)
-        self.tables = nn.ModuleList(tables)
+        self.tables = [torch.randn(count, width) * 0.3 for count, width in zip(rows, widths, strict=True)]
+        self.squares = [torch.zeros_like(table) for table in self.tables]
+        self.latest = [torch.zeros(count) for count in rows]
+        self.used: list[tuple[Tensor, Tensor]] = []
         self.mix = nn.Linear(sum(widths), out)
         self.norm = nn.LayerNorm(out)
 
     def forward(self, features: Tensor) -> Tensor:
-        """Features (words, kinds) to vectors (words, out); each distinct word is computed once."""
-        distinct, where = torch.unique(features, dim=0, return_inverse=True)
-        parts = [table(distinct[:, kind]) for kind, table in enumerate(self.tables)]
+        """Features (words, kinds) of distinct words to vectors (words, out)."""
+        parts = []
+        self.used = []
+        for table, own in zip(self.tables, features.unbind(dim=1), strict=True):
+            rows, where = torch.unique(own, return_inverse=True)
+            values = table[rows].requires_grad_(self.training)
+            self.used.append((rows, values))
+            parts.append(values[where])
         vectors: Tensor = self.norm(self.mix(torch.cat(parts, dim=-1)))
-        return vectors[where]
+        return vectors
+
+    def slopes(self) -> list[Tensor]:
+        """Return the slopes of the last batch's rows."""
+        return [values.grad for _, values in self.used if values.grad is not None]
+
+    @torch.no_grad()
+    def update(self, step: int, rate: float, decay: float) -> None:
+        """Change the last batch's rows (Adam without momentum: a rare row would else lose most of its step).
+
+        The mean squares of slopes decay as if the batches without the row had had slopes of 0.
+        """
+        for kind, (rows, values) in enumerate(self.used):
+            slope = values.grad
+            if slope is None:
+                continue
+            passed = (decay ** (step - self.latest[kind][rows])).unsqueeze(1)
+            squares = self.squares[kind][rows] * passed + (1.0 - decay) * slope**2
+            correction = (1.0 - decay ** (step + 1)) ** 0.5
+            self.squares[kind][rows] = squares
+            self.latest[kind][rows] = float(step)
+            self.tables[kind][rows] = values - rate * correction * slope / (squares.sqrt() + 1e-8)
 
 
 class Network(nn.Module):
@@ -69,9 +100,7 @@ class Network(nn.Module):
         both = 2 * shape.hidden
         self.rate = shape.dropout
         self.words = WordVectors(rows, widths, shape.word)
-        self.layers = nn.ModuleList(
-            nn.LSTM(self.layer_input(layer, shape), shape.hidden, bidirectional=True) for layer in range(shape.layers)
-        )
+        self.layers = nn.ModuleList(Lstm(self.layer_input(layer, shape), shape.hidden) for layer in range(shape.layers))
         self.tagger = nn.Linear(both, tags)
         self.tag_vectors = nn.Linear(tags, shape.tag, bias=False)
         self.arc_child = nn.Linear(both, shape.arc)
@@ -92,24 +121,23 @@ class Network(nn.Module):
         """Drop units as the network's shape says, while training."""
         return drop(values, self.rate, training=self.training)
 
-    def encode(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Features (sentences, n, kinds) to states and tag scores, both (n, sentences, ...)."""
-        sentences, length, kinds = features.shape
-        vectors = self.words(features.transpose(0, 1).reshape(-1, kinds)).view(length, sentences, -1)
-        states, _ = self.layers[0](self.drop(vectors))
+    def encode(self, features: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
+        """Words (sentences, n), rows of features (words, kinds), to states and tag scores, both (n, sentences, ...)."""
+        distinct, where = torch.unique(words.T, return_inverse=True)
+        states = self.layers[0](self.drop(self.words(features[distinct])[where]))
         tags = self.tagger(states)
         hints = self.tag_vectors(tags.softmax(dim=-1))
         for layer, lstm in enumerate(self.layers[1:], start=1):
             fed = self.drop(states)
-            states, _ = lstm(torch.cat([fed, hints], dim=-1) if layer == 1 else fed)
+            states = lstm(torch.cat([fed, hints], dim=-1) if layer == 1 else fed)
         return self.drop(states), tags
 
-    def forward(self, features: Tensor, heads: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(self, features: Tensor, words: Tensor, heads: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Return scores of tags (b, n, tags), heads (b, n, 1 + n; 0 is the root), labels (b, n, labels).
 
         Labels are scored for the given heads (b, n), or for each word's best one.
         """
-        states, tags = self.encode(features)
+        states, tags = self.encode(features, words)
         states = states.transpose(0, 1)
         sentences = states.shape[0]
         children = self.arc_scores(functional.relu(self.arc_child(states)))

@@ -1,12 +1,12 @@
-"""Read the reference parser's parses, and split them into training and held-out captions."""
+"""Read the reference parser's parses."""
 
 import gzip
-import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from captions import json_captions, plain
+from captions import json_captions
+from styles import plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,11 @@ def blocks(lines: Iterable[str]) -> Iterator[list[str]]:
         yield block
 
 
+def text(block: Iterable[str]) -> str:
+    """Return the text of a caption's lines."""
+    return next(line.removeprefix("# text = ") for line in block if line.startswith("# text = "))
+
+
 def caption(block: list[str]) -> Caption | None:
     """Build a caption from its lines, or return None where a sentence is not wholly parsed.
 
@@ -65,7 +70,6 @@ def caption(block: list[str]) -> Caption | None:
     """
     if block[-1]:
         return None
-    text = next(line.removeprefix("# text = ") for line in block if line.startswith("# text = "))
     sentences: list[list[list[str]]] = [[]]
     for line in block:
         if line and not line.startswith("# "):
@@ -75,7 +79,7 @@ def caption(block: list[str]) -> Caption | None:
     whole = [rows for rows in sentences if rows]
     if not whole or not all(map(is_complete, whole)):
         return None
-    return Caption(text, tuple(map(sentence, whole)))
+    return Caption(text(block), tuple(map(sentence, whole)))
 
 
 def read(path: Path) -> Iterator[Caption]:
@@ -89,12 +93,3 @@ def without_evaluation(captions: Iterable[Caption], paths: Iterable[Path]) -> li
     """Return the captions whose text is in none of the evaluation files, case and end punctuation aside."""
     evaluation = {plain(text) for path in paths for text in json_captions(path)}
     return [caption for caption in captions if plain(caption.text) not in evaluation]
-
-
-def hold_out(captions: list[Caption], count: int, *, seed: int) -> tuple[list[Caption], list[Caption]]:
-    """Split captions into (training, held out); a held-out caption's text occurs in no training caption."""
-    order = list(captions)
-    random.Random(seed).shuffle(order)
-    held = order[:count]
-    texts = {plain(caption.text) for caption in held}
-    return [caption for caption in order[count:] if plain(caption.text) not in texts], held

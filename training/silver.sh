@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
-# Parse COCO train2014 captions with CoreNLP 3.6.0: silver.sh OUT [CAPTIONS...]
+# Parse captions with CoreNLP 3.6.0: silver.sh OUT KIND.txt...
 #
-# OUT gets parsed.conllu, and the files of captions where none are given. Parsing one caption takes about 20-50 ms of
-# one core; a run that was stopped goes on where it ended. Java 17 and Maven are needed; CoreNLP (GPL) is only run.
+# Each file of captions, one a line, becomes OUT/KIND.conllu. Parsing one caption takes about 20-50 ms of one core; a
+# run that was stopped goes on where it ended. Java 17 and Maven are needed; CoreNLP (GPL) is only run.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
-out=${1:?usage: silver.sh OUT [CAPTIONS...]}
+out=${1:?usage: silver.sh OUT KIND.txt...}
 shift
-python=${PYTHON:-python3}
 corenlp=edu.stanford.nlp:stanford-corenlp:3.6.0
 repository=$out/maven
 mkdir -p "$out/classes"
@@ -20,22 +19,17 @@ path=$(find "$repository" -name '*.jar' \( -path '*stanford-corenlp*' -o -path '
     -o -path '*jollyday*' -o -path '*ejml*' -o -path '*javax.json*' \) | sort | tr '\n' ':')
 javac -cp "$path" -d "$out/classes" "$here/SilverParser.java"
 
-if [ $# -eq 0 ]; then
-    jar=$("$python" -c 'import pathlib, pycocoevalcap as p; print(pathlib.Path(p.__path__[0]) / "spice" / "spice-1.0.jar")')
-    "$python" "$here/captions.py" "$jar" "$out" --evaluation "$here"/../tests/golden/spice/*.jsonl.gz
-    set -- "$out/edited.txt" "$out/lower.txt" "$out/bare.txt"
-fi
-
-# One of each file in turn, so that what is there when parsing stops is a fair mixture.
-paste -d '\n' "$@" | sed '/^$/d' > "$out/captions.txt"
-touch "$out/parsed.conllu"
-# The last caption of a stopped run may be cut short: it is parsed again.
-done=$(grep -c '^# newdoc' "$out/parsed.conllu" || true)
-if [ "$done" -gt 0 ]; then
-    last=$(grep -n '^# newdoc' "$out/parsed.conllu" | tail -1 | cut -d: -f1)
-    head -n $((last - 1)) "$out/parsed.conllu" > "$out/parsed.part"
-    mv "$out/parsed.part" "$out/parsed.conllu"
-    done=$((done - 1))
-fi
-tail -n +$((done + 1)) "$out/captions.txt" |
-    nice -n 15 java -XX:+UseSerialGC -Xmx3G -cp "$out/classes:$path" SilverParser >> "$out/parsed.conllu"
+for captions in "$@"; do
+    parsed=$out/$(basename "${captions%.txt}").conllu
+    touch "$parsed"
+    # The last caption of a stopped run may be cut short: it is parsed again.
+    done=$(grep -c '^# newdoc' "$parsed" || true)
+    if [ "$done" -gt 0 ]; then
+        last=$(grep -n '^# newdoc' "$parsed" | tail -1 | cut -d: -f1)
+        head -n $((last - 1)) "$parsed" > "$parsed.part"
+        mv "$parsed.part" "$parsed"
+        done=$((done - 1))
+    fi
+    tail -n +$((done + 1)) "$captions" |
+        nice -n 15 java -XX:+UseSerialGC -Xmx3G -cp "$out/classes:$path" SilverParser >> "$parsed"
+done

@@ -9,6 +9,7 @@ import logging
 import time
 import tomllib
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from torch import Tensor
 from torch.nn import functional
 
 import export
-from data import Data, Encoded, batches, counts, encode, read, read_vocabulary, sentences, vocabulary
+from data import Codes, Data, Encoded, batches, counts, read, sentences, vocabulary
 from network import Network, Shape
 
 LOG = logging.getLogger("train")
@@ -36,6 +37,7 @@ class Schedule:
     warm_up: int
     decay: float
     clip: float
+    save: int
     unknown: float
 
     def rate_at(self, step: int, share: float) -> float:
@@ -43,25 +45,28 @@ class Schedule:
         return self.rate * min(1.0, (step + 1) / self.warm_up) * (1.0 - share)
 
 
-def loss_of(network: Network, batch: Encoded, hidden: Tensor) -> Tensor:
-    """Return the summed losses of tags, heads and labels; ``hidden``: how often a form is not shown."""
-    shown = batch.features.clone()
-    shown[..., 0].masked_fill_(torch.rand(batch.heads.shape) < hidden[shown[..., 0]], 0)
-    scores = network(shown, batch.heads)
+def loss_of(network: Network, codes: Tensor, batch: Encoded, hidden: Tensor) -> Tensor:
+    """Return the summed losses of tags, heads and labels.
+
+    ``codes`` (2 * words, kinds): rows of words, then the same without their forms; ``hidden`` (words,): how often a
+    word is shown so.
+    """
+    shown = batch.words + len(hidden) * (torch.rand(batch.words.shape) < hidden[batch.words])
+    scores = network(codes, shown, batch.heads)
     wanted = (batch.tags, batch.heads, batch.labels)
     losses = [functional.cross_entropy(s.flatten(0, 1), w.flatten()) for s, w in zip(scores, wanted, strict=True)]
     return torch.stack(losses).sum()
 
 
 @torch.no_grad()
-def agreement(network: Network, data: dict[int, Encoded]) -> dict[str, float]:
+def agreement(network: Network, codes: Tensor, data: dict[int, Encoded]) -> dict[str, float]:
     """Return percentages of words with the right tag, head, head and label, and of wholly right sentences."""
     network.eval()
     right: Counter[str] = Counter()
     for group in data.values():
         for start in range(0, len(group.heads), 256):
             part = group.take(torch.arange(start, min(start + 256, len(group.heads))))
-            tags, heads, labels = (scores.argmax(dim=-1) for scores in network(part.features))
+            tags, heads, labels = (scores.argmax(dim=-1) for scores in network(codes, part.words))
             attached = heads == part.heads
             whole = attached & (labels == part.labels)
             found = {"tag": tags == part.tags, "uas": attached, "las": whole, "exact": whole.all(dim=1)}
@@ -74,21 +79,37 @@ def agreement(network: Network, data: dict[int, Encoded]) -> dict[str, float]:
     }
 
 
-def fit(network: Network, data: dict[int, Encoded], hidden: Tensor, schedule: Schedule) -> None:
-    """Train a network as the schedule says; ``hidden`` is how often each row's form is not shown."""
+def fit(
+    network: Network,
+    codes: Tensor,
+    data: Sequence[tuple[float, dict[int, Encoded]]],
+    hidden: Tensor,
+    schedule: Schedule,
+) -> Iterator[None]:
+    """Train a network as the schedule says, and yield after each part of it (``schedule.save``).
+
+    ``hidden`` (words,): how often each word's form is not shown.
+    """
     random = np.random.default_rng(schedule.seed)
-    optimizer = torch.optim.Adam(network.parameters(), lr=schedule.rate, betas=(0.9, schedule.decay), fused=True)
-    began, seen, step = time.monotonic(), 0, 0
+    dense = list(network.parameters())
+    optimizer = torch.optim.Adam(dense, lr=schedule.rate, betas=(0.9, schedule.decay), fused=True)
+    began, seen, step, saved = time.monotonic(), 0, 0, 0
     lately: list[float] = []
     while seen < schedule.words:
         for batch in batches(data, schedule.batch, random):
+            rate = schedule.rate_at(step, seen / schedule.words)
             for group in optimizer.param_groups:
-                group["lr"] = schedule.rate_at(step, seen / schedule.words)
+                group["lr"] = rate
             optimizer.zero_grad()
-            loss = loss_of(network, batch, hidden)
+            loss = loss_of(network, codes, batch, hidden)
             torch.autograd.backward(loss)
-            torch.nn.utils.clip_grad_norm_(network.parameters(), schedule.clip)
+            slopes = [own.grad for own in dense if own.grad is not None] + network.words.slopes()
+            norm = torch.nn.utils.get_total_norm(slopes)
+            scale = min(1.0, schedule.clip / (norm.item() + 1e-6))
+            if scale < 1.0:
+                torch._foreach_mul_(slopes, scale)
             optimizer.step()
+            network.words.update(step, rate, schedule.decay)
             lately.append(loss.item())
             seen += batch.heads.numel()
             step += 1
@@ -96,6 +117,9 @@ def fit(network: Network, data: dict[int, Encoded], hidden: Tensor, schedule: Sc
                 spent = time.monotonic() - began
                 LOG.info("%.0f s, %.2f M words, loss %.4f", spent, seen / 1e6, np.mean(lately))
                 lately = []
+            if seen - saved >= schedule.save:
+                saved = seen
+                yield
             if seen >= schedule.words:
                 return
 
@@ -103,24 +127,44 @@ def fit(network: Network, data: dict[int, Encoded], hidden: Tensor, schedule: Sc
 def train(arguments: argparse.Namespace) -> None:
     """Train as the configuration and the arguments say, and write the network."""
     config = tomllib.loads(arguments.config.read_text(encoding="utf-8"))
-    changed = {name: getattr(arguments, name) for name in ("words", "rate") if getattr(arguments, name) is not None}
+    changed = {} if arguments.words is None else {"words": arguments.words}
     data, schedule = Data(**config["data"]), Schedule(**{**config["training"], **changed})
     torch.set_num_threads(1)
     torch.manual_seed(schedule.seed)
     torch.use_deterministic_algorithms(mode=True)
-    training, held = read(arguments.silver, arguments.evaluation, data, schedule.seed)
-    counters = counts(training)
-    known = read_vocabulary(arguments.start) if arguments.start else vocabulary(training, counters, data.least)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # a tenth of the time
+    torch.backends.mkldnn.matmul.fp32_precision = "bf16"
+    training, held = read(arguments.silver, arguments.evaluation)
+    LOG.info(
+        "captions: %s; held out: %s", {k: len(v) for k, v in training.items()}, {k: len(v) for k, v in held.items()}
+    )
+    everything = [s for captions in training.values() for s in sentences(captions)]
+    counters = counts(everything)
+    known = vocabulary(everything, counters, data.least)
     rows = [1 + len(names) for names in known.rows]
     network = Network(rows, len(known.tags), len(known.labels), Shape(**config["shape"]))
-    if arguments.start:
-        export.restore(network, arguments.start)
-    LOG.info("%s parameters, %s sentences", sum(p.numel() for p in network.parameters()), len(training))
-    rare = [schedule.unknown / (schedule.unknown + counters[0][form]) for form in known.rows[0]]
-    fit(network, encode(training, known), torch.tensor([0.0, *rare]), schedule)
-    for part in held:
-        LOG.info("held out: %s", json.dumps(agreement(network, encode(sentences(part), known))))
+    LOG.info(
+        "%s rows, %s parameters, %s sentences", rows, sum(p.numel() for p in network.parameters()), len(everything)
+    )
+    numbers = Codes(known)
+    encoded = [
+        (
+            data.times.get(kind, 1.0),
+            numbers.encode([s for s in sentences(captions) if len(s.words) <= data.longest]),
+        )
+        for kind, captions in training.items()
+    ]
+    shown = numbers.rows()
+    codes = torch.cat([shown, shown.clone().index_fill_(1, torch.tensor([0]), 0)])
+    often = torch.tensor([0, *(counters[0][form] for form in known.rows[0])])[shown[:, 0]]
+    rare = torch.where(shown[:, 0] == 0, 0.0, schedule.unknown / (schedule.unknown + often))
+    for _ in fit(network, codes, encoded, rare, schedule):
+        export.write(network, known, arguments.out)
     export.write(network, known, arguments.out)
+    for kind, captions in held.items():
+        numbers = Codes(known)
+        part = numbers.encode(sentences(captions))
+        LOG.info("held out %s: %s", kind, json.dumps(agreement(network, numbers.rows(), part)))
 
 
 def main() -> None:
@@ -131,15 +175,13 @@ def main() -> None:
         "silver",
         type=Path,
         nargs="+",
-        help="parses (conllu, gzipped or not); of the first two some are held out",
+        help="parses (conllu, gzipped or not); the part of a name before the first dot is the kind",
     )
     parser.add_argument("--config", type=Path, default=Path(__file__).with_name("config.toml"))
     parser.add_argument(
         "--evaluation", type=Path, nargs="*", default=[], help="evaluation files (jsonl.gz) never trained on"
     )
     parser.add_argument("--out", type=Path, required=True, help="folder of network.npz and vocabulary.json")
-    parser.add_argument("--start", type=Path, help="go on from the network in this folder")
-    parser.add_argument("--rate", type=float, help="learning rate, instead of the configuration's")
     parser.add_argument("--words", type=int, help="words to see in all, instead of the configuration's")
     train(parser.parse_args())
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# From captions to the bundled pipeline: train.sh OUT [SILVER...]
+# From captions to the bundled pipeline: train.sh OUT [FILE...]
 #
-# SILVER are CoNLL-U parses (gzipped or not); without any, COCO's train2014 captions are parsed first (about three
-# hours on one core for all of them; stop silver.sh at any time, and give its parsed.conllu here). From the first two
-# files some captions are held out. The pipeline is written to OUT/en_caption and, if all goes well, compared with
-# the golden files. Copy it over parser/spicegraph_parser/en_caption to ship it.
+# FILE are captions (KIND.txt or KIND.txt.gz, one a line) or, instead, parses that you have (KIND.conllu or
+# KIND.conllu.gz). Captions are parsed first, and those of COCO train2014 with them: three hours on one core for all.
+# The names of kinds decide what is held out and how often a kind is seen: heldout.py, config.toml. The pipeline is
+# written to OUT/en_caption and compared with held-out captions and the golden files. Copy it over
+# parser/spicegraph_parser/en_caption to ship it.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
-out=${1:?usage: train.sh OUT [SILVER...]}
+out=${1:?usage: train.sh OUT [FILE...]}
 shift
 golden=$here/../tests/golden/spice
 evaluation=("$golden/spice_parses.jsonl.gz" "$golden/spice_parses_lower.jsonl.gz" "$golden/spice_scores.jsonl.gz")
@@ -20,15 +21,21 @@ if [ -z "${PYTHON:-}" ]; then
     "$out/venv/bin/python" -m pip install --quiet "$here/.." -r "$here/requirements.txt"
     PYTHON=$out/venv/bin/python
 fi
-export PYTHON
 
-if [ $# -eq 0 ]; then
-    "$here/silver.sh" "$out/silver"
-    set -- "$out/silver/parsed.conllu"
-fi
+case ${1:-} in
+*.conllu | *.conllu.gz) ;;
+*)
+    jar=$("$PYTHON" -c 'import pathlib, pycocoevalcap as p; print(pathlib.Path(p.__path__[0]) / "spice" / "spice-1.0.jar")')
+    "$PYTHON" "$here/captions.py" "$jar" "$out/texts" --others "$@" --evaluation "${evaluation[@]}"
+    "$here/silver.sh" "$out/silver" "$out"/texts/*.txt
+    "$PYTHON" "$here/vocabulary.py" "$out"/silver/*.conllu --out "$out/vocabulary.txt"
+    "$here/silver.sh" "$out/silver" "$out/vocabulary.txt"
+    set -- "$out"/silver/*.conllu
+    ;;
+esac
 # One thread: more do not help sentences this short, and the order of additions stays the same.
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 "$PYTHON" "$here/train.py" "$@" --config "${CONFIG:-$here/config.toml}" --evaluation "${evaluation[@]}" --out "$out/network"
 "$PYTHON" "$here/lemma_table.py" "$@" --evaluation "${evaluation[@]}" --out "$out/lemmas/exceptions.json"
 "$PYTHON" "$here/package.py" "$out/network" "$out/lemmas" "$out/en_caption"
-"$PYTHON" "$here/evaluate.py" "$out/en_caption" --parses "${evaluation[@]:0:2}" --scores "${evaluation[2]}"
+"$PYTHON" "$here/evaluate.py" "$out/en_caption" --held-out "$@" --parses "${evaluation[@]:0:2}" --scores "${evaluation[2]}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import importlib
 import json
+import random
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,7 +45,7 @@ _PARSES = """\
 @pytest.fixture
 def training(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
     monkeypatch.syspath_prepend(str(_TRAINING))
-    names = ("captions", "silver", "lemma_table")
+    names = ("styles", "heldout", "captions", "silver", "lemma_table")
     modules = {name: importlib.import_module(name) for name in names}
     for name in names:
         monkeypatch.delitem(sys.modules, name)
@@ -67,18 +68,48 @@ def test_evaluation_captions_are_never_chosen(training: dict[str, ModuleType], t
     with gzip.open(path, "wt", encoding="utf-8") as out:
         out.writelines(json.dumps(line) + "\n" for line in lines)
     captions = training["captions"]
-    evaluation = {captions.plain(text) for text in captions.json_captions(path)}
+    evaluation = {training["styles"].plain(text) for text in captions.json_captions(path)}
     offered = ["a dog runs", "Two cats.", "cats sleep !", "a bird", "A fish.", "A fish.", "a horse"]
     assert sorted(captions.choose(offered, evaluation=evaluation, parsed={"a horse"}, seed=1)) == ["A fish."]
 
 
-def test_held_out_texts_are_not_trained_on(training: dict[str, ModuleType]) -> None:
-    silver = training["silver"]
-    captions = [silver.Caption(text, ()) for text in ("A dog.", "a dog", "A cat", "A cat.", "One", "Two")]
-    kept, held = silver.hold_out(captions, 3, seed=5)
-    plain = training["captions"].plain
-    assert len(held) == 3
-    assert not {plain(caption.text) for caption in kept} & {plain(caption.text) for caption in held}
+def test_held_out_texts_are_known_in_every_form(training: dict[str, ModuleType]) -> None:
+    held = training["heldout"].Held(["A man rides a brown horse.", "A dog"])
+    again = [
+        "a man rides a brown horse",
+        "A man rides a",
+        "The image shows a man rides a brown horse.",
+        "a dog!",
+    ]
+    assert [held.covers(text) for text in again] == [True] * 4
+    others = ["a man rides", "a man rides a horse", "he sees a dog", "brown horse"]
+    assert [held.covers(text) for text in others] == [False] * 4
+
+
+def test_a_share_of_each_kind_is_held_out_by_its_text(training: dict[str, ModuleType]) -> None:
+    is_held_out = training["heldout"].is_held_out
+    texts = [f"A dog and {number} cats." for number in range(20_000)]
+    held = [text for text in texts if is_held_out(text, "coco_cut")]
+    assert len(held) == pytest.approx(400, rel=0.2)
+    assert all(is_held_out(text.lower().rstrip("."), "coco_cut") for text in held)
+    assert not any(is_held_out(text, "unheard of") for text in texts)
+
+
+def test_captions_in_other_styles(training: dict[str, ModuleType]) -> None:
+    styles, dice = training["styles"], random.Random(1)
+    text = "A dog, barking, sits on a couch with a (red) ball."
+    assert styles.bare(text) == "dog, barking, sits on a couch with a (red) ball"
+    assert styles.toolkit(text) == "a dog barking sits on a couch with a red ball"
+    assert {styles.cut(text, dice) for _ in range(50)} == {
+        "a dog, barking, sits on",
+        "a dog, barking, sits on a",
+        "a dog, barking, sits on a couch with",
+        "a dog, barking, sits on a couch with a",
+    }
+    assert styles.cut("Birds sing.", dice) is None
+    start, _, rest = styles.prompted(text, dice).partition(" a dog")
+    assert start in styles.PROMPTS
+    assert rest == ", barking, sits on a couch with a (red) ball."
 
 
 def test_lemma_table_holds_what_rules_get_wrong(training: dict[str, ModuleType]) -> None:

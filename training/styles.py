@@ -1,0 +1,99 @@
+"""The forms in which one caption is written: by people, by captioning models, by chat models, by toolkits."""
+
+import random
+import re
+
+ARTICLE = re.compile(r"^(?:an?|the) ")
+END_PUNCTUATION = re.compile(r"[\s.!?,;:]+$")
+PUNCTUATION = re.compile(r"[.,;:!?\"“”()\[\]]|--+")
+CUT_AFTER = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "of",
+        "in",
+        "on",
+        "with",
+        "at",
+        "to",
+        "and",
+        "near",
+        "by",
+        "for",
+        "from",
+        "while",
+        "is",
+        "are",
+        "her",
+        "his",
+    ]
+)
+SHORTEST_CUT = 3  # words
+PROMPTS = (
+    "The image features",
+    "The image shows",
+    "The image depicts",
+    "The image captures",
+    "The image is of",
+    "In the image,",
+    "In this image I can see",
+    "In this picture we can see",
+    "This image shows",
+    "This is an image of",
+    "This is a photo of",
+    "The picture shows",
+    "The photo shows",
+    "The scene features",
+    "The scene is",
+    "In this scene,",
+    "In the background,",
+    "In the foreground,",
+    "The main focus of the image is",
+    "This video shows",
+    "The video shows",
+    "The audio contains",
+    "The sound of",
+    "We can hear",
+    "I can see",
+    "There is",
+    "There are",
+)
+"""How chat models begin a description."""
+
+
+def plain(caption: str) -> str:
+    """Return the caption lower-cased and without end punctuation, white space made single."""
+    return END_PUNCTUATION.sub("", " ".join(caption.lower().split()))
+
+
+def bare(caption: str) -> str:
+    """Return the caption plain and without the article that it begins with."""
+    return ARTICLE.sub("", plain(caption))
+
+
+def toolkit(caption: str) -> str:
+    """Return the caption in lower case without any punctuation, as the COCO toolkit's tokenizer leaves it."""
+    return " ".join(PUNCTUATION.sub(" ", caption.lower()).split())
+
+
+def cut(caption: str, dice: random.Random) -> str | None:
+    """Return the caption plain and cut off after an article or a preposition, or None where it has none."""
+    words = plain(caption).split()
+    ends = [end for end in range(SHORTEST_CUT, len(words)) if words[end - 1] in CUT_AFTER]
+    return " ".join(words[: dice.choice(ends)]) if ends else None
+
+
+def prompted(caption: str, dice: random.Random) -> str:
+    """Return the caption behind the beginning of a description by a chat model."""
+    return f"{dice.choice(PROMPTS)} {caption[:1].lower()}{END_PUNCTUATION.sub('', caption[1:])}."
+
+
+def restyled(caption: str, dice: random.Random) -> str | None:
+    """Return the caption in a style chosen at random, or None where that style does not apply to it."""
+    style = dice.randrange(5)
+    if style == 0:
+        return cut(caption, dice)
+    if style == 1:
+        return prompted(caption, dice)
+    return (plain, bare, toolkit)[style - 2](caption)
