@@ -223,7 +223,7 @@ def test_a_damaged_cache_of_words_is_one_error(tmp_path, capsys):
     source = lines(tmp_path, "refs.jsonl", [{"image_id": 1, "candidate": "x", "references": ["a dog", "the dog"]}])
     code, out, err = run(capsys, "words", source, "--cache", str(tmp_path / "words.db"))
     assert (code, out) == (2, "")
-    assert "the cache holds something that is no words" in err
+    assert "the cache contains an entry that is not a list of words" in err
 
 
 def test_protocols_are_listed_with_what_they_do(capsys):
@@ -371,11 +371,11 @@ def test_a_grid_writes_every_kind_of_cell():
         (("captions", "{rated}", "-o", "no/folder/x.html"), "there is no folder"),
         (("pairs", "{rated}"), "line 1, captions: is missing"),
         (("pairs", "{pairs}", "--references", "many"), "--references: expected whole numbers"),
-        (("pairs", "{pairs}", "--references", "1,2"), "--references: one number or 'all' is expected"),
+        (("pairs", "{pairs}", "--references", "1,2"), "--references: expected one number or 'all'"),
         (("pairs", "{pairs}", "--curve", "0"), "--curve: expected whole numbers"),
         (("pairs", "{pairs}", "--metrics", "none"), "there is no metric: none is asked for"),
         (("systems", "{human}", "{human}", "--metrics", "SPICE"), "--metrics: there is no score 'SPICE'"),
-        (("systems", "{human}", "{scores}", "{scores}"), "'a' has a score 'CIDEr' already"),
+        (("systems", "{human}", "{scores}", "{scores}"), "'a' already has a score 'CIDEr'"),
         (("words", str(COCO / "captions.json"), "--system", "{pairs}"), "line 1, caption: is missing"),
     ],
 )

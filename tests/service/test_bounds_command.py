@@ -245,7 +245,7 @@ def test_inputs_with_different_references_do_not_fit(run: Callable[..., tuple[in
     two = write(tmp_path / "two.json", [{"image_id": 1, "test": "a", "refs": ["b c", "e"]}])
     status, _, err = run(one, two, *FAST)
     assert status == 2
-    assert "two: item 1 has other references" in err
+    assert "two: item 1 has different references" in err
 
 
 def test_undefined_scores_are_dashes_and_nulls() -> None:

@@ -73,7 +73,7 @@ def test_a_full_disk_costs_the_cache_not_the_scores(tmp_path, monkeypatch):
     monkeypatch.setattr(SqliteStore, "put_parses", full)
     with (
         local_facts("en_caption", cache=str(tmp_path / "parses.db")) as source,
-        pytest.warns(UserWarning, match="not kept any more.*no room left"),
+        pytest.warns(UserWarning, match="no longer kept.*no room left"),
     ):
         assert list(source.facts(captions)) == expected
 

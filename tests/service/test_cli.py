@@ -156,11 +156,14 @@ def test_bad_input_ends_with_2_one_message_and_no_file(
         (("-o", "."), "is a folder"),
         (("--references", "missing.json"), "missing.json: there is no such file"),
         (("--pipeline", "no_such_pipeline"), "'no_such_pipeline' is not installed"),
-        (("--metrics", "bleu", "--format", "spice"), "ask for the metric spice"),
-        (("--metrics", "bleu", "--format", "csv", "--confidence"), "--confidence: csv holds the images' scores"),
+        (("--metrics", "bleu", "--format", "spice"), "add spice or spice-exact to --metrics"),
+        (
+            ("--metrics", "bleu", "--format", "csv", "--confidence"),
+            "--confidence: intervals are of corpus scores, but csv",
+        ),
         (
             ("--metrics", "bleu", "-o", "out.tex"),
-            "out.tex: this command has no format for .tex; it knows .json, .jsonl",
+            "out.tex: this command can't write .tex; it can write .json, .jsonl",
         ),
         (("--metrics", "bleu", "--columns", "candidate=other"), "is SPICE input, which has no columns to name"),
     ],

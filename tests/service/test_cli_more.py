@@ -47,10 +47,10 @@ def test_compare_takes_its_format_from_the_ending_and_names_the_systems(files, t
     assert main([*arguments, "-o", str(tmp_path / "out.json")]) == 0
     assert json.loads((tmp_path / "out.json").read_text())["systems"] == {"first": "mine", "second": "b"}
     assert main([*arguments, "-o", str(tmp_path / "out.csv")]) == 2
-    assert "has no format for .csv; it knows .json, .html, .htm" in capsys.readouterr().err
+    assert "can't write .csv; it can write .json, .html, .htm" in capsys.readouterr().err
     assert not (tmp_path / "out.csv").exists()
     assert main(["report", str(first), "-o", str(tmp_path / "out.csv")]) == 2
-    assert "has no format for .csv; it knows .json, .md" in capsys.readouterr().err
+    assert "can't write .csv; it can write .json, .md" in capsys.readouterr().err
 
 
 def test_compare_refuses_systems_of_different_images(files, tmp_path, capsys):

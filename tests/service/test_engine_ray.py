@@ -210,7 +210,7 @@ def test_parquet_gives_the_same(found, expected):
 def test_faults_are_listed_with_their_file(found):
     faults = [
         "faulty.jsonl (image_id 7), candidate: is empty",
-        "faulty.jsonl: '[1]' is no object",
+        "faulty.jsonl: '[1]' is not an object",
         "faulty.jsonl: 'no json' is not JSON (JSON is malformed: invalid character (byte 4))",
     ]
     assert sorted(line.strip() for line in found["refused"]["faulty.jsonl"].splitlines()[1:]) == faults
@@ -228,7 +228,7 @@ def test_ids_that_two_files_share_are_found(found, folder):
 
 @pytest.mark.model
 def test_no_items_are_one_clear_error(found, folder):
-    assert found["refused"]["empty"] == f"{folder}/empty: holds no items"
+    assert found["refused"]["empty"] == f"{folder}/empty: contains no items"
 
 
 @pytest.mark.model

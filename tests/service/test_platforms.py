@@ -93,7 +93,7 @@ def test_codabench_shows_references_only_when_told(files: Path) -> None:
 def test_codabench_says_which_file_is_wrong(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (files / "res" / "second.json").write_text("[]")
     assert spicegraph(["platform", "codabench", str(files), str(files / "out")]) == 2
-    assert "must hold one file, holds 2 (mine.json, second.json)" in capsys.readouterr().err
+    assert "must contain exactly one file, contains 2 (mine.json, second.json)" in capsys.readouterr().err
     (files / "res" / "second.json").unlink()
     (files / "res" / "mine.json").write_text('[{"image_id": 1, "caption": ""}]')
     with pytest.raises(InputError, match="image_id 1"):

@@ -109,7 +109,7 @@ def read_items(
         faults += [Fault(_image(found.format, image_id), "", reason) for image_id in missing]
         hints.append(_PARTIAL_HINT)
     if not collected.records and not faults:
-        faults.append(Fault("", "", "holds no items"))
+        faults.append(Fault("", "", "contains no items"))
     if faults:
         raise input_error(name, faults, hint="\n".join(hints))
     return Dataset(

@@ -74,7 +74,7 @@ JudgedMetricsOption = Annotated[
     str,
     typer.Option(
         metavar="NAMES",
-        help="Metrics to compute, as for score, comma-separated; none: only the scores that the input holds.",
+        help="Metrics to compute, comma-separated, as for score; none: use only the scores in the input.",
     ),
 ]
 
@@ -99,7 +99,7 @@ def whole_numbers(text: str, option: str) -> tuple[int, ...]:
     """Return the numbers of a comma-separated option.
 
     Raises:
-        InputError: something is no whole number from 1.
+        InputError: something is not a whole number of at least 1.
     """
     parts = [part.strip() for part in text.split(",") if part.strip()]
     wrong = [part for part in parts if not (part.isascii() and part.isdigit() and int(part) > 0)]
@@ -141,18 +141,23 @@ def captions(
     rating: Annotated[
         str | None,
         typer.Option(
-            metavar="FIELD", help="The field with the ratings. Default: ratings, rating, human_score or score."
+            metavar="FIELD", help="The field that holds the ratings. Default: ratings, rating, human_score or score."
         ),
     ] = None,
     coefficient: Annotated[
-        Coefficient | None, typer.Option(help="The coefficient that tests compare. Default: the protocol's.")
+        Coefficient | None, typer.Option(help="The coefficient that the tests compare. Default: the protocol's choice.")
     ] = None,
     ratings: Annotated[
-        Ratings | None, typer.Option(help="Every single rating, or a caption's mean. Default: the protocol's.")
+        Ratings | None,
+        typer.Option(
+            help="Use every single rating, or the mean rating of each caption. Default: the protocol's choice."
+        ),
     ] = None,
     own: Annotated[
         Own | None,
-        typer.Option(help="What becomes of captions that are a reference of their image. Default: the protocol's."),
+        typer.Option(
+            help="How to treat captions that are also a reference of their image. Default: the protocol's choice."
+        ),
     ] = None,
     metrics: JudgedMetricsOption = "spice",
     form: FormatOption = None,
@@ -225,23 +230,30 @@ def pairs(
     protocol: Annotated[
         str, typer.Option(metavar="NAME", help=f"How ties and references count: {', '.join(PAIR_PROTOCOLS)}.")
     ] = "plain",
-    ties: Annotated[Ties | None, typer.Option(help="What an equal score counts. Default: the protocol's.")] = None,
+    ties: Annotated[
+        Ties | None,
+        typer.Option(help="How to count a pair whose captions score equally. Default: the protocol's choice."),
+    ] = None,
     own: Annotated[
-        Own | None, typer.Option(help="What becomes of references that equal a caption. Default: the protocol's.")
+        Own | None, typer.Option(help="How to treat references that equal a caption. Default: the protocol's choice.")
     ] = None,
     count: Annotated[
         str | None,
-        typer.Option("--references", metavar="NUMBER|all", help="References a pair. Default: the protocol's."),
+        typer.Option("--references", metavar="NUMBER|all", help="References per pair. Default: the protocol's choice."),
     ] = None,
     choice: Annotated[
-        ReferenceChoice | None, typer.Option(help="Which references, if fewer than all. Default: the protocol's.")
+        ReferenceChoice | None,
+        typer.Option(help="Which references to use, if fewer than all. Default: the protocol's choice."),
     ] = None,
     reference_draws: Annotated[
-        int | None, typer.Option(min=1, help="Draws of random references that are averaged. Default: the protocol's.")
+        int | None,
+        typer.Option(min=1, help="Random draws of references to average over. Default: the protocol's choice."),
     ] = None,
     curve: Annotated[
         str | None,
-        typer.Option(metavar="NUMBERS", help="Accuracy with these numbers of references, too, such as 1,2,5,10,48."),
+        typer.Option(
+            metavar="NUMBERS", help="Also compute the accuracy with these numbers of references, such as 1,2,5,10,48."
+        ),
     ] = None,
     metrics: JudgedMetricsOption = "spice",
     form: FormatOption = None,
@@ -286,7 +298,7 @@ def _count(text: str) -> int | None:
         return None
     numbers = whole_numbers(text, "--references")
     if len(numbers) != 1:
-        raise InputError(f"--references: one number or {_ALL!r} is expected, got {text!a:.60}; see --curve")
+        raise InputError(f"--references: expected one number or {_ALL!r}, got {text!a:.60}; see --curve")
     return numbers[0]
 
 
@@ -306,12 +318,13 @@ def systems(
         list[str],
         typer.Argument(
             metavar="[NAME=]SCORES",
-            help="One file a system, the JSON of spicegraph score; or a table with system and one column a metric.",
+            help="One file per system, the JSON that spicegraph score writes; or a table with a column system and "
+            "one column per metric.",
         ),
     ],
     *,
     metrics: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Only these scores, comma-separated. Default: all.")
+        str | None, typer.Option(metavar="NAMES", help="Use only these scores, comma-separated. Default: all.")
     ] = None,
     form: FormatOption = None,
     output: OutputOption = None,
@@ -332,7 +345,7 @@ def systems(
             known = found.setdefault(system, {})
             twice = sorted(known.keys() & values.keys())
             if twice:
-                raise InputError(f"{path}: {system!a} has a score {twice[0]!a} already")
+                raise InputError(f"{path}: {system!a} already has a score {twice[0]!a}")
             known.update(values)
     if metrics is not None:
         found = _only(found, metrics)
@@ -381,7 +394,8 @@ def protocols() -> None:
 
 
 agree = typer.Typer(
-    help="Hold metrics against people: ratings of captions, pairs, systems; and people against people on words.",
+    help="Compare metrics with human judgements: ratings of captions, pairs, systems; and people with each other on "
+    "words.",
     no_args_is_help=True,
 )
 agree.command()(captions)

@@ -34,24 +34,26 @@ if TYPE_CHECKING:
 def words(
     source: Annotated[
         str,
-        typer.Argument(metavar="REFERENCES", help="COCO annotations, or any input of score that holds references."),
+        typer.Argument(metavar="REFERENCES", help="COCO annotations, or any input of score that contains references."),
     ],
     *,
     system: Annotated[
         list[str] | None,
         typer.Option(
             metavar="[NAME=]FILE",
-            help="A system to hold against people: its captions (COCO results, JSON Lines), or JSON Lines with "
+            help="A system to compare with people: its captions (COCO results, JSON Lines), or JSON Lines with "
             "image_id and words: {word: score}. May be given several times.",
         ),
     ] = None,
     people: Annotated[
         int | None,
         typer.Option(
-            min=2, help="Captions used of each image; images with fewer are left out. Default: as many as all have."
+            min=2,
+            help="How many captions of each image to use; images with fewer are left out. Default: as many as "
+            "every image has.",
         ),
     ] = None,
-    size: Annotated[int, typer.Option("--words", min=1, help="How many of the most frequent words.")] = 1000,
+    size: Annotated[int, typer.Option("--words", min=1, help="How many of the most frequent words to study.")] = 1000,
     lemmas: Annotated[bool, typer.Option("--lemmas", help="Count dogs as dog, and riding as ride.")] = False,
     form: FormatOption = None,
     output: OutputOption = None,

@@ -56,14 +56,15 @@ def bounds(
         list[str] | None,
         typer.Argument(
             metavar="[NAME=]INPUT...",
-            help="Systems to compare with people, one file each, as for score. None: people and lower bounds alone.",
+            help="Systems to compare with people, one file each, as for score. Without any: only people and lower "
+            "bounds.",
         ),
     ] = None,
     *,
     references: ReferencesOption = None,
     metrics: MetricsOption = "spice",
     captions: Annotated[
-        int | None, typer.Option(metavar="N", help="Only the first N captions of each image; default: all of them.")
+        int | None, typer.Option(metavar="N", help="Use only the first N captions of each image; default: all.")
     ] = None,
     lower: Annotated[
         str,
@@ -80,26 +81,27 @@ def bounds(
         ),
     ] = None,
     sentences: Annotated[
-        str | None, typer.Option(metavar="FILE", help="General text, one sentence a line, such as the Brown corpus.")
+        str | None, typer.Option(metavar="FILE", help="General text, one sentence per line, such as the Brown corpus.")
     ] = None,
     lengths: Annotated[
         list[int] | None,
         typer.Option(
             "--length",
             metavar="N",
-            help="Words of gibberish; may be given several times. Default: 10, and the captions' mean length.",
+            help="Length of gibberish in words; may be given several times. Default: 10, and the mean length of the "
+            "captions.",
         ),
     ] = None,
     per_image: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="Texts drawn for an image by each lower bound; default: one for each of its captions.",
+            help="How many texts each lower bound draws per image; default: one for each of its captions.",
         ),
     ] = None,
     partial: Annotated[
         bool,
-        typer.Option("--partial", help="Leave out images with too few captions, or without a result of every system."),
+        typer.Option("--partial", help="Leave out images that have too few captions or lack a result of any system."),
     ] = False,
     form: FormatOption = None,
     output: OutputOption = None,
@@ -109,7 +111,7 @@ def bounds(
     categories: CategoriesOption = None,
     frequencies: FrequenciesOption = None,
     vectors: VectorsOption = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes that parse and score.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Number of processes that parse and score.")] = 1,
     cache: CacheOption = "none",
     pipeline: PipelineOption = DEFAULT_PIPELINE,
 ) -> None:
@@ -182,7 +184,7 @@ def _read(
     elif inputs:
         known = _shared(inputs)
     else:
-        raise InputError("there are no captions: name --references, or inputs that hold references")
+        raise InputError("there are no captions: give --references, or inputs that contain references")
     texts = [{item.id: item.candidate for item in given.items} for given in inputs]
     if partial:
         known = {name: captions for name, captions in known.items() if all(name in mine for mine in texts)}
@@ -196,5 +198,5 @@ def _shared(inputs: Sequence[SystemInput]) -> dict[ItemId, tuple[str, ...]]:
     for given in inputs:
         for item in given.items:
             if known.setdefault(item.id, item.references) != item.references:
-                raise InputError(f"{given.name}: item {item.id!a} has other references than in an earlier input")
+                raise InputError(f"{given.name}: item {item.id!a} has different references in an earlier input")
     return known

@@ -33,7 +33,7 @@ def show(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
 ) -> None:
-    """Say how many parses a cache holds, of all pipelines and versions, and how large its file is."""
+    """Show how many parses a cache contains, of all pipelines and versions, and the size of its file."""
     with closing(_open(place)) as store:
         count = store.count_parses()
     size = _bytes(place)
@@ -47,7 +47,7 @@ def show(
 def trim(
     place: _Place,
     *,
-    keep: Annotated[int, typer.Option(min=0, metavar="N", help="Parses that stay: the newest.")],
+    keep: Annotated[int, typer.Option(min=0, metavar="N", help="How many parses to keep: the newest ones.")],
 ) -> None:
     """Delete all but the newest parses and give their room back; caches are also bounded as they grow."""
     _trim(place, keep)

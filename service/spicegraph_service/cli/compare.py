@@ -44,8 +44,8 @@ def compare(
         ComparisonFormat | None,
         typer.Option(
             "--format",
-            help="How to write the result; html is a report with the errors and images that differ. Default: a table, "
-            "and for -o what the file's ending says.",
+            help="The format of the result; html is a report with the errors and images that differ. Default: the "
+            "one of -o's file ending, else a table.",
         ),
     ] = None,
     output: Annotated[
@@ -55,7 +55,7 @@ def compare(
     partial: Annotated[
         bool, typer.Option("--partial", help="Compare only the images of --references that have a result.")
     ] = False,
-    draws: Annotated[int, typer.Option(min=1, help="Resamples of each test.")] = 1000,
+    draws: Annotated[int, typer.Option(min=1, help="Number of resamples for each test.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same p-values.")] = 12345,
     split: SplitOption = False,
     categories: CategoriesOption = None,

@@ -47,8 +47,8 @@ ReferencesOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="FILE",
-        help="The references, where INPUT has none: COCO annotations, references by id, JSON Lines, a table, or plain "
-        "text with a line for each candidate. May be given several times.",
+        help="The references, if INPUT contains none: COCO annotations, references by id, JSON Lines, a table, or "
+        "plain text with one line per candidate. May be given several times.",
     ),
 ]
 ColumnsOption = Annotated[
@@ -66,7 +66,7 @@ CategoriesOption = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="TOML with categories of your own for SPICE: word lists, or everything under a WordNet synset.",
+        help="TOML file with your own SPICE categories: word lists, or everything under a WordNet synset.",
     ),
 ]
 FrequenciesOption = Annotated[
@@ -74,22 +74,22 @@ FrequenciesOption = Annotated[
     typer.Option(
         "--idf",
         metavar="FILE",
-        help="CIDEr's document frequencies, made by spicegraph idf; default: those of the references.",
+        help="CIDEr's document frequencies, from spicegraph idf; default: counted in the references.",
     ),
 ]
 VectorsOption = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="SPICE-G's vectors, made by spicegraph vectors build; default: those of COCO train2014.",
+        help="SPICE-G's vectors, from spicegraph vectors build; default: those of COCO train2014.",
     ),
 ]
-WorkersOption = Annotated[int, typer.Option(min=1, help="Processes that parse captions.")]
+WorkersOption = Annotated[int, typer.Option(min=1, help="Number of processes that parse captions.")]
 CacheOption = Annotated[
     str,
     typer.Option(
         metavar="PATH|URL|none",
-        help="Keep parses from run to run: an SQLite file, or redis://HOST.",
+        help="Keep parses between runs: an SQLite file, or redis://HOST.",
         envvar="SPICEGRAPH_CACHE",
         show_envvar=True,
     ),
@@ -108,7 +108,7 @@ def names_of(metrics: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class MetricData:
-    """What metrics are told beside the captions: CIDEr's frequencies, SPICE's categories, SPICE-G's vectors."""
+    """What metrics need besides captions: CIDEr's frequencies, SPICE's categories, SPICE-G's vectors."""
 
     frequencies: DocumentFrequencies | None = None
     categories: Mapping[str, Category] = field(default_factory=lambda: CATEGORIES)
@@ -142,7 +142,7 @@ def metric_data(
         if path is not None and _MEANT_FOR[option].isdisjoint(computed):
             users = [name for name in METRICS if name in _MEANT_FOR[option]]
             do = "does" if len(users) == 1 else "do"
-            raise InputError(f"{option}: no metric that is asked for uses {path}; {', '.join(users)} {do}")
+            raise InputError(f"{option}: none of the chosen metrics uses {path}; {', '.join(users)} {do}")
     return MetricData(
         None if frequencies is None else DocumentFrequencies.read(Path(frequencies)),
         CATEGORIES if categories is None else read_categories(categories),

@@ -72,7 +72,7 @@ PARSE_FORMATS: Mapping[ParseFormat, Callable[[Iterable[ParsedCaption]], Iterator
 
 def parse(
     source: Annotated[
-        str, typer.Argument(metavar="[FILE|-]", help="One caption a line; - reads standard input.")
+        str, typer.Argument(metavar="[FILE|-]", help="One caption per line; - reads standard input.")
     ] = "-",
     *,
     pipeline: Annotated[
@@ -82,14 +82,15 @@ def parse(
         ParseFormat,
         typer.Option(
             "--format",
-            help="JSON Lines, a table, Graphviz, a picture, or the forms of sng_parser (a dict a line) and FACTUAL.",
+            help="JSON Lines, a table, Graphviz, a picture, or the formats of sng_parser (one dict per line) and "
+            "FACTUAL.",
         ),
     ] = ParseFormat.JSONL,
     conllu: Annotated[
-        bool, typer.Option("--conllu", help="The input holds parses: CoNLL-U in Universal Dependencies v1 or v2.")
+        bool, typer.Option("--conllu", help="The input consists of parses: CoNLL-U in Universal Dependencies v1 or v2.")
     ] = False,
     scheme: Annotated[
-        Scheme, typer.Option(help="The version of --conllu parses; auto looks at every sentence.")
+        Scheme, typer.Option(help="The version of the --conllu parses; auto detects it for each sentence.")
     ] = Scheme.AUTO,
 ) -> None:
     """Turn captions into the tuples of their scene graphs."""

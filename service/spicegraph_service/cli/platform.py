@@ -23,13 +23,13 @@ platform = typer.Typer(
 @platform.command()
 def codabench(
     input_folder: Annotated[str, typer.Argument(metavar="INPUT", help="The folder with ref/ and res/.")],
-    output_folder: Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder for what is written.")],
+    output_folder: Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder to write to.")],
     *,
     metrics: MetricsOption = "spice",
     show_references: Annotated[
         bool,
         typer.Option(
-            "--show-references", help="Write a whole error report, which shows every team the private references."
+            "--show-references", help="Write a full error report; it shows the private references to every team."
         ),
     ] = False,
     vectors: VectorsOption = None,

@@ -42,7 +42,7 @@ __all__ = ["SplitOption", "check_split", "report", "write_report"]
 
 SplitOption = Annotated[
     bool,
-    typer.Option("--split", help="Put the details of the images into a folder beside the page, for very large sets."),
+    typer.Option("--split", help="Put the details of the images into a folder next to the page, for very large sets."),
 ]
 _BY_ENDING: Mapping[str, ReportFormat] = {
     ".json": ReportFormat.JSON,
@@ -58,7 +58,7 @@ def report(
         list[str],
         typer.Argument(
             metavar="[NAME=]INPUT...",
-            help="One file a system, as for score, all for the same images and references.",
+            help="One file per system, as for score, all for the same images and references.",
         ),
     ],
     *,
@@ -66,13 +66,13 @@ def report(
     metrics: MetricsOption = "spice",
     form: Annotated[
         ReportFormat | None,
-        typer.Option("--format", help="Default: what the ending of -o says, else html."),
+        typer.Option("--format", help="The format; default: the one of -o's file ending, else html."),
     ] = None,
     output: Annotated[
         str | None,
         typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead of standard output."),
     ] = None,
-    title: Annotated[str | None, typer.Option(help="The heading; default: the systems' names.")] = None,
+    title: Annotated[str | None, typer.Option(help="The heading; default: the names of the systems.")] = None,
     images: Annotated[
         str | None,
         typer.Option(
@@ -85,13 +85,13 @@ def report(
     vectors: VectorsOption = None,
     human: Annotated[
         bool,
-        typer.Option("--human/--no-human", help="Score each first reference against the others, too."),
+        typer.Option("--human/--no-human", help="Also score the first reference of each image against the others."),
     ] = True,
     split: SplitOption = False,
     partial: Annotated[
-        bool, typer.Option("--partial", help="Only the images of --references that have a result.")
+        bool, typer.Option("--partial", help="Use only the images of --references that have a result.")
     ] = False,
-    draws: Annotated[int, typer.Option(min=1, help="Resamples of each interval and test.")] = 1000,
+    draws: Annotated[int, typer.Option(min=1, help="Number of resamples for each interval and test.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same intervals.")] = 12345,
     workers: WorkersOption = 1,
     cache: CacheOption = "none",
@@ -146,7 +146,7 @@ def check_split(*, split: bool, form: ReportFormat, output: str | None) -> None:
         InputError: it is another format, or goes to standard output.
     """
     if split and (output is None or form is not ReportFormat.HTML):
-        raise InputError("--split: only an HTML page that is written to a file (-o) can be split")
+        raise InputError("--split: only an HTML page written to a file (-o) can be split")
 
 
 def _write_split(built: Report, output: str) -> None:

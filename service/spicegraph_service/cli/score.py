@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _EXPLAINED = "spice-g"
 _IN_SPICE_FORMAT = frozenset({"spice", "spice-exact"})
-_ONE_ITEM_A_ROW = frozenset({ResultFormat.JSONL, ResultFormat.CSV, ResultFormat.SPICE})
+_PER_ITEM = frozenset({ResultFormat.JSONL, ResultFormat.CSV, ResultFormat.SPICE})
 _WITHOUT_ITEMS = frozenset({ResultFormat.TABLE, ResultFormat.PARQUET})
 _WITH_EXPLANATIONS = frozenset({ResultFormat.JSON, ResultFormat.JSONL})
 
@@ -59,8 +59,8 @@ def score(
         ResultFormat | None,
         typer.Option(
             "--format",
-            help="How to write the result; spice is the jar's own JSON. Default: a table, and for -o what "
-            "the file's ending says.",
+            help="The format of the result; spice is the jar's own JSON. Default: the one of -o's file ending, else "
+            "a table.",
         ),
     ] = None,
     output: Annotated[
@@ -69,8 +69,8 @@ def score(
             "-o",
             "--output",
             metavar="FILE",
-            help="Write to this file, or, as Parquet, to the URL of an object; with --engine ray also to a folder/ of "
-            "parts. Without --format the table is shown too.",
+            help="Write to this file or, as Parquet, to the URL of an object; with --engine ray also to a folder/ of "
+            "parts. Without --format the table is printed too.",
         ),
     ] = None,
     partial: Annotated[
@@ -79,22 +79,23 @@ def score(
     candidates: Annotated[
         CandidateRule,
         typer.Option(
-            help="Of an image: one candidate, the best of several by SPIDEr (SPIDEr-max), or each of several as an "
-            "item of its own."
+            help="If an image has several candidates: refuse them (one), score the best by SPIDEr (best: "
+            "SPIDEr-max), or score each as an item of its own (each)."
         ),
     ] = CandidateRule.ONE,
     explain: Annotated[
         bool,
         typer.Option(
             "--explain",
-            help="Of SPICE-G, in JSON and JSON Lines: every tuple's best partner, and what would raise the score most.",
+            help="For spice-g, in JSON and JSON Lines: show every tuple's best partner, and which changes would "
+            "raise the score most.",
         ),
     ] = False,
     confidence: Annotated[
-        bool, typer.Option("--confidence", help="Add 95 % bootstrap intervals of every corpus score.")
+        bool, typer.Option("--confidence", help="Add a 95 % bootstrap interval to every corpus score.")
     ] = False,
     seed: Annotated[
-        int, typer.Option(min=0, help="Of the intervals' resamples: the same seed, the same intervals.")
+        int, typer.Option(min=0, help="Seed of the resampling: the same seed gives the same intervals.")
     ] = 12345,
     categories: CategoriesOption = None,
     frequencies: FrequenciesOption = None,
@@ -106,8 +107,9 @@ def score(
         str,
         typer.Option(
             metavar=f"<{'|'.join(ENGINES)}>",
-            help="Where to score: in processes here, or on a Ray cluster: the one that RAY_ADDRESS names, else one of "
-            "this machine. Ray reads JSON Lines or Parquet: a file, a folder, or a URL such as s3://bucket/folder.",
+            help="Where to score: on this machine, or on a Ray cluster: the one that RAY_ADDRESS names, else a new "
+            "one on this machine. Ray reads JSON Lines or Parquet: a file, a folder, or a URL such as "
+            "s3://bucket/folder.",
         ),
     ] = "local",
     parses: Annotated[
@@ -133,11 +135,11 @@ def score(
     if explain:
         _check_explained(names, place.format)
     if place.format is ResultFormat.SPICE and _IN_SPICE_FORMAT.isdisjoint(names):
-        raise InputError("--format spice holds SPICE results: ask for the metric spice or spice-exact")
-    if confidence and place.form in _ONE_ITEM_A_ROW:
+        raise InputError("--format spice writes SPICE results: add spice or spice-exact to --metrics")
+    if confidence and place.form in _PER_ITEM:
         raise InputError(
-            f"--confidence: {place.form} holds the images' scores, but the intervals are the corpus's; "
-            "table, json and parquet have room for them"
+            f"--confidence: intervals are of corpus scores, but {place.form} contains only the scores of images; "
+            "use table, json or parquet"
         )
     computed = (*names, "spider") if candidates is CandidateRule.BEST else names
     data = metric_data(computed, frequencies=frequencies, categories=categories, vectors=vectors)
@@ -176,7 +178,7 @@ def _engine(name: str) -> Engine:
 
 
 def _scored(task: Task, engine: Engine, place: ResultOutput) -> Result | Summary:
-    """Score a task; where the output needs no item here, items are neither held nor written here."""
+    """Score a task; if the output does not need the items on this machine, they are neither kept nor written here."""
     if task.confidence is not None and place.is_folder:
         raise InputError(
             "--confidence resamples all items, but a folder of parts is for corpora whose items do not fit in memory: "
@@ -189,4 +191,4 @@ def _scored(task: Task, engine: Engine, place: ResultOutput) -> Result | Summary
 
 def _check_explained(names: tuple[str, ...], form: ResultFormat) -> None:
     if _EXPLAINED not in names or form not in _WITH_EXPLANATIONS:
-        raise InputError("--explain explains the metric spice-g, in the formats json and jsonl: ask for both")
+        raise InputError("--explain needs the metric spice-g and the format json or jsonl")

@@ -40,7 +40,11 @@ def serve(
     ] = "127.0.0.1:50051",
     workers: Annotated[
         int,
-        typer.Option(help="Worker processes; 0: one a core but one.", min=0, envvar="SPICEGRAPH_WORKERS"),
+        typer.Option(
+            help="Number of worker processes; 0: one less than the machine has cores.",
+            min=0,
+            envvar="SPICEGRAPH_WORKERS",
+        ),
     ] = 0,
     pipeline: Annotated[
         str,
@@ -50,7 +54,7 @@ def serve(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="SPICE-G's vectors, made by spicegraph vectors build; default: those of COCO train2014.",
+            help="SPICE-G's vectors, from spicegraph vectors build; default: those of COCO train2014.",
             envvar="SPICEGRAPH_VECTORS",
         ),
     ] = None,
@@ -67,14 +71,14 @@ def serve(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Demand client certificates that this authority (PEM) signed: mutual TLS.",
+            help="Require client certificates signed by this authority (PEM): mutual TLS.",
             envvar="SPICEGRAPH_TLS_CLIENT_CA",
         ),
     ] = None,
     tokens: Annotated[
         TokenRule,
         typer.Option(
-            help="Whether calls need a token; auto: only where others than this machine can call.",
+            help="Whether calls need a token; auto: only if other machines can reach the server.",
             envvar="SPICEGRAPH_TOKENS",
         ),
     ] = TokenRule.AUTO,
@@ -88,22 +92,23 @@ def serve(
     ] = False,
     rate: Annotated[
         float,
-        typer.Option(help="Captions a second of one token; 0: no limit.", min=0, envvar="SPICEGRAPH_RATE"),
+        typer.Option(help="Captions per second for each token; 0: no limit.", min=0, envvar="SPICEGRAPH_RATE"),
     ] = 0.0,
     max_items: Annotated[
-        int, typer.Option(help="Items or captions of one request.", min=1, envvar="SPICEGRAPH_MAX_ITEMS")
+        int,
+        typer.Option(help="Maximum number of items or captions in a request.", min=1, envvar="SPICEGRAPH_MAX_ITEMS"),
     ] = 2_000,
     max_caption: Annotated[
-        int, typer.Option(help="Characters of one caption.", min=1, envvar="SPICEGRAPH_MAX_CAPTION")
+        int, typer.Option(help="Maximum number of characters in a caption.", min=1, envvar="SPICEGRAPH_MAX_CAPTION")
     ] = 2_000,
     max_message: Annotated[
-        int, typer.Option(help="MiB of one message.", min=1, max=1_024, envvar="SPICEGRAPH_MAX_MESSAGE")
+        int, typer.Option(help="Maximum size of a message, in MiB.", min=1, max=1_024, envvar="SPICEGRAPH_MAX_MESSAGE")
     ] = 8,
     max_wait: Annotated[
         float,
         typer.Option(
-            help="Seconds that a call may have to wait for others before it; one that would wait longer (and longer "
-            "than twice the time that it takes itself) is refused at once.",
+            help="Seconds that a call may wait for the calls before it; a call that would wait longer, and longer "
+            "than twice its own duration, is refused at once.",
             min=0.001,
             envvar="SPICEGRAPH_MAX_WAIT",
         ),
@@ -111,7 +116,7 @@ def serve(
     queue: Annotated[
         int,
         typer.Option(
-            help="Captions that may wait for an answer, however fast the server is; bounds its memory.",
+            help="How many captions may wait for an answer, however fast the server is; this limits its memory.",
             min=1,
             envvar="SPICEGRAPH_QUEUE",
         ),
@@ -119,16 +124,18 @@ def serve(
     window_ms: Annotated[
         float,
         typer.Option(
-            help="How long unparsed captions wait for others to be parsed with.",
+            help="How long captions wait for others, to be parsed together.",
             min=0,
             max=1_000,
             envvar="SPICEGRAPH_WINDOW_MS",
         ),
     ] = 2.0,
-    memory: Annotated[int, typer.Option(help="MiB of parses kept in memory.", min=1, envvar="SPICEGRAPH_MEMORY")] = 256,
+    memory: Annotated[int, typer.Option(help="Memory for parses, in MiB.", min=1, envvar="SPICEGRAPH_MEMORY")] = 256,
     metrics_address: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT", help="Where Prometheus may ask.", envvar="SPICEGRAPH_METRICS_ADDRESS"),
+        typer.Option(
+            metavar="HOST:PORT", help="Address that serves metrics to Prometheus.", envvar="SPICEGRAPH_METRICS_ADDRESS"
+        ),
     ] = None,
     reflection: Annotated[
         bool, typer.Option("--reflection", help="Answer gRPC reflection.", envvar="SPICEGRAPH_REFLECTION")
@@ -139,14 +146,14 @@ def serve(
     ] = False,
     grace: Annotated[
         float,
-        typer.Option(help="Seconds that calls have to finish after SIGTERM.", min=0, envvar="SPICEGRAPH_GRACE"),
+        typer.Option(help="Seconds that running calls get to finish after SIGTERM.", min=0, envvar="SPICEGRAPH_GRACE"),
     ] = 30.0,
     challenges: Annotated[
         str | None,
         typer.Option(
             metavar="FILE|URL",
-            help="Be an evaluation server, too: its database, an SQLite file or postgresql://USER@HOST/NAME, which "
-            "several servers may share.",
+            help="Also run as an evaluation server with this database: an SQLite file, or "
+            "postgresql://USER@HOST/NAME, which several servers may share.",
             envvar="SPICEGRAPH_CHALLENGES",
         ),
     ] = None,
@@ -154,22 +161,24 @@ def serve(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Where files of challenges are kept; servers that share the database share it, too. Default: beside "
-            "the SQLite file.",
+            help="Folder for the files of challenges; servers that share the database share this folder too. "
+            "Default: next to the SQLite file.",
             envvar="SPICEGRAPH_CHALLENGE_FILES",
         ),
     ] = None,
     challenge_lease: Annotated[
         float,
         typer.Option(
-            help="Seconds after which another server takes over the work of one that has died.",
+            help="Seconds after which another server takes over the work of a server that has died.",
             min=1,
             envvar="SPICEGRAPH_CHALLENGE_LEASE",
         ),
     ] = 30.0,
     max_submission: Annotated[
         int,
-        typer.Option(help="MiB of a submitted file.", min=1, max=1_024, envvar="SPICEGRAPH_MAX_SUBMISSION"),
+        typer.Option(
+            help="Maximum size of a submitted file, in MiB.", min=1, max=1_024, envvar="SPICEGRAPH_MAX_SUBMISSION"
+        ),
     ] = 64,
     log_format: Annotated[LogFormat, typer.Option(envvar="SPICEGRAPH_LOG_FORMAT")] = LogFormat.JSON,
     log_level: Annotated[str, typer.Option(metavar="LEVEL", envvar="SPICEGRAPH_LOG_LEVEL")] = "info",
@@ -185,7 +194,7 @@ def serve(
         raise InputError("TLS needs both --tls-cert and --tls-key")
     tls = app.TlsFiles(tls_cert, tls_key, tls_client_ca) if tls_cert is not None and tls_key is not None else None
     if log_level.lower() not in {"debug", "info", "warning", "error"}:
-        raise InputError(f"--log-level is debug, info, warning or error, got {log_level!a}")
+        raise InputError(f"--log-level: expected debug, info, warning or error, got {log_level!a}")
     set_up_logging(level=log_level, as_json=log_format is LogFormat.JSON)
     hosted = None
     if challenges is not None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FormatOption = Annotated[
     StudyFormat | None,
-    typer.Option("--format", help="How to write the result. Default: a table, and for -o what the file's ending says."),
+    typer.Option("--format", help="The format of the result. Default: the one of -o's file ending, else a table."),
 ]
 OutputOption = Annotated[
     str | None,
@@ -30,10 +30,12 @@ OutputOption = Annotated[
 TableOption = Annotated[
     str | None,
     typer.Option(
-        "--table", metavar="NAME", help="Which table CSV holds. Default: the main one; an unknown name lists them all."
+        "--table",
+        metavar="NAME",
+        help="Which table to write as CSV. Default: the main one; an unknown name lists them all.",
     ),
 ]
-DrawsOption = Annotated[int, typer.Option(min=1, help="Resamples of each interval and test.")]
+DrawsOption = Annotated[int, typer.Option(min=1, help="Number of resamples for each interval and test.")]
 SeedOption = Annotated[int, typer.Option(min=0, help="The same seed gives the same random choices and intervals.")]
 
 
@@ -71,7 +73,7 @@ def study_output(form: StudyFormat | None, path: str | None, table: str | None, 
     if table is not None and table not in tables:
         raise InputError(f"--table: there is no table {table!a:.60}; there are {', '.join(tables)}")
     if table is not None and chosen is not StudyFormat.CSV:
-        raise InputError("--table: only CSV holds one table; say --format csv, or -o with a file that ends in .csv")
+        raise InputError("--table selects a table for CSV: add --format csv, or -o with a file that ends in .csv")
     if chosen is StudyFormat.HTML:
         require_charts()
     return StudyOutput(chosen, path, table)

@@ -15,7 +15,7 @@ from spicegraph_service.output.terminal import printable, write_stdout
 if TYPE_CHECKING:
     from spicegraph_service.store import Store
 
-token = typer.Typer(help="Make, list and revoke the tokens that calls of a server carry.", no_args_is_help=True)
+token = typer.Typer(help="Make, list and revoke the tokens with which clients call a server.", no_args_is_help=True)
 _LONGEST_NAME = 100
 
 
@@ -27,10 +27,10 @@ def create(
         list[str] | None,
         typer.Option(help="score (parse and score) or references (manage reference sets); default: both."),
     ] = None,
-    rate: Annotated[float, typer.Option(help="Captions a second; 0: what the server allows.", min=0)] = 0.0,
+    rate: Annotated[float, typer.Option(help="Captions per second; 0: the server's limit.", min=0)] = 0.0,
     store: StoreOption = None,
 ) -> None:
-    """Make a token and print it. It is shown this once: the store keeps only its hash."""
+    """Make a token and print it. It is shown only once: the store keeps only its hash."""
     with server_extra():
         from spicegraph_service.server.auth import SCOPES, create_token  # noqa: PLC0415
 
@@ -47,7 +47,7 @@ def create(
 
 @token.command("list")
 def list_tokens(*, store: StoreOption = None) -> None:
-    """List the tokens: id, name, scopes, captions a second (0: the server's limit), time of creation."""
+    """List the tokens: id, name, scopes, captions per second (0: the server's limit), time of creation."""
     with closing(_open(store)) as opened:
         for record in opened.list_tokens():
             created = datetime.fromtimestamp(record.create_time, UTC).isoformat(timespec="seconds")
@@ -72,5 +72,5 @@ def _open(place: str | None) -> Store:
 
     chosen = place or default_store()
     if chosen == "memory":
-        raise DataError("tokens need a store that lasts: a file or a redis:// URL")
+        raise DataError("tokens need a persistent store: a file or a redis:// URL")
     return open_store(chosen)

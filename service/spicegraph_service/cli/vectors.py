@@ -21,12 +21,12 @@ from spicegraph_service.output.terminal import progress_bar
 if TYPE_CHECKING:
     from spicegraph_scorer.metrics.graded.vectors import VectorTable
 
-vectors = typer.Typer(help="Make vectors for SPICE-G from captions of your own.", no_args_is_help=True)
+vectors = typer.Typer(help="Make vectors for SPICE-G from your own captions.", no_args_is_help=True)
 
 
 @vectors.callback()
 def _vectors() -> None:
-    """Make vectors for SPICE-G from captions of your own."""
+    """Make vectors for SPICE-G from your own captions."""
 
 
 @vectors.command()
@@ -39,9 +39,11 @@ def build(
     ],
     *,
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The file to write (.npz).")],
-    name: Annotated[str | None, typer.Option(help="What signatures call it; default: the file's name.")] = None,
-    dimensions: Annotated[int, typer.Option(min=1, help="The length of a vector.")] = DIMENSIONS,
-    fewest: Annotated[int, typer.Option(min=1, help="In how many captions a word must stand.")] = FEWEST,
+    name: Annotated[
+        str | None, typer.Option(help="The name of the vectors in signatures; default: the file's name.")
+    ] = None,
+    dimensions: Annotated[int, typer.Option(min=1, help="Number of dimensions of a vector.")] = DIMENSIONS,
+    fewest: Annotated[int, typer.Option(min=1, help="In how many captions a word must occur.")] = FEWEST,
     workers: WorkersOption = 1,
     cache: CacheOption = "none",
     pipeline: PipelineOption = DEFAULT_PIPELINE,

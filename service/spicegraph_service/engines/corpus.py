@@ -88,7 +88,7 @@ def _line_records(rows: pa.Table) -> Records:
         if isinstance(value, dict):
             records.append(Record(_name(path), value))
         else:
-            faults.append(Fault(_name(path), "", f"{shown(line)} {reason or 'is no object'}"))
+            faults.append(Fault(_name(path), "", f"{shown(line)} {reason or 'is not an object'}"))
     return Records(JSON_LINES, records, faults)
 
 
@@ -159,7 +159,7 @@ def find_rows(rows: pa.Table, *, reader: RowReader, wanted: Hashes) -> list[Plac
 
 
 class Keep(Enum):
-    """What comes back from the actors beside the sums: nothing, every item's statistics, or rows of scores."""
+    """What scored blocks return besides the sums: nothing, every item's statistics, or rows of scores."""
 
     SUMS = auto()
     STATISTICS = auto()
@@ -324,7 +324,7 @@ def checked_corpus(
         source: what the corpus is called.
         count: count document frequencies.
         keep: keep the items.
-        progress: is told how many items there are.
+        progress: is called with the number of items.
 
     Raises:
         InputError: items are faulty, two have the same id, or there is none.
@@ -339,7 +339,7 @@ def checked_corpus(
                 progress("reading items", found.fingerprint.items, found.fingerprint.items)
         faults, count_again = _repeated(mapped, reader, seen)
     if found.fingerprint is None and not found.faulty:
-        raise input_error(source, [Fault("", "", "holds no items")])
+        raise input_error(source, [Fault("", "", "contains no items")])
     if found.fingerprint is None or found.faulty or faults:
         raise input_error(source, [*found.faults, *faults], count=found.faulty + count_again)
     return CheckedCorpus(

@@ -161,7 +161,7 @@ class Stored:
         try:
             self.store.put_parses(signature, parses)
         except StoreFullError as error:
-            warnings.warn(f"new parses are not kept any more: {error}", stacklevel=2)
+            warnings.warn(f"new parses are no longer kept: {error}", stacklevel=2)
             return True
         return False
 
@@ -176,4 +176,4 @@ def unpacked(parses: Iterable[bytes]) -> Iterator[StoredParse]:
         try:
             yield unpack_parse(data)
         except msgspec.DecodeError as error:
-            raise StoreError(f"the cache holds something that is no parse ({error}); name another") from error
+            raise StoreError(f"the cache contains an entry that is not a parse ({error}); use another cache") from error

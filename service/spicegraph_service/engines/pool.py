@@ -208,7 +208,7 @@ def by_length(texts: Sequence[str], parse: Callable[[list[str]], Iterable[Parsed
     return [found[index] for index in range(len(texts))]
 
 
-# What follows runs in the processes; each holds its one pipeline, or why it has none.
+# What follows runs in the processes; each has its one pipeline, or the reason why it could not be loaded.
 _loaded: list[CaptionPipeline] = []
 _failed: list[DataError] = []
 

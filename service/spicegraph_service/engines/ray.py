@@ -275,7 +275,7 @@ def _check_cache(place: str | None) -> None:
     if place is None:
         return
     if not place.startswith(_REMOTE_CACHES):
-        raise InputError(f"the cache {place} is on one machine; with Ray it must be redis://HOST, or none")
+        raise InputError(f"the cache {place} is on one machine only; Ray needs redis://HOST, or none")
     open_store(place).close()
 
 
@@ -321,7 +321,7 @@ def cluster(workers: int, *, block: int) -> Iterator[None]:
     connects = not ray.is_initialized()
     if connects:
         _connect(ray, workers)
-    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # it tells of every pass, and of errors that we raise
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # it logs every pass, and errors that we raise
     context = DataContext.get_current().copy()
     context.execution_options.preserve_order = True
     context.enable_progress_bars = False
@@ -351,8 +351,8 @@ def _connect(ray: Any, workers: int) -> None:
         ray.init(**quiet)
     except OSError as error:
         raise DataError(
-            f"RAY_ADDRESS={address}: the Ray cluster lets nobody in ({error}); is it of the same release of Ray, and "
-            "is its token the one of this machine (RAY_AUTH_TOKEN)?"
+            f"RAY_ADDRESS={address}: the Ray cluster refuses the connection ({error}); does it run the same release "
+            "of Ray, and is RAY_AUTH_TOKEN its token?"
         ) from error
 
 
@@ -384,8 +384,8 @@ def clear_errors(source: str) -> Iterator[None]:
                 raise InputError(f"{source}: is not UTF-8 ({cause.reason} at byte {cause.start} of a file)") from error
             if missing := _NO_MODULE.search(str(cause)):  # what Ray can't unpack there has no type of its own here
                 raise DataError(
-                    f"a machine of the Ray cluster lacks a package ({missing[0]}): every one needs spicegraph with the "
-                    "extras of this machine"
+                    f"a machine of the Ray cluster lacks a package ({missing[0]}): install spicegraph on every machine "
+                    "with the extras that this machine has"
                 ) from error
         raise DataError(f"the Ray cluster failed: {_told(error)}") from error
 

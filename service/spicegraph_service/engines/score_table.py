@@ -1,4 +1,4 @@
-"""Scores as Parquet: a row an item, in the columns of the CSV; what is of the corpus stands in the metadata."""
+"""Scores as Parquet: one row per item, in the columns of the CSV; the metadata holds the corpus scores."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def flat_scores(values: Mapping[str, Json], before: str = "") -> Iterator[tuple[
 
 
 def score_table(items: Sequence[Item], scores: Sequence[Mapping[str, Json]], *, text_ids: bool) -> pa.Table:
-    """Return a row an item: its id and its scores; what is undefined is null.
+    """Return one row per item: its id and its scores; what is undefined is null.
 
     Args:
         items: at least one.

@@ -38,7 +38,9 @@ class WordSource:
             try:
                 yield decode_words(data)
             except msgspec.DecodeError as error:
-                raise StoreError(f"the cache holds something that is no words ({error}); name another") from error
+                raise StoreError(
+                    f"the cache contains an entry that is not a list of words ({error}); use another cache"
+                ) from error
 
 
 @contextmanager

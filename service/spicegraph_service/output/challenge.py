@@ -39,7 +39,7 @@ def _text(value: str) -> Text:
 
 
 def challenge_table(challenges: Iterable[pb.Challenge]) -> Table:
-    """Return the challenges, one a row."""
+    """Return the challenges, one per row."""
     table = _table("", "Name", "Title", "Splits", "Opens", "Closes", "A day", "In all", "Ready")
     for challenge in challenges:
         table.add_row(
@@ -83,7 +83,7 @@ def _visibility(value: pb.Visibility.ValueType) -> str:
 
 
 def user_table(users: Iterable[pb.User]) -> Table:
-    """Return the users with their tokens, one token a row."""
+    """Return the users with their tokens, one row per token."""
     table = _table("", "User", "Role", "Token id", "Token", "Since")
     for user in users:
         role = pb.UserRole.Name(user.role).removeprefix("USER_ROLE_").lower()

@@ -187,7 +187,7 @@ class Bars:
 
     Attributes:
         name: the system.
-        values: one a label; ``None`` is undefined and drawn as a dash.
+        values: one per label; ``None`` is undefined and drawn as a dash.
         ink: its colour.
         intervals: low and high end by label, or nothing.
         notes: what the tip adds to name, label and value, by label, such as ``"200 images"``; or nothing.
@@ -204,7 +204,7 @@ def bar_chart(labels: Sequence[str], systems: Sequence[Bars], *, form: str = ".3
     """Return groups of bars on a common axis that begins at 0, the first label at the top.
 
     Args:
-        labels: one a group.
+        labels: one per group.
         systems: the bars of each group, in their order.
         form: how numbers are written, as for :func:`format`.
         axis: what the numbers are.
@@ -269,7 +269,7 @@ class Difference(NamedTuple):
 
 
 def difference_chart(rows: Sequence[Difference], *, axis: str, below: Ink, above: Ink) -> Figure:
-    """Return a row a difference, the first at the top: a point with its interval.
+    """Return one row per difference, the first at the top: a point with its interval.
 
     Args:
         rows: what is drawn.
@@ -326,7 +326,7 @@ def line_chart(
 
     Args:
         labels: what the points stand for, from left to right.
-        lines: one value a label.
+        lines: one value per label.
         x: what the labels are.
         y: what the values are.
         form: how tips write values, as for :func:`format`.

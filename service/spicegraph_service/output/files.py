@@ -25,13 +25,13 @@ def format_by_ending(path: str | None, endings: Mapping[str, Chosen], default: C
     """Return the format that a file's ending says, or the default where it says none (``scores``, ``scores.txt``).
 
     Raises:
-        InputError: the ending is that of a format in which the command doesn't write: no table in a ``.csv``.
+        InputError: the ending is that of a format that the command can't write: no table goes into a ``.csv``.
     """
     ending = "" if path is None else PurePath(path).suffix.lower()
     if ending in _ENDINGS_OF_FORMATS and ending not in endings:
         raise InputError(
-            f"{path}: this command has no format for {ending}; it knows {', '.join(endings)}, and --format says one "
-            "whatever the file is called"
+            f"{path}: this command can't write {ending}; it can write {', '.join(endings)}; --format chooses a format "
+            "for any file name"
         )
     return endings.get(ending, default)
 

@@ -60,12 +60,12 @@ def _json(result: Result) -> Iterator[str]:
 
 
 def _jsonl(result: Result) -> Iterator[str]:
-    """Yield one item a line; the corpus scores and the signature are in the other formats."""
+    """Yield one item per line; the corpus scores and the signature are in the other formats."""
     return (msgspec.json.encode(row).decode() + "\n" for row in result.iter_rows())
 
 
 def _csv(result: Result) -> Iterator[str]:
-    """Yield one item a row, categories as ``SPICE_categories_Color_f``; what is undefined stays empty."""
+    """Yield one item per row, categories as ``SPICE_categories_Color_f``; what is undefined stays empty."""
     writer: csv.DictWriter[str] | None = None
     for item, scores in zip(result.items, result.iter_scores(), strict=True):
         row = {"image_id": item.id, **dict(flat_scores(scores))}
@@ -83,7 +83,7 @@ class _Echo:
 
 
 def parquet_bytes(result: Result) -> bytes:
-    """Return one item a row, in the columns of the CSV; signature and corpus scores are in the file's metadata.
+    """Return one item per row, in the columns of the CSV; signature and corpus scores are in the file's metadata.
 
     Raises:
         DataError: pyarrow is not installed.

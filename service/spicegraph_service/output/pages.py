@@ -135,6 +135,6 @@ def _percent(value: float | None) -> str:
 
 
 def _cell(text: object) -> str:
-    """Return text that stays in its cell of a Markdown table and is no markup there."""
+    """Return text that stays in its cell of a Markdown table and is not read as markup."""
     flat = " ".join(str(text).split())
     return "".join(f"\\{c}" if c in "\\`*_{}[]<>()#+!|~" else c for c in flat).replace("&", "&amp;")

@@ -35,7 +35,7 @@ class ResultOutput:
 
     @property
     def format(self) -> ResultFormat:
-        """The format of what is written: the one that is told, or what the file's ending says, or a table.
+        """The format of what is written: the one given, else that of the file's ending, else a table.
 
         Raises:
             InputError: the ending is that of a format in which scores are not written.
@@ -56,12 +56,12 @@ class ResultOutput:
             folders: a folder of parts can be written.
 
         Raises:
-            InputError: the folder is missing or not writable, or the place is none for the format.
+            InputError: the folder is missing or not writable, or the format can't be written to the place.
         """
         is_parquet = self.format is ResultFormat.PARQUET
         if self.path is None:
             if is_parquet:
-                raise InputError("--format parquet is no text: name a file with -o")
+                raise InputError("--format parquet is binary and is not printed: name a file with -o")
         elif not is_parquet and (self.is_folder or is_url(self.path)):
             raise InputError(
                 f"{self.path}: only Parquet is written to a URL or a folder; give --format parquet, or a file"

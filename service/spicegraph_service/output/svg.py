@@ -88,7 +88,7 @@ def _cleaned(node: ET.Element, used: set[str], prefix: str) -> Iterator[ET.Eleme
     if tag in _LEFT_OUT:
         return
     if tag == "image":
-        raise ValueError("the figure holds a raster image, whose colours can't follow the page: draw it as shapes")
+        raise ValueError("the figure contains a raster image, whose colours can't follow the page: draw it as shapes")
     attributes = dict(_attributes(node, used, prefix))
     children = [part for child in node for part in _cleaned(child, used, prefix)]
     tip = node.get("id", "")
@@ -135,7 +135,7 @@ def _property(name: str, value: str) -> Iterator[tuple[str, str]]:
                 yield ("font-style" if word in {"italic", "oblique"} else "font-weight"), word
     elif name in _COLORED and value != "none":
         if value not in VARIABLES:
-            raise ValueError(f"the figure has a {name} of {value}, which is no Ink")
+            raise ValueError(f"the figure has a {name} of {value}, which is not an Ink")
         yield name, VARIABLES[value]
     else:
         yield name, _rounded(value) if name in _NUMERIC else value.removesuffix("px")

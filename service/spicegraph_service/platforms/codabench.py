@@ -58,8 +58,8 @@ def score_submission(
         What ``scores.json`` holds: the scores that are defined.
 
     Raises:
-        InputError: a folder does not hold one file, a file is faulty, or the output folder can't be made; nothing is
-            written then.
+        InputError: a folder does not contain exactly one file, a file is faulty, or the output folder can't be made;
+            nothing is written then.
     """
     references = _only_file(Path(input_folder) / "ref")
     submission = _only_file(Path(input_folder) / "res")
@@ -80,7 +80,7 @@ def _only_file(folder: Path) -> Path:
     files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
     if len(files) != 1:
         names = ", ".join(path.name for path in files[:5]) or "none"
-        raise InputError(f"{folder}: must hold one file, holds {len(files)} ({names})")
+        raise InputError(f"{folder}: must contain exactly one file, contains {len(files)} ({names})")
     return files[0]
 
 

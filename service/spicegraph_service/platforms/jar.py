@@ -46,12 +46,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-out", metavar="outfile", help="write scores as JSON to this file")
     parser.add_argument("-cache", metavar="dir", help="keep parses in this folder")
     parser.add_argument(
-        "-threads", metavar="num", type=_at_least_one, help="processes that parse (default: one a processor)"
+        "-threads", metavar="num", type=_at_least_one, help="processes that parse (default: one per processor)"
     )
-    parser.add_argument("-detailed", action="store_true", help="with the tuples of every caption in the JSON")
+    parser.add_argument("-detailed", action="store_true", help="add the tuples of every caption to the JSON")
     parser.add_argument("-noSynsets", action="store_true", dest="exact", help="match without synonyms")
-    parser.add_argument("-subset", action="store_true", help="with scores by category")
-    parser.add_argument("-silent", action="store_true", help="print no scores")
+    parser.add_argument("-subset", action="store_true", help="add the scores by category")
+    parser.add_argument("-silent", action="store_true", help="do not print the scores")
     parser.add_argument("--pipeline", default=DEFAULT_PIPELINE, help="the spaCy pipeline that parses captions")
     parser.add_argument("--version", action="version", version=f"spicegraph {version('spicegraph')}")
     return parser
@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
 def _at_least_one(text: str) -> int:
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError("expected a number from 1")
+        raise argparse.ArgumentTypeError("expected a number of at least 1")
     return number
 
 

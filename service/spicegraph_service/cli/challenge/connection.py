@@ -41,13 +41,15 @@ def connection(
     server: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="The evaluation server.", envvar="SPICEGRAPH_SERVER")
     ] = "localhost:50051",
-    token: Annotated[str, typer.Option(help="Your token (better in the environment).", envvar="SPICEGRAPH_TOKEN")] = "",
+    token: Annotated[
+        str, typer.Option(help="Your token; the environment variable is safer.", envvar="SPICEGRAPH_TOKEN")
+    ] = "",
     tls: Annotated[
-        bool, typer.Option("--tls", help="Use TLS, and trust the system's authorities.", envvar="SPICEGRAPH_TLS")
+        bool, typer.Option("--tls", help="Use TLS with the system's certificate authorities.", envvar="SPICEGRAPH_TLS")
     ] = False,
     tls_ca: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Use TLS, and trust this authority (PEM).", envvar="SPICEGRAPH_TLS_CA"),
+        typer.Option(metavar="FILE", help="Use TLS with this certificate authority (PEM).", envvar="SPICEGRAPH_TLS_CA"),
     ] = None,
 ) -> None:
     """Take part in a challenge on an evaluation server (spicegraph serve --challenges), or organise one."""

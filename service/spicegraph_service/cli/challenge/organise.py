@@ -48,7 +48,7 @@ def init(
         str,
         typer.Option(
             metavar="FILE|URL",
-            help="The server's database: what serve --challenges gets.",
+            help="The server's database, as given to serve --challenges.",
             envvar="SPICEGRAPH_CHALLENGES",
         ),
     ],
@@ -69,17 +69,19 @@ def init(
 
 def create(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The challenge's name in calls and commands.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The challenge's name in requests and commands.")],
     *,
     references: ReferencesOption = None,
     metrics: MetricsOption = "coco",
-    title: Annotated[str, typer.Option(help="Its name for people.")] = "",
+    title: Annotated[str, typer.Option(help="Its title on pages and in tables.")] = "",
     description: Annotated[str, typer.Option(help="What it is about, in plain text.")] = "",
-    rank_by: Annotated[str, typer.Option(metavar="SCORE", help="The score that ranks, e.g. CIDEr or SPICE.")] = "",
+    rank_by: Annotated[
+        str, typer.Option(metavar="SCORE", help="The score that determines the ranking, e.g. CIDEr or SPICE.")
+    ] = "",
     opens: OpensOption = None,
     closes: ClosesOption = None,
-    daily: Annotated[int, typer.Option(min=0, help="Submissions of a user in a day (UTC); 0: any number.")] = 0,
-    total: Annotated[int, typer.Option(min=0, help="Submissions of a user in all; 0: any number.")] = 0,
+    daily: Annotated[int, typer.Option(min=0, help="Submissions per user and day (UTC); 0: any number.")] = 0,
+    total: Annotated[int, typer.Option(min=0, help="Submissions per user in total; 0: any number.")] = 0,
     scores: Annotated[Shown, typer.Option(help="When participants see their scores.")] = Shown.ALWAYS,
     leaderboard: Annotated[Shown, typer.Option(help="When participants see the leaderboard.")] = Shown.ALWAYS,
 ) -> None:
@@ -88,7 +90,7 @@ def create(
 
     places = _places(references or [])
     if not places:
-        raise InputError("a challenge needs references: --references SPLIT/SET=FILE, as often as there are sets")
+        raise InputError("a challenge needs references: give --references SPLIT/SET=FILE once for each set")
     splits: dict[str, list[str]] = {}
     for split, reference_set, _ in places:
         splits.setdefault(split, []).append(reference_set)
@@ -119,7 +121,7 @@ def create(
         except BaseException:
             client.delete_challenge(name)  # all of it, or nothing
             raise
-    note(f"the challenge {name} is there")
+    note(f"created the challenge {name}")
 
 
 def references(
@@ -138,11 +140,11 @@ def update(
     *,
     title: Annotated[str | None, typer.Option(help="New title.")] = None,
     description: Annotated[str | None, typer.Option(help="New description.")] = None,
-    rank_by: Annotated[str | None, typer.Option(metavar="SCORE", help="New score that ranks.")] = None,
+    rank_by: Annotated[str | None, typer.Option(metavar="SCORE", help="New score that determines the ranking.")] = None,
     opens: OpensOption = None,
     closes: ClosesOption = None,
-    daily: Annotated[int | None, typer.Option(min=0, help="New limit a day; 0: none.")] = None,
-    total: Annotated[int | None, typer.Option(min=0, help="New limit in all; 0: none.")] = None,
+    daily: Annotated[int | None, typer.Option(min=0, help="New daily limit; 0: none.")] = None,
+    total: Annotated[int | None, typer.Option(min=0, help="New total limit; 0: none.")] = None,
     split: Annotated[list[str] | None, typer.Option(help="Splits that --scores and --leaderboard are for.")] = None,
     scores: Annotated[Shown | None, typer.Option(help="When participants see their scores.")] = None,
     leaderboard: Annotated[Shown | None, typer.Option(help="When participants see the leaderboard.")] = None,
@@ -185,7 +187,9 @@ def rescore(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="CHALLENGE")],
     *,
-    everything: Annotated[bool, typer.Option("--all", help="Also what the present scorer has scored already.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also score again what the current version has already scored.")
+    ] = False,
 ) -> None:
     """Score submissions again that another version of the scorer has scored. Old scores stand until then."""
     with connected(context) as client:
@@ -199,7 +203,9 @@ def report(
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The page.")],
     split: SplitOption = "",
     reference_set: SetOption = "",
-    images: Annotated[int, typer.Option(min=1, max=5000, help="Most images, evenly spread over the split.")] = 500,
+    images: Annotated[
+        int, typer.Option(min=1, max=5000, help="Maximum number of images, spread evenly over the split.")
+    ] = 500,
 ) -> None:
     """Write the error report of a submission. It shows references: for organisers alone."""
     check_output(output)
@@ -217,11 +223,11 @@ user = typer.Typer(help="Add, list and remove users, and make and revoke their t
 @user.command("add")
 def add_user(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Leaderboards show it.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name that leaderboards show.")],
     *,
-    organiser: Annotated[bool, typer.Option("--organiser", help="They manage challenges and users.")] = False,
+    organiser: Annotated[bool, typer.Option("--organiser", help="The user manages challenges and users.")] = False,
 ) -> None:
-    """Add a user and print their token. It is shown this once: the server keeps only its hash."""
+    """Add a user and print their token. It is shown only once: the server keeps only its hash."""
     from spicegraph_api.v1 import challenge_pb2 as pb  # noqa: PLC0415
 
     role = pb.USER_ROLE_ORGANISER if organiser else pb.USER_ROLE_PARTICIPANT
@@ -246,7 +252,7 @@ def remove_user(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME")],
 ) -> None:
-    """Shut a user out. Their submissions stay."""
+    """Remove a user's access. Their submissions stay."""
     with connected(context) as client:
         client.delete_user(name)
 
@@ -266,7 +272,7 @@ def make_token(
 @user.command("revoke")
 def revoke_token(
     context: typer.Context,
-    token_id: Annotated[str, typer.Argument(metavar="TOKEN_ID", help="As list shows it.")],
+    token_id: Annotated[str, typer.Argument(metavar="TOKEN_ID", help="The token's id, as list shows it.")],
 ) -> None:
     """Revoke a token."""
     with connected(context) as client:
@@ -280,7 +286,7 @@ def _places(given: Sequence[str]) -> list[tuple[str, str, Path]]:
         place, equals, path = text.partition("=")
         split, slash, reference_set = place.partition("/")
         if not (equals and slash and split and reference_set and path):
-            raise InputError(f"references are SPLIT/SET=FILE, got {text!a}")
+            raise InputError(f"--references: expected SPLIT/SET=FILE, got {text!a}")
         if not Path(path).is_file():
             raise InputError(f"{path}: there is no such file")
         found.append((split, reference_set, Path(path)))
@@ -318,7 +324,7 @@ def _moment(option: str, text: str | None) -> Timestamp | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise InputError(f"{option}: a time such as 2030-06-01T12:00, got {text!a}") from error
+        raise InputError(f"{option}: expected a time such as 2030-06-01T12:00, got {text!a}") from error
     made.FromDatetime(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
     return made
 

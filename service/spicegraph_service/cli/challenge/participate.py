@@ -42,7 +42,7 @@ class BoardShownAs(StrEnum):
     HTML = "html"
 
 
-FormatOption = Annotated[ShownAs, typer.Option("--format", help="How to write it.")]
+FormatOption = Annotated[ShownAs, typer.Option("--format", help="The output format.")]
 _BY_ENDING = {
     ".json": BoardShownAs.JSON,
     ".csv": BoardShownAs.CSV,
@@ -78,10 +78,14 @@ def submit(
         str, typer.Argument(metavar="FILE", help="captions_SPLIT_METHOD_results.json, or a zip of such files.")
     ],
     *,
-    method: Annotated[str, typer.Option(help="Its name on the leaderboard; default: what the file's name says.")] = "",
-    description: Annotated[str, typer.Option(help="Notes.")] = "",
-    split: Annotated[str, typer.Option(help="The split of a JSON file whose name does not say it.")] = "",
-    key: Annotated[str, typer.Option(help="Makes a retry safe: the same key is the same submission.")] = "",
+    method: Annotated[
+        str, typer.Option(help="The method's name on the leaderboard; default: taken from the file's name.")
+    ] = "",
+    description: Annotated[str, typer.Option(help="A note that is stored with the submission.")] = "",
+    split: Annotated[str, typer.Option(help="The split of a JSON file whose name does not contain it.")] = "",
+    key: Annotated[
+        str, typer.Option(help="A key that makes retries safe: the same key means the same submission.")
+    ] = "",
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for the scores.")] = True,
     form: FormatOption = ShownAs.TABLE,
 ) -> None:
@@ -96,7 +100,7 @@ def status(
     context: typer.Context,
     submission: SubmissionArgument,
     *,
-    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for its end.")] = False,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it is finished.")] = False,
     form: FormatOption = ShownAs.TABLE,
 ) -> None:
     """Show a submission: its state, its faults or its scores."""
@@ -108,7 +112,7 @@ def submissions(
     context: typer.Context,
     challenge: ChallengeArgument,
     *,
-    of: Annotated[str, typer.Option("--user", help="Organisers: of this user alone.")] = "",
+    of: Annotated[str, typer.Option("--user", help="For organisers: only the submissions of this user.")] = "",
     form: FormatOption = ShownAs.TABLE,
 ) -> None:
     """List your submissions, the newest first; organisers see all."""
@@ -154,9 +158,12 @@ def leaderboard(
     *,
     split: Annotated[list[str] | None, typer.Option(help="Splits; default: all.")] = None,
     reference_set: Annotated[str, typer.Option("--set", help="The reference set; default: all of the split.")] = "",
-    by: Annotated[str, typer.Option(metavar="SCORE", help="The score that ranks, e.g. SPICE_Color.")] = "",
+    by: Annotated[
+        str, typer.Option(metavar="SCORE", help="The score that determines the ranking, e.g. SPICE_Color.")
+    ] = "",
     form: Annotated[
-        BoardShownAs | None, typer.Option("--format", help="Default: what the ending of -o says, else a table.")
+        BoardShownAs | None,
+        typer.Option("--format", help="The format; default: the one of -o's file ending, else a table."),
     ] = None,
     output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")] = None,
 ) -> None:

@@ -91,7 +91,7 @@ def build_report(
         options: what goes into the report.
         pipeline: what parses captions, by name or as a value; a ``CaptionPipeline`` and what ``local_facts`` gives
             know where words stand.
-        progress: is told of what takes long.
+        progress: is called during what takes long.
 
     Raises:
         InputError: an item is faulty, names are equal, ids or references differ, or a metric is unknown.

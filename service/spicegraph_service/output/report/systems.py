@@ -62,7 +62,7 @@ def system_view(
 
 
 def ranked(systems: tuple[SystemView, ...]) -> tuple[SystemView, ...]:
-    """Give every score its rank among the systems; equal scores share one, undefined ones have none."""
+    """Give every score its rank among the systems; equal scores share a rank, and undefined ones are not ranked."""
     values = {row.name: [s.scores[i].value for s in systems] for i, row in enumerate(systems[0].scores)}
     return tuple(
         replace(
