@@ -31,7 +31,7 @@ from spicegraph_service.challenge.tasks import (
     decode_task,
     encode,
 )
-from spicegraph_service.server.processes import ChildProcess, ProcessEndedError, read_frame, reply_stream, write_frame
+from spicegraph_service.server.processes import ChildProcess, ProcessEndedError, open_replies, read_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -111,9 +111,9 @@ def main(memory_bytes: int, seconds: int) -> int:
     if task_bytes is None:
         return 1
     threading.Thread(target=_end_with_the_server, daemon=True).start()
-    with reply_stream() as replies:
+    with open_replies() as replies:
         reply = _run(decode_task(task_bytes), memory_bytes, seconds)
-        write_frame(replies, encode(reply))
+        replies.send(encode(reply))
     return 0
 
 

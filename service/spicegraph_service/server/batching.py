@@ -12,7 +12,7 @@ import logging
 import time
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spicegraph_service.server.tasks import (
     CaptionsWork,
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from spicegraph_service.server.cache import ParseCache
 
 Group = ItemsWork | CaptionsWork
+_PATIENCE_S = 1.0  # nearly every batch takes less; callers who leave before do not end a worker
+_LONG_S = 5.0
 _HEAD_START_S = 0.002  # for what comes next to be looked up and sent, before the calls that are done are answered
 _log = logging.getLogger(__name__)
 
@@ -222,7 +224,11 @@ class Dispatcher:
             self._pool.release(worker)
             raise
         started = time.monotonic()
-        reply: Reply = await self._pool.call(worker, Work(tuple(entry.group for entry in batch), known))
+        call = asyncio.create_task(self._pool.call(worker, Work(tuple(entry.group for entry in batch), known)))
+        try:
+            reply: Reply = await self._while_wanted(call, worker, batch)
+        finally:
+            call.cancel()
         if not isinstance(reply, WorkReply):
             _fail(batch, "a worker gave the wrong kind of reply")
             return
@@ -235,6 +241,27 @@ class Dispatcher:
         for entry, done in zip(batch, reply.groups, strict=True):
             if not entry.reply.done():
                 entry.reply.set_result(done)
+
+    async def _while_wanted(self, call: asyncio.Task[Reply], worker: Worker, batch: Sequence[_Entry]) -> Reply:
+        """Return a worker's reply; end the worker when its callers have gone, so that none holds it past a deadline.
+
+        Where only some have gone after a long time, one of theirs may be what takes so long: it is ended too, and the
+        others' groups are done again.
+        """
+        started = time.monotonic()
+        await asyncio.wait([call], timeout=_PATIENCE_S)
+        waiting: set[asyncio.Future[GroupReply]] = {entry.reply for entry in batch}
+        while not call.done():
+            left = started + _LONG_S - time.monotonic()
+            watched: list[asyncio.Future[Any]] = [call, *waiting]
+            await asyncio.wait(watched, timeout=left if left > 0 else None, return_when=asyncio.FIRST_COMPLETED)
+            waiting = {reply for reply in waiting if not reply.done()}
+            long = time.monotonic() - started >= _LONG_S
+            if not call.done() and (not waiting or (long and len(waiting) < len(batch))):
+                _log.warning("worker %d is ended: callers of its batch have gone", worker.process.pid)
+                worker.kill()
+                break
+        return await call
 
 
 def _fail(batch: Sequence[_Entry], reason: str) -> None:

@@ -1,7 +1,7 @@
 """Child processes that answer frames: started, asked and ended by the server; both ends of the pipe.
 
-A frame is a length (4 bytes, big-endian) and that many bytes. Both ends are of one release, so the format may change
-with every release.
+A frame is a length (4 bytes, big-endian) and that many bytes. An empty frame is a heartbeat: a process that sends them
+is seen to hang when it stops. Both ends are of one release, so the format may change with every release.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import asyncio
 import os
 import struct
 import sys
+import threading
+import time
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Self
 
@@ -31,6 +33,9 @@ class ChildProcess:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
+        self._reply: asyncio.Future[bytes] | None = None
+        self._heard = time.monotonic()
+        self._reader = asyncio.create_task(self._read())
 
     @classmethod
     async def start(cls, module: str, *arguments: str) -> Self:
@@ -60,6 +65,11 @@ class ChildProcess:
         """Whether the process runs."""
         return self._process.returncode is None
 
+    @property
+    def silent_s(self) -> float:
+        """Seconds since the last frame, heartbeats included."""
+        return time.monotonic() - self._heard
+
     async def ask(self, data: bytes) -> bytes:
         """Send a frame and return the frame that the process replies with.
 
@@ -68,18 +78,34 @@ class ChildProcess:
         Raises:
             ProcessEndedError: the process ended, or its pipe broke.
         """
-        stdin, stdout = self._process.stdin, self._process.stdout
-        if stdin is None or stdout is None:  # pragma: no cover (start() asks for pipes)
-            raise ProcessEndedError("the process has no pipes")
+        stdin = self._process.stdin
+        if stdin is None or self._reader.done():
+            raise ProcessEndedError("the process has ended")
+        reply: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._reply = reply
         try:
             stdin.write(frame(data))
             await stdin.drain()
-            (length,) = _LENGTH.unpack(await stdout.readexactly(_LENGTH.size))
-            return await stdout.readexactly(length)
-        except asyncio.IncompleteReadError as error:
-            raise ProcessEndedError("the process ended before it replied") from error
         except OSError as error:
+            reply.cancel()
             raise ProcessEndedError("the pipe to the process broke") from error
+        return await reply
+
+    async def _read(self) -> None:
+        """Hand replies to :meth:`ask` until the process closes its output."""
+        stdout = self._process.stdout
+        try:
+            while stdout is not None:
+                (length,) = _LENGTH.unpack(await stdout.readexactly(_LENGTH.size))
+                data = await stdout.readexactly(length)
+                self._heard = time.monotonic()
+                if data and self._reply is not None and not self._reply.done():
+                    self._reply.set_result(data)
+        except (asyncio.IncompleteReadError, OSError) as error:
+            if self._reply is not None and not self._reply.done():
+                ended = ProcessEndedError("the process ended before it replied")
+                ended.__cause__ = error
+                self._reply.set_exception(ended)
 
     def end_input(self) -> None:
         """Close the process's input, at which it ends by itself."""
@@ -96,23 +122,45 @@ class ChildProcess:
         return await self._process.wait()
 
 
+class Replies:
+    """A child process's stream for replies. Threads may share it."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+
+    def send(self, data: bytes) -> None:
+        """Send a frame.
+
+        Raises:
+            OSError: the server has gone.
+        """
+        with self._lock:
+            self._stream.write(frame(data))
+            self._stream.flush()
+
+    def beat(self, every_s: float) -> None:
+        """Send heartbeats from a thread until the process ends, or the server has gone."""
+        threading.Thread(target=self._beat, args=(every_s,), daemon=True).start()
+
+    def _beat(self, every_s: float) -> None:
+        with suppress(OSError, ValueError):  # ValueError: the stream was closed at the process's end
+            while True:
+                self.send(b"")
+                time.sleep(every_s)
+
+
 @contextmanager
-def reply_stream() -> Iterator[IO[bytes]]:
+def open_replies() -> Iterator[Replies]:
     """Give a child process's stream for replies; what the process prints goes to standard error instead."""
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as stream:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-        yield stream
+        yield Replies(stream)
 
 
 def frame(data: bytes) -> bytes:
     """Return the bytes with their length before them."""
     return _LENGTH.pack(len(data)) + data
-
-
-def write_frame(stream: IO[bytes], data: bytes) -> None:
-    """Write a frame to a blocking stream, and flush it."""
-    stream.write(frame(data))
-    stream.flush()
 
 
 def read_frame(stream: IO[bytes]) -> bytes | None:

@@ -12,11 +12,12 @@ import logging
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from spicegraph_parser.errors import DataError, SpicegraphError
-from spicegraph_service.server.processes import ChildProcess, ProcessEndedError, read_frame, reply_stream, write_frame
+from spicegraph_service.server.processes import ChildProcess, ProcessEndedError, Replies, open_replies, read_frame
 from spicegraph_service.server.tasks import (
     Hello,
     Reply,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 10.0
 _LOOK_EVERY = 64  # tasks between two looks at a worker's memory
+_BEAT_EVERY_S = 0.5
 _log = logging.getLogger(__name__)
 
 
@@ -157,6 +159,7 @@ class WorkerPool:
         task_timeout_s: float = 120.0,
         start_timeout_s: float = 120.0,
         growth_bytes: int = 1 << 30,
+        silence_s: float = 4.0,
         changed: Callable[[int], None] | None = None,
     ) -> None:
         self._setup = setup
@@ -164,6 +167,7 @@ class WorkerPool:
         self._task_timeout_s = task_timeout_s
         self._start_timeout_s = start_timeout_s
         self._growth_bytes = growth_bytes
+        self._silence_s = silence_s
         self._changed = changed
         self._idle: asyncio.Queue[Worker | None] = asyncio.Queue()  # None: look at _unable
         self._unable = ""  # why there is no worker, once one could not be replaced
@@ -212,7 +216,7 @@ class WorkerPool:
             pause = _FIRST_PAUSE
             self._enter(worker)
             try:
-                code = await worker.process.wait()
+                code = await self._watch(worker)
             except asyncio.CancelledError:
                 await worker.close()
                 raise
@@ -223,6 +227,23 @@ class WorkerPool:
                 self._deaths += 1
                 _log.error("worker %d ended with code %d; starting another", worker.process.pid, code)
             self._tell()
+
+    async def _watch(self, worker: Worker) -> int:
+        """Return a worker's exit code; one that sends no heartbeats any more hangs, and is killed."""
+        ending = asyncio.create_task(worker.process.wait())
+        try:
+            while True:
+                started = time.monotonic()
+                done, _ = await asyncio.wait({ending}, timeout=_BEAT_EVERY_S)
+                if done:
+                    return ending.result()
+                # After a pause of this process itself (a stopped machine), the heartbeats have yet to be read.
+                paused = time.monotonic() - started > 2 * _BEAT_EVERY_S
+                if worker.process.silent_s > self._silence_s and not paused:
+                    _log.error("worker %d hangs: no heartbeat for %.1f s", worker.process.pid, worker.process.silent_s)
+                    worker.kill()
+        finally:
+            ending.cancel()
 
     def _enter(self, worker: Worker) -> None:
         self._alive.add(worker)
@@ -282,13 +303,14 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     logging.basicConfig(level=logging.INFO, format="worker %(process)d: %(message)s")
-    with reply_stream() as replies:
+    with open_replies() as replies:
+        replies.beat(_BEAT_EVERY_S)
         return _serve(sys.stdin.buffer, replies)
 
 
-def _serve(tasks: IO[bytes], replies: IO[bytes]) -> int:
+def _serve(tasks: IO[bytes], replies: Replies) -> int:
     def send(reply: Reply) -> None:
-        write_frame(replies, encode(reply))
+        replies.send(encode(reply))
 
     first = read_frame(tasks)
     if first is None:

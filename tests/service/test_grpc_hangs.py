@@ -1,0 +1,177 @@
+"""What becomes of workers that hang or are held: they are seen, replaced, and nobody else waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import grpc
+import pytest
+
+from spicegraph_api.v1 import evaluation_service_pb2 as pb
+from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
+from spicegraph_service.client import Client, item
+from spicegraph_service.server.batching import Dispatcher
+from spicegraph_service.server.cache import ParseCache, StoreThread
+from spicegraph_service.server.processes import ChildProcess, ProcessEndedError
+from spicegraph_service.server.tasks import CaptionsWork, GroupReply, WorkReply
+from spicegraph_service.server.workers import WorkerDiedError
+from spicegraph_service.store import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import RunningServer
+
+    from spicegraph_service.server.tasks import Task
+
+ECHO = """
+import sys, time
+from spicegraph_service.server.processes import open_replies, read_frame
+with open_replies() as replies:
+    replies.beat(0.05)
+    while (data := read_frame(sys.stdin.buffer)) is not None:
+        if data == b"end":
+            break
+        print("what is printed disturbs no frame")
+        replies.send(data)
+"""
+
+
+@pytest.fixture
+def echo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A module that sends heartbeats, and every frame back."""
+    (tmp_path / "echo_frames.py").write_text(ECHO)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    return "echo_frames"
+
+
+def test_heartbeats_are_not_replies_and_stop_with_the_process(echo: str) -> None:
+    async def play() -> None:
+        process = await ChildProcess.start(echo)
+        for number in range(3):
+            assert await process.ask(b"%d" % number) == b"%d" % number
+            await asyncio.sleep(0.15)  # heartbeats come between
+            assert process.silent_s < 5
+        os.kill(process.pid, signal.SIGSTOP)
+        heard = process.silent_s
+        await asyncio.sleep(0.5)
+        assert process.silent_s >= heard + 0.3
+        process.kill()
+        assert await process.wait() == -signal.SIGKILL
+
+    asyncio.run(play())
+
+
+def test_a_process_that_ends_answers_every_later_question_with_an_error(echo: str) -> None:
+    async def play() -> None:
+        process = await ChildProcess.start(echo)
+        with pytest.raises(ProcessEndedError):
+            await process.ask(b"end")
+        assert await process.wait() == 0
+        with pytest.raises(ProcessEndedError):
+            await process.ask(b"again")
+
+    asyncio.run(play())
+
+
+def wait_for(condition: Callable[[], bool], timeout_s: float) -> None:
+    end = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.05)
+
+
+def test_a_stopped_worker_is_replaced(start_server: Callable[..., RunningServer]) -> None:
+    """The process is there, and does nothing: an idle one is found by its silence, too."""
+    server = start_server()
+    (worker,) = server.workers()
+    os.kill(worker, signal.SIGSTOP)
+    wait_for(lambda: worker not in server.workers(), 20)
+    with Client(server.address, timeout_s=60) as client:
+        assert len(client.score([item("1", "a dog on a mat", ["a dog"])]).items) == 1
+    assert any(f"worker {worker} hangs" in str(line["message"]) for line in server.lines())
+
+
+class Process:
+    pid = 1
+
+
+class SlowWorker:
+    """A worker that takes for ever, until it is killed."""
+
+    process = Process()
+
+    def __init__(self) -> None:
+        self.killed = asyncio.Event()
+
+    def kill(self) -> None:
+        self.killed.set()
+
+
+class Pool:
+    """Workers that hang on a batch with the text ``bomb``."""
+
+    def __init__(self) -> None:
+        self.killed = 0
+
+    async def acquire(self) -> SlowWorker:
+        return SlowWorker()
+
+    def release(self, worker: SlowWorker) -> None: ...
+
+    async def call(self, worker: SlowWorker, task: Task) -> WorkReply:
+        groups = task.groups  # type: ignore[union-attr]
+        if any("bomb" in group.texts for group in groups):  # type: ignore[union-attr]
+            await worker.killed.wait()
+            self.killed += 1
+            raise WorkerDiedError("killed")
+        return WorkReply(tuple(GroupReply(results=(b"done",)) for _ in groups), {})
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_worker_is_not_held_by_a_call_whose_caller_has_gone(others: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from spicegraph_service.server import batching
+
+    monkeypatch.setattr(batching, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(batching, "_LONG_S", 0.1)
+
+    async def play() -> None:
+        pool, thread = Pool(), StoreThread(open_store("memory"))
+        parses = ParseCache(thread, thread, "signature", max_bytes=1 << 20)
+        dispatcher = Dispatcher(pool, parses, parsing=frozenset(), batch_captions=10, window_s=0.02)  # type: ignore[arg-type]
+        bomb = asyncio.create_task(dispatcher.submit(CaptionsWork(("bomb",), graphs=False)))
+        sound = [asyncio.create_task(dispatcher.submit(CaptionsWork(("a dog",), graphs=False))) for _ in range(others)]
+        await asyncio.sleep(0.2)
+        assert not pool.killed  # its caller still waits
+        bomb.cancel()
+        for task in sound:
+            assert (await asyncio.wait_for(task, 10)).results == (b"done",)
+        end = time.monotonic() + 10
+        while not pool.killed:
+            assert time.monotonic() < end
+            await asyncio.sleep(0.01)
+        assert pool.killed == 1
+        await dispatcher.close()
+        await thread.close()
+
+    asyncio.run(play())
+
+
+def test_a_call_past_its_deadline_leaves_no_worker_busy(start_server: Callable[..., RunningServer]) -> None:
+    """Many captions in a worker's one batch, and a caller who has gone: the next caller need not wait for them."""
+    server = start_server()
+    text = "a man on a horse with a dog " * 60
+    with grpc.insecure_channel(server.address) as channel:
+        stub = EvaluationServiceStub(channel)
+        items = [item(n, f"{n} {text}", [f"{text} {n}"] * 20) for n in range(60)]
+        with pytest.raises(grpc.RpcError) as caught:
+            stub.Score(pb.ScoreRequest(items=items, metrics=["meteor"]), timeout=2)
+        assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+        with Client(server.address, timeout_s=60) as client:
+            assert len(client.score([item("1", "a dog", ["a dog"])]).items) == 1
+    wait_for(lambda: any("callers of its batch have gone" in str(line["message"]) for line in server.lines()), 20)
