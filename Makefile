@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format proto serve train bench examples docs clean
+.PHONY: help setup demo test check lint format proto serve train bench examples docs clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -38,6 +38,9 @@ demo: $(READY)  ## Score the two example systems: tables here; JSON and an error
 
 test: lint  ## Lint, type check, and run every test
 	$(BIN)/python -m pytest -n auto
+
+check: lint  ## Lint, type check, and run the quick tests: less than a minute on two cores
+	$(BIN)/python -m pytest -q -n 2 -m "not model and not slow"
 
 lint: $(READY)  ## Style, formatting, types, and the layers of the packages
 	$(BIN)/ruff check

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from spicegraph_scorer.metrics.meteor.original import BundledWordNet
     from spicegraph_scorer.studies.bounds.study import Table
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = Path(__file__).parents[1] / "golden"
 COSTLY = {"meteor": 60, "meteor-2005": 10, "spice-exact": 150, "spider": 100, "rouge-1.5.5": 150}
 """Images that are enough of the golden ones, where calling a metric for each takes long."""

@@ -17,6 +17,8 @@ from spicegraph_scorer.jar import jar_output
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parents[1] / "golden" / "spice"
 SYSTEMS = ("near", "far", "random", "human")
 

@@ -20,6 +20,8 @@ from spicegraph_scorer.metrics.meteor.matching import english_stemmer
 from spicegraph_scorer.metrics.meteor.metric import add_counts, score
 from spicegraph_scorer.metrics.meteor.text import normalize, split_line
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "meteor"
 
 OPTIONS = {

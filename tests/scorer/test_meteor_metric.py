@@ -30,6 +30,8 @@ from spicegraph_scorer.metrics.meteor.original import Synset
 if TYPE_CHECKING:
     from spicegraph_scorer.core.metric import Metric
 
+pytestmark = pytest.mark.slow
+
 CORPUS = Corpus(
     (
         Item(7, "A man rides a brown horse.", ("A man on a horse.", "A man rides a brown horse")),

@@ -13,6 +13,8 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.metrics.spice.categories import COLORS, NUMERALS, SIZES
 from spicegraph_scorer.metrics.spice.ready import ScoredTuple, TupleResult, score_tuples
 
+pytestmark = pytest.mark.slow
+
 _FOLDER = Path(__file__).parents[1] / "golden" / "spice"
 
 _Tuples = list[list[str]]

@@ -21,6 +21,8 @@ from spicegraph_service.engines import words
 from spicegraph_service.output.studies import Column, Grid, cell_text, to_csv, to_latex
 from spicegraph_service.store import open_store, parse_signature
 
+pytestmark = pytest.mark.slow
+
 COCO = Path(__file__).parents[2] / "examples" / "coco"
 NASTY = "<script>alert(1)</script> & 50 % \x1b[2J"
 

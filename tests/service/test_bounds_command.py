@@ -21,6 +21,8 @@ from spicegraph_service.output.studies import STUDY_FORMATS, StudyFormat
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "examples" / "coco"
 CAPTIONS = str(EXAMPLES / "captions.json")
 RETRIEVAL = str(EXAMPLES / "retrieval.json")

@@ -23,6 +23,8 @@ from spicegraph_service.store.sqlite import SqliteStore
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 _WRITER = """
 import sys
 from spicegraph_service.store import open_store

@@ -36,6 +36,8 @@ from spicegraph_service.cli import app
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 READMES = [

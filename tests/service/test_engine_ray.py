@@ -49,6 +49,8 @@ from spicegraph_service.engines.ray import ABOUT, clear_errors, packed, score_on
 from spicegraph_service.engines.repeated import SeenIds, hashes_of
 from spicegraph_service.engines.score_table import flat_scores
 
+pytestmark = pytest.mark.slow
+
 ITEMS = [
     Item(
         number,

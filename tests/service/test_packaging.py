@@ -22,6 +22,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("spicegraph_api", "spicegraph_parser", "spicegraph_scorer", "spicegraph_service")
 LARGEST_MB = 15

@@ -26,7 +26,7 @@ from spicegraph_service.output.report.render import to_html, to_parts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 NASTY = "<script>window.hacked=1</script> \"quotes\" & 'more' <img src=x onerror=hacked=1> شارع قديم 🐶"
 WAIT = 10.0

@@ -11,6 +11,8 @@ from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import score
 from spicegraph_service.output.formats import RESULT_FORMATS, ResultFormat
 
+pytestmark = pytest.mark.slow
+
 ITEMS = 1100  # more than n-grams are counted of at a time
 METRICS = ("spice", "bleu", "rouge", "cider")
 

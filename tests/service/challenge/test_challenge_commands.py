@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from conftest import Arena, RunningServer
 
+pytestmark = pytest.mark.slow
+
 NASTY = "<script>hacked=1</script> \"quotes\" & 'more' \x1b[2J"
 
 

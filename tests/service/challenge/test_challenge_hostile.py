@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from conftest import Arena, RunningServer
 
+pytestmark = pytest.mark.slow
+
 NAME = "captions_val_x_results.json"
 SPLITS = {
     "val": split_images([[Image(key, f"image_{key}.jpg", 5) for key in range(3)], [Image(7, "image_7.jpg", 0)]]),

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
+pytestmark = pytest.mark.slow
+
 OWNER = "me"
 
 
