@@ -1,0 +1,78 @@
+"""SPICE for the caption tasks of lmms-eval, which leaves it out because of Java.
+
+In the ``utils.py`` of a task of your own (``--include_path``), beside a task file that includes the original one:
+
+```python
+from lmms_eval.tasks.coco_cap.utils import coco_process_result
+from spicegraph_scorer.adapters.lmms_eval import spice, with_spice
+
+process_result = with_spice(coco_process_result)
+```
+
+lmms-eval itself is not imported here: what its task functions exchange are mappings.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+from spicegraph_scorer.adapters.pycocoevalcap import PTBTokenizer, Spice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from spicegraph_scorer.core.facts import FactSource
+
+SPICE = "SPICE"
+_OTHER = "CIDEr"
+
+
+def with_spice(process_result: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """Return a task's function that also hands its captions on under the name for SPICE.
+
+    The names follow the task's own: a function that gives ``coco_CIDEr`` gives ``coco_SPICE`` too.
+
+    Example:
+        >>> with_spice(lambda doc, result: {"coco_CIDEr": {"answer": doc, "pred": result[0]}})(["a dog"], ["a cat"])
+        {'coco_CIDEr': {'answer': ['a dog'], 'pred': 'a cat'}, 'coco_SPICE': {'answer': ['a dog'], 'pred': 'a cat'}}
+    """
+
+    def process(*arguments: object, **options: object) -> dict[str, Any]:
+        found = process_result(*arguments, **options)
+        added = {name.removesuffix(_OTHER) + SPICE: row for name, row in found.items() if name.endswith(_OTHER)}
+        return found | added
+
+    return process
+
+
+def spice(
+    results: Sequence[Mapping[str, Any]],
+    args: object = None,
+    *,
+    pipeline: str | FactSource = DEFAULT_PIPELINE,
+) -> float:
+    """Aggregate a task's results to the mean SPICE, in [0, 1].
+
+    As for the other metrics of these tasks, and as in ``COCOEvalCap``, the captions are tokenized first, which
+    lower-cases them and leaves punctuation out.
+
+    Args:
+        results: one mapping per image, with the prediction under ``pred`` and the references under ``answer``, a list
+            or, where there is one only, a string.
+        args: lmms-eval's own; not used.
+        pipeline: what parses captions.
+
+    Raises:
+        InputError: a result has no prediction or no reference.
+        DataError: the pipeline is not installed.
+
+    Example:
+        >>> spice([{"answer": ["a dog", "a brown dog"], "pred": "A dog."}])
+        0.6666666666666666
+    """
+    del args
+    references = [[row["answer"]] if isinstance(row["answer"], str) else list(row["answer"]) for row in results]
+    gts = PTBTokenizer.tokenize(dict(enumerate(references)))
+    res = PTBTokenizer.tokenize({place: [row["pred"]] for place, row in enumerate(results)})
+    return Spice(pipeline=pipeline).compute_score(gts, res)[0]
