@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from spicegraph_scorer.core.items import Corpus
-from spicegraph_scorer.metrics import WITH_FREQUENCIES
+from spicegraph_scorer.metrics import METRICS
 from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
 from spicegraph_service.cli import main as command_line
 from val2014 import all_items, items_of, write_lines
@@ -63,7 +63,8 @@ def measure(sizes: list[int], metrics: str, workers: int) -> None:
                 "-o",
                 f"{folder}/scores{size}/",
             ]
-            frequencies = [] if WITH_FREQUENCIES.isdisjoint(metrics.split(",")) else ["--idf", str(frozen)]
+            weighing = any("frequencies" in METRICS[name].kind.needs.data for name in metrics.split(","))
+            frequencies = ["--idf", str(frozen)] if weighing else []
             peaks.append(peak_mb(["score", str(folder / f"{size}"), *options, *frequencies]))
             table.add_row(f"{size:,}", f"{peaks[-1]:,.0f}")
     console = Console()

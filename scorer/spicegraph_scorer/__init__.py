@@ -3,7 +3,7 @@
 from spicegraph_scorer.core.items import Corpus, Item
 from spicegraph_scorer.core.metric import Metric, Score
 from spicegraph_scorer.core.results import Result, Run
-from spicegraph_scorer.metrics import METRICS
+from spicegraph_scorer.metrics import METRICS, MetricData
 from spicegraph_scorer.metrics.spice.ready import TupleResult, score_tuples
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import score
@@ -13,6 +13,7 @@ __all__ = [
     "Corpus",
     "Item",
     "Metric",
+    "MetricData",
     "Result",
     "Run",
     "Score",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.core.categories import ALL
-from spicegraph_scorer.metrics.spice.ready import ScoredTuple, counts_dict, scored_tuples
+from spicegraph_scorer.core.categories import ALL, CategoryScore
+from spicegraph_scorer.metrics.spice.ready import ScoredTuple, scored_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.results import Json, Result
     from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
 
-__all__ = ["jar_item", "jar_output", "jar_rows"]
+JAR_METRICS: Final = ("spice", "spice-exact")
+"""The metrics whose results the program's output can hold."""
 
 
 def jar_output(result: Result, *, detailed: bool = True, subset: bool = True) -> list[dict[str, Json]]:
@@ -41,12 +42,12 @@ def jar_rows(result: Result, *, detailed: bool = True, subset: bool = True) -> I
     Raises:
         InputError: SPICE was not among the metrics.
     """
-    run = next((run for run in result.runs if run.spice), None)
+    run = next((run for run in result.runs if run.name in JAR_METRICS), None)
     if run is None:
         raise InputError("the SPICE format holds SPICE results: ask for the metric spice or spice-exact")
     return (
         jar_item(item.id, statistic, detailed=detailed, subset=subset)
-        for item, statistic in zip(result.items, run.spice, strict=True)
+        for item, statistic in zip(result.items, run.statistics, strict=True)
     )
 
 
@@ -55,7 +56,7 @@ def jar_item(
 ) -> dict[str, Json]:
     """Return one item's scores and tuples, the tuples in the program's order."""
     scores: dict[str, Json] = {
-        name: {**counts_dict(counts, total=name == ALL), "numImages": 1}
+        name: {**CategoryScore.of(counts, name).to_dict(), "numImages": 1}
         for name, counts in statistic.counts.items()
         if subset or name == ALL
     }

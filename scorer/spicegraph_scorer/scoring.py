@@ -1,49 +1,37 @@
-"""Items in, scores out: the one function that everything else calls."""
+"""Items in, scores out: one system, or two that are compared."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
-from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spicegraph_parser.extract import rare_collections
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_parser.rules import FactPool
-from spicegraph_scorer.core.fingerprint import Fingerprint
-from spicegraph_scorer.core.items import Corpus, Item
-from spicegraph_scorer.core.results import Json, Result, Run
-from spicegraph_scorer.core.significance import Resampling, intervals
-from spicegraph_scorer.metrics import WITH_FACTS, Progress, Resources, fact_readers, make_metrics, needs_loose
-from spicegraph_scorer.metrics.graded.metric import SpiceG
-from spicegraph_scorer.metrics.spice.categories import CATEGORIES
+from spicegraph_scorer.core.pairing import in_order_of
+from spicegraph_scorer.core.run import collect, result_of, signature_of
+from spicegraph_scorer.core.significance import Comparison, Resampling, compare
+from spicegraph_scorer.metrics import MetricData, Resources, make_metrics, needs_of
 from spicegraph_scorer.readers.checks import check_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.rules import Fact
-    from spicegraph_scorer.core.facts import FactSource
-    from spicegraph_scorer.core.metric import Metric
-    from spicegraph_scorer.metrics.graded.explain import GradedExplanation
-    from spicegraph_scorer.metrics.graded.metric import GradedStatistic
-    from spicegraph_scorer.metrics.graded.vectors import Vectors
-    from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
-    from spicegraph_scorer.metrics.spice.categories import Category
-
-__all__ = ["SharedFacts", "resources", "result_of", "score", "signature_of"]
+    from spicegraph_scorer.core.facts import FactSource, Progress
+    from spicegraph_scorer.core.items import Item
+    from spicegraph_scorer.core.results import Json, Result
 
 
 def score(
     items: Iterable[Item],
     metrics: Sequence[str] = ("spice",),
     *,
+    data: MetricData | None = None,
     pipeline: str | FactSource = DEFAULT_PIPELINE,
     progress: Progress | None = None,
     confidence: Resampling | None = None,
-    frequencies: DocumentFrequencies | None = None,
-    categories: Mapping[str, Category] | None = None,
-    vectors: Vectors | None = None,
     explain: bool = False,
     evidence: bool = True,
 ) -> Result:
@@ -53,16 +41,13 @@ def score(
         items: at least one; ids differ.
         metrics: names from :data:`spicegraph_scorer.metrics.METRICS`, or a group such as
             ``coco`` or ``all``.
+        data: document frequencies, categories and vectors that metrics use instead of their own.
         pipeline: the spaCy pipeline that SPICE parses with, by name, or whatever else gives facts. It is
             loaded only when a metric needs it, and every caption is parsed once, however many metrics do.
         progress: is called while something takes long: with what it is, how much is done, and of how much.
         confidence: how to resample for 95 % intervals of every corpus score; ``None``: no intervals.
-        frequencies: CIDEr's document frequencies; ``None``: those of the items' own references.
-        categories: what SPICE counts beside the total, from
-            :func:`spicegraph_scorer.metrics.spice.custom.make_categories`; ``None``: its own categories.
-        vectors: SPICE-G's; ``None``: the bundled ones.
         explain: explain every item's SPICE-G, see :attr:`spicegraph_scorer.core.results.Run.explanations`; about 10 ms
-            an item.
+            per item.
         evidence: keep what each item's score comes from: the tuples and their matches. Reports, explanations and
             SPICE's own output need it; without, SPICE and SPICE-G take less time and memory.
 
@@ -77,73 +62,64 @@ def score(
     """
     checked = check_items(items)
     with rare_collections():
-        kept = evidence or explain
-        given = resources(pipeline, progress, frequencies, categories, vectors, metrics=metrics, evidence=kept)
-        chosen = make_metrics(metrics, given)
-        statistics = _collected(checked, chosen)
+        made = resources(pipeline, progress, data, metrics=metrics, evidence=evidence or explain)
+        chosen = make_metrics(metrics, made)
+        statistics = collect(checked, chosen)
         return result_of(checked, chosen, statistics, confidence=confidence, explain=explain, progress=progress)
 
 
-def _collected(items: tuple[Item, ...], metrics: Mapping[str, Metric[Any]]) -> dict[str, list[Any]]:
-    """Return each item's statistic by metric.
+@dataclass(frozen=True, slots=True)
+class SystemComparison:
+    """The comparisons of each metric's scores, with the signature that both systems share."""
 
-    Captions are parsed last: what the other metrics hold meanwhile, tokens and n-grams, is gone by then.
-    """
-    for metric in metrics.values():
-        metric.signature()  # what it needs and can't have, such as a pipeline, is said before the work
-    words = Corpus(items)
-    found = {name: metric.collect(words) for name, metric in metrics.items() if name not in WITH_FACTS}
-    del words
-    parsed = Corpus(items)
-    return found | {name: metric.collect(parsed) for name, metric in metrics.items() if name in WITH_FACTS}
+    signature: Mapping[str, Json]
+    metrics: Mapping[str, tuple[Comparison, ...]]
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return JSON values: ``signature``, and ``scores``: by name, the fields of a :class:`Comparison`."""
+        rows = [asdict(comparison) for found in self.metrics.values() for comparison in found]
+        return {"signature": self.signature, "scores": {row.pop("name"): row for row in rows}}
 
 
-def result_of(
-    items: Sequence[Item],
-    metrics: Mapping[str, Metric[Any]],
-    statistics: Mapping[str, Sequence[Any]],
+def compare_systems(
+    first: Iterable[Item],
+    second: Iterable[Item],
+    metrics: Sequence[str] = ("spice",),
     *,
-    confidence: Resampling | None = None,
-    explain: bool = False,
+    data: MetricData | None = None,
+    pipeline: str | FactSource = DEFAULT_PIPELINE,
+    resampling: Resampling | None = None,
     progress: Progress | None = None,
-) -> Result:
-    """Return the scores of items whose statistics are there already.
+) -> SystemComparison:
+    """Score two systems and test every difference, item by item, in both of the usual ways.
 
     Args:
-        items: all items, in order.
-        metrics: the metrics by name.
-        statistics: by the same names, one statistic of each item.
-        confidence: see :func:`score`.
-        explain: see :func:`score`.
-        progress: is told of what takes long.
+        first: one system's items.
+        second: the other's, for the same ids with the same references, in any order.
+        metrics: names as for :func:`score`.
+        data: as for :func:`score`.
+        pipeline: what parses captions.
+        resampling: number of draws and seed.
+        progress: is called while something takes long.
+
+    Raises:
+        InputError: an item is faulty, ids or references differ, or a metric is unknown.
+        DataError: a pipeline or the data of a metric is not installed.
     """
-    runs = []
-    for name, metric in metrics.items():
-        own = tuple(statistics[name])
-        within = intervals(metric, own, resampling=confidence) if confidence else ()
-        why = tuple(_explanations(metric, own, progress)) if explain and isinstance(metric, SpiceG) else ()
-        runs.append(Run(name, metric.signature(), own, metric.total(own), within, why))
-    signature = signature_of(items, {run.name: run.signature for run in runs})
-    if confidence is not None:
-        signature["confidence"] = {"draws": confidence.draws, "seed": confidence.seed, "interval": 0.95}
-    return Result(tuple(items), signature, tuple(runs))
-
-
-def _explanations(
-    metric: SpiceG, statistics: Sequence[GradedStatistic], progress: Progress | None
-) -> Iterator[GradedExplanation]:
-    for done, statistic in enumerate(statistics, start=1):
-        yield metric.explain(statistic)
-        if progress:
-            progress("explaining SPICE-G", done, len(statistics))
+    resampling = resampling or Resampling()
+    one = check_items(first)
+    other = in_order_of(one, check_items(second))
+    chosen = make_metrics(metrics, resources(pipeline, progress, data, evidence=False))
+    mine, theirs = collect(one, chosen), collect(other, chosen)
+    found = {name: compare(metric, mine[name], theirs[name], resampling=resampling) for name, metric in chosen.items()}
+    signature = signature_of(one, {name: metric.signature() for name, metric in chosen.items()})
+    return SystemComparison({**signature, "resampling": resampling.signature()}, found)
 
 
 def resources(
     pipeline: str | FactSource,
     progress: Progress | None = None,
-    frequencies: DocumentFrequencies | None = None,
-    categories: Mapping[str, Category] | None = None,
-    vectors: Vectors | None = None,
+    data: MetricData | None = None,
     *,
     metrics: Sequence[str] | None = None,
     evidence: bool = True,
@@ -151,40 +127,23 @@ def resources(
     """Return what metrics are made from; the pipeline is loaded when the first of them asks for facts.
 
     Args:
-        pipeline: see :func:`score`, as the others that are not named here.
-        progress: is told of what takes long.
-        frequencies: CIDEr's document frequencies.
-        categories: what SPICE counts beside the total.
-        vectors: SPICE-G's.
+        pipeline: see :func:`score`.
+        progress: is called while something takes long.
+        data: see :func:`score`.
         metrics: those that will be made and collect once; ``None``: any, and facts are kept for all of them.
-        evidence: SPICE and SPICE-G keep their matches.
+        evidence: statistics keep what they come from.
     """
 
     @cache
     def facts() -> FactSource:
         if isinstance(pipeline, SharedFacts):
             return pipeline
-        loose = metrics is None or needs_loose(metrics)
+        needs = None if metrics is None else needs_of(metrics)
+        loose = needs is None or any(one.loose for one in needs)
         loaded = replace(load_pipeline(pipeline), loose=loose) if isinstance(pipeline, str) else pipeline
-        return SharedFacts(loaded, progress, keep=metrics is None or fact_readers(metrics) > 1)
+        return SharedFacts(loaded, progress, keep=needs is None or sum(one.facts for one in needs) > 1)
 
-    return Resources(facts, progress, frequencies, CATEGORIES if categories is None else categories, vectors, evidence)
-
-
-def signature_of(references: Fingerprint | Sequence[Item], metrics: Mapping[str, Mapping[str, str]]) -> dict[str, Json]:
-    """Return what two results must share for their numbers to be comparable.
-
-    Args:
-        references: the items, or the fingerprint of their references.
-        metrics: the signature of each metric by its name.
-    """
-    found = references if isinstance(references, Fingerprint) else Fingerprint.of(references)
-    return {
-        "spicegraph": version("spicegraph"),
-        "items": found.items,
-        "references": {"min": found.fewest, "max": found.most, "digest": found.digest},
-        "metrics": {name: dict(signature) for name, signature in metrics.items()},
-    }
+    return Resources(facts, progress, data or MetricData(), evidence)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_service.server.auth import Authenticator
 from spicegraph_service.server.batching import Dispatcher
 from spicegraph_service.server.cache import ParseCache, StoreThread
+from spicegraph_service.server.data import pack_data
 from spicegraph_service.server.evaluation import EvaluationServicer
 from spicegraph_service.server.interceptor import CallInterceptor
 from spicegraph_service.server.limits import Budget, Limits
@@ -33,7 +34,6 @@ from spicegraph_service.server.scheduler import Scheduler
 from spicegraph_service.server.service import Service, TokenService
 from spicegraph_service.server.tasks import Setup
 from spicegraph_service.server.telemetry import CallLog, Telemetry
-from spicegraph_service.server.vectors import pack_vectors
 from spicegraph_service.server.workers import WorkerPool
 from spicegraph_service.store import MEMORY, open_store, parse_signature
 
@@ -187,27 +187,27 @@ class Server:
         self.telemetry = Telemetry()
         self.port = 0
         self.metrics_port = 0
-        vectors = pack_vectors(config.vectors)
+        data = pack_data(vectors=config.vectors)
         self._store = StoreThread(open_store(config.store))
         # New parses are written beside all else, but a store in memory exists only once.
         self._writes = self._store if config.store == MEMORY else StoreThread(open_store(config.store))
         count = config.workers or default_workers()
         self.pool = WorkerPool(
-            Setup(config.pipeline, vectors),
+            Setup(config.pipeline, data),
             count,
             task_timeout_s=config.task_timeout_s,
             growth_bytes=config.worker_growth_bytes,
             changed=self._workers_changed,
         )
         self._lanes: list[_Lane] = []
-        self.services = tuple(self._build_services(vectors, workers=count))
+        self.services = tuple(self._build_services(data, workers=count))
         self._health = health.aio.HealthServicer()
         self._server: grpc.aio.Server | None = None
         self._metrics_server: WSGIServer | None = None
         self._background: set[asyncio.Task[None]] = set()
         self._serving = False
 
-    def _build_services(self, vectors: bytes, *, workers: int) -> Iterator[Service]:
+    def _build_services(self, data: bytes, *, workers: int) -> Iterator[Service]:
         """Yield the services; nothing else knows which ones there are."""
         config, store = self.config, self._store
         budget = Budget(config.queue_captions, max_wait_s=config.max_wait_s)
@@ -225,7 +225,7 @@ class Server:
 
             # A lane of its own, so that a call waits behind one chunk of a submission at most.
             scheduler = self._open_lane(Scheduler(Budget(config.queue_captions), chunks_at_once=1), suffix=_PRIVATE)
-            yield ChallengeService(config.challenges, scheduler, vectors=vectors, workers=workers)
+            yield ChallengeService(config.challenges, scheduler, data=data, workers=workers)
 
     def _open_lane(self, scheduler: Scheduler, *, suffix: str = "") -> Scheduler:
         self._lanes.append(_Lane(scheduler, suffix))

@@ -25,6 +25,7 @@ from spicegraph_scorer.adapters.caption_metric import CaptionMetric, flat_scores
 from spicegraph_scorer.adapters.sums import means_of_sums, sums_of
 from spicegraph_scorer.adapters.torchmetrics import SPICE_CATEGORIES, SpiceMetric
 from spicegraph_scorer.core.items import Corpus
+from spicegraph_scorer.metrics import MetricData
 from spicegraph_scorer.metrics.graded.building import build_table
 from spicegraph_scorer.metrics.graded.vectors import Vectors
 from spicegraph_scorer.metrics.spice.metric import Spice
@@ -103,8 +104,12 @@ def own_vectors() -> Vectors:
 def test_evaluate_shape_takes_vectors_for_spice_g(pipeline: CaptionPipeline) -> None:
     own = own_vectors()
     pair = (["a puppy on grass"], [["a dog on a lawn"]])
-    expected = score(paired_items(*pair), ("spice-g",), pipeline=pipeline, vectors=own).corpus["SPICE-G"]
-    found = CaptionMetric(("spice-g",), pipeline=pipeline, vectors=own).compute(predictions=pair[0], references=pair[1])
+    expected = score(paired_items(*pair), ("spice-g",), pipeline=pipeline, data=MetricData(vectors=own)).corpus[
+        "SPICE-G"
+    ]
+    found = CaptionMetric(("spice-g",), pipeline=pipeline, data=MetricData(vectors=own)).compute(
+        predictions=pair[0], references=pair[1]
+    )
     assert found["spice-g"] == expected
     bundled = CaptionMetric(("spice-g",), pipeline=pipeline).compute(predictions=pair[0], references=pair[1])
     assert bundled["spice-g"] != expected
@@ -137,7 +142,9 @@ def test_the_real_evaluate_loads_the_metric_offline(
     assert alone.compute(predictions=["a dog"], references=["a dog"])["spice"] == 1.0
     graded = evaluate.load(metric_path(), "spice-g", cache_dir=str(tmp_path), keep_in_memory=True)
     pair, own = {"predictions": ["a puppy on grass"], "references": ["a dog on a lawn"]}, own_vectors()
-    assert graded.compute(**pair, vectors=own) == CaptionMetric(("spice-g",), vectors=own).compute(**pair)
+    assert graded.compute(**pair, data=MetricData(vectors=own)) == CaptionMetric(
+        ("spice-g",), data=MetricData(vectors=own)
+    ).compute(**pair)
 
 
 def batches(values: list[Any], size: int = 7) -> Iterator[list[Any]]:

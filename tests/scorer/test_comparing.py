@@ -6,10 +6,9 @@ import pytest
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.rules import Fact
-from spicegraph_scorer.comparing import compare_systems
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_scorer.scoring import score
+from spicegraph_scorer.scoring import compare_systems, score
 
 
 class Words:

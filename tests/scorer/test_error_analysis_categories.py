@@ -9,10 +9,10 @@ import pytest
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer import score, score_tuples
-from spicegraph_scorer.comparing import compare_systems
 from spicegraph_scorer.core.categories import Counts
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.metrics import MetricData
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
 from spicegraph_scorer.metrics.spice.custom import (
     CategoryDefinition,
@@ -20,6 +20,7 @@ from spicegraph_scorer.metrics.spice.custom import (
     make_categories,
     read_categories,
 )
+from spicegraph_scorer.scoring import compare_systems
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -133,7 +134,7 @@ class Words:
 def test_score_and_compare_count_them_and_say_so() -> None:
     items = [Item(1, "dog cat", ("dog",)), Item(2, "tree", ("cat",)), Item(3, "tree", ("tree",))]
     pets = make_categories([CategoryDefinition("Pet", words=("cat", "dog"))])
-    result = score(items, ("spice", "spice-exact"), pipeline=Words(), categories=pets).to_dict()
+    result = score(items, ("spice", "spice-exact"), pipeline=Words(), data=MetricData(categories=pets)).to_dict()
     assert result["corpus"]["SPICE_categories"]["Pet"]["micro"]["tp"] == 1
     assert result["corpus"]["SPICE-exact_categories"]["Pet"]["items"] == 2
     assert result["signature"]["metrics"]["spice"]["categories"] == categories_digest(pets)
@@ -141,7 +142,9 @@ def test_score_and_compare_count_them_and_say_so() -> None:
     plain = score(items, pipeline=Words())
     assert "categories" not in plain.runs[0].signature
     assert plain.corpus["SPICE"] == result["corpus"]["SPICE"]
-    found = compare_systems(items, items, pipeline=Words(), categories=pets, resampling=Resampling(20)).to_dict()
+    found = compare_systems(
+        items, items, pipeline=Words(), data=MetricData(categories=pets), resampling=Resampling(20)
+    ).to_dict()
     assert found["scores"]["SPICE_Pet"]["difference"] == 0
 
 

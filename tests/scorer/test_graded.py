@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer import Item, score
-from spicegraph_scorer.core.categories import ALL
+from spicegraph_scorer.core.categories import ALL, category_means
 from spicegraph_scorer.core.items import Corpus
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics.graded.facts import FAMILIES, deny, values_of
-from spicegraph_scorer.metrics.graded.metric import SpiceG, graded_means
+from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
 from spicegraph_scorer.metrics.spice.custom import CategoryDefinition, make_categories
 
@@ -199,9 +199,10 @@ def test_a_category_without_reference_tuples_is_undefined() -> None:
     assert scores["SPICE-G_Color"].each == (None, 1.0)
     assert scores["SPICE-G_Color"].value == 1
     assert scores["SPICE-G_Relation"].value is None
-    assert graded_means(statistics)["Color"].items == 1
-    assert graded_means(statistics)["Relation"].f is None
-    assert graded_means(()) == {}
+    means = category_means(map(SpiceG.by_category, statistics))
+    assert means["Color"].items == 1
+    assert means["Color"].micro is None
+    assert means["Relation"].f is None
 
 
 def test_a_candidate_without_tuples_scores_nothing() -> None:

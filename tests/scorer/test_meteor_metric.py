@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from spicegraph_parser.errors import DataError
 from spicegraph_scorer.core.items import Corpus, Item
-from spicegraph_scorer.evidence import without_evidence
 from spicegraph_scorer.metrics.meteor import (
     Match,
     Meteor,
@@ -75,14 +74,14 @@ def test_summed_columns_give_the_corpus_score(data: MeteorData) -> None:
     metric = Meteor(data)
     statistics = metric.collect(CORPUS)
     sums = metric.columns(statistics).sum(axis=0, keepdims=True)
-    assert metric.combine(sums)["METEOR"].tolist() == [metric.total(statistics)[0].value]
+    assert metric.from_sums(sums)["METEOR"].tolist() == [metric.total(statistics)[0].value]
 
 
 def test_without_evidence_there_are_the_numbers_only(data: MeteorData) -> None:
     full, bare = (Meteor(data, evidence=evidence).collect(CORPUS) for evidence in (True, False))
     assert [(one.counts, one.score, one.reference) for one in bare] == [(o.counts, o.score, o.reference) for o in full]
     assert any(one.alignment.matches for one in full)
-    assert bare == list(map(without_evidence, full))
+    assert bare == list(map(Meteor().compact, full))
     assert all(one.alignment is NO_ALIGNMENT for one in bare)
 
 

@@ -109,9 +109,9 @@ def test_scores_without_evidence_are_the_same() -> None:
     names = ("spice", "spice-exact", "spice-g", "spider", "bleu")
     full, bare = (score(ITEMS, names, pipeline=WordFacts(), evidence=evidence) for evidence in (True, False))
     assert bare.to_dict() == full.to_dict()
-    assert all(statistic.match.reference for statistic in full.runs[0].spice)
-    assert not any(statistic.match.reference for run in bare.runs for statistic in run.spice)
-    assert all(statistic.match is None for statistic in bare.runs[2].graded)
+    assert all(statistic.match.reference for statistic in full.runs[0].statistics)
+    assert not any(statistic.match.reference for run in bare.runs[:2] for statistic in run.statistics)
+    assert all(statistic.match is None for statistic in bare.runs[2].statistics)
 
 
 def test_explanations_keep_the_evidence_that_they_need() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.items import Corpus, Item
-from spicegraph_scorer.core.metric import Score
+from spicegraph_scorer.core.metric import Metric, Score
 from spicegraph_scorer.core.significance import Resampling, compare, intervals
 from spicegraph_scorer.metrics.bleu import Bleu
 from spicegraph_scorer.metrics.cider import Cider
@@ -28,7 +28,7 @@ ITEMS = tuple(
 
 
 @dataclass(frozen=True)
-class Mean:
+class Mean(Metric):
     """A metric whose statistics are its items' values."""
 
     name = "mean"

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from spicegraph_parser.graph import SceneTuple, merge, merge_concepts
 from spicegraph_parser.lexicon import Concept, load_lexicon
 from spicegraph_parser.rules import Fact
-from spicegraph_scorer.core.categories import ALL, Counts
+from spicegraph_scorer.core.categories import ALL, Counts, category_means
 from spicegraph_scorer.core.items import Corpus, Item
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
 from spicegraph_scorer.metrics.spice.counting import count_concepts
 from spicegraph_scorer.metrics.spice.counts import count_match
 from spicegraph_scorer.metrics.spice.custom import CategoryDefinition, make_categories
 from spicegraph_scorer.metrics.spice.match import match_tuples
-from spicegraph_scorer.metrics.spice.metric import Spice, category_means, score_graphs
+from spicegraph_scorer.metrics.spice.metric import Spice, score_graphs
 from spicegraph_scorer.metrics.spice.ready import score_tuples
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def test_micro_counts_see_invented_colours() -> None:
     """The reference's mean hides a colour that no reference has; the summed counts don't."""
     metric = Spice(_SOURCE)
     statistics = metric.collect(_corpus(("a red dog", ["a red dog"]), ("a red dog", ["a dog"])))
-    colour = category_means(statistics)["Color"]
+    colour = category_means(map(Spice.by_category, statistics))["Color"]
     assert (colour.f, colour.pr, colour.re, colour.items) == (1.0, 1.0, 1.0, 1)
     assert colour.micro == Counts(1, 2, 1)
     assert category_means([]) == {}

@@ -15,10 +15,11 @@ from spicegraph_scorer import Item
 from spicegraph_scorer.core.exact import ExactSums
 from spicegraph_scorer.core.fingerprint import Fingerprint
 from spicegraph_scorer.core.items import Corpus
-from spicegraph_scorer.core.summary import Summary
+from spicegraph_scorer.core.results import Summary
+from spicegraph_scorer.core.run import result_of, signature_of
 from spicegraph_scorer.core.totals import added, summary_of, totals_of
 from spicegraph_scorer.metrics import METRICS, make_metrics
-from spicegraph_scorer.scoring import resources, result_of, score, signature_of
+from spicegraph_scorer.scoring import resources, score
 
 WORDS = ("a", "the", "two", "brown", "small", "dog", "dogs", "cat", "couch", "sits", "runs", "on", "near", "red", "bus")
 NAMES = tuple(name for name in METRICS if name != "meteor")  # the other metric of summed counts is bleu

@@ -24,13 +24,13 @@ import redis
 from ray.cluster_utils import Cluster
 
 from spicegraph_parser.errors import DataError, InputError
+from spicegraph_scorer.metrics.bleu import Bleu
 from spicegraph_service.cli import main as command_line
-from spicegraph_service.engines import ray as engine
 from spicegraph_service.engines.engine import Task
 from spicegraph_service.engines.ray import score_on_ray, summarize_on_ray
 
 if TYPE_CHECKING:
-    from spicegraph_scorer.metrics import Progress
+    from spicegraph_scorer.core.facts import Progress
 
 METRICS = ("spice", "spice-exact", "bleu", "rouge", "cider", "cider-plain", "spider", "meteor-2005")
 # That a node is gone is noticed after 5 s; less would take a busy machine's nodes for dead.
@@ -99,7 +99,7 @@ def refused(source: Path) -> str:
 
 def told_by_a_worker(source: Path) -> str:
     """Score with workers whose tokenizer is not that of this machine."""
-    with patch.object(engine, "comparable", lambda signature: {**signature, "tokenizer": "another"}):
+    with patch.object(Bleu, "signature", lambda _: {"tokenizer": "another"}):
         try:
             summarize_on_ray(Task(str(source), ("bleu",)))
         except DataError as error:

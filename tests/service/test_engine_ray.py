@@ -27,7 +27,7 @@ from ray.exceptions import RaySystemError, WorkerCrashedError
 from spicegraph_parser.errors import DataError, InputError
 from spicegraph_scorer import Item, score
 from spicegraph_scorer.core.items import Corpus
-from spicegraph_scorer.metrics import METRICS, WITH_FREQUENCIES, make_metrics
+from spicegraph_scorer.metrics import METRICS, MetricData, make_metrics
 from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
 from spicegraph_scorer.readers import Columns
 from spicegraph_scorer.scoring import resources
@@ -41,7 +41,6 @@ from spicegraph_service.engines.corpus import (
     RowReader,
     Scored,
     check_rows,
-    comparable,
 )
 from spicegraph_service.engines.engine import Task
 from spicegraph_service.engines.objects import files_in, new_folder, write_object
@@ -347,10 +346,13 @@ def test_rows_of_a_table_are_items_by_the_names_of_their_columns():
     assert not faults
 
 
-def test_the_metrics_with_frequencies_are_those_whose_signature_names_them():
+def test_the_metrics_that_take_frequencies_are_those_whose_signature_names_them():
     metrics = make_metrics(METRICS, resources("en_caption"))
     named = {name for name, metric in metrics.items() if "document frequencies" in metric.signature()}
-    assert named == WITH_FREQUENCIES
+    assert named == {name for name, entry in METRICS.items() if "frequencies" in entry.kind.needs.data}
+    assert named == {name for name, metric in metrics.items() if metric.weigh is not None}
+    frozen = DocumentFrequencies.from_references([item.references for item in Corpus(tuple(ITEMS)).tokens])
+    assert not any(metrics[name].weighted(frozen).weigh for name in named)
 
 
 def test_files_come_in_order_by_path_or_url(tmp_path):
@@ -429,9 +431,9 @@ def lines(items):
 def actor(**changes):
     """An actor without a cluster."""
     metrics = make_metrics(("spice", "cider"), resources("en_caption"))
-    signatures = {name: comparable(metric.signature()) for name, metric in metrics.items()}
+    signatures = {name: metric.signature() for name, metric in metrics.items()}
     frequencies = DocumentFrequencies.from_references([item.references for item in Corpus(tuple(ITEMS)).tokens])
-    job = Job(RowReader(), "en_caption", tuple(metrics), None, frequencies, None, None, signatures)
+    job = Job(RowReader(), "en_caption", tuple(metrics), None, MetricData(), signatures, {"cider": frequencies})
     return partial(packed, BlockScorer(replace(job, **changes)))
 
 
@@ -465,7 +467,7 @@ def test_a_machine_that_would_compute_other_scores_is_reported():
 
 
 def test_a_machine_with_another_release_is_told():
-    check = partial(check_rows, reader=RowReader(), release="0.0.7", count=False, keep=False)
+    check = partial(check_rows, reader=RowReader(), release="0.0.7", weigh=(), keep=False)
     table = packed(check, lines(ITEMS[:2]))
     with pytest.raises(DataError, match=re.escape(f"has spicegraph {version('spicegraph')}, this one 0.0.7")):
         unpacked(table)

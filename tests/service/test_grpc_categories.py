@@ -12,6 +12,7 @@ from grpc_status import rpc_status
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_scorer import score
 from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.metrics import MetricData
 from spicegraph_scorer.metrics.spice.custom import CategoryDefinition, make_categories
 from spicegraph_service.client import category, item
 
@@ -52,7 +53,7 @@ def values(corpus: CorpusResult) -> dict[str, float | None]:
 
 @pytest.mark.parametrize("metrics", [["spice"], ["spice-exact", "bleu"]])
 def test_own_categories_are_the_library_s_in_batch_and_stream(client: Client, metrics: list[str]) -> None:
-    expected = score(ITEMS, metrics, categories=SAME)
+    expected = score(ITEMS, metrics, data=MetricData(categories=SAME))
     sent = [item(i.id, i.candidate, i.references) for i in ITEMS]
     reply = client.score(sent, metrics=metrics, categories=SENT, detail=scores_pb2.DETAIL_CATEGORIES)
     *_, last = client.stream(iter(sent), metrics=metrics, categories=SENT)

@@ -15,6 +15,7 @@ import pytest
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_scorer import score
 from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.metrics import MetricData
 from spicegraph_scorer.metrics.graded.building import build_table
 from spicegraph_scorer.metrics.graded.vectors import Vectors
 from spicegraph_scorer.metrics.spice.custom import CategoryDefinition, make_categories
@@ -66,7 +67,7 @@ def test_scores_are_the_library_s_with_the_same_vectors(
     same = make_categories([CategoryDefinition("Pet", words=("dog", "puppy"))])
     with Client(own_server.address) as client:
         for definitions, categories in ((), None), (own, same):
-            expected = score(ITEMS, ["spice-g"], vectors=mine, categories=categories)
+            expected = score(ITEMS, ["spice-g"], data=MetricData(categories=categories, vectors=mine))
             reply = client.score(SENT, metrics=["spice-g"], categories=definitions, detail=scores_pb2.DETAIL_TUPLES)
             found = {each.name: each.value if each.HasField("value") else None for each in reply.corpus.scores}
             assert found == {each.name: each.value for run in expected.runs for each in run.scores}

@@ -157,7 +157,7 @@ def test_the_jars_command_line_prints_the_same_lines(
 ) -> None:
     assert jar([str(files / "in.json"), "-threads", "1"]) == 0
     out, err = capsys.readouterr()
-    (means,) = (run.categories()["All"] for run in expected.runs if run.spice)
+    (means,) = (run.categories()["All"] for run in expected.runs if run.name == "spice")
     counts = {"tp": means.micro.matched, "fp": means.micro.candidate - means.micro.matched}
     counts["fn"] = means.micro.reference - means.micro.matched
     block = BLOCK.format(f=means.f, pr=means.pr, re=means.re, **counts)

@@ -16,6 +16,7 @@ from spicegraph_parser.rules import Fact
 from spicegraph_scorer import score, score_tuples
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.metrics import MetricData
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
 from spicegraph_service.cli import main
 from spicegraph_service.output.report import REPORT_FORMATS, Report, ReportFormat, ReportOptions, build_report
@@ -132,7 +133,7 @@ def test_systems_are_held_in_one_order_whatever_theirs() -> None:
 
 def test_categories_of_ones_own_are_scored_everywhere() -> None:
     animal = Category(1, keys=frozenset({"dog", "zebra"}))
-    options = ReportOptions(categories={**CATEGORIES, "Animal": animal}, resampling=Resampling(50))
+    options = ReportOptions(data=MetricData(categories={**CATEGORIES, "Animal": animal}), resampling=Resampling(50))
     built = build_report([SystemInput("a", ONE)], options, pipeline=WordFacts())
     assert built.categories[-1] == "Animal"
     row = built.systems[0].categories[-1]

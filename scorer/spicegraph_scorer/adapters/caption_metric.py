@@ -16,8 +16,7 @@ from spicegraph_scorer.scoring import score
 if TYPE_CHECKING:
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.results import Result
-    from spicegraph_scorer.metrics.graded.vectors import Vectors
-    from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
+    from spicegraph_scorer.metrics import MetricData
 
 
 References = Sequence[str | Sequence[str]]
@@ -57,6 +56,8 @@ def flat_scores(result: Result) -> dict[str, float]:
     for run in result.runs:
         flat |= {score.name.lower(): _number(score.value) for score in run.headline}
         for category, means in run.categories().items():
+            if means.micro is None:  # SPICE-G's are no part of these names
+                continue
             head = run.headline[0].name.lower()
             prefix = head if category == ALL else f"{head}_{category.lower()}"
             if category != ALL:
@@ -86,14 +87,12 @@ class CaptionMetric:
         metrics: Sequence[str] = ("spice",),
         *,
         pipeline: str | FactSource = DEFAULT_PIPELINE,
-        frequencies: DocumentFrequencies | None = None,
-        vectors: Vectors | None = None,
+        data: MetricData | None = None,
     ) -> None:
-        """Take the metrics' names, and what parses, weighs and compares words (see :func:`spicegraph_scorer.score`)."""
+        """Take the metrics' names, what parses, and the metrics' data (see :func:`spicegraph_scorer.score`)."""
         self._metrics = tuple(metrics)
         self._pipeline = pipeline
-        self._frequencies = frequencies
-        self._vectors = vectors
+        self._data = data
         self._predictions: list[str] = []
         self._references: list[str | Sequence[str]] = []
 
@@ -126,9 +125,7 @@ class CaptionMetric:
             [*self._predictions, *(predictions or ())],
             [*self._references, *(references or ())],
         )
-        result = score(
-            items, self._metrics, pipeline=self._pipeline, frequencies=self._frequencies, vectors=self._vectors
-        )
+        result = score(items, self._metrics, data=self._data, pipeline=self._pipeline)
         self._predictions.clear()
         self._references.clear()
         return flat_scores(result)

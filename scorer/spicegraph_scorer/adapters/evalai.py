@@ -15,7 +15,7 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.adapters.leaderboard import leaderboard_scores, score_files
 
 if TYPE_CHECKING:
-    from spicegraph_scorer.metrics.graded.vectors import Vectors
+    from spicegraph_scorer.metrics import MetricData
 
 
 def evaluate(
@@ -26,7 +26,7 @@ def evaluate(
     metrics: tuple[str, ...] = ("spice",),
     split: str | None = None,
     pipeline: str = DEFAULT_PIPELINE,
-    vectors: Vectors | None = None,
+    data: MetricData | None = None,
     **_submission: object,
 ) -> dict[str, object]:
     """Score a submission for EvalAI's leaderboard.
@@ -38,7 +38,7 @@ def evaluate(
         metrics: names from ``METRICS``.
         split: the split's codename in the challenge's configuration.
         pipeline: the spaCy pipeline that parses captions.
-        vectors: SPICE-G's; ``None``: the bundled ones.
+        data: as for :func:`spicegraph_scorer.score`.
         _submission: what else EvalAI says of the submission; not used.
 
     Returns:
@@ -48,8 +48,6 @@ def evaluate(
         InputError: the submission is faulty. EvalAI shows the message to the team: it names ids and fields,
             and never a reference's text.
     """
-    result = score_files(
-        user_submission_file, test_annotation_file, metrics=metrics, pipeline=pipeline, vectors=vectors
-    )
+    result = score_files(user_submission_file, test_annotation_file, metrics=metrics, pipeline=pipeline, data=data)
     scores = leaderboard_scores(result)
     return {"result": [{split or phase_codename: scores}], "submission_result": scores}

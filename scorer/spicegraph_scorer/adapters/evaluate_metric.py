@@ -50,8 +50,8 @@ class Spicegraph(evaluate.Metric):  # type: ignore[misc] # evaluate has no types
         predictions: list[str],
         references: list[str | list[str]],
         pipeline: str = spicegraph_parser.pipelines.DEFAULT_PIPELINE,
-        vectors: spicegraph_scorer.metrics.graded.vectors.Vectors | None = None,
+        data: spicegraph_scorer.metrics.MetricData | None = None,
     ) -> dict[str, float]:
         names = ("spice",) if self.config_name == "default" else tuple(self.config_name.split(","))
-        metric = spicegraph_scorer.adapters.caption_metric.CaptionMetric(names, pipeline=pipeline, vectors=vectors)
+        metric = spicegraph_scorer.adapters.caption_metric.CaptionMetric(names, data=data, pipeline=pipeline)
         return metric.compute(predictions=predictions, references=references)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spicegraph_scorer.core.results import Result
-    from spicegraph_scorer.metrics.graded.vectors import Vectors
+    from spicegraph_scorer.metrics import MetricData
 
 
 def score_files(
@@ -27,7 +27,7 @@ def score_files(
     metrics: Sequence[str] = ("spice",),
     partial: bool = False,
     pipeline: str = DEFAULT_PIPELINE,
-    vectors: Vectors | None = None,
+    data: MetricData | None = None,
 ) -> Result:
     """Score a file of candidates against a file of references, in any format of ``spicegraph score``.
 
@@ -47,7 +47,7 @@ def score_files(
     note = copies_note(candidates, dataset.items)
     if note is not None:
         warnings.warn(note, stacklevel=2)
-    return score(dataset.items, tuple(metrics), pipeline=pipeline, vectors=vectors)
+    return score(dataset.items, tuple(metrics), pipeline=pipeline, data=data)
 
 
 def leaderboard_scores(result: Result) -> dict[str, float]:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.core.items import Item
+
+
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Is told what is going on, how much of it is done, and of how much."""
 
 
 class FactSource(Protocol):
@@ -23,6 +29,18 @@ class FactSource(Protocol):
     def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
         """Return the facts of each caption, in order."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class FactTable:
+    """A source of facts of captions that are parsed already; it can be sent to another process."""
+
+    signature: str
+    known: Mapping[str, tuple[Fact, ...]]
+
+    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        """Return the facts of each caption, in order."""
+        return map(self.known.__getitem__, texts)
 
 
 class FactsInOrder:

@@ -1,22 +1,30 @@
 """What a metric is: items become small statistics, statistics become scores.
 
-Corpus scores, per-item scores, bootstrap intervals, leave-one-out bounds and streams all reuse the statistics,
-so that no caption is parsed or tokenized twice.
+Corpus scores, per-item scores, bootstrap intervals, leave-one-out bounds, sums of parts and streams all reuse the
+statistics, so that no caption is parsed or tokenized twice. A metric says everything that others need to know of it:
+what it reads, how its corpus scores add up, what of a statistic is evidence, which categories there are, and what it
+takes from the whole corpus. Nothing outside a metric asks for its name or type.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar
+
+import numpy as np
+
+from spicegraph_scorer.core.items import Corpus
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from spicegraph_scorer.core.items import Corpus
-
-__all__ = ["Metric", "Score"]
+    from spicegraph_scorer.core.categories import CategoryScore
 
 Statistic = TypeVar("Statistic")
+Statistic_contra = TypeVar("Statistic_contra", contravariant=True)
+
+Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +39,144 @@ class Score:
     each: tuple[float | None, ...]
 
 
-class Metric(Protocol[Statistic]):
-    """A metric: a frozen value that holds its options."""
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a metric reads beside the captions' words.
+
+    ``facts``: what the captions say, for which they are parsed; ``loose``: the facts of loose words as well.
+    ``data`` names the fields of :class:`spicegraph_scorer.metrics.data.MetricData` that it uses.
+    """
+
+    facts: bool = False
+    loose: bool = False
+    data: frozenset[str] = frozenset()
+
+
+class Weights(Protocol):
+    """What the statistics of items depend on beside the items, counted over a corpus: those of parts add up."""
+
+    def __add__(self, other: Self, /) -> Self:
+        """Return the weights of both parts together."""
+        ...
+
+
+Weigh: TypeAlias = Callable[[Corpus], Any]
+"""Counts :class:`Weights` over a part of a corpus."""
+
+
+class Explanation(Protocol):
+    """Why an item has its score, for people."""
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """Return JSON values."""
+        ...
+
+
+class Summed(Protocol[Statistic_contra]):
+    """How corpus scores are made from sums over the items."""
+
+    def columns(self, statistics: Sequence[Statistic_contra], /) -> Matrix:
+        """Return what is summed, (items, columns)."""
+        ...
+
+    def from_sums(self, sums: Matrix, /) -> Mapping[str, Vector]:
+        """Return the corpus scores by name, one for each row of sums."""
+        ...
+
+
+class Metric(ABC, Generic[Statistic]):
+    """A metric: a frozen value that holds its options.
+
+    A metric has a name, a signature, ``collect`` and ``total``. The rest has a default, which is right for a metric
+    whose statistic depends on the item alone, and whose corpus scores are the means of the items' scores.
+    """
+
+    __slots__ = ()
+
+    needs: ClassVar[Needs] = Needs()
+    """What it reads beside the captions' words."""
+    means: ClassVar[bool] = True
+    """Corpus scores are the means over the items where they are defined; else ``columns`` and ``from_sums`` say how."""
+    explains: ClassVar[bool] = False
+    """:meth:`explain` gives an :class:`Explanation`, which results hold where explanations are asked for."""
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """The key of the metric in ``METRICS`` and on the command line, e.g. ``bleu``."""
-        ...
 
+    @abstractmethod
     def signature(self) -> Mapping[str, str]:
         """Return what must be equal for two numbers to be comparable (variant, tokenizer, data, version)."""
-        ...
 
+    @abstractmethod
     def collect(self, corpus: Corpus) -> list[Statistic]:
         """Return one statistic per item, in the order of ``corpus.items``."""
-        ...
 
+    @abstractmethod
     def total(self, statistics: Sequence[Statistic]) -> tuple[Score, ...]:
         """Return the metric's scores; ``each`` follows the order of ``statistics``."""
-        ...
+
+    def columns(self, statistics: Sequence[Statistic]) -> Matrix:
+        """Return what is summed over the items for the corpus scores, (items, columns)."""
+        each = [score.each for score in self.total(statistics)]
+        values = np.array([[np.nan if v is None else v for v in values] for values in each]).T
+        return np.hstack([np.nan_to_num(values), ~np.isnan(values)]).astype(np.float64)
+
+    def from_sums(self, sums: Matrix) -> Mapping[str, Vector]:
+        """Return the corpus scores by name, one for each row of sums of ``columns``; NaN where undefined."""
+        values, defined = np.hsplit(sums, 2)
+        means = np.divide(values, defined, out=np.full_like(values, np.nan), where=defined > 0)
+        names = [score.name for score in self.total(())]
+        return {name: means[:, index] for index, name in enumerate(names)}
+
+    def summed(self) -> Summed[Statistic]:
+        """Return what makes the scores of :meth:`total` to the bit from exact sums; by default the metric itself."""
+        return self
+
+    def compact(self, statistic: Statistic) -> Statistic:
+        """Return an item's statistic with its numbers alone: scores need no more, evidence is many times as large."""
+        return statistic
+
+    @staticmethod
+    def by_category(statistic: Any) -> Mapping[str, CategoryScore]:
+        """Return an item's scores by category, ``All`` first; nothing for metrics without categories.
+
+        The first of the metric's scores is the total's, the others are the categories'.
+        """
+        del statistic
+        return {}
+
+    def explain(self, statistic: Statistic, *, changes: int = 3) -> Any:
+        """Return the evidence of an item's score, ``None`` without any.
+
+        Args:
+            statistic: one that was collected with evidence.
+            changes: the number of changes to look for that would raise the score, where the metric finds such.
+        """
+        del statistic, changes
+
+    @property
+    def weigh(self) -> Weigh | None:
+        """What counts the weights that statistics depend on, over the references of a corpus or a part of it.
+
+        ``None``: a statistic depends on its item alone, or the metric has its weights. Metrics that count the same
+        give the same function.
+        """
+        return None
+
+    def weighted(self, weights: Any) -> Self:
+        """Return the metric with the weights of a corpus, the sum of what :attr:`weigh` counted over its parts."""
+        del weights
+        return self
+
+    def defer(self, corpus: Corpus) -> list[Any]:
+        """Return what is kept of each item of a part of a corpus until :meth:`finish`.
+
+        By default compact statistics; where they depend on the whole corpus, the items.
+        """
+        return [self.compact(found) for found in self.collect(corpus)] if self.weigh is None else list(corpus.items)
+
+    def finish(self, kept: Sequence[Any]) -> list[Statistic]:
+        """Return the statistics of all items, from what was kept of them."""
+        return list(kept) if self.weigh is None else self.collect(Corpus(tuple(kept)))

@@ -1,35 +1,94 @@
-"""What a scoring run gives: scores with their signature, and the statistics that they were made from."""
+"""What scoring gives: scores with their signature, and the statistics that they were made from.
+
+A :class:`Result` holds a corpus with all its items, a :class:`Summary` the scores of the corpus alone.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from spicegraph_scorer.core.categories import ALL
-from spicegraph_scorer.core.summary import CATEGORIES_KEY, CorpusScore, RunSummary, Summary
-from spicegraph_scorer.metrics.graded.metric import GradedMeans, GradedStatistic, graded_means
-from spicegraph_scorer.metrics.spice.metric import CategoryMeans, SpiceStatistic, category_means
-from spicegraph_scorer.metrics.spice.ready import counts_dict
+from spicegraph_scorer.core.categories import CategoryMeans, CategoryScore, category_means
+from spicegraph_scorer.core.metric import Metric
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.items import Item
-    from spicegraph_scorer.core.metric import Score
+    from spicegraph_scorer.core.metric import Explanation, Score
     from spicegraph_scorer.core.significance import Interval
-    from spicegraph_scorer.metrics.graded.explain import GradedExplanation
-
-__all__ = ["Json", "Result", "Run"]
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+
+CATEGORIES_KEY: Final = "_categories"
+"""What follows the name of a score in the key of its categories."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusScore:
+    """A score's corpus value, and the number of items for which it is defined."""
+
+    name: str
+    value: float | None
+    items: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One metric's scores, and the means of its categories by name, ``All`` first; empty for metrics without any.
+
+    ``intervals`` are in the order of the scores, or none if they were not asked for.
+    """
+
+    scores: tuple[CorpusScore, ...]
+    categories: Mapping[str, CategoryMeans] = field(default_factory=dict)
+    intervals: tuple[Interval, ...] = ()
+
+    @property
+    def headline(self) -> tuple[CorpusScore, ...]:
+        """The scores without those of the categories, which have a table of their own."""
+        return self.scores[:1] if self.categories else self.scores
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The corpus scores of all metrics, with what tells whether two numbers may be compared."""
+
+    signature: Mapping[str, Json]
+    runs: tuple[RunSummary, ...]
+
+    @property
+    def corpus(self) -> dict[str, Json]:
+        """See :attr:`Result.corpus`."""
+        values: dict[str, Json] = {}
+        for run in self.runs:
+            values |= {score.name: score.value for score in run.headline}
+            if run.categories:
+                key = run.headline[0].name + CATEGORIES_KEY
+                values[key] = {name: means.to_dict() for name, means in run.categories.items()}
+        return values
+
+    @property
+    def confidence(self) -> dict[str, Json]:
+        """The 95 % interval of every score by its name, categories as ``SPICE_Color``; empty if not asked for."""
+        return {i.name: {"low": i.low, "high": i.high} for run in self.runs for i in run.intervals}
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return ``signature``, ``corpus`` and, with intervals, ``confidence`` as JSON values."""
+        confidence = self.confidence
+        return {
+            "signature": self.signature,
+            "corpus": self.corpus,
+            **({"confidence": confidence} if confidence else {}),
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One metric's part of a result: its name and signature, one statistic an item, and the scores of those.
+    """One metric's part of a result: its name and signature, one statistic per item, and the scores of those.
 
-    ``intervals`` are in the order of the scores, or none if they were not asked for; ``explanations`` (of SPICE-G) in
-    that of the statistics, or none.
+    ``intervals`` are in the order of the scores, ``explanations`` in that of the statistics; both are empty if they
+    were not asked for. ``by_category`` gives the scores by category of a statistic, as the metric's own does.
 
     The statistics are the evidence: a report, an interval or the jar's output is drawn from them.
     """
@@ -39,35 +98,34 @@ class Run:
     statistics: tuple[Any, ...]
     scores: tuple[Score, ...]
     intervals: tuple[Interval, ...] = ()
-    explanations: tuple[GradedExplanation, ...] = ()
-
-    @property
-    def spice(self) -> tuple[SpiceStatistic, ...]:
-        """The statistics if this is a SPICE metric, else nothing."""
-        return self.statistics if self.statistics and isinstance(self.statistics[0], SpiceStatistic) else ()
-
-    @property
-    def graded(self) -> tuple[GradedStatistic, ...]:
-        """The statistics if this is SPICE-G, else nothing."""
-        return self.statistics if self.statistics and isinstance(self.statistics[0], GradedStatistic) else ()
+    explanations: tuple[Explanation, ...] = ()
+    by_category: Callable[[Any], Mapping[str, CategoryScore]] = Metric.by_category
 
     @property
     def headline(self) -> tuple[Score, ...]:
-        """The scores without the categories of SPICE and SPICE-G, which have a table of their own."""
-        return self.scores[:1] if self.spice or self.graded else self.scores
+        """The scores without those of the categories, which have a table of their own."""
+        return self.scores[:1] if self.statistics and self.by_category(self.statistics[0]) else self.scores
 
     def categories(self) -> dict[str, CategoryMeans]:
-        """Return the means and sums of SPICE's categories, ``All`` first; nothing for other metrics."""
-        return category_means(self.spice)
-
-    def graded_categories(self) -> dict[str, GradedMeans]:
-        """Return the means of SPICE-G's categories, ``All`` first; nothing for other metrics."""
-        return graded_means(self.graded)
+        """Return the means and sums of the metric's categories, ``All`` first; nothing for metrics without any."""
+        return category_means(map(self.by_category, self.statistics))
 
     def summary(self) -> RunSummary:
         """Return the corpus scores alone, each with the number of items for which it is defined."""
         scores = [CorpusScore(s.name, s.value, sum(value is not None for value in s.each)) for s in self.scores]
-        return RunSummary(tuple(scores), self.categories(), self.graded_categories(), self.intervals)
+        return RunSummary(tuple(scores), self.categories(), self.intervals)
+
+    def rows(self) -> Iterator[dict[str, Json]]:
+        """Yield the scores of each item."""
+        headline = self.headline
+        key = headline[0].name + CATEGORIES_KEY
+        for statistic, values in zip(
+            self.statistics, zip(*(score.each for score in headline), strict=True), strict=True
+        ):
+            row: dict[str, Json] = {score.name: value for score, value in zip(headline, values, strict=True)}
+            if categories := self.by_category(statistic):
+                row[key] = {name: found.to_dict() for name, found in categories.items()}
+            yield row
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +157,7 @@ class Result:
 
     def iter_scores(self) -> Iterator[dict[str, Json]]:
         """Yield what :meth:`item_scores` returns, an item at a time: the list is far larger than the result."""
-        for parts in zip(*map(_run_rows, self.runs), strict=True):
+        for parts in zip(*(run.rows() for run in self.runs), strict=True):
             yield {name: value for part in parts for name, value in part.items()}
 
     @property
@@ -129,18 +187,3 @@ class Result:
         for index, (item, scores) in enumerate(zip(self.items, self.iter_scores(), strict=True)):
             why = {run.headline[0].name: run.explanations[index].to_dict() for run in explained}
             yield {"image_id": item.id, "scores": scores, **({"explanation": why} if why else {})}
-
-
-def _run_rows(run: Run) -> Iterator[dict[str, Json]]:
-    """Yield one metric's scores of each item."""
-    names = [score.name for score in run.headline]
-    key = names[0] + CATEGORIES_KEY
-    spice, graded = run.spice, run.graded
-    for index, values in enumerate(zip(*(score.each for score in run.headline), strict=True)):
-        row: dict[str, Json] = dict(zip(names, values, strict=True))
-        if spice:
-            counts = spice[index].counts
-            row[key] = {name: counts_dict(found, total=name == ALL) for name, found in counts.items()}
-        if graded:
-            row[key] = {name: graded[index].scores(name) for name in graded[index].weights}
-        yield row

@@ -7,7 +7,7 @@ resamples of a metric are one matrix product.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -16,39 +16,13 @@ from spicegraph_parser.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spicegraph_scorer.core.metric import Metric
+    from spicegraph_scorer.core.metric import Matrix, Metric, Vector
 
-__all__ = [
-    "Comparison",
-    "Interval",
-    "Resampling",
-    "Summed",
-    "compare",
-    "intervals",
-    "percentile_bounds",
-    "share_as_extreme",
-    "summed",
-]
-
-Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
-Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
-Statistic_contra = TypeVar("Statistic_contra", contravariant=True)
+LEVEL: Final = 0.95
+"""The share of resamples inside every interval."""
 
 _BLOCK = 64  # resamples at a time: bounds the memory of large corpora
 _ROUNDING = 1e-12  # two equal systems differ by rounding alone
-
-
-@runtime_checkable
-class Summed(Protocol[Statistic_contra]):
-    """A metric whose corpus score is a function of sums over the items, not the mean of their scores."""
-
-    def columns(self, statistics: Sequence[Statistic_contra]) -> Matrix:
-        """Return what is summed, (items, columns)."""
-        ...
-
-    def combine(self, sums: Matrix) -> Mapping[str, Vector]:
-        """Return the corpus scores by name, one for each row of sums."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +36,10 @@ class Resampling:
         """Refuse what gives no distribution."""
         if self.draws < 1:
             raise InputError(f"draws: at least 1 is needed, got {self.draws}")
+
+    def signature(self) -> dict[str, float]:
+        """Return what must be equal for two intervals to be comparable."""
+        return {"draws": self.draws, "seed": self.seed, "interval": LEVEL}
 
     def generator(self) -> np.random.Generator:
         """Return a fresh generator."""
@@ -98,35 +76,12 @@ class Comparison:
     p_randomization: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Means:
-    """The default: every score is the mean over the items where it is defined."""
-
-    metric: Metric[Any]
-
-    def columns(self, statistics: Sequence[Any]) -> Matrix:
-        each = [score.each for score in self.metric.total(statistics)]
-        values = np.array([[np.nan if v is None else v for v in values] for values in each]).T
-        return np.hstack([np.nan_to_num(values), ~np.isnan(values)]).astype(np.float64)
-
-    def combine(self, sums: Matrix) -> Mapping[str, Vector]:
-        values, defined = np.hsplit(sums, 2)
-        means = np.divide(values, defined, out=np.full_like(values, np.nan), where=defined > 0)
-        names = [score.name for score in self.metric.total(())]
-        return {name: means[:, index] for index, name in enumerate(names)}
-
-
-def summed(metric: Metric[Any]) -> Summed[Any]:
-    """Return what is summed over the items for a metric's corpus scores: by default, each item's own scores."""
-    return metric if isinstance(metric, Summed) else _Means(metric)
-
-
 def intervals(
     metric: Metric[Any],
     statistics: Sequence[Any],
     *,
     resampling: Resampling | None = None,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> tuple[Interval, ...]:
     """Return a bootstrap interval for each score of a metric, in the order of ``metric.total``.
 
@@ -141,9 +96,7 @@ def intervals(
     """
     _check(statistics, level)
     resampling = resampling or Resampling()
-    table = summed(metric)
-    columns = table.columns(statistics)
-    draws = _draw(table, [columns], resampling)[0]
+    draws = _draw(metric, [metric.columns(statistics)], resampling)[0]
     return tuple(Interval(name, *percentile_bounds(values, level)) for name, values in draws.items())
 
 
@@ -153,7 +106,7 @@ def compare(
     second: Sequence[Any],
     *,
     resampling: Resampling | None = None,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> tuple[Comparison, ...]:
     """Test two systems' statistics on the same items, in the same order, against each other.
 
@@ -171,11 +124,10 @@ def compare(
     if len(first) != len(second):
         raise InputError(f"the systems have different numbers of items: {len(first)} and {len(second)}")
     resampling = resampling or Resampling()
-    table = summed(metric)
-    one, other = table.columns(first), table.columns(second)
-    scores = [table.combine(columns.sum(axis=0, keepdims=True)) for columns in (one, other)]
-    boot = _draw(table, [one, other], resampling)
-    swapped = _swap(table, one, other, resampling)
+    one, other = metric.columns(first), metric.columns(second)
+    scores = [metric.from_sums(columns.sum(axis=0, keepdims=True)) for columns in (one, other)]
+    boot = _draw(metric, [one, other], resampling)
+    swapped = _swap(metric, one, other, resampling)
     return tuple(
         _comparison(
             name,
@@ -220,7 +172,7 @@ def share_as_extreme(null: Vector, observed: float) -> float | None:
     return (extreme + 1) / (len(null) + 1)
 
 
-def percentile_bounds(values: Vector, level: float) -> tuple[float | None, float | None]:
+def percentile_bounds(values: Vector, level: float = LEVEL) -> tuple[float | None, float | None]:
     """Return the percentile interval of resampled values, of which NaN are left out; ``None``: there are none."""
     values = values[~np.isnan(values)]
     if not len(values):
@@ -233,7 +185,7 @@ def _defined(value: float) -> float | None:
     return None if np.isnan(value) else value
 
 
-def _draw(metric: Summed[Any], tables: Sequence[Matrix], resampling: Resampling) -> list[dict[str, Vector]]:
+def _draw(metric: Metric[Any], tables: Sequence[Matrix], resampling: Resampling) -> list[dict[str, Vector]]:
     """Return the scores of resamples of the items, drawn with replacement; the same items for every table."""
     items = len(tables[0])
     generator = resampling.generator()
@@ -241,12 +193,12 @@ def _draw(metric: Summed[Any], tables: Sequence[Matrix], resampling: Resampling)
     for size in _blocks(resampling.draws):
         weights = generator.multinomial(items, np.full(items, 1 / items), size=size).astype(np.float64)
         for table, block in zip(tables, blocks, strict=True):
-            block.append(metric.combine(weights @ table))
+            block.append(metric.from_sums(weights @ table))
     return [_joined(block) for block in blocks]
 
 
 def _swap(
-    metric: Summed[Any], one: Matrix, other: Matrix, resampling: Resampling
+    metric: Metric[Any], one: Matrix, other: Matrix, resampling: Resampling
 ) -> tuple[dict[str, Vector], dict[str, Vector]]:
     """Return the scores of both systems after their items were swapped, each with probability one half."""
     generator = resampling.generator()
@@ -255,8 +207,8 @@ def _swap(
     second: list[Mapping[str, Vector]] = []
     for size in _blocks(resampling.draws):
         moved = generator.integers(0, 2, size=(size, len(one))).astype(np.float64) @ difference
-        first.append(metric.combine(one.sum(axis=0) + moved))
-        second.append(metric.combine(other.sum(axis=0) - moved))
+        first.append(metric.from_sums(one.sum(axis=0) + moved))
+        second.append(metric.from_sums(other.sum(axis=0) - moved))
     return _joined(first), _joined(second)
 
 

@@ -7,29 +7,17 @@ corpus of any size is scored in parts, and nothing of an item is kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from spicegraph_scorer.core.categories import ALL, Counts
+from spicegraph_scorer.core.categories import category_rows, means_of_sums
 from spicegraph_scorer.core.exact import ExactSums
-from spicegraph_scorer.core.significance import Summed, summed
-from spicegraph_scorer.core.summary import CorpusScore, RunSummary
-from spicegraph_scorer.metrics.graded.metric import GradedMeans, GradedStatistic, SpiceG
-from spicegraph_scorer.metrics.spice.metric import CategoryMeans, Spice, SpiceStatistic
-from spicegraph_scorer.metrics.spider import Spider, mean_of
+from spicegraph_scorer.core.results import CorpusScore, RunSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from spicegraph_scorer.core.metric import Metric
-    from spicegraph_scorer.core.significance import Matrix, Vector
-    from spicegraph_scorer.metrics.spider import SpiderStatistic
-
-__all__ = ["RunTotals", "added", "summary_of", "totals_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +25,7 @@ class RunTotals:
     """One metric's sums over some items.
 
     ``sums`` are of what its corpus scores are functions of, ``defined`` counts by score the items where it is defined,
-    and ``categories`` holds the sums of SPICE's and SPICE-G's categories.
+    and ``categories`` holds the sums of its categories.
     """
 
     sums: ExactSums
@@ -65,9 +53,9 @@ def totals_of(metric: Metric[Any], statistics: Sequence[Any]) -> RunTotals:
         >>> summary_of(rouge, parts[1] + parts[0]).scores
         (CorpusScore(name='ROUGE_L', value=0.5, items=2),)
     """
-    rows = [_category_row(statistic) for statistic in statistics]
+    rows = [category_rows(metric.by_category(statistic)) for statistic in statistics]
     return RunTotals(
-        ExactSums.of(_columns_of(metric).columns(statistics).tolist()),
+        ExactSums.of(metric.summed().columns(statistics).tolist()),
         tuple(sum(value is not None for value in score.each) for score in metric.total(statistics)),
         {name: ExactSums.of([row[name] for row in rows]) for name in rows[0]},
     )
@@ -83,76 +71,9 @@ def added(parts: Sequence[Mapping[str, RunTotals]]) -> dict[str, RunTotals]:
 
 def summary_of(metric: Metric[Any], totals: RunTotals) -> RunSummary:
     """Return the corpus scores that the sums make."""
-    values = _columns_of(metric).combine(totals.sums.rounded())
+    values = metric.summed().from_sums(totals.sums.rounded())
     scores = tuple(
         CorpusScore(name, None if math.isnan(value[0]) else float(value[0]), items)
         for (name, value), items in zip(values.items(), totals.defined, strict=True)
     )
-    return RunSummary(
-        scores,
-        {n: _category_means(sums) for n, sums in totals.categories.items()} if isinstance(metric, Spice) else {},
-        {n: _graded_means(sums) for n, sums in totals.categories.items()} if isinstance(metric, SpiceG) else {},
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _SpiderMeans:
-    """SPIDEr's corpus value is the mean of two corpus values, each rounded on its own."""
-
-    metric: Spider
-
-    def columns(self, statistics: Sequence[SpiderStatistic]) -> Matrix:
-        cider = summed(self.metric.cider).columns([statistic.cider for statistic in statistics])
-        return np.hstack([cider, summed(self.metric.spice).columns([statistic.spice for statistic in statistics])])
-
-    def combine(self, sums: Matrix) -> Mapping[str, Vector]:
-        cider, spice = np.hsplit(sums, [2])  # CIDEr-D is one score: its sum, and the number of items
-        [first] = summed(self.metric.cider).combine(cider).values()
-        second, *_ = summed(self.metric.spice).combine(spice).values()
-        return {"SPIDEr": np.array([mean_of(*pair) for pair in zip(first.tolist(), second.tolist(), strict=True)])}
-
-
-def _columns_of(metric: Metric[Any]) -> Summed[Any]:
-    return _SpiderMeans(metric) if isinstance(metric, Spider) else summed(metric)
-
-
-@singledispatch
-def _category_row(_statistic: object) -> Mapping[str, tuple[float, ...]]:
-    """Return what is summed for each category of an item's statistic; nothing for metrics without categories."""
-    return {}
-
-
-@_category_row.register
-def _(statistic: SpiceStatistic) -> Mapping[str, tuple[float, ...]]:
-    return {name: _counts_row(counts, total=name == ALL) for name, counts in statistic.counts.items()}
-
-
-@_category_row.register
-def _(statistic: GradedStatistic) -> Mapping[str, tuple[float, ...]]:
-    scores = {name: statistic.scores(name) for name in statistic.weights}
-    return {
-        name: (found["f"] or 0.0, found["pr"] or 0.0, found["re"] or 0.0, found["f"] is not None)
-        for name, found in scores.items()
-    }
-
-
-def _counts_row(counts: Counts, *, total: bool) -> tuple[float, ...]:
-    numbers = (counts.matched, counts.candidate, counts.reference)
-    if not counts.reference and not total:
-        return (0.0, 0.0, 0.0, 0, *numbers)
-    return (counts.f1, counts.precision, counts.recall, 1, *numbers)
-
-
-def _category_means(sums: ExactSums) -> CategoryMeans:
-    f1, precision, recall, items, *numbers = sums.values()
-    means = _mean(f1, items), _mean(precision, items), _mean(recall, items)
-    return CategoryMeans(*means, int(items), Counts(*map(int, numbers)))
-
-
-def _graded_means(sums: ExactSums) -> GradedMeans:
-    f1, precision, recall, items = sums.values()
-    return GradedMeans(_mean(f1, items), _mean(precision, items), _mean(recall, items), int(items))
-
-
-def _mean(total: float, items: float) -> float | None:
-    return total / items if items else None
+    return RunSummary(scores, {name: means_of_sums(sums) for name, sums in totals.categories.items()})

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from spicegraph_scorer.core.metric import Score
+from spicegraph_scorer.core.metric import Matrix, Metric, Score
 from spicegraph_scorer.core.tokens import TOKENIZER
 from spicegraph_scorer.metrics.ngram.counts import CorpusCounts, Floats, Integers, NgramCounts, count_slices
 
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.items import Corpus
     from spicegraph_scorer.core.tokens import TokenizedItem
-
-__all__ = ["Bleu", "BleuStatistic", "SentenceBleu", "bleu_statistics"]
-
-Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
 ORDERS: Final = 4
 
@@ -51,12 +47,14 @@ class BleuStatistic(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Bleu:
+class Bleu(Metric[BleuStatistic]):
     """BLEU-1 to BLEU-4 of a corpus, from summed counts, exactly as the COCO toolkit gives them.
 
     The reference length is the closest one, nothing is smoothed. Scores are in [0, 1]. The items' scores
     follow the same formula from the counts of one item; they do not average to the corpus score.
     """
+
+    means: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
@@ -94,7 +92,7 @@ class Bleu:
         table = _Table.of(statistics)
         return np.vstack([table.length, table.closest, table.matched, table.total]).T
 
-    def combine(self, sums: Matrix) -> dict[str, Floats]:
+    def from_sums(self, sums: Matrix) -> dict[str, Floats]:
         """Return the corpus scores of rows of sums."""
         length, closest = sums[:, 0], sums[:, 1]
         scores = _coco_scores(_Table(length, closest, sums[:, 2 : 2 + ORDERS].T, sums[:, 2 + ORDERS :].T))
@@ -102,7 +100,7 @@ class Bleu:
 
 
 @dataclass(frozen=True, slots=True)
-class SentenceBleu:
+class SentenceBleu(Metric[BleuStatistic]):
     """BLEU-1 to BLEU-4 of single sentences, smoothed; the corpus value is the mean over the items.
 
     The k-th order without a match counts 1/2^k matches, as in mteval-v13a (the third technique of Chen and

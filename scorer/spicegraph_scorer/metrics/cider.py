@@ -8,33 +8,23 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from spicegraph_scorer.core.metric import Score
+from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh
 from spicegraph_scorer.core.tokens import TOKENIZER, TokenizedItems
 from spicegraph_scorer.metrics.ngram.counts import CorpusCounts, Floats, Integers, NgramCounts, count_slices
-from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies, images_with
+from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies, frequencies_of, images_with
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from spicegraph_scorer.core.items import Corpus
     from spicegraph_scorer.core.tokens import TokenizedItem
-
-__all__ = [
-    "COCO_CIDER",
-    "Cider",
-    "CiderStatistic",
-    "CiderWarning",
-    "Variant",
-    "cider_statistics",
-    "statistics_of_counts",
-]
 
 Variant = Literal["CIDEr", "CIDEr-D"]
 
@@ -56,7 +46,7 @@ class CiderStatistic(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Cider:
+class Cider(Metric[CiderStatistic]):
     """CIDEr or CIDEr-D with n-grams up to four words; the corpus value is the mean over the items.
 
     ``CIDEr-D`` clips counts and penalises a difference in length; it is what the COCO toolkit calls CIDEr
@@ -67,6 +57,8 @@ class Cider:
     those of the corpus, as in the COCO toolkit: a score then depends on the other items, and a corpus of one
     image has none (a ``CiderWarning`` and ``None``).
     """
+
+    needs: ClassVar[Needs] = Needs(data=frozenset({"frequencies"}))
 
     variant: Variant = "CIDEr-D"
     frequencies: DocumentFrequencies | None = None
@@ -98,6 +90,15 @@ class Cider:
             CiderWarning: the document frequencies come from a single image.
         """
         return cider_statistics(corpus.tokens, variant=self.variant, frequencies=self.frequencies)
+
+    @property
+    def weigh(self) -> Weigh | None:
+        """What counts the document frequencies of a corpus, unless they are given."""
+        return frequencies_of if self.frequencies is None else None
+
+    def weighted(self, weights: DocumentFrequencies) -> Cider:
+        """Return the metric with these document frequencies."""
+        return replace(self, frequencies=weights)
 
     def total(self, statistics: Sequence[CiderStatistic]) -> tuple[Score, ...]:
         """Return the score ``CIDEr-D`` or ``CIDEr``.

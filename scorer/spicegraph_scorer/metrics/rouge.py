@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from spicegraph_scorer.core.metric import Score
+from spicegraph_scorer.core.metric import Metric, Score
 from spicegraph_scorer.core.tokens import TOKENIZER
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.items import Corpus
     from spicegraph_scorer.core.tokens import TokenizedItem
-
-__all__ = ["RougeL", "RougeLStatistic", "common_length", "rouge_l_statistic"]
 
 Words: TypeAlias = "Sequence[str | int]"
 """Words, or numbers that stand for them: only which are equal matters."""
@@ -48,7 +46,7 @@ class RougeLStatistic(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class RougeL:
+class RougeL(Metric[RougeLStatistic]):
     """ROUGE-L exactly as the COCO toolkit gives it; the corpus value is the mean over the items.
 
     Precision and recall are each the best over the references, possibly of two different ones. Scores are in

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
-from spicegraph_scorer.core.metric import Score
+from spicegraph_scorer.core.metric import Metric, Score
 from spicegraph_scorer.metrics.ngram.porter import stem
 from spicegraph_scorer.metrics.rouge import common_length
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.items import Corpus
-
-__all__ = ["KINDS", "Measures", "Overlap", "Profile", "Rouge155", "Rouge155Statistic", "rouge_words"]
 
 _WEIGHT: Final = 1.2
 _WORD: Final = re.compile("[a-z0-9]+")
@@ -81,7 +79,7 @@ class Rouge155Statistic(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Rouge155:
+class Rouge155(Metric[Rouge155Statistic]):
     """The ROUGE family as the program ROUGE-1.5.5 gives it; the corpus value is the mean over the items.
 
     Scores are in [0, 1]. ``kinds`` are keys of :data:`KINDS`. ``stem`` is the program's ``-m``.

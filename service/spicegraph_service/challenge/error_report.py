@@ -9,7 +9,7 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_service.challenge.files import read_references, read_results
 from spicegraph_service.output.report import REPORT_FORMATS, ReportFormat, ReportOptions, build_report
 from spicegraph_service.output.report.data import SystemInput
-from spicegraph_service.server.vectors import unpack_vectors
+from spicegraph_service.server.data import unpack_data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,7 @@ def write_report(task: Report) -> None:
     items = [Item(key, captions[key], texts) for key, texts in read_references(Path(task.references))]
     shown = tuple(_spread(items, task.limit))
     part = f" ({len(shown):,} of {len(items):,} images, evenly spread)" if len(shown) < len(items) else ""
-    options = ReportOptions(metrics=task.metrics, title=task.title + part, vectors=unpack_vectors(task.vectors))
+    options = ReportOptions(metrics=task.metrics, title=task.title + part, data=unpack_data(task.data))
     system = SystemInput(task.name, shown)
     report = build_report([system], options, pipeline=task.pipeline)
     Path(task.output).write_text(REPORT_FORMATS[ReportFormat.HTML](report), encoding="utf-8")

@@ -84,6 +84,7 @@ class Scoring:
         sandbox: where statistics become scores.
         files: the uploaded files.
         parsing: the metrics that need parses.
+        data: the server's own for the metrics.
         at_once: chunks under way at the same time.
     """
 
@@ -94,12 +95,14 @@ class Scoring:
         files: FileStore,
         *,
         parsing: frozenset[str],
+        data: bytes,
         at_once: int,
     ) -> None:
         self._scheduler = scheduler
         self._sandbox = sandbox
         self._files = files
         self._parsing = parsing
+        self._data = data
         self._at_once = at_once
         self._pace = _Pace()
 
@@ -121,7 +124,7 @@ class Scoring:
                         stream.write(frame(data))
                         done += count
                         progress.share = (1 - _FINISHING_SHARE) * done / total
-                task = Finish(plan.metrics, str(statistics))
+                task = Finish(plan.metrics, str(statistics), self._data)
                 scores[part.reference_set_id] = (await self._sandbox.run(task, Finished, _FINISHING)).scores
         progress.share = 1.0
         return scores

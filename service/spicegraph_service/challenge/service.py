@@ -42,7 +42,7 @@ class ChallengeService:
         config: its options.
         scheduler: the way to the workers. It is not that of other calls: a call waits behind one chunk of a submission
             at most, and parses of private references are not found by guesses.
-        vectors: the server's own for SPICE-G.
+        data: the server's own for the metrics.
         workers: how many worker processes there are.
 
     Raises:
@@ -52,8 +52,8 @@ class ChallengeService:
 
     descriptor = challenge_pb2.DESCRIPTOR.services_by_name["ChallengeService"]
 
-    def __init__(self, config: ChallengeConfig, scheduler: Scheduler, *, vectors: bytes, workers: int) -> None:
-        self._state = ChallengeState(config, vectors)
+    def __init__(self, config: ChallengeConfig, scheduler: Scheduler, *, data: bytes, workers: int) -> None:
+        self._state = ChallengeState(config, data)
         self._scheduler = scheduler
         self._chunks_at_once = max(1, workers - 1)
         self._owner = secrets.token_hex(8)
@@ -86,6 +86,7 @@ class ChallengeService:
             state.sandbox,
             state.files,
             parsing=frozenset(metric.name for metric in workers.metrics if metric.parses),
+            data=state.data,
             at_once=self._chunks_at_once,
         )
         state.runner = Runner(

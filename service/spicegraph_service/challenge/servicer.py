@@ -428,7 +428,7 @@ class ChallengeServicer(ChallengeServiceServicer):
                     pipeline=self._state.config.pipeline,
                     limit=limit,
                     output=str(output),
-                    vectors=self._state.vectors,
+                    data=self._state.data,
                 )
         if not submission.files:
             raise refused("NO_RESULTS", "the submission has no sound results", submission.id)

@@ -58,7 +58,7 @@ class ChallengeState:
     """What the calls and the runner share.
 
     Attributes:
-        vectors: the server's own for SPICE-G, as error reports need them; scores come from workers, which have them.
+        data: the server's own for the metrics, for totals and error reports; workers have it, too.
         scorer: what computes the scores; ``None`` until the workers are ready.
         leaving: set when the server is about to stop.
 
@@ -67,9 +67,9 @@ class ChallengeState:
         StoreError: the database or the folder cannot be opened.
     """
 
-    def __init__(self, config: ChallengeConfig, vectors: bytes = b"") -> None:
+    def __init__(self, config: ChallengeConfig, data: bytes = b"") -> None:
         self.config = config
-        self.vectors = vectors
+        self.data = data
         self.files = FileStore(config.folder)
         self.transactions = Transactions(Database(config.database))
         self.sandbox = Sandbox(_TASKS_AT_ONCE)

@@ -63,10 +63,14 @@ class Prepared(msgspec.Struct, frozen=True, tag="prepared"):
 
 
 class Finish(msgspec.Struct, frozen=True, tag="finish"):
-    """Make scores and intervals of the statistics of all items; ``statistics`` is a file with a frame a chunk."""
+    """Make scores and intervals of the statistics of all items; ``statistics`` is a file with a frame a chunk.
+
+    ``data`` is the server's own for the metrics: that with which the statistics were collected.
+    """
 
     metrics: tuple[str, ...]
     statistics: str
+    data: bytes = b""
 
 
 class ScoreRow(NamedTuple):
@@ -87,7 +91,7 @@ class Finished(msgspec.Struct, frozen=True, tag="finished"):
 class Report(msgspec.Struct, frozen=True, tag="report"):
     """Make an error report of the results at ``results`` against the references at ``references``.
 
-    ``vectors`` are the server's own for SPICE-G, if it has any.
+    ``data`` is the server's own for the metrics, if it has any.
     """
 
     results: str
@@ -98,7 +102,7 @@ class Report(msgspec.Struct, frozen=True, tag="report"):
     pipeline: str
     limit: int
     output: str
-    vectors: bytes = b""
+    data: bytes = b""
 
 
 class Reported(msgspec.Struct, frozen=True, tag="reported"):

@@ -90,9 +90,9 @@ def scoring_with(
         DataError: the pipeline is not installed, or a file can't be read.
     """
     names = () if metrics.strip() == NO_METRIC else names_of(metrics)
-    told = metric_data(names, frequencies=frequencies, vectors=vectors)
+    data = metric_data(names, frequencies=frequencies, vectors=vectors)
     with warned_progress() as progress, local_facts(pipeline, workers=workers, cache=cache_at(cache)) as facts:
-        yield Scoring(names, facts, told.frequencies, progress, told.vectors)
+        yield Scoring(names, facts, data, progress)
 
 
 def whole_numbers(text: str, option: str) -> tuple[int, ...]:

@@ -118,7 +118,7 @@ def bounds(
     """Find how high and how low scores can go: people against people, systems, and texts that fit no image."""
     names = names_of(metrics)
     writer = study_output(form, output, table, BOUNDS_TABLES)
-    told = metric_data(names, frequencies=frequencies, categories=categories, vectors=vectors)
+    data = metric_data(names, frequencies=frequencies, categories=categories, vectors=vectors)
     wanted = Lower(
         _kinds(lower, given={"--other": bool(others), "--sentences": sentences is not None}),
         tuple(_captions([path]) for path in others or ()),
@@ -139,9 +139,7 @@ def bounds(
             names,
             pipeline=facts,
             resampling=Resampling(draws, seed),
-            frequencies=told.frequencies,
-            categories=told.categories,
-            vectors=told.vectors,
+            data=data,
             spread=spread,
             progress=progress,
         )

@@ -8,8 +8,8 @@ import typer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.comparing import compare_systems
 from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.scoring import compare_systems
 from spicegraph_service.cli.inputs import system_input, system_name
 from spicegraph_service.cli.options import (
     CacheOption,
@@ -73,7 +73,7 @@ def compare(
     if split and (output is None or chosen is not ComparisonFormat.HTML):
         raise InputError("--split: only an HTML page (-o FILE.html) can be split")
     computed = ("spice", *names) if chosen is ComparisonFormat.HTML else names  # a report always has SPICE
-    told = metric_data(computed, frequencies=frequencies, categories=categories, vectors=vectors)
+    data = metric_data(computed, frequencies=frequencies, categories=categories, vectors=vectors)
     one, other = (
         system_input(source, name=name, references=references, partial=partial)
         for source, name in zip((first, second), _names(first, second), strict=True)
@@ -83,10 +83,8 @@ def compare(
             options = ReportOptions(
                 metrics=names,
                 title=f"{other.name} against {one.name}",
-                categories=told.categories,
                 resampling=Resampling(draws, seed),
-                frequencies=told.frequencies,
-                vectors=told.vectors,
+                data=data,
             )
             write_report([one, other], options, form=ReportFormat.HTML, output=output, facts=facts, split=split)
             return
@@ -98,9 +96,7 @@ def compare(
                 pipeline=facts,
                 resampling=Resampling(draws, seed),
                 progress=progress,
-                frequencies=told.frequencies,
-                categories=told.categories,
-                vectors=told.vectors,
+                data=data,
             )
     write_text(COMPARISON_FORMATS[chosen](found, (one.name, other.name)), output)
 

@@ -2,46 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.metrics import (
-    GROUPS,
-    METRICS,
-    WITH_CATEGORIES,
-    WITH_FREQUENCIES,
-    WITH_VECTORS,
-    metric_names,
-)
+from spicegraph_scorer.metrics import GROUPS, METRICS, MetricData, metric_names
 from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable
 from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
 from spicegraph_scorer.metrics.spice.custom import read_categories
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from spicegraph_scorer.metrics.spice.categories import Category
-
-__all__ = [
-    "CacheOption",
-    "CategoriesOption",
-    "ColumnsOption",
-    "FrequenciesOption",
-    "MetricData",
-    "MetricsOption",
-    "PipelineOption",
-    "ReferencesOption",
-    "VectorsOption",
-    "WorkersOption",
-    "cache_at",
-    "metric_data",
-    "names_of",
-]
+    from collections.abc import Collection
 
 ReferencesOption = Annotated[
     list[str] | None,
@@ -106,16 +80,8 @@ def names_of(metrics: str) -> tuple[str, ...]:
     return metric_names(name.strip() for name in metrics.split(",") if name.strip())
 
 
-@dataclass(frozen=True, slots=True)
-class MetricData:
-    """What metrics need besides captions: CIDEr's frequencies, SPICE's categories, SPICE-G's vectors."""
-
-    frequencies: DocumentFrequencies | None = None
-    categories: Mapping[str, Category] = field(default_factory=lambda: CATEGORIES)
-    vectors: Vectors | None = None
-
-
-_MEANT_FOR = {"--idf": WITH_FREQUENCIES, "--categories": WITH_CATEGORIES, "--vectors": WITH_VECTORS}
+_FIELDS = {"--idf": "frequencies", "--categories": "categories", "--vectors": "vectors"}
+"""The options that name files, and the field of a metric's data that each gives."""
 
 
 def metric_data(
@@ -139,8 +105,8 @@ def metric_data(
     """
     given = {"--idf": frequencies, "--categories": categories, "--vectors": vectors}
     for option, path in given.items():
-        if path is not None and _MEANT_FOR[option].isdisjoint(computed):
-            users = [name for name in METRICS if name in _MEANT_FOR[option]]
+        users = [name for name, entry in METRICS.items() if _FIELDS[option] in entry.kind.needs.data]
+        if path is not None and set(users).isdisjoint(computed):
             do = "does" if len(users) == 1 else "do"
             raise InputError(f"{option}: none of the chosen metrics uses {path}; {', '.join(users)} {do}")
     return MetricData(

@@ -37,7 +37,7 @@ def codabench(
 ) -> None:
     """Run as a Codabench scoring program: write scores.json and detailed_results.html."""
     names = names_of(metrics)
-    told = metric_data(names, vectors=vectors)
+    data = metric_data(names, vectors=vectors)
     with warned_progress():
         scores = score_submission(
             input_folder,
@@ -45,7 +45,7 @@ def codabench(
             metrics=names,
             show_references=show_references,
             pipeline=pipeline,
-            vectors=told.vectors,
+            data=data,
         )
     write_stdout(rendered([score_table(scores)]))
 
@@ -63,7 +63,7 @@ def capevalkit(
     """Run as a CapEvalKit plug-in: score predictions, write corpus and item scores as JSON."""
     check_output(output)
     names = names_of(metrics)
-    told = metric_data(names, vectors=vectors)
+    data = metric_data(names, vectors=vectors)
     with warned_progress():
-        found = plugin_output(predictions, references, metrics=names, pipeline=pipeline, vectors=told.vectors)
+        found = plugin_output(predictions, references, metrics=names, pipeline=pipeline, data=data)
     write_text(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n", output)

@@ -101,16 +101,14 @@ def report(
     names = names_of(metrics)
     if output is not None:
         check_output(output)
-    told = metric_data(("spice", *names), frequencies=frequencies, categories=categories, vectors=vectors)
+    data = metric_data(("spice", *names), frequencies=frequencies, categories=categories, vectors=vectors)
     options = ReportOptions(
         metrics=names,
         title=title,
-        categories=told.categories,
         images=images,
         resampling=Resampling(draws, seed),
         human=human,
-        frequencies=told.frequencies,
-        vectors=told.vectors,
+        data=data,
     )
     chosen = form or format_by_ending(output, _BY_ENDING, ReportFormat.HTML)
     check_split(split=split, form=chosen, output=output)

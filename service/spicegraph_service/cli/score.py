@@ -9,6 +9,8 @@ import typer
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.jar import JAR_METRICS
+from spicegraph_scorer.metrics import METRICS
 from spicegraph_scorer.readers import parse_columns
 from spicegraph_service.cli.options import (
     CacheOption,
@@ -31,12 +33,10 @@ from spicegraph_service.output.results import ResultOutput
 from spicegraph_service.output.terminal import say, warned_progress
 
 if TYPE_CHECKING:
-    from spicegraph_scorer.core.results import Result
-    from spicegraph_scorer.core.summary import Summary
+    from spicegraph_scorer.core.results import Result, Summary
 
 
-_EXPLAINED = "spice-g"
-_IN_SPICE_FORMAT = frozenset({"spice", "spice-exact"})
+_EXPLAINED = tuple(name for name, entry in METRICS.items() if entry.kind.explains)
 _PER_ITEM = frozenset({ResultFormat.JSONL, ResultFormat.CSV, ResultFormat.SPICE})
 _WITHOUT_ITEMS = frozenset({ResultFormat.TABLE, ResultFormat.PARQUET})
 _WITH_EXPLANATIONS = frozenset({ResultFormat.JSON, ResultFormat.JSONL})
@@ -134,7 +134,7 @@ def score(
     place.check(folders=chosen.summarize is not None)
     if explain:
         _check_explained(names, place.format)
-    if place.format is ResultFormat.SPICE and _IN_SPICE_FORMAT.isdisjoint(names):
+    if place.format is ResultFormat.SPICE and set(JAR_METRICS).isdisjoint(names):
         raise InputError("--format spice writes SPICE results: add spice or spice-exact to --metrics")
     if confidence and place.form in _PER_ITEM:
         raise InputError(
@@ -160,9 +160,7 @@ def score(
             explain=explain,
             evidence=place.format is ResultFormat.SPICE,
             confidence=Resampling(seed=seed) if confidence else None,
-            frequencies=data.frequencies,
-            categories=data.categories,
-            vectors=data.vectors,
+            data=data,
             progress=progress,
             say=say,
         )
@@ -190,5 +188,5 @@ def _scored(task: Task, engine: Engine, place: ResultOutput) -> Result | Summary
 
 
 def _check_explained(names: tuple[str, ...], form: ResultFormat) -> None:
-    if _EXPLAINED not in names or form not in _WITH_EXPLANATIONS:
-        raise InputError("--explain needs the metric spice-g and the format json or jsonl")
+    if set(_EXPLAINED).isdisjoint(names) or form not in _WITH_EXPLANATIONS:
+        raise InputError(f"--explain needs the metric {' or '.join(_EXPLAINED)} and the format json or jsonl")

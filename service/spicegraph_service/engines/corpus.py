@@ -20,16 +20,15 @@ from spicegraph_parser.errors import DataError
 from spicegraph_parser.extract import rare_collections
 from spicegraph_scorer.core.fingerprint import Fingerprint
 from spicegraph_scorer.core.items import Corpus, Item
-from spicegraph_scorer.core.results import Result, Run
-from spicegraph_scorer.core.summary import Summary
+from spicegraph_scorer.core.results import Result, Summary
+from spicegraph_scorer.core.run import run_of, signature_of
 from spicegraph_scorer.core.totals import RunTotals, added, summary_of, totals_of
-from spicegraph_scorer.metrics import make_metrics, needs_loose
-from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
+from spicegraph_scorer.metrics import make_metrics, needs_of
 from spicegraph_scorer.readers.checks import SHOWN_FAULTS, Fault, input_error, label, shown
 from spicegraph_scorer.readers.read import items_of
 from spicegraph_scorer.readers.records import JSON_LINES, Record, Records, decode
 from spicegraph_scorer.readers.tables import table_records
-from spicegraph_scorer.scoring import SharedFacts, resources, signature_of
+from spicegraph_scorer.scoring import SharedFacts, resources
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.engines.repeated import Hashes, SeenIds, hashes_of, seen_ids
 from spicegraph_service.engines.score_table import ID, score_table, table_bytes
@@ -39,11 +38,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from spicegraph_scorer.core.facts import Progress
     from spicegraph_scorer.core.items import ItemId
-    from spicegraph_scorer.core.metric import Metric
-    from spicegraph_scorer.metrics import Progress
-    from spicegraph_scorer.metrics.graded.vectors import Vectors
-    from spicegraph_scorer.metrics.spice.categories import Category
+    from spicegraph_scorer.core.metric import Metric, Weigh
+    from spicegraph_scorer.metrics import MetricData
     from spicegraph_scorer.readers.tables import Columns
     from spicegraph_service.engines.objects import Folder
 
@@ -55,9 +53,6 @@ PATH: Final = "path"
 
 _KNOWN: Final = 50_000
 """Captions whose facts an actor keeps, so that it parses repeated ones once."""
-
-_OF_CORPUS: Final = "document frequencies"
-"""The part of a signature that says where the frequencies came from: an actor's come from the first pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +96,8 @@ class Checked:
     """What the first pass says of some rows.
 
     ``fingerprint`` is ``None`` without items, ``integers`` counts the ids that are numbers, ``hashes`` are those of all
-    ids, ``faults`` the first ones of ``faulty``, ``frequencies`` those of the references, if asked for, and ``items``
-    the items themselves, if asked for.
+    ids, ``faults`` the first ones of ``faulty``, ``weights`` what each function that was asked for counts, and
+    ``items`` the items themselves, if asked for.
     """
 
     fingerprint: Fingerprint | None
@@ -110,11 +105,11 @@ class Checked:
     hashes: Hashes
     faults: list[Fault]
     faulty: int
-    frequencies: DocumentFrequencies | None
+    weights: tuple[Any, ...]
     items: tuple[Item, ...]
 
 
-def check_rows(rows: pa.Table, *, reader: RowReader, release: str, count: bool, keep: bool) -> Checked:
+def check_rows(rows: pa.Table, *, reader: RowReader, release: str, weigh: Sequence[Weigh], keep: bool) -> Checked:
     """Read and check rows.
 
     Raises:
@@ -125,13 +120,14 @@ def check_rows(rows: pa.Table, *, reader: RowReader, release: str, count: bool, 
             f"a machine of the cluster has spicegraph {version('spicegraph')}, this one {release}: install the same"
         )
     items, faults = reader.items(rows)
+    corpus = Corpus(items)
     return Checked(
         Fingerprint.of(items) if items else None,
         sum(isinstance(item.id, int) for item in items),
         hashes_of(item.id for item in items),
         faults[:SHOWN_FAULTS],
         len(faults),
-        DocumentFrequencies.from_references([item.references for item in Corpus(items).tokens]) if count else None,
+        tuple(count(corpus) for count in weigh) if items else (),
         items if keep else (),
     )
 
@@ -170,7 +166,8 @@ class Keep(Enum):
 class Job:
     """What every actor must know; ``cache`` is a store of parses that all machines reach.
 
-    ``signatures`` are the metrics' where the command runs, ``folder`` is where actors write rows of scores themselves,
+    ``signatures`` are the metrics' where the command runs, ``weights`` what the first pass counted for some of them,
+    ``folder`` is where actors write rows of scores themselves,
     and ``text_ids`` says that these have ids as strings.
     """
 
@@ -178,10 +175,9 @@ class Job:
     pipeline: str
     metrics: tuple[str, ...]
     cache: str | None
-    frequencies: DocumentFrequencies | None
-    categories: Mapping[str, Category] | None
-    vectors: Vectors | None
+    data: MetricData
     signatures: Mapping[str, Mapping[str, str]]
+    weights: Mapping[str, Any] = field(default_factory=dict)
     keep: Keep = Keep.SUMS
     folder: Folder | None = None
     text_ids: bool = False
@@ -203,11 +199,6 @@ class Scored:
     part: str | None = None
 
 
-def comparable(signature: Mapping[str, str]) -> dict[str, str]:
-    """Return what of a metric's signature must be the same on every machine."""
-    return {key: value for key, value in signature.items() if key != _OF_CORPUS}
-
-
 class BlockScorer:
     """What scores the blocks of a job in one process: a loaded pipeline and the metrics."""
 
@@ -218,19 +209,19 @@ class BlockScorer:
     @cached_property
     def _facts(self) -> SharedFacts:
         job = self._job
-        return SharedFacts(
-            self._open.enter_context(local_facts(job.pipeline, cache=job.cache, loose=needs_loose(job.metrics)))
-        )
+        loose = any(needs.loose for needs in needs_of(job.metrics))
+        return SharedFacts(self._open.enter_context(local_facts(job.pipeline, cache=job.cache, loose=loose)))
 
     @cached_property
     def _metrics(self) -> dict[str, Metric[Any]]:
         """The metrics; made with the first rows and not with the actor, which Ray would try for long to make again."""
         job = self._job
-        given = resources(self._facts, None, job.frequencies, job.categories, job.vectors, evidence=False)
+        given = resources(self._facts, data=job.data, evidence=False)
         metrics = make_metrics(job.metrics, given)
         for name, metric in metrics.items():
-            _check_signature(name, comparable(metric.signature()), job.signatures[name])
-        return metrics
+            _check_signature(name, metric.signature(), job.signatures[name])
+        weighted = {name: metrics[name].weighted(weights) for name, weights in job.weights.items()}
+        return {**metrics, **weighted}
 
     def __call__(self, rows: pa.Table) -> Scored:
         """Score the items of rows.
@@ -271,8 +262,8 @@ def _check_signature(metric: str, there: Mapping[str, str], here: Mapping[str, s
 def _item_scores(
     items: Sequence[Item], metrics: Mapping[str, Metric[Any]], statistics: Mapping[str, list[Any]]
 ) -> Sequence[Mapping[str, Any]]:
-    runs = [Run(name, {}, tuple(statistics[name]), metric.total(statistics[name])) for name, metric in metrics.items()]
-    return Result(tuple(items), {}, tuple(runs)).item_scores()
+    runs = tuple(run_of(name, metric, statistics[name]) for name, metric in metrics.items())
+    return Result(tuple(items), {}, runs).item_scores()
 
 
 def _written(table: pa.Table, folder: Folder) -> str:
@@ -288,9 +279,6 @@ Value = TypeVar("Value")
 _LOOKED_AT: Final = 1_000
 """Hashes met twice that are looked at: chance makes one of 6 * 10^9 ids, so that a true repetition is among them."""
 
-_WAITING: Final = 1 << 20
-"""N-grams of blocks that are summed up together, at least."""
-
 
 class Mapped(Protocol):
     """Applies a function to the blocks of the corpus, wherever they are."""
@@ -302,19 +290,19 @@ class Mapped(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CheckedCorpus:
-    """A corpus without faults: what its references are, whether ids are strings, and the frequencies of its n-grams.
+    """A corpus without faults: what its references are, whether ids are strings, and the weights counted.
 
     ``items`` are there if they were to be kept.
     """
 
     fingerprint: Fingerprint
     text_ids: bool
-    frequencies: DocumentFrequencies | None
+    weights: tuple[Any, ...]
     items: tuple[Item, ...]
 
 
 def checked_corpus(
-    mapped: Mapped, reader: RowReader, source: str, *, count: bool, keep: bool, progress: Progress | None
+    mapped: Mapped, reader: RowReader, source: str, *, weigh: Sequence[Weigh], keep: bool, progress: Progress | None
 ) -> CheckedCorpus:
     """Check every item.
 
@@ -322,14 +310,14 @@ def checked_corpus(
         mapped: applies a function to the blocks of rows.
         reader: makes items of rows.
         source: what the corpus is called.
-        count: count document frequencies.
+        weigh: what counts weights of the corpus.
         keep: keep the items.
         progress: is called with the number of items.
 
     Raises:
         InputError: items are faulty, two have the same id, or there is none.
     """
-    check = partial(check_rows, reader=reader, release=version("spicegraph"), count=count, keep=keep)
+    check = partial(check_rows, reader=reader, release=version("spicegraph"), weigh=weigh, keep=keep)
     found = _Found()
     with seen_ids() as seen:
         for checked in mapped(check):
@@ -345,7 +333,7 @@ def checked_corpus(
     return CheckedCorpus(
         found.fingerprint,
         found.integers < found.fingerprint.items,
-        found.frequencies.total() if count else None,
+        found.weights.total(),
         tuple(found.items),
     )
 
@@ -359,7 +347,7 @@ class _Found:
         self.faults: list[Fault] = []
         self.faulty = 0
         self.items: list[Item] = []
-        self.frequencies = _Frequencies()
+        self.weights = _Weights()
 
     def add(self, checked: Checked) -> None:
         self.faults += checked.faults[: SHOWN_FAULTS - len(self.faults)]
@@ -367,33 +355,30 @@ class _Found:
         if checked.fingerprint is not None:
             before = self.fingerprint
             self.fingerprint = checked.fingerprint if before is None else before + checked.fingerprint
+            self.weights.add(checked.fingerprint.items, checked.weights)
         self.integers += checked.integers
         self.items += checked.items
-        if checked.frequencies is not None:
-            self.frequencies.add(checked.frequencies)
 
 
-class _Frequencies:
-    """Sums document frequencies up: what waits is never much more than what is summed already."""
+class _Weights:
+    """Adds weights up: those of about as many items together, as numbers carry, so that none is added often."""
 
     def __init__(self) -> None:
-        self._parts: list[DocumentFrequencies] = []
-        self._waiting = 0
-        self._summed = 0
+        self._parts: list[tuple[int, tuple[Any, ...]]] = []
 
-    def add(self, part: DocumentFrequencies) -> None:
-        self._parts.append(part)
-        self._waiting += _size(part)
-        if self._waiting > max(self._summed, _WAITING):
-            total = self.total()
-            self._parts, self._waiting, self._summed = [total], 0, _size(total)
+    def add(self, items: int, weights: tuple[Any, ...]) -> None:
+        self._parts.append((items, weights))
+        while len(self._parts) > 1 and self._parts[-2][0] <= self._parts[-1][0]:
+            self._join()
 
-    def total(self) -> DocumentFrequencies:
-        return DocumentFrequencies.sum_of(self._parts)
+    def total(self) -> tuple[Any, ...]:
+        while len(self._parts) > 1:
+            self._join()
+        return self._parts[0][1]
 
-
-def _size(frequencies: DocumentFrequencies) -> int:
-    return sum(len(order.codes) for order in frequencies.orders)
+    def _join(self) -> None:
+        (some, mine), (others, theirs) = self._parts[-2:]
+        self._parts[-2:] = [(some + others, tuple(a + b for a, b in zip(mine, theirs, strict=True)))]
 
 
 def _repeated(mapped: Mapped, reader: RowReader, seen: SeenIds) -> tuple[list[Fault], int]:

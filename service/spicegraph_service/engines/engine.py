@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+from spicegraph_scorer.metrics import MetricData
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from spicegraph_scorer.core.results import Result
+    from spicegraph_scorer.core.facts import Progress
+    from spicegraph_scorer.core.results import Result, Summary
     from spicegraph_scorer.core.significance import Resampling
-    from spicegraph_scorer.core.summary import Summary
-    from spicegraph_scorer.metrics import Progress
-    from spicegraph_scorer.metrics.graded.vectors import Vectors
-    from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
-    from spicegraph_scorer.metrics.spice.categories import Category
     from spicegraph_scorer.readers.tables import Columns
 
 
@@ -49,9 +46,7 @@ class Task:
         explain: keep what explains each score.
         evidence: keep the tuples that each score was counted from.
         confidence: how to draw intervals of the corpus scores; ``None``: without.
-        frequencies: see :func:`spicegraph_scorer.score`.
-        categories: see :func:`spicegraph_scorer.score`.
-        vectors: see :func:`spicegraph_scorer.score`.
+        data: see :func:`spicegraph_scorer.score`.
         progress: is called with what is done, how much of it, and of how much.
         say: is called with a line that describes the input.
     """
@@ -70,9 +65,7 @@ class Task:
     explain: bool = False
     evidence: bool = False
     confidence: Resampling | None = None
-    frequencies: DocumentFrequencies | None = None
-    categories: Mapping[str, Category] | None = None
-    vectors: Vectors | None = None
+    data: MetricData = field(default_factory=MetricData)
     progress: Progress | None = field(default=None, compare=False)
     say: Callable[[str], None] | None = field(default=None, compare=False)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_scorer.core.wording import counted
-from spicegraph_scorer.metrics import fact_readers, needs_loose
+from spicegraph_scorer.metrics import needs_of
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.readers.checks import copies_note
 from spicegraph_scorer.scoring import SharedFacts, score
@@ -48,10 +48,11 @@ def score_here(task: Task) -> Result:
         warnings.warn(note, stacklevel=2)
     if task.graphs:
         check_graphs(dataset.items, source=dataset.source)
-    loose = needs_loose(task.metrics)
+    needs = needs_of(task.metrics)
+    loose = any(one.loose for one in needs)
     with local_facts(task.pipeline, workers=task.workers, cache=task.cache, loose=loose) as facts:
         parsed = given or facts
-        keep = task.candidates is CandidateRule.BEST or fact_readers(task.metrics) > 1
+        keep = task.candidates is CandidateRule.BEST or sum(one.facts for one in needs) > 1
         shared = SharedFacts(GraphTexts(parsed) if task.graphs else parsed, task.progress, keep=keep)
         items, chosen = _chosen(dataset, task, shared)
         scored = score(
@@ -60,9 +61,7 @@ def score_here(task: Task) -> Result:
             pipeline=shared,
             progress=task.progress,
             confidence=task.confidence,
-            frequencies=task.frequencies,
-            categories=task.categories,
-            vectors=task.vectors,
+            data=task.data,
             explain=task.explain,
             evidence=task.evidence,
         )
@@ -85,7 +84,7 @@ def _chosen(dataset: Dataset, task: Task, facts: FactSource) -> tuple[tuple[Item
     counts: dict[str, Json] = {"min": min(numbers), "max": max(numbers)}
     if task.candidates is CandidateRule.EACH:
         return dataset.items, {"candidates": {**counts, "scored": "each"}}
-    choice = choose_best(dataset.items, dataset.images, facts, frequencies=task.frequencies)
+    choice = choose_best(dataset.items, dataset.images, facts, frequencies=task.data.frequencies)
     return choice.items, {"candidates": {**counts, "scored": f"best by {choice.by}"}}
 
 

@@ -25,9 +25,10 @@ import msgspec
 
 from spicegraph_parser.errors import DataError, InputError, SpicegraphError
 from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_scorer.metrics import WITH_FREQUENCIES, make_metrics, metric_names
+from spicegraph_scorer.core.run import result_of
+from spicegraph_scorer.metrics import make_metrics, metric_names
 from spicegraph_scorer.readers.tables import find_columns
-from spicegraph_scorer.scoring import resources, result_of
+from spicegraph_scorer.scoring import resources
 from spicegraph_service.engines.corpus import (
     PATH,
     BlockScorer,
@@ -37,7 +38,6 @@ from spicegraph_service.engines.corpus import (
     RowReader,
     Scored,
     checked_corpus,
-    comparable,
     joined_statistics,
     summarized,
     watched,
@@ -55,8 +55,7 @@ if TYPE_CHECKING:
     from ray.data import Dataset
 
     from spicegraph_scorer.core.metric import Metric
-    from spicegraph_scorer.core.results import Result
-    from spicegraph_scorer.core.summary import Summary
+    from spicegraph_scorer.core.results import Result, Summary
 
 Value = TypeVar("Value")
 
@@ -197,9 +196,7 @@ def _started(task: Task, *, keep: Keep = Keep.SUMS, folder: Folder | None = None
     chosen = metric_names(task.metrics)
     _check_cache(task.cache)
     # Names and options of the metrics are those of a local run; what they need to score is with the actors.
-    metrics = make_metrics(
-        chosen, resources(load_pipeline(task.pipeline), None, task.frequencies, task.categories, task.vectors)
-    )
+    metrics = make_metrics(chosen, resources(load_pipeline(task.pipeline), data=task.data))
     filesystem, paths = files_in(task.source)
     block = min(max(size_of(filesystem, paths) // (task.workers * _BLOCKS), _BLOCK[0]), _BLOCK[1])
     with cluster(task.workers, block=block), clear_errors(task.source):
@@ -211,24 +208,24 @@ def _started(task: Task, *, keep: Keep = Keep.SUMS, folder: Folder | None = None
                 rows.map_batches(packing, batch_size=None, batch_format="pyarrow", num_cpus=_READING_CORES)
             )
 
-        count = task.frequencies is None and not WITH_FREQUENCIES.isdisjoint(chosen)
+        weighing = {name: metric.weigh for name, metric in metrics.items() if metric.weigh is not None}
+        counted = tuple(dict.fromkeys(weighing.values()))
         corpus = checked_corpus(
-            mapped, reader, task.source, count=count, keep=keep is Keep.STATISTICS, progress=task.progress
+            mapped, reader, task.source, weigh=counted, keep=keep is Keep.STATISTICS, progress=task.progress
         )
         job = Job(
             reader,
             task.pipeline,
             chosen,
             task.cache,
-            corpus.frequencies if count else task.frequencies,
-            task.categories,
-            task.vectors,
-            {name: comparable(metric.signature()) for name, metric in metrics.items()},
+            task.data,
+            {name: metric.signature() for name, metric in metrics.items()},
+            {name: corpus.weights[counted.index(count)] for name, count in weighing.items()},
             keep,
             folder,
             corpus.text_ids,
         )
-        yield _Run(rows, replace(corpus, frequencies=None), metrics, job, task)
+        yield _Run(rows, replace(corpus, weights=()), metrics, job, task)
 
 
 class _Actor:

@@ -17,10 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spicegraph_scorer.core.items import Item
-    from spicegraph_scorer.core.results import Json
-    from spicegraph_scorer.core.summary import Summary
-
-__all__ = ["ID", "METADATA", "ScoreFile", "flat_scores", "parquet_extra", "score_file", "score_table", "table_bytes"]
+    from spicegraph_scorer.core.results import Json, Summary
 
 ID: Final = "image_id"
 METADATA: Final = "spicegraph"

@@ -19,8 +19,8 @@ from spicegraph_service.output.tables import comparison_tables, rendered, result
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from spicegraph_scorer.comparing import SystemComparison
     from spicegraph_scorer.core.results import Json, Result
+    from spicegraph_scorer.scoring import SystemComparison
 
 __all__ = [
     "COMPARISON_BY_ENDING",

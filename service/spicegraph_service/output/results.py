@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.core.summary import Summary
+from spicegraph_scorer.core.results import Summary
 from spicegraph_service.engines.objects import check_object, is_url, write_object
 from spicegraph_service.output.files import check_output, format_by_ending, whole_path, write_text
 from spicegraph_service.output.formats import RESULT_FORMATS, ResultFormat, parquet_bytes
@@ -15,8 +15,6 @@ from spicegraph_service.output.terminal import write_stdout
 
 if TYPE_CHECKING:
     from spicegraph_scorer.core.results import Result
-
-__all__ = ["ResultOutput"]
 
 _BY_ENDING = {
     ".json": ResultFormat.JSON,

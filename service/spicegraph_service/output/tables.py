@@ -13,18 +13,17 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from spicegraph_scorer.core.summary import Summary
+from spicegraph_scorer.core.categories import micro_shares
+from spicegraph_scorer.core.results import Summary
 from spicegraph_service.output.terminal import is_terminal, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from spicegraph_parser.extract import ParsedCaption
-    from spicegraph_scorer.comparing import SystemComparison
-    from spicegraph_scorer.core.results import Json, Result
-    from spicegraph_scorer.core.summary import RunSummary
-
-__all__ = ["caption_table", "comparison_tables", "rendered", "result_tables", "score_table"]
+    from spicegraph_scorer.core.categories import Counts
+    from spicegraph_scorer.core.results import Json, Result, RunSummary
+    from spicegraph_scorer.scoring import SystemComparison
 
 UNDEFINED = "–"
 SIGNIFICANT = 0.05
@@ -59,8 +58,6 @@ def result_tables(result: Result | Summary) -> Iterator[RenderableType]:
     for run in summary.runs:
         if run.categories:
             yield _category_table(run, counts=_width() >= _WIDTH_FOR_COUNTS)
-        if run.graded:
-            yield _graded_table(run)
     yield from _signatures(summary.signature)
 
 
@@ -122,44 +119,29 @@ def _interval(low: float | None, high: float | None) -> str:
 
 
 def _category_table(run: RunSummary, *, counts: bool) -> Table:
-    """Return means as SPICE takes them on the left, and sums over every item on the right."""
+    """Return means as SPICE takes them on the left, and sums over every item on the right, if tuples are counted."""
     table = _table(f"{run.headline[0].name} by category")
     table.add_column("Category")
-    for name in (
-        "F",
-        "P",
-        "R",
-        "Items",
-        "micro P",
-        "micro R",
-        "micro F",
-        *(("tp", "fp", "fn") if counts else ()),
-    ):
+    counted = any(means.micro is not None for means in run.categories.values())
+    micro = ("micro P", "micro R", "micro F", *(("tp", "fp", "fn") if counts else ())) if counted else ()
+    for name in ("F", "P", "R", "Items", *micro):
         table.add_column(name, justify="right")
     for name, means in run.categories.items():
-        micro = means.micro
-        fp, fn = micro.candidate - micro.matched, micro.reference - micro.matched
+        shares, tallies = _micro(means.micro) if means.micro else ((), ())
         table.add_row(
             Text(name),
             *map(_number, (means.f, means.pr, means.re)),
             str(means.items),
-            _number(micro.precision if micro.candidate else None),
-            _number(micro.recall if micro.reference else None),
-            _number(micro.f1 if micro.candidate or micro.reference else None),
-            *((f"{micro.matched}", f"{fp}", f"{fn}") if counts else ()),
+            *map(_number, shares),
+            *(map(str, tallies) if counts else ()),
         )
     return table
 
 
-def _graded_table(run: RunSummary) -> Table:
-    """Return the means of SPICE-G's categories, over the items whose references have such tuples."""
-    table = _table(f"{run.headline[0].name} by category")
-    table.add_column("Category")
-    for name in ("F", "P", "R", "Items"):
-        table.add_column(name, justify="right")
-    for name, means in run.graded.items():
-        table.add_row(Text(name), *map(_number, (means.f, means.pr, means.re)), str(means.items))
-    return table
+def _micro(counts: Counts) -> tuple[tuple[float | None, ...], tuple[int, ...]]:
+    """Return precision, recall and F1 of summed counts, and tp, fp and fn."""
+    shares = micro_shares(counts)
+    return tuple(shares.values()), (counts.matched, counts.false_positives, counts.false_negatives)
 
 
 def _signatures(signature: Mapping[str, Json]) -> Iterator[Text]:

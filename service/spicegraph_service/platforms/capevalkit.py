@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spicegraph_scorer.core.results import Json
-    from spicegraph_scorer.metrics.graded.vectors import Vectors
+    from spicegraph_scorer.metrics import MetricData
 
 
 def plugin_output(
@@ -21,7 +21,7 @@ def plugin_output(
     *,
     metrics: Sequence[str] = ("spice",),
     pipeline: str = DEFAULT_PIPELINE,
-    vectors: Vectors | None = None,
+    data: MetricData | None = None,
 ) -> dict[str, Json]:
     """Return a plug-in's output: corpus scores by name, and ``per_item`` scores by id.
 
@@ -33,13 +33,11 @@ def plugin_output(
             a prediction are left out, and a warning says how many.
         metrics: names from ``METRICS``.
         pipeline: the spaCy pipeline that parses captions.
-        vectors: SPICE-G's; ``None``: the bundled ones.
+        data: as for :func:`spicegraph_scorer.score`.
 
     Raises:
         InputError: a file is missing or faulty.
     """
-    result = score_files(
-        str(predictions), str(references), metrics=metrics, partial=True, pipeline=pipeline, vectors=vectors
-    )
+    result = score_files(str(predictions), str(references), metrics=metrics, partial=True, pipeline=pipeline, data=data)
     rows = zip(result.items, result.item_scores(), strict=True)
     return {**result.corpus, "per_item": {str(item.id): scores for item, scores in rows}}

@@ -18,6 +18,7 @@ import msgspec
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.adapters.leaderboard import leaderboard_scores, score_files
+from spicegraph_scorer.metrics import MetricData
 from spicegraph_service.output.files import made_folder
 from spicegraph_service.output.pages import render_page
 from spicegraph_service.output.report import ReportOptions, build_report
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spicegraph_scorer.core.results import Result
-    from spicegraph_scorer.metrics.graded.vectors import Vectors
 
 _PACKAGE = "spicegraph_service.platforms"
 _SUBMISSION = "submission"
@@ -41,7 +41,7 @@ def score_submission(
     metrics: Sequence[str] = ("spice",),
     show_references: bool = False,
     pipeline: str = DEFAULT_PIPELINE,
-    vectors: Vectors | None = None,
+    data: MetricData | None = None,
 ) -> dict[str, float]:
     """Score a submission and write Codabench's two files.
 
@@ -52,7 +52,7 @@ def score_submission(
         show_references: make the page a whole error report, with captions and references of every image;
             otherwise it shows scores alone, because the references of a challenge are private.
         pipeline: the spaCy pipeline that parses captions.
-        vectors: SPICE-G's; ``None``: the bundled ones.
+        data: as for :func:`spicegraph_scorer.score`.
 
     Returns:
         What ``scores.json`` holds: the scores that are defined.
@@ -63,10 +63,10 @@ def score_submission(
     """
     references = _only_file(Path(input_folder) / "ref")
     submission = _only_file(Path(input_folder) / "res")
-    result = score_files(str(submission), str(references), metrics=metrics, pipeline=pipeline, vectors=vectors)
+    result = score_files(str(submission), str(references), metrics=metrics, pipeline=pipeline, data=data)
     scores = leaderboard_scores(result)
     output = made_folder(output_folder)
-    options = ReportOptions(metrics=tuple(metrics), vectors=vectors)
+    options = ReportOptions(metrics=tuple(metrics), data=data or MetricData())
     page = _report(result, options, pipeline) if show_references else _scores_page(result)
     (output / "detailed_results.html").write_text(page, encoding="utf-8")
     (output / "scores.json").write_bytes(msgspec.json.format(msgspec.json.encode(scores), indent=2) + b"\n")
@@ -91,11 +91,12 @@ def _report(result: Result, options: ReportOptions, pipeline: str) -> str:
 
 def _scores_page(result: Result) -> str:
     """Return a page with the corpus scores, SPICE's categories and the signature, and no caption."""
-    spice = [(run.headline[0].name, run.categories()) for run in result.runs if run.spice]
+    tables = {run.headline[0].name: run.categories() for run in result.runs}
+    counted = [(name, found) for name, found in tables.items() if any(means.micro for means in found.values())]
     headline = [score for run in result.runs for score in run.headline]
     signature = msgspec.json.format(msgspec.json.encode(result.signature), indent=2).decode()
     return render_page(
         "scores.html.j2",
-        {"headline": headline, "spice": spice, "items": len(result.items), "signature": signature},
+        {"headline": headline, "counted": counted, "items": len(result.items), "signature": signature},
         package=_PACKAGE,
     )

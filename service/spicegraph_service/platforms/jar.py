@@ -18,7 +18,7 @@ import msgspec
 
 from spicegraph_parser.errors import SpicegraphError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.core.categories import ALL
+from spicegraph_scorer.core.categories import ALL, Counts
 from spicegraph_scorer.jar import jar_output
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import score
@@ -29,8 +29,8 @@ from spicegraph_service.output.terminal import progress_bar, say_error, use_utf8
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from spicegraph_scorer.core.categories import CategoryMeans
     from spicegraph_scorer.core.results import Result
-    from spicegraph_scorer.metrics.spice.metric import CategoryMeans
 
 _BAD_INPUT = 2
 _CACHE_FILE = "spicegraph.db"
@@ -117,22 +117,21 @@ def _cache(folder: str | None) -> str | None:
 def printed_scores(result: Result, *, subset: bool) -> Iterator[str]:
     """Yield the lines that the program prints: means over the images, and counts."""
     yield "********  SPICE Evaluation  ********"
-    run = next(run for run in result.runs if run.spice)
-    for name, means in run.categories().items():
+    for name, means in result.runs[0].categories().items():
         if subset or name == ALL:
             yield ""
             yield from _category(name, means)
 
 
 def _category(name: str, means: CategoryMeans) -> Iterator[str]:
-    counts = means.micro
+    counts = means.micro or Counts()
     yield f"{name} tuples"
     yield f"  f-score:\t{_shown(means.f)} (SPICE metric)"
     yield f"  precision:\t{_shown(means.pr)}"
     yield f"  recall:\t{_shown(means.re)}"
     yield f"  true pos:\t{counts.matched}"
-    yield f"  false pos:\t{counts.candidate - counts.matched}"
-    yield f"  false neg:\t{counts.reference - counts.matched}"
+    yield f"  false pos:\t{counts.false_positives}"
+    yield f"  false neg:\t{counts.false_negatives}"
     yield f"  num images:\t{means.items}"
 
 

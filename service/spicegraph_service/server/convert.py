@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_parser.loose import without_loose
-from spicegraph_scorer.core.categories import ALL, Counts
+from spicegraph_scorer.core.categories import Counts
+from spicegraph_scorer.metrics.graded.explain import GradedExplanation
+from spicegraph_scorer.metrics.spice.match import Match
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,23 +16,10 @@ if TYPE_CHECKING:
     from spicegraph_parser.graph import Evidence, SceneGraph, SceneTuple
     from spicegraph_parser.lexicon import Concept
     from spicegraph_parser.rules import Fact
+    from spicegraph_scorer.core.categories import CategoryScore
     from spicegraph_scorer.core.metric import Score
-    from spicegraph_scorer.metrics.graded.explain import GradedExplanation, GradedTuple
-    from spicegraph_scorer.metrics.graded.metric import GradedStatistic
-    from spicegraph_scorer.metrics.spice.match import Match
-    from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
+    from spicegraph_scorer.metrics.graded.explain import GradedTuple
     from spicegraph_service.store.parses import StoredParse
-
-__all__ = [
-    "breakdown_message",
-    "caption_message",
-    "corpus_message",
-    "graded_breakdown_message",
-    "graded_match_message",
-    "match_message",
-    "score_messages",
-    "signature_message",
-]
 
 
 def caption_message(text: str, parse: StoredParse, graph: SceneGraph) -> scene_graph_pb2.ParsedCaption:
@@ -54,14 +43,22 @@ def signature_message(metric: str, fields: Mapping[str, str]) -> scores_pb2.Metr
     return scores_pb2.MetricSignature(metric=metric, fields=fields)
 
 
-def breakdown_message(metric: str, statistic: SpiceStatistic) -> scores_pb2.CategoryBreakdown:
-    """Return precision, recall, F1 and counts of every category of an item."""
+def breakdown_message(metric: str, categories: Mapping[str, CategoryScore]) -> scores_pb2.CategoryBreakdown:
+    """Return precision, recall and F1 of every category of an item, with counts where the metric counts."""
     return scores_pb2.CategoryBreakdown(
-        metric=metric, categories=[_category(name, counts) for name, counts in statistic.counts.items()]
+        metric=metric, categories=[_category(name, score) for name, score in categories.items()]
     )
 
 
-def match_message(metric: str, match: Match) -> scores_pb2.TupleMatch:
+def add_explanation(result: scores_pb2.ItemResult, metric: str, explanation: object) -> None:
+    """Add what a metric's ``explain`` gives, where the contract has a message for it."""
+    if isinstance(explanation, Match):
+        result.matches.append(_match(metric, explanation))
+    elif isinstance(explanation, GradedExplanation):
+        result.graded_matches.append(_graded_match(metric, explanation))
+
+
+def _match(metric: str, match: Match) -> scores_pb2.TupleMatch:
     """Return both sides of a match with the partners of every tuple."""
     return scores_pb2.TupleMatch(
         metric=metric,
@@ -70,18 +67,7 @@ def match_message(metric: str, match: Match) -> scores_pb2.TupleMatch:
     )
 
 
-def graded_breakdown_message(metric: str, statistic: GradedStatistic) -> scores_pb2.CategoryBreakdown:
-    """Return precision, recall and F1 of every category of an item; nothing is counted."""
-    categories = []
-    for name in statistic.weights:
-        scores = statistic.scores(name)
-        categories.append(
-            scores_pb2.CategoryScore(category=name, precision=scores["pr"], recall=scores["re"], f1=scores["f"])
-        )
-    return scores_pb2.CategoryBreakdown(metric=metric, categories=categories)
-
-
-def graded_match_message(metric: str, explanation: GradedExplanation) -> scores_pb2.GradedMatch:
+def _graded_match(metric: str, explanation: GradedExplanation) -> scores_pb2.GradedMatch:
     """Return both sides of a graded match, and the changes that would raise the score."""
     return scores_pb2.GradedMatch(
         metric=metric,
@@ -173,13 +159,13 @@ def _matched(tuples: Sequence[SceneTuple], partners: Sequence[Sequence[int]]) ->
         yield scores_pb2.MatchedTuple(tuple=_tuple(scene_tuple), partners=indices)
 
 
-def _category(name: str, counts: Counts) -> scores_pb2.CategoryScore:
-    defined = bool(counts.reference) or name == ALL
+def _category(name: str, score: CategoryScore) -> scores_pb2.CategoryScore:
+    counts = score.counts or Counts()
     return scores_pb2.CategoryScore(
         category=name,
-        precision=counts.precision if defined else None,
-        recall=counts.recall if defined else None,
-        f1=counts.f1 if defined else None,
+        precision=score.pr,
+        recall=score.re,
+        f1=score.f,
         matched=counts.matched,
         candidate=counts.candidate,
         reference=counts.reference,

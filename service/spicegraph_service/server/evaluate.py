@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,14 +16,9 @@ from spicegraph_parser.errors import DataError, SpicegraphError
 from spicegraph_parser.graph import merge
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_scorer.core.items import Corpus, Item
-from spicegraph_scorer.evidence import without_evidence
-from spicegraph_scorer.metrics import METRICS, Resources
-from spicegraph_scorer.metrics.graded.metric import SpiceG
+from spicegraph_scorer.metrics import METRICS, MetricData, Resources
 from spicegraph_scorer.metrics.spice.custom import make_categories
-from spicegraph_scorer.metrics.spice.metric import Spice, SpiceStatistic
 from spicegraph_service.server import convert
-from spicegraph_service.server.parts import collect_part, finish_parts, needs_whole_corpus
-from spicegraph_service.server.reference_tuples import ReferenceTuples
 from spicegraph_service.server.tasks import (
     CaptionsWork,
     GroupReply,
@@ -44,13 +39,11 @@ if TYPE_CHECKING:
     from spicegraph_parser.extract import ParsedCaption
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.core.metric import Metric, Score
-    from spicegraph_scorer.metrics.graded.vectors import Vectors
     from spicegraph_scorer.metrics.spice.custom import CategoryDefinition
-
-__all__ = ["CaptionSource", "Evaluator"]
 
 _categories = lru_cache(maxsize=8)(make_categories)  # a training loop asks for the same again and again
 _CHANGES = 3  # of SPICE-G, at most
+_IMAGES = 2_000  # whose merged references SPICE keeps: a training loop scores the same images again and again
 _log = logging.getLogger(__name__)
 
 
@@ -82,36 +75,32 @@ class _FactTable:
 
 
 class Evaluator:
-    """A loaded pipeline and the metrics that can be made here; ``vectors`` are SPICE-G's, if not the bundled ones."""
+    """A loaded pipeline and the metrics that can be made here; ``data`` is that of the metrics."""
 
-    def __init__(self, pipeline: CaptionSource, vectors: Vectors | None = None) -> None:
+    def __init__(self, pipeline: CaptionSource, data: MetricData | None = None) -> None:
         self._pipeline = pipeline
-        self._vectors = vectors
+        self._data = data or MetricData()
         self._table = _FactTable(pipeline.signature)
-        self._references = ReferenceTuples(self._table.of)
         self._lexicon = load_lexicon()
         self._metrics: dict[str, Metric[Any]] = {}
-        self._parsing: set[str] = set()
-        self._corpus_dependent: set[str] = set()
         self._missing: dict[str, str] = {}
         self._signatures: dict[str, dict[str, str]] = {}
         for name in METRICS:
             self._add(name)
+        self._parsing = {name for name, metric in self._metrics.items() if metric.needs.facts}
+        self._corpus_dependent = {name for name, metric in self._metrics.items() if metric.weigh is not None}
 
     def _add(self, name: str) -> None:
-        def facts() -> _FactTable:
-            self._parsing.add(name)
-            return self._table
-
         try:
-            metric = METRICS[name](Resources(facts, vectors=self._vectors))
+            metric = METRICS[name].make(self._resources(self._data))
             self._signatures[name] = dict(metric.signature())
         except DataError as error:
             self._missing[name] = str(error)
         else:
             self._metrics[name] = metric
-            if needs_whole_corpus(metric):
-                self._corpus_dependent.add(name)
+
+    def _resources(self, data: MetricData) -> Resources:
+        return Resources(lambda: self._table, data=data, images=_IMAGES)
 
     def hello(self) -> Hello:
         """Return what this worker can do."""
@@ -188,7 +177,7 @@ class Evaluator:
         metrics = self._counting(work.categories)
         later = set() if work.finish else self._corpus_dependent
         statistics: dict[str, Sequence[Any]] = {
-            name: collect_part(metrics[name], corpus) if name in later else self._collect(metrics[name], corpus)
+            name: metrics[name].defer(corpus) if name in later else metrics[name].collect(corpus)
             for name in work.metrics
         }
         now = [name for name in self._listed(work.metrics) if name not in later]
@@ -198,24 +187,21 @@ class Evaluator:
             scores_pb2.ItemResult(id=item.id, scores=convert.score_messages(scores))
             for item, scores in zip(work.items, each, strict=True)
         ]
-        for name in work.metrics:
+        for name in now:
             _add_evidence(results, name, metrics[name], statistics[name], detail=work.detail)
         serialized = tuple(result.SerializeToString() for result in results)
         if work.finish:
             return GroupReply(serialized, self._corpus(len(work.items), totals, work.categories))
-        return GroupReply(serialized, statistics=_pack(statistics))
-
-    def _collect(self, metric: Metric[Any], corpus: Corpus) -> Sequence[Any]:
-        if isinstance(metric, Spice):
-            return self._references.collect(metric, corpus.items)
-        return metric.collect(corpus)
+        compact = {name: list(map(metrics[name].compact, statistics[name])) for name in now}
+        return GroupReply(serialized, statistics=pickle.dumps({**statistics, **compact}))
 
     def _counting(self, definitions: tuple[CategoryDefinition, ...]) -> Mapping[str, Metric[Any]]:
-        """Return the metrics, those that parse with a request's own categories."""
+        """Return the metrics, those that count by category with a request's own categories."""
         if not definitions:
             return self._metrics
-        own = Resources(lambda: self._table, categories=_categories(definitions), vectors=self._vectors)
-        return {**self._metrics, **{name: METRICS[name](own) for name in self._parsing}}
+        own = self._resources(replace(self._data, categories=_categories(definitions)))
+        counting = {name for name, metric in self._metrics.items() if "categories" in metric.needs.data}
+        return {**self._metrics, **{name: METRICS[name].make(own) for name in counting}}
 
     def _totals(self, work: Totals) -> TotalsReply:
         try:
@@ -231,15 +217,15 @@ class Evaluator:
             for name, values in _unpack(chunk).items():
                 statistics[name] += values
         count = len(statistics[work.metrics[0]])
-        for name in self._corpus_dependent.intersection(statistics):
-            statistics[name] = finish_parts(metrics[name], statistics[name])
-        totals = {name: metrics[name].total(values) for name, values in statistics.items()}
-        late = [score for name in work.metrics if name in self._corpus_dependent for score in totals[name]]
-        each = (
-            scores_pb2.ItemResult(scores=convert.score_messages(scores)).SerializeToString()
-            for scores in (_by_item(late, count) if late else ())
-        )
-        return TotalsReply(self._corpus(count, totals, work.categories), tuple(each))
+        found = {name: metrics[name].finish(kept) for name, kept in statistics.items()}
+        totals = {name: metrics[name].total(own) for name, own in found.items()}
+        late = [name for name in work.metrics if name in self._corpus_dependent]
+        scores = _by_item([score for name in late for score in totals[name]], count if late else 0)
+        each = [scores_pb2.ItemResult(scores=convert.score_messages(of_item)) for of_item in scores]
+        for name in late:
+            _add_evidence(each, name, metrics[name], found[name], detail=work.detail)
+        serialized = tuple(result.SerializeToString() for result in each)
+        return TotalsReply(self._corpus(count, totals, work.categories), serialized)
 
     def _corpus(
         self, count: int, totals: Mapping[str, Sequence[Score]], categories: tuple[CategoryDefinition, ...]
@@ -279,22 +265,12 @@ def _add_evidence(
     """Add categories and tuples where the metric has them and the request wants them."""
     if detail < scores_pb2.DETAIL_CATEGORIES:
         return
+    changes = _CHANGES if detail >= scores_pb2.DETAIL_CHANGES else 0
     for result, statistic in zip(results, statistics, strict=True):
-        if isinstance(statistic, SpiceStatistic):
-            result.breakdowns.append(convert.breakdown_message(name, statistic))
-            if detail >= scores_pb2.DETAIL_TUPLES:
-                result.matches.append(convert.match_message(name, statistic.match))
-        elif isinstance(metric, SpiceG):
-            result.breakdowns.append(convert.graded_breakdown_message(name, statistic))
-            if detail >= scores_pb2.DETAIL_TUPLES:
-                changes = _CHANGES if detail >= scores_pb2.DETAIL_CHANGES else 0
-                explanation = metric.explain(statistic, changes=changes)
-                result.graded_matches.append(convert.graded_match_message(name, explanation))
-
-
-def _pack(statistics: Mapping[str, Sequence[Any]]) -> bytes:
-    """Return statistics without the evidence, which the item's result has already."""
-    return pickle.dumps({name: [without_evidence(value) for value in values] for name, values in statistics.items()})
+        if categories := metric.by_category(statistic):
+            result.breakdowns.append(convert.breakdown_message(name, categories))
+        if detail >= scores_pb2.DETAIL_TUPLES:
+            convert.add_explanation(result, name, metric.explain(statistic, changes=changes))
 
 
 def _unpack(data: bytes) -> dict[str, list[Any]]:

@@ -78,7 +78,8 @@ class Scheduler:
             replies = await self._gather(
                 [ItemsWork(metrics, detail, chunk, finish=False, categories=categories) for chunk in chunks], dispatcher
             )
-            totals = await dispatcher.totals(Totals(metrics, tuple(reply.statistics for reply in replies), categories))
+            statistics = tuple(reply.statistics for reply in replies)
+            totals = await dispatcher.totals(Totals(metrics, detail, statistics, categories))
         results = [result for reply in replies for result in reply.results]
         # Two serialized messages, one behind the other, are the merged message.
         return [a + b for a, b in zip(results, totals.each or [b""] * len(results), strict=True)], totals.corpus
@@ -126,10 +127,14 @@ class Scheduler:
             )
 
     async def totals(
-        self, metrics: tuple[str, ...], statistics: Iterable[bytes], categories: tuple[CategoryDefinition, ...] = ()
+        self,
+        metrics: tuple[str, ...],
+        detail: int,
+        statistics: Iterable[bytes],
+        categories: tuple[CategoryDefinition, ...] = (),
     ) -> TotalsReply:
         """Return the corpus result of a stream."""
-        return await self._ready().dispatcher.totals(Totals(metrics, tuple(statistics), categories))
+        return await self._ready().dispatcher.totals(Totals(metrics, detail, tuple(statistics), categories))
 
     def _ready(self) -> _Loaded:
         if self._loaded is None:

@@ -111,7 +111,7 @@ class ItemStream:
                 raise response
             yield response
             self._room.release()
-        totals = await self._scheduler.totals(self._metrics, self._statistics, self._categories)
+        totals = await self._scheduler.totals(self._metrics, self._detail, self._statistics, self._categories)
         late = map(scores_pb2.ItemResult.FromString, totals.each)
         for pairs in chunked(list(zip(self._ids, late, strict=bool(totals.each))), CHUNK_ITEMS):
             for item_id, result in pairs:

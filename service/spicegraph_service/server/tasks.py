@@ -30,10 +30,10 @@ __all__ = [
 
 
 class Setup(msgspec.Struct, frozen=True, tag="setup"):
-    """What a worker is told first: its pipeline (none: the default), and SPICE-G's vectors (none: the bundled)."""
+    """What a worker is told first: its pipeline (none: the default), and the metrics' data (none: their own)."""
 
     pipeline: str = ""
-    vectors: bytes = b""
+    data: bytes = b""
 
 
 class ItemWork(NamedTuple):
@@ -77,6 +77,7 @@ class Totals(msgspec.Struct, frozen=True, tag="totals"):
     """Statistics of a whole request, in chunks, to be made into scores of ``metrics``."""
 
     metrics: tuple[str, ...]
+    detail: int
     statistics: tuple[bytes, ...]
     categories: tuple[CategoryDefinition, ...] = ()
 

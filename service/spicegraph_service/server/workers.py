@@ -319,10 +319,10 @@ def _serve(tasks: IO[bytes], replies: Replies) -> int:
     try:
         # Imported here so that a broken installation is reported through the pipe as well.
         from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline  # noqa: PLC0415
+        from spicegraph_service.server.data import unpack_data  # noqa: PLC0415
         from spicegraph_service.server.evaluate import Evaluator  # noqa: PLC0415
-        from spicegraph_service.server.vectors import unpack_vectors  # noqa: PLC0415
 
-        evaluator = Evaluator(load_pipeline(setup.pipeline or DEFAULT_PIPELINE), unpack_vectors(setup.vectors))
+        evaluator = Evaluator(load_pipeline(setup.pipeline or DEFAULT_PIPELINE), unpack_data(setup.data))
     except SpicegraphError as error:
         send(Hello(error=str(error)))
         return 2

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from spicegraph_parser.graph import SceneGraph, merge, merge_counted
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
-from spicegraph_scorer.core.categories import ALL
+from spicegraph_scorer.core.categories import ALL, CategoryScore
 from spicegraph_scorer.core.facts import FactsInOrder
-from spicegraph_scorer.core.metric import Score
+from spicegraph_scorer.core.metric import Metric, Needs, Score
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation, explain_match
 from spicegraph_scorer.metrics.graded.facts import comparable_facts
 from spicegraph_scorer.metrics.graded.matching import (
@@ -51,18 +51,18 @@ class GradedStatistic:
 
     def f1(self, category: str) -> float | None:
         """Return the item's F1 in a category: ``None`` without reference tuples (but for All)."""
-        return self.scores(category)["f"]
+        return self.scores(category).f
 
-    def scores(self, category: str) -> dict[str, float | None]:
-        """Return ``f``, ``pr`` and ``re`` of a category: ``None`` without reference tuples (but for All)."""
+    def scores(self, category: str) -> CategoryScore:
+        """Return the scores of a category: ``None`` without reference tuples (but for All)."""
         weighed = self.weights[category]
         if not weighed.reference and category != ALL:
-            return {"f": None, "pr": None, "re": None}
-        return {"f": weighed.f1, "pr": weighed.precision, "re": weighed.recall}
+            return CategoryScore(None, None, None)
+        return CategoryScore(weighed.f1, weighed.precision, weighed.recall)
 
 
 @dataclass(frozen=True, slots=True)
-class SpiceG:
+class SpiceG(Metric[GradedStatistic]):
     """SPICE-G: precision, recall and F1 of scene-graph tuples that match by degrees.
 
     A tuple is supported as far as the other side has one like it: the cosine of their words' vectors, drawn down
@@ -85,6 +85,9 @@ class SpiceG:
         >>> 0.4 < metric.total(statistics)[0].value < 0.9
         True
     """
+
+    needs: ClassVar[Needs] = Needs(facts=True, loose=True, data=frozenset({"categories", "vectors"}))
+    explains: ClassVar[bool] = True
 
     source: FactSource
     categories: Mapping[str, Category] = field(default_factory=lambda: CATEGORIES)
@@ -201,34 +204,18 @@ class SpiceG:
             for category in (ALL, *self.categories)
         )
 
+    def compact(self, statistic: GradedStatistic) -> GradedStatistic:
+        """Return the statistic without its match."""
+        return replace(statistic, match=None)
+
+    @staticmethod
+    def by_category(statistic: GradedStatistic) -> dict[str, CategoryScore]:
+        """Return an item's scores by category, ``All`` first; nothing is counted."""
+        return {name: statistic.scores(name) for name in statistic.weights}
+
 
 def _score(name: str, each: list[float | None]) -> Score:
     return Score(name, _mean([value for value in each if value is not None]), tuple(each))
-
-
-@dataclass(frozen=True, slots=True)
-class GradedMeans:
-    """A category over a corpus: means over the ``items`` whose references have such tuples (``All``: all items)."""
-
-    f: float | None
-    pr: float | None
-    re: float | None
-    items: int
-
-
-def graded_means(statistics: Sequence[GradedStatistic]) -> dict[str, GradedMeans]:
-    """Return the means of every category of the statistics, ``All`` first."""
-    means = {}
-    for category in statistics[0].weights if statistics else ():
-        weighed = [s.weights[category] for s in statistics]
-        defined = [w for w in weighed if w.reference or category == ALL]
-        means[category] = GradedMeans(
-            _mean([w.f1 for w in defined]),
-            _mean([w.precision for w in defined]),
-            _mean([w.recall for w in defined]),
-            len(defined),
-        )
-    return means
 
 
 def _mean(values: list[float]) -> float | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain, islice, pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from spicegraph_scorer.core.metric import Score
+from spicegraph_scorer.core.metric import Matrix, Metric, Score, Vector
 from spicegraph_scorer.metrics.meteor.aligner import Match, align
 from spicegraph_scorer.metrics.meteor.data import MeteorData, load_data
 from spicegraph_scorer.metrics.meteor.matching import Probe, Sentence, Words, read_sentences
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.items import Corpus
-
-Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
-Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 Counts = tuple[float, ...]
 """METEOR's statistics of one item, in the order in which the program prints them:
@@ -254,7 +251,7 @@ def coco_texts(candidate: Sequence[str], references: Sequence[Sequence[str]]) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Meteor:
+class Meteor(Metric[MeteorStatistic]):
     """METEOR 1.5 for English: exact, stem, synonym and paraphrase matches, parameters of the ranking task.
 
     The corpus value is computed from the summed statistics; it is not the mean of the items' values.
@@ -265,6 +262,8 @@ class Meteor:
     Source: Denkowski and Lavie 2014, "Meteor Universal: Language Specific Translation Evaluation for Any
     Target Language"; parity with ``meteor-1.5.jar -l en -norm`` as pycocoevalcap runs it.
     """
+
+    means: ClassVar[bool] = False
 
     data: MeteorData | None = field(default=None, repr=False)
     evidence: bool = True
@@ -299,7 +298,11 @@ class Meteor:
         """
         items = (coco_texts(item.candidate, item.references) for item in corpus.tokens)
         found = scored_texts(items, data=self._open())
-        return list(found) if self.evidence else [replace(one, alignment=NO_ALIGNMENT) for one in found]
+        return list(found if self.evidence else map(self.compact, found))
+
+    def compact(self, statistic: MeteorStatistic) -> MeteorStatistic:
+        """Return the statistic without its alignment."""
+        return replace(statistic, alignment=NO_ALIGNMENT)
 
     def total(self, statistics: Sequence[MeteorStatistic]) -> tuple[Score, ...]:
         """Return the score ``METEOR``; its corpus value is ``None`` where there are no items."""
@@ -310,7 +313,7 @@ class Meteor:
         """Return what the corpus score sums, (items, 23)."""
         return np.array([add_counts([statistic.counts]) for statistic in statistics], dtype=np.float64)
 
-    def combine(self, sums: Matrix) -> dict[str, Vector]:
+    def from_sums(self, sums: Matrix) -> dict[str, Vector]:
         """Return the corpus score of rows of sums."""
         return {"METEOR": np.array([score(row) for row in sums.tolist()], dtype=np.float64)}
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
-from spicegraph_scorer.core.metric import Score
+from spicegraph_scorer.core.metric import Metric, Score
 from spicegraph_scorer.metrics.meteor.data import INSTALL, find_sources
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _nltk_version() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Meteor2005:
+class Meteor2005(Metric[float]):
     """METEOR of 2005: exact words, Porter stems and WordNet synonyms; the best reference counts.
 
     ``wordnet``: where synonyms come from; ``None`` opens :func:`bundled_wordnet` at each :meth:`collect`. The

@@ -22,11 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from spicegraph_scorer.core.items import Corpus
     from spicegraph_scorer.core.tokens import Tokens
 
 Images: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int32]]
-
-__all__ = ["DocumentFrequencies"]
 
 ORDERS: Final = 4
 
@@ -152,6 +151,10 @@ class DocumentFrequencies:
             orders.append(_Order(merged, images))
         return cls(sum(part.images for part in parts), vocabulary, tuple(orders))
 
+    def __add__(self, other: DocumentFrequencies) -> DocumentFrequencies:
+        """Return the frequencies of the images of both together."""
+        return self.sum_of([self, other])
+
     def ngrams(self) -> Iterator[tuple[str, int]]:
         """Yield each n-gram, its words joined by spaces, with the number of images that have it."""
         shorter = [""]
@@ -222,6 +225,11 @@ class DocumentFrequencies:
         if file_format != _FORMAT or len(vocabulary) != size:
             raise DataError(f"{path}: document frequencies of another version, or damaged; write them again")
         return cls(images, vocabulary, orders)
+
+
+def frequencies_of(corpus: Corpus) -> DocumentFrequencies:
+    """Count over the references of a corpus, each item an image of its own."""
+    return DocumentFrequencies.of_items(corpus.tokens)
 
 
 def _places(words: tuple[str, ...], vocabulary: tuple[str, ...]) -> Integers:

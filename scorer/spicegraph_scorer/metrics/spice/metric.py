@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar
 
 from spicegraph_parser.graph import SceneGraph, merge, merge_concepts
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
-from spicegraph_scorer.core.categories import ALL, Counts
+from spicegraph_scorer.core.categories import ALL, CategoryScore, Counts
 from spicegraph_scorer.core.facts import FactsInOrder, FactSource
-from spicegraph_scorer.core.metric import Score
+from spicegraph_scorer.core.metric import Metric, Needs, Score
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
 from spicegraph_scorer.metrics.spice.counting import count_concepts
 from spicegraph_scorer.metrics.spice.counts import CategoryCounts, count_match
 from spicegraph_scorer.metrics.spice.custom import categories_digest
 from spicegraph_scorer.metrics.spice.match import NO_MATCH, Match, match_tuples
+from spicegraph_scorer.metrics.spice.references import ReferenceCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_parser.graph import ConceptGraph
+    from spicegraph_parser.graph import ConceptGraph, SceneTuple
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.core.items import Corpus, Item
-
-__all__ = ["FactSource", "FactsInOrder", "Spice", "SpiceStatistic", "category_means", "score_graphs"]
-
-Graph = TypeVar("Graph")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +49,25 @@ def score_graphs(
 
 
 @dataclass(frozen=True, slots=True)
-class Spice:
+class Spice(Metric[SpiceStatistic]):
     """SPICE 1.0 (Anderson et al., ECCV 2016), or with ``exact`` its variant ``-noSynsets``.
 
     The corpus value of a category is the mean of the items' F1 over the items whose references have such
     tuples.
 
     With ``evidence`` every statistic keeps its match, from which reports and explanations are drawn; without, there
-    are the counts only, in half the time and a hundredth of the memory.
+    are the counts only, in half the time and a hundredth of the memory. ``references`` keeps merged references from one
+    corpus to the next.
     """
+
+    needs: ClassVar[Needs] = Needs(facts=True, data=frozenset({"categories"}))
 
     source: FactSource
     exact: bool = False
     categories: Mapping[str, Category] = field(default_factory=lambda: CATEGORIES)
     lexicon: Lexicon = field(default_factory=load_lexicon)
     evidence: bool = True
+    references: ReferenceCache | None = field(default=None, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -87,9 +88,28 @@ class Spice:
         """Parse every distinct caption once, and return the counts of every item."""
         found = FactsInOrder(self.source, corpus.items)
         if self.evidence:
-            return list(_compared(corpus.items, found, self.graph, partial(score_graphs, categories=self.categories)))
+            cache = self.references or ReferenceCache(1)  # items of one image usually follow each other
+            return [self._matched(item, found, cache) for item in corpus.items]
+        return list(self._counted(corpus.items, found))
+
+    def _matched(self, item: Item, found: FactsInOrder, cache: ReferenceCache) -> SpiceStatistic:
+        def merged() -> tuple[SceneTuple, ...]:
+            return self.graph([found.facts(text) for text in item.references]).tuples()
+
+        references = cache.get(self.name, item.references, self.categories, merged)
+        candidate = self.graph([found.facts(item.candidate)]).tuples()
+        match = match_tuples(candidate, references.tuples, by_length=references.by_length)
+        return SpiceStatistic(count_match(match, categories=self.categories, reference=references.selected), match)
+
+    def _counted(self, items: Iterable[Item], found: FactsInOrder) -> Iterator[SpiceStatistic]:
         merged = partial(merge_concepts, lexicon=self.lexicon, exact=self.exact)
-        return list(_compared(corpus.items, found, merged, partial(_score_concepts, categories=self.categories)))
+        references: dict[tuple[str, ...], ConceptGraph] = {}
+        for item in items:
+            if item.references not in references:  # items of one image usually follow each other
+                references = {item.references: merged([found.facts(text) for text in item.references])}
+            candidate = merged([found.facts(item.candidate)])
+            counts = count_concepts(candidate, references[item.references], categories=self.categories)
+            yield SpiceStatistic(CategoryCounts.of(counts))
 
     def graph(self, captions: Iterable[Sequence[Fact]]) -> SceneGraph:
         """Merge the facts of one image's captions as this mode merges."""
@@ -103,61 +123,24 @@ class Spice:
             for category in (ALL, *self.categories)
         )
 
+    def compact(self, statistic: SpiceStatistic) -> SpiceStatistic:
+        """Return the statistic without its match."""
+        return statistic if statistic.match is NO_MATCH else replace(statistic, match=NO_MATCH)
 
-def _score_concepts(
-    candidate: ConceptGraph, reference: ConceptGraph, *, categories: Mapping[str, Category]
-) -> SpiceStatistic:
-    return SpiceStatistic(CategoryCounts.of(count_concepts(candidate, reference, categories=categories)))
+    @staticmethod
+    def by_category(statistic: SpiceStatistic) -> dict[str, CategoryScore]:
+        """Return an item's scores and counts by category, ``All`` first."""
+        return {name: CategoryScore.of(counts, name) for name, counts in statistic.counts.items()}
 
-
-def _compared(
-    items: Iterable[Item],
-    found: FactsInOrder,
-    merged: Callable[[Iterable[Sequence[Fact]]], Graph],
-    compare: Callable[[Graph, Graph], SpiceStatistic],
-) -> Iterator[SpiceStatistic]:
-    references: dict[tuple[str, ...], Graph] = {}
-    for item in items:
-        if item.references not in references:  # items of one image usually follow each other
-            references = {item.references: merged([found.facts(text) for text in item.references])}
-        yield compare(merged([found.facts(item.candidate)]), references[item.references])
+    def explain(self, statistic: SpiceStatistic, *, changes: int = 3) -> Match:
+        """Return the match that the counts come from."""
+        del changes
+        return statistic.match
 
 
 def _score(name: str, each: list[float | None]) -> Score:
     defined = [value for value in each if value is not None]
     return Score(name, _mean(defined), tuple(each))
-
-
-@dataclass(frozen=True, slots=True)
-class CategoryMeans:
-    """A category over a corpus: the means as SPICE takes them, and the sums of the counts.
-
-    ``f``, ``pr``, ``re`` are means over the ``items`` whose references have such tuples (all items for
-    ``All``), ``None`` if there is none. ``micro`` sums the counts of *every* item, so that a colour, count or
-    size that no reference has still costs precision.
-    """
-
-    f: float | None
-    pr: float | None
-    re: float | None
-    items: int
-    micro: Counts
-
-
-def category_means(statistics: Sequence[SpiceStatistic]) -> dict[str, CategoryMeans]:
-    """Return the means and micro counts of every category of the statistics, ``All`` first."""
-    means = {}
-    for category in statistics[0].counts if statistics else ():
-        counts = [statistic.counts[category] for statistic in statistics]
-        defined = [c for c in counts if c.reference or category == ALL]
-        means[category] = CategoryMeans(
-            _mean([c.f1 for c in defined]),
-            _mean([c.precision for c in defined]),
-            _mean([c.recall for c in defined]),
-            len(defined),
-            sum(counts, Counts()),
-        )
-    return means
 
 
 def _mean(values: list[float]) -> float | None:

@@ -9,7 +9,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.graph import merge
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.rules import Fact
-from spicegraph_scorer.core.categories import ALL, Counts
+from spicegraph_scorer.core.categories import CategoryScore
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
 from spicegraph_scorer.metrics.spice.metric import SpiceStatistic, score_graphs
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.metrics.spice.categories import Category
     from spicegraph_scorer.metrics.spice.match import Match
-
-__all__ = ["ScoredTuple", "TupleResult", "counts_dict", "score_tuples", "scored_tuples"]
 
 _READY = "ready"
 
@@ -81,7 +79,7 @@ def score_tuples(
     theirs = [_facts(tuples, f"references[{index}]") for index, tuples in enumerate(references)]
     graphs = merge(mine, lexicon, exact=exact), merge(theirs, lexicon, exact=exact)
     statistic = score_graphs(*graphs, categories=categories)
-    scores = {name: counts_dict(counts, total=name == ALL) for name, counts in statistic.counts.items()}
+    scores = {name: CategoryScore.of(counts, name).to_dict() for name, counts in statistic.counts.items()}
     return TupleResult(scores, statistic)
 
 
@@ -98,19 +96,6 @@ def _facts(tuples: Sequence[Sequence[str]], field: str) -> list[Fact]:
 
 def _is_word(value: object) -> bool:
     return isinstance(value, str) and value != "" and not value.isspace()
-
-
-def counts_dict(counts: Counts, *, total: bool) -> dict[str, float | int | None]:
-    """Return counts in the words of SPICE's JSON; without reference tuples only the total is defined."""
-    defined = bool(counts.reference) or total
-    return {
-        "f": counts.f1 if defined else None,
-        "pr": counts.precision if defined else None,
-        "re": counts.recall if defined else None,
-        "tp": counts.matched,
-        "fp": counts.candidate - counts.matched,
-        "fn": counts.reference - counts.matched,
-    }
 
 
 def scored_tuples(match: Match) -> tuple[tuple[ScoredTuple, ...], tuple[ScoredTuple, ...]]:

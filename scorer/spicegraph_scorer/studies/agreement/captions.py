@@ -190,7 +190,7 @@ def correlate(
         tuple(_comparisons(_Observed(values, ratings, groups), draws, protocol.coefficient, resampling)),
         _between_people(kept, resampling),
         {"": tuple(means.tolist()), **{name: tuple(each[defined].tolist()) for name, each in table.items()}},
-        {**scores.signature, "resampling": {"draws": resampling.draws, "seed": resampling.seed, "interval": 0.95}},
+        {**scores.signature, "resampling": resampling.signature()},
     )
 
 
@@ -227,9 +227,7 @@ def _draws(
 
 def _interval(key: str, of: Observations, draws: Vector) -> Interval:
     exact = correlation(key, of.values, of.ratings)
-    return Interval(
-        exact.value, exact.p, *(percentile_bounds(draws, 0.95) if exact.value is not None else (None, None))
-    )
+    return Interval(exact.value, exact.p, *(percentile_bounds(draws) if exact.value is not None else (None, None)))
 
 
 def _ties(of: Observations) -> TieCounts:
@@ -270,7 +268,7 @@ def _comparisons(
             scores[0],
             scores[1],
             scores[1] - scores[0],
-            *percentile_bounds(draws[second][key] - draws[first][key], 0.95),
+            *percentile_bounds(draws[second][key] - draws[first][key]),
             permutation(key, one, other, ratings, observed.groups, resampling=resampling),
             _williams(one, other, ratings),
         )

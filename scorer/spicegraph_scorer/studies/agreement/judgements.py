@@ -16,11 +16,9 @@ from spicegraph_scorer.scoring import SharedFacts, score
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from spicegraph_scorer.core.facts import FactSource
+    from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.results import Json
-    from spicegraph_scorer.metrics import Progress
-    from spicegraph_scorer.metrics.graded.vectors import Vectors
-    from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
+    from spicegraph_scorer.metrics import MetricData
 
 GivenScores = Mapping[str, float | None]
 """Scores that stand in the input, by the metric's name: of metrics that are not ours."""
@@ -93,15 +91,14 @@ class Judged(Generic[Content]):
 class Scoring:
     """Which of our metrics are computed, and with what.
 
-    ``metrics`` may be empty: then only the scores that stand in the input are looked at. ``frequencies`` are CIDEr's,
-    ``vectors`` SPICE-G's, as for :func:`spicegraph_scorer.score`.
+    ``metrics`` may be empty: then only the scores that stand in the input are looked at. ``data`` is that of
+    :func:`spicegraph_scorer.score`.
     """
 
     metrics: tuple[str, ...] = ("spice",)
     pipeline: str | FactSource = DEFAULT_PIPELINE
-    frequencies: DocumentFrequencies | None = None
+    data: MetricData | None = None
     progress: Progress | None = None
-    vectors: Vectors | None = None
 
     def shared(self) -> Scoring:
         """Return the same with a pipeline that parses no caption twice, however often it is asked."""
@@ -173,8 +170,7 @@ def _computed(captions: Iterable[tuple[str, tuple[str, ...]]], scoring: Scoring)
         scoring.metrics,
         pipeline=scoring.pipeline,
         progress=scoring.progress,
-        frequencies=scoring.frequencies,
-        vectors=scoring.vectors,
+        data=scoring.data,
     )
     each = {found.name: found.each for run in result.runs for found in run.headline}
     return MetricScores(each, result.signature)

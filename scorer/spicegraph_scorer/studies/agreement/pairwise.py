@@ -173,7 +173,7 @@ def agree_on_pairs(
             _curve_point(kept, protocol, count, main=main, scoring=scoring, resampling=resampling)
             for count in sorted(set(curve))
         ),
-        {**points.signature, "resampling": {"draws": resampling.draws, "seed": resampling.seed, "interval": 0.95}},
+        {**points.signature, "resampling": resampling.signature()},
     )
 
 
@@ -288,13 +288,13 @@ class _Table:
             found = outcomes[rows & known]
             right, tied, wrong = map(float, found.sum(axis=0))
             values[category] = float(found.sum(axis=0) @ self._credit) / len(found) if len(found) else None
-            ends = percentile_bounds(draws[category], 0.95)
+            ends = percentile_bounds(draws[category])
             yield Accuracy(name, category, len(found), right, tied, wrong, values[category], *ends)
         if len(self._categories) > 1:
             each = [values[category] for category in self._categories]
             known_values = [value for value in each if value is not None]
             mean = float(np.mean(known_values)) if len(known_values) == len(each) else None
-            ends = percentile_bounds(np.mean([draws[category] for category in self._categories], axis=0), 0.95)
+            ends = percentile_bounds(np.mean([draws[category] for category in self._categories], axis=0))
             right, tied, wrong = map(float, outcomes[known].sum(axis=0))
             yield Accuracy(name, MEAN, int(known.sum()), right, tied, wrong, mean, *ends)
 
@@ -335,7 +335,7 @@ class _Table:
                 float(one[known].mean()),
                 float(other[known].mean()),
                 float((other - one)[known].mean()),
-                *percentile_bounds(draws[second] - draws[first], 0.95),
+                *percentile_bounds(draws[second] - draws[first]),
                 accuracy_permutation((other - one)[known], self._groups[known], resampling=self._resampling),
                 None,
             )

@@ -112,7 +112,7 @@ def agree_on_systems(
         human,
         {
             "systems": len(systems),
-            "resampling": {"draws": resampling.draws, "seed": resampling.seed, "interval": 0.95, "unit": "system"},
+            "resampling": {**resampling.signature(), "unit": "system"},
         },
     )
 
@@ -159,7 +159,7 @@ def _correlate(metric: str, measure: str, values: Vector, ratings: Vector, resam
     ends: dict[str, tuple[float | None, float | None]] = dict.fromkeys(SYSTEM_COEFFICIENTS, (None, None))
     if len(values) >= _FEWEST:
         draws = _draws(values, ratings, resampling)
-        ends = {key: percentile_bounds(draws[key], 0.95) for key in SYSTEM_COEFFICIENTS if exact[key].value is not None}
+        ends = {key: percentile_bounds(draws[key]) for key in SYSTEM_COEFFICIENTS if exact[key].value is not None}
     cells = {key: Interval(*exact[key], *ends.get(key, (None, None))) for key in SYSTEM_COEFFICIENTS}
     return SystemCorrelation(metric, measure, len(values), cells)
 
@@ -205,7 +205,7 @@ def _comparisons(
             left,
             right,
             right - left,
-            *percentile_bounds(draws[1] - draws[0], 0.95),
+            *percentile_bounds(draws[1] - draws[0]),
             permutation("pearson", one, other, ratings, np.arange(len(known)), resampling=resampling),
             williams(left, right, between, len(known)),
         )

@@ -302,7 +302,7 @@ def study_words(
             "images": len(table.images),
             "people": table.people,
             "words": len(words),
-            "resampling": {"draws": resampling.draws, "seed": resampling.seed, "interval": 0.95},
+            "resampling": resampling.signature(),
         },
     )
 
@@ -338,9 +338,9 @@ def _class(
         len(mine),
         tuple(counts.tolist()),
         found.p,
-        percentile_bounds(p_draws, 0.95),
+        percentile_bounds(p_draws),
         found.q,
-        percentile_bounds(q_draws, 0.95),
+        percentile_bounds(q_draws),
         tuple(_mean_point([observed_point(word.counts, k) for word in mine]) for k in references),
         tuple(_mean_point([expected_point(word.p, k) for word in mine]) for k in references),
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from spicegraph_scorer.core.facts import FactTable
 from spicegraph_scorer.core.items import Corpus, Item
 from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.metrics.bleu import ORDERS, BleuStatistic
@@ -315,22 +316,11 @@ class _Overlaps(dict[tuple[str, str], tuple[Overlap, ...]]):
 AnySpice = TypeVar("AnySpice", "Spice", "SpiceG")
 
 
-@dataclass(frozen=True, slots=True)
-class _Parsed:
-    """The facts of some captions: a source that another process can have."""
-
-    signature: str
-    known: Mapping[str, tuple[Fact, ...]]
-
-    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        return map(self.known.__getitem__, texts)
-
-
 def portable_spice(metric: AnySpice, batch: Batch) -> AnySpice:
     """Return the metric with the facts of a batch in the place of what parses."""
     texts = batch.texts()
     return replace(
-        metric, source=_Parsed(metric.source.signature, dict(zip(texts, metric.source.facts(texts), strict=True)))
+        metric, source=FactTable(metric.source.signature, dict(zip(texts, metric.source.facts(texts), strict=True)))
     )
 
 

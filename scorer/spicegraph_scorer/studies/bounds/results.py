@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from spicegraph_scorer.core.significance import Summed, percentile_bounds
+from spicegraph_scorer.core.significance import percentile_bounds
 from spicegraph_scorer.studies.agreement.coefficients import Correlation, correlation
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ Weights: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.uint16]]
 Drawn: TypeAlias = "Mapping[str, Vector]"
 
 _BLOCK = 64  # resamples at a time: bounds memory
-LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +136,7 @@ def bounds_of(
             Bound(
                 name,
                 value,
-                *percentile_bounds(own[name], LEVEL),
+                *percentile_bounds(own[name]),
                 tuple(map(_defined, rounds[name][0])),
                 share,
                 *_distributions(table.each[:, :, place], study),
@@ -166,7 +165,7 @@ def _share(value: float | None, human: float | None, own: Vector, theirs: Vector
     if value is None or not human:
         return Share(None, None, None)
     ratios = 100 * _ratio(own, theirs)
-    return Share(100 * value / human, *percentile_bounds(ratios, LEVEL))
+    return Share(100 * value / human, *percentile_bounds(ratios))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +187,8 @@ class _Sums:
 
 def _sums(metric: Metric[Any], table: Table) -> _Sums:
     rounds = len(table.each)
-    if table.columns is not None and isinstance(metric, Summed):
-        return _Sums(_by_image(table.columns), metric.combine, rounds)
+    if table.columns is not None:
+        return _Sums(_by_image(table.columns), metric.from_sums, rounds)
     defined = ~np.isnan(table.each)
     columns = np.concatenate([np.where(defined, table.each, 0.0), defined], axis=2)
     return _Sums(_by_image(columns), partial(_means, table.names), rounds)

@@ -11,10 +11,9 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.run import signature_of
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_scorer.metrics import Progress, Resources, make_metrics
-from spicegraph_scorer.metrics.spice.categories import CATEGORIES
-from spicegraph_scorer.scoring import signature_of
+from spicegraph_scorer.metrics import MetricData, Resources, make_metrics
 from spicegraph_scorer.studies.bounds.paths import path_of
 from spicegraph_scorer.studies.bounds.results import (
     BoundsResult,
@@ -27,14 +26,11 @@ from spicegraph_scorer.studies.bounds.results import (
 from spicegraph_scorer.studies.bounds.study import human
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from spicegraph_scorer.core.facts import FactSource
+    from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.metric import Metric
     from spicegraph_scorer.core.results import Json
-    from spicegraph_scorer.metrics.graded.vectors import Vectors
-    from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
-    from spicegraph_scorer.metrics.spice.categories import Category
     from spicegraph_scorer.studies.bounds.paths import Spread
     from spicegraph_scorer.studies.bounds.results import Bound, Matrix, Weights
     from spicegraph_scorer.studies.bounds.study import Study, Table, Trial
@@ -85,11 +81,9 @@ def find_bounds(
     trials: Sequence[Trial] = (),
     metrics: Sequence[str] = ("spice",),
     *,
+    data: MetricData | None = None,
     pipeline: str | FactSource = DEFAULT_PIPELINE,
     resampling: Resampling | None = None,
-    frequencies: DocumentFrequencies | None = None,
-    categories: Mapping[str, Category] = CATEGORIES,
-    vectors: Vectors | None = None,
     spread: Spread = map,
     progress: Progress | None = None,
 ) -> BoundsResult:
@@ -103,11 +97,10 @@ def find_bounds(
             :func:`~spicegraph_scorer.studies.bounds.lower_trials`; each stands in for the held-out captions, so that
             it is scored against as many references as people are.
         metrics: names as for :func:`spicegraph_scorer.score`.
+        data: as for :func:`spicegraph_scorer.score`; without CIDEr's document frequencies, they are in each round those
+            of the references in it.
         pipeline: what parses captions for SPICE; every text is parsed once.
         resampling: number of draws and seed of the intervals.
-        frequencies: CIDEr's document frequencies; ``None``: in each round those of the references in it.
-        categories: what SPICE counts beside the total.
-        vectors: SPICE-G's; ``None``: the bundled ones.
         spread: applies a function to many arguments, in order; ``map`` does it in this process.
         progress: is told of what takes long.
 
@@ -127,8 +120,7 @@ def find_bounds(
         raise InputError(f"two trials are called {twice[0]!a}; give the systems names of their own")
     resampling = resampling or Resampling()
     texts = [text for trial in everyone for mine in trial.candidates for text in mine]
-    told = Resources(_facts_of(pipeline, texts, progress), progress, frequencies, categories, vectors)
-    chosen = make_metrics(metrics, told)
+    chosen = make_metrics(metrics, Resources(_facts_of(pipeline, texts, progress), progress, data or MetricData()))
     weights = resample_weights(len(study.ids), resampling)
     found: list[dict[str, tuple[Bound, ...]]] = [{} for _ in everyone]
     ranked: dict[str, Matrix] = {}
@@ -190,5 +182,5 @@ def _signature(study: Study, metrics: dict[str, Metric[Any]], resampling: Resamp
     items = [Item(name, texts[0], texts) for name, texts in zip(study.ids, study.captions, strict=True)]
     signature = signature_of(items, {name: metric.signature() for name, metric in metrics.items()})
     signature["held out"] = "caption k of every image in round k"
-    signature["confidence"] = {"draws": resampling.draws, "seed": resampling.seed, "interval": 0.95}
+    signature["confidence"] = resampling.signature()
     return signature

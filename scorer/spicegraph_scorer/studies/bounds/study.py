@@ -19,7 +19,6 @@ import numpy as np
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.items import Corpus, Item, ItemId
-from spicegraph_scorer.core.significance import Summed
 from spicegraph_scorer.core.wording import counted
 
 if TYPE_CHECKING:
@@ -208,7 +207,7 @@ def part(metric: Metric[Any], statistics: Sequence[Any]) -> Part:
     """Return the scores of some statistics; the statistics themselves are not kept."""
     scores = metric.total(statistics)
     each = np.array([[np.nan if v is None else v for v in score.each] for score in scores], np.float64).T
-    columns = metric.columns(statistics) if isinstance(metric, Summed) else None
+    columns = None if metric.means else metric.columns(statistics)
     return Part(tuple(score.name for score in scores), each, columns)
 
 

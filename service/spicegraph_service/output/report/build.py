@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.categories import ALL
-from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.pairing import in_order_of
-from spicegraph_scorer.core.significance import Resampling, compare, intervals
-from spicegraph_scorer.metrics import make_metrics
-from spicegraph_scorer.metrics.spice.categories import CATEGORIES
+from spicegraph_scorer.core.run import collect, run_of, signature_of
+from spicegraph_scorer.core.significance import Resampling, compare
+from spicegraph_scorer.metrics import MetricData, make_metrics
 from spicegraph_scorer.readers.checks import check_items
-from spicegraph_scorer.scoring import resources, signature_of
+from spicegraph_scorer.scoring import resources
 from spicegraph_scorer.studies.errors import KINDS, analyse_errors
 from spicegraph_service.output.report.data import (
     GradedView,
@@ -34,13 +34,9 @@ from spicegraph_service.output.report.systems import ranked, system_view
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spicegraph_scorer.core.facts import FactSource
+    from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.items import ItemId
-    from spicegraph_scorer.metrics import Progress
-    from spicegraph_scorer.metrics.graded.metric import SpiceG
-    from spicegraph_scorer.metrics.graded.vectors import Vectors
-    from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
-    from spicegraph_scorer.metrics.spice.categories import Category
+    from spicegraph_scorer.core.metric import Metric
     from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
     from spicegraph_scorer.studies.errors import ErrorReport
 
@@ -59,22 +55,18 @@ class ReportOptions:
     Attributes:
         metrics: names from ``METRICS``; ``spice`` always belongs to them.
         title: the report's heading; systems' names by default.
-        categories: SPICE's and the user's own.
+        data: document frequencies, categories and vectors that metrics use instead of their own.
         images: a folder or an address with ``{id}``; see ``image_sources``.
         resampling: draws and seed of intervals and tests.
         human: score each image's first reference against the others, where all images have several.
-        frequencies: CIDEr's document frequencies; ``None``: those of the references.
-        vectors: SPICE-G's; ``None``: the bundled ones.
     """
 
     metrics: tuple[str, ...] = (_SPICE,)
     title: str | None = None
-    categories: Mapping[str, Category] = field(default_factory=lambda: CATEGORIES)
+    data: MetricData = field(default_factory=MetricData)
     images: str | None = None
     resampling: Resampling = field(default_factory=Resampling)
     human: bool = True
-    frequencies: DocumentFrequencies | None = None
-    vectors: Vectors | None = None
 
 
 def build_report(
@@ -101,15 +93,14 @@ def build_report(
     corpora = _corpora(systems)
     source = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
     places = Places(source)
-    made = resources(places, progress, options.frequencies, options.categories, options.vectors)
-    chosen: dict[str, Any] = make_metrics((_SPICE, *options.metrics), made)
-    found = {name: _collect(chosen, corpus) for name, corpus in corpora.items()}
-    items = next(iter(corpora.values())).items
+    chosen = make_metrics((_SPICE, *options.metrics), resources(places, progress, options.data))
+    found = {name: collect(items, chosen) for name, items in corpora.items()}
+    items = next(iter(corpora.values()))
     signature = signature_of(items, {name: metric.signature() for name, metric in chosen.items()})
     draws = options.resampling
-    signature["resampling"] = {"draws": draws.draws, "seed": draws.seed, "interval": 0.95}
+    signature["resampling"] = draws.signature()
     errors = {name: analyse_errors(statistics[_SPICE]) for name, statistics in found.items()}
-    views = {n: _view(n, chosen, found[n], errors[n], corpora[n].items, draws=draws) for n in corpora}
+    views = {n: _view(n, chosen, found[n], errors[n], corpora[n], draws=draws) for n in corpora}
     graded = _graded(chosen.get(_SPICE_G), found, progress)
     images = _images(corpora, found, errors, places.words, options.images, graded=graded)
     gained, lost = _moved(items, [statistics[_SPICE] for statistics in found.values()])
@@ -118,7 +109,7 @@ def build_report(
         version("spicegraph"),
         signature,
         len(items),
-        (ALL, *options.categories),
+        (ALL, *options.data.categories),
         ranked(tuple(views.values())),
         _human(chosen, items, draws) if options.human else None,
         _tests(chosen, found, draws),
@@ -133,22 +124,18 @@ Statistics = dict[str, list[Any]]
 """A system's statistics by metric."""
 
 
-def _collect(metrics: Mapping[str, Any], corpus: Corpus) -> Statistics:
-    return {name: metric.collect(corpus) for name, metric in metrics.items()}
-
-
-def _corpora(systems: Sequence[SystemInput]) -> dict[str, Corpus]:
+def _corpora(systems: Sequence[SystemInput]) -> dict[str, tuple[Item, ...]]:
     """Return the systems' items by name, all in the order of the first system's."""
     if not systems:
         raise InputError("a report needs at least one system")
-    corpora: dict[str, Corpus] = {}
+    corpora: dict[str, tuple[Item, ...]] = {}
     for system in systems:
         if system.name in corpora:
             raise InputError(f"two systems have the name {system.name!a}: name them apart, NAME=FILE")
         items = check_items(system.items)
-        for first, corpus in islice(corpora.items(), 1):
-            items = in_order_of(corpus.items, items, names=(ascii(first), ascii(system.name)))
-        corpora[system.name] = Corpus(items)
+        for first, known in islice(corpora.items(), 1):
+            items = in_order_of(known, items, names=(ascii(first), ascii(system.name)))
+        corpora[system.name] = items
     return corpora
 
 
@@ -161,8 +148,9 @@ def _view(
     *,
     draws: Resampling,
 ) -> SystemView:
-    bounds = [b for key, metric in metrics.items() for b in intervals(metric, found[key], resampling=draws)]
-    scores = [score for key, metric in metrics.items() for score in metric.total(found[key])]
+    runs = [run_of(key, metric, found[key], confidence=draws) for key, metric in metrics.items()]
+    scores = [score for run in runs for score in run.scores]
+    bounds = [bound for run in runs for bound in run.intervals]
     return system_view(name, items, found[_SPICE], errors, scores=scores, bounds=bounds)
 
 
@@ -171,7 +159,7 @@ def _human(metrics: Mapping[str, Any], items: Sequence[Item], draws: Resampling)
     if any(len(item.references) < 2 for item in items):
         return None
     held_out = tuple(Item(item.id, item.references[0], item.references[1:]) for item in items)
-    found = _collect(metrics, Corpus(held_out))
+    found = collect(held_out, metrics)
     return _view("Held-out reference", metrics, found, analyse_errors(found[_SPICE]), held_out, draws=draws)
 
 
@@ -219,7 +207,7 @@ def _difference(row: Moved) -> float:
 
 
 def _graded(
-    metric: SpiceG | None, found: Mapping[str, Statistics], progress: Progress | None
+    metric: Metric[Any] | None, found: Mapping[str, Statistics], progress: Progress | None
 ) -> dict[str, list[GradedView | None]]:
     """Return each system's explanations of SPICE-G, or nothing for each image where that was not asked for."""
     if metric is None:
@@ -234,7 +222,7 @@ def _graded(
 
 
 def _images(
-    corpora: Mapping[str, Corpus],
+    corpora: Mapping[str, Sequence[Item]],
     found: Mapping[str, Statistics],
     errors: Mapping[str, ErrorReport],
     words: dict[str, tuple[tuple[int, int], ...]],
@@ -243,12 +231,12 @@ def _images(
     graded: Mapping[str, Sequence[GradedView | None]],
 ) -> tuple[ImageView, ...]:
     sides = {name: kind.side.value for name, kind in KINDS.items()}
-    items = next(iter(corpora.values())).items
+    items = next(iter(corpora.values()))
     sources: dict[ItemId, str] = image_sources(pattern, [item.id for item in items]) if pattern else {}
     columns = []
-    for name, corpus in corpora.items():
+    for name, mine in corpora.items():
         spice: list[SpiceStatistic] = found[name][_SPICE]
-        rows = zip(corpus.items, spice, errors[name].findings, graded[name], strict=True)
+        rows = zip(mine, spice, errors[name].findings, graded[name], strict=True)
         columns.append([candidate_view(item, stat, row, words, sides, graded=g) for item, stat, row, g in rows])
     return tuple(
         ImageView(item.id, item.references, sources.get(item.id), tuple(candidates))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from spicegraph_scorer.core.categories import ALL
-from spicegraph_scorer.metrics.spice.metric import category_means
+from spicegraph_scorer.core.categories import ALL, Counts, category_means
+from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_scorer.studies.errors import KINDS, hallucinations
 from spicegraph_service.output.report.data import (
     CategoryRow,
@@ -21,6 +21,7 @@ from spicegraph_service.output.report.data import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from spicegraph_scorer.core.categories import CategoryMeans
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.metric import Score
     from spicegraph_scorer.core.significance import Interval
@@ -80,19 +81,24 @@ def _rank(value: float | None, others: Iterable[float | None]) -> int | None:
 def _categories(statistics: Sequence[SpiceStatistic], rows: Mapping[str, ScoreRow]) -> tuple[CategoryRow, ...]:
     """Return every category, ``All`` first; its interval is that of the score of the same name."""
     return tuple(
-        CategoryRow(
-            name,
-            means.f,
-            rows["SPICE" if name == ALL else _CATEGORY + name].low,
-            rows["SPICE" if name == ALL else _CATEGORY + name].high,
-            means.pr,
-            means.re,
-            means.items,
-            means.micro.matched,
-            means.micro.candidate - means.micro.matched,
-            means.micro.reference - means.micro.matched,
-        )
-        for name, means in category_means(statistics).items()
+        _category(name, means, rows["SPICE" if name == ALL else _CATEGORY + name])
+        for name, means in category_means(map(Spice.by_category, statistics)).items()
+    )
+
+
+def _category(name: str, means: CategoryMeans, row: ScoreRow) -> CategoryRow:
+    counts = means.micro or Counts()
+    return CategoryRow(
+        name,
+        means.f,
+        row.low,
+        row.high,
+        means.pr,
+        means.re,
+        means.items,
+        counts.matched,
+        counts.false_positives,
+        counts.false_negatives,
     )
 
 

@@ -1,0 +1,43 @@
+"""What metrics are made from beside the captions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from spicegraph_scorer.core.facts import FactSource, Progress
+    from spicegraph_scorer.metrics.graded.vectors import Vectors
+    from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
+
+
+@dataclass(frozen=True, slots=True)
+class MetricData:
+    """The data that users may give to metrics; a metric's ``needs.data`` names the fields that it uses.
+
+    ``frequencies`` are CIDEr's document frequencies; ``None``: those of the corpus that is scored. ``categories`` are
+    what SPICE and SPICE-G count beside the total. ``vectors`` are SPICE-G's; ``None``: the bundled ones.
+    """
+
+    frequencies: DocumentFrequencies | None = None
+    categories: Mapping[str, Category] = field(default_factory=lambda: CATEGORIES)
+    vectors: Vectors | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What metrics are made from; facts come as a function, which is called only by metrics that need them.
+
+    ``evidence``: statistics keep what they come from, such as matches and alignments. ``images``: how many images'
+    merged references SPICE keeps from one corpus to the next, for training loops that score the same images again.
+    """
+
+    facts: Callable[[], FactSource]
+    progress: Progress | None = None
+    data: MetricData = field(default_factory=MetricData)
+    evidence: bool = True
+    images: int = 0
