@@ -18,12 +18,12 @@ import numpy as np
 from scipy.stats import kendalltau
 
 from spicegraph_parser.pipelines import CaptionPipeline, load_pipeline
+from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.items import Corpus, Item
 from spicegraph_scorer.core.metric import Metric
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.graded.vectors import Vectors, load_vectors
 from spicegraph_scorer.metrics.spice.metric import Spice
-from spicegraph_scorer.scoring import SharedFacts
 
 RATED, PAIRED = ("thumb_mscoco", "capeval1k"), ("valse_foilit_pairs", "sugarcrepe_pairs")
 EMPTY = frozenset({"be", "have", "do", "a"})
@@ -104,7 +104,7 @@ def main() -> None:
     options = parser.parse_args()
     rows = {name: read(options.folder, name) for name in (*RATED, *PAIRED)}
     pipeline, vectors = load_pipeline(), load_vectors()
-    facts = SharedFacts(pipeline)
+    facts = FactCache(pipeline)
 
     def scores_of(metric: Metric[Any]) -> Callable[[Sequence[Item]], Scores]:
         return lambda items: np.array(metric.total(metric.collect(Corpus(tuple(items))))[0].each, np.float64)

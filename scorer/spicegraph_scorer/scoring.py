@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.extract import rare_collections
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
-from spicegraph_parser.rules import FactPool
+from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.pairing import in_order_of
 from spicegraph_scorer.core.run import collect, result_of, signature_of
 from spicegraph_scorer.core.significance import Comparison, Resampling, compare
@@ -16,9 +16,8 @@ from spicegraph_scorer.metrics import MetricData, Resources, make_metrics, needs
 from spicegraph_scorer.readers.checks import check_items
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from spicegraph_parser.rules import Fact
     from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.results import Json, Result
@@ -56,6 +55,7 @@ def score(
         DataError: a pipeline or the data of a metric is not installed.
 
     Example:
+        >>> from spicegraph_scorer import Item
         >>> result = score([Item(1, "a brown dog", ("the brown dog",))])
         >>> result.corpus["SPICE"]
         1.0
@@ -136,50 +136,11 @@ def resources(
 
     @cache
     def facts() -> FactSource:
-        if isinstance(pipeline, SharedFacts):
+        if isinstance(pipeline, FactCache):
             return pipeline
         needs = None if metrics is None else needs_of(metrics)
         loose = needs is None or any(one.loose for one in needs)
         loaded = replace(load_pipeline(pipeline), loose=loose) if isinstance(pipeline, str) else pipeline
-        return SharedFacts(loaded, progress, keep=needs is None or sum(one.facts for one in needs) > 1)
+        return FactCache(loaded, progress, keep=needs is None or sum(one.facts for one in needs) > 1)
 
     return Resources(facts, progress, data or MetricData(), evidence)
-
-
-@dataclass(frozen=True, slots=True)
-class SharedFacts:
-    """Facts for several metrics of one run: no caption is parsed twice.
-
-    Without ``keep`` they are for one metric, and it alone knows how long they are needed.
-    """
-
-    source: FactSource
-    progress: Progress | None = None
-    keep: bool = field(default=True, kw_only=True)
-    known: dict[str, tuple[Fact, ...]] = field(default_factory=dict, repr=False)
-    pool: FactPool = field(default_factory=FactPool, repr=False)
-
-    @property
-    def signature(self) -> str:
-        """The signature of what parses."""
-        return self.source.signature
-
-    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        """Return the facts of each caption, in order; those that are new are parsed as they are asked for."""
-        wanted = list(texts)
-        if not self.keep:
-            yield from self._parsed(wanted)
-            return
-        new = [text for text in dict.fromkeys(wanted) if text not in self.known]
-        coming = zip(new, self._parsed(new), strict=True)
-        for text in wanted:
-            while text not in self.known:
-                parsed, facts = next(coming)
-                self.known[parsed] = self.pool.share(facts)
-            yield self.known[text]
-
-    def _parsed(self, texts: Sequence[str]) -> Iterator[tuple[Fact, ...]]:
-        for done, facts in enumerate(self.source.facts(texts), start=1):
-            if self.progress:
-                self.progress("parsing captions", done, len(texts))
-            yield facts

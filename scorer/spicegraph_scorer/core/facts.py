@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from spicegraph_parser.rules import Fact, FactPool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from spicegraph_parser.rules import Fact
     from spicegraph_scorer.core.items import Item
 
 
@@ -41,6 +42,57 @@ class FactTable:
     def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
         """Return the facts of each caption, in order."""
         return map(self.known.__getitem__, texts)
+
+
+@dataclass(frozen=True, slots=True)
+class FactCache:
+    """A source that parses no caption twice, whichever metric asks and however often.
+
+    Equal facts are one object. ``places``: facts keep where their words stand in the caption; scores need no places,
+    and without them hundreds of thousands of captions fit into memory. With ``keep=False`` nothing is kept: the facts
+    are for one metric, which alone knows how long it needs them.
+    """
+
+    source: FactSource
+    progress: Progress | None = None
+    keep: bool = field(default=True, kw_only=True)
+    places: bool = field(default=True, kw_only=True)
+    known: dict[str, tuple[Fact, ...]] = field(default_factory=dict, repr=False)
+    pool: FactPool = field(default_factory=FactPool, repr=False)
+
+    @property
+    def signature(self) -> str:
+        """The signature of what parses."""
+        return self.source.signature
+
+    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        """Return the facts of each caption, in order; those that are new are parsed as they are asked for."""
+        wanted = list(texts)
+        if not self.keep:
+            yield from self._parsed(wanted)
+            return
+        new = [text for text in dict.fromkeys(wanted) if text not in self.known]
+        coming = zip(new, self._parsed(new), strict=True)
+        for text in wanted:
+            while text not in self.known:
+                parsed, facts = next(coming)
+                self.known[parsed] = self.pool.share(facts if self.places else map(_without_places, facts))
+            yield self.known[text]
+
+    def learn(self, texts: Iterable[str]) -> FactCache:
+        """Parse the captions that are new; return this cache."""
+        deque(self.facts(texts), maxlen=0)
+        return self
+
+    def _parsed(self, texts: Sequence[str]) -> Iterator[tuple[Fact, ...]]:
+        for done, facts in enumerate(self.source.facts(texts), start=1):
+            if self.progress:
+                self.progress("parsing captions", done, len(texts))
+            yield facts
+
+
+def _without_places(fact: Fact) -> Fact:
+    return Fact(fact.words, fact.rule, ())
 
 
 class FactsInOrder:

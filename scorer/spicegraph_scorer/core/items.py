@@ -25,6 +25,12 @@ class Item:
     references: tuple[str, ...]
 
 
+class CheckedItems(tuple[Item, ...]):
+    """Items that can be scored together: there are some, their ids differ, and their captions are sound."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Corpus:
     """Items that are scored together, and what every n-gram metric derives from them once."""

@@ -20,6 +20,7 @@ from spicegraph_scorer.metrics.graded.vectors import load_vectors
 from spicegraph_scorer.metrics.meteor import Meteor, Meteor2005, load_data
 from spicegraph_scorer.metrics.rouge import RougeL
 from spicegraph_scorer.metrics.rouge155 import Rouge155
+from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_scorer.metrics.spice.references import ReferenceCache
 from spicegraph_scorer.metrics.spider import Spider
@@ -47,11 +48,16 @@ class MetricEntry:
     make: Factory
 
 
+def _categories(resources: Resources) -> Mapping[str, Category]:
+    given = resources.data.categories
+    return CATEGORIES if given is None else given
+
+
 def _spice(resources: Resources, *, exact: bool = False) -> Metric[Any]:
     return Spice(
         resources.facts(),
         exact=exact,
-        categories=resources.data.categories,
+        categories=_categories(resources),
         evidence=resources.evidence,
         references=ReferenceCache(resources.images) if resources.images else None,
     )
@@ -63,7 +69,9 @@ def _spice_exact(resources: Resources) -> Metric[Any]:
 
 def _spice_g(resources: Resources) -> Metric[Any]:
     data = resources.data
-    return SpiceG(resources.facts(), data.categories, data.vectors or load_vectors(), evidence=resources.evidence)
+    return SpiceG(
+        resources.facts(), _categories(resources), data.vectors or load_vectors(), evidence=resources.evidence
+    )
 
 
 def _bleu(_resources: Resources) -> Metric[Any]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.metrics.graded.vectors import Vectors
     from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
+    from spicegraph_scorer.metrics.spice.categories import Category
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +19,12 @@ class MetricData:
     """The data that users may give to metrics; a metric's ``needs.data`` names the fields that it uses.
 
     ``frequencies`` are CIDEr's document frequencies; ``None``: those of the corpus that is scored. ``categories`` are
-    what SPICE and SPICE-G count beside the total. ``vectors`` are SPICE-G's; ``None``: the bundled ones.
+    what SPICE and SPICE-G count beside the total; ``None``: SPICE's own. ``vectors`` are SPICE-G's; ``None``: the
+    bundled ones.
     """
 
     frequencies: DocumentFrequencies | None = None
-    categories: Mapping[str, Category] = field(default_factory=lambda: CATEGORIES)
+    categories: Mapping[str, Category] | None = None
     vectors: Vectors | None = None
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.parse import MAX_CAPTION_LENGTH
+from spicegraph_scorer.core.items import CheckedItems
 from spicegraph_scorer.core.wording import counted
 
 if TYPE_CHECKING:
@@ -183,13 +184,15 @@ def item_faults(item: Item, place: str) -> Iterator[Fault]:
         yield Fault(name, f"references{index}", reason)
 
 
-def check_items(items: Iterable[Item]) -> tuple[Item, ...]:
-    """Return the items as a tuple if they can be scored together.
+def check_items(items: Iterable[Item]) -> CheckedItems:
+    """Return the items if they can be scored together; what a reader has checked is not checked again.
 
     Raises:
         InputError: there are no items, two share an id, or a caption is empty, not a string, or not a caption.
     """
-    checked = tuple(items)
+    if isinstance(items, CheckedItems):
+        return items
+    checked = CheckedItems(items)
     faults = [] if checked else [Fault("", "", "there are no items")]
     first: dict[ItemId, int] = {}
     for index, item in enumerate(checked):

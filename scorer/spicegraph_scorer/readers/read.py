@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.core.items import Item, ItemId
+from spicegraph_scorer.core.items import CheckedItems, Item, ItemId
 from spicegraph_scorer.readers.checks import (
     Fault,
     caption_faults,
@@ -113,7 +113,7 @@ def read_items(
     if faults:
         raise input_error(name, faults, hint="\n".join(hints))
     return Dataset(
-        tuple(collected.found),
+        CheckedItems(collected.found),
         name,
         f"{found.format.name} (zip)" if zipped else found.format.name,
         len(missing),

@@ -11,7 +11,6 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.metrics import GROUPS, METRICS, MetricData, metric_names
 from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable
 from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
-from spicegraph_scorer.metrics.spice.categories import CATEGORIES
 from spicegraph_scorer.metrics.spice.custom import read_categories
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ def metric_data(
             raise InputError(f"{option}: none of the chosen metrics uses {path}; {', '.join(users)} {do}")
     return MetricData(
         None if frequencies is None else DocumentFrequencies.read(Path(frequencies)),
-        CATEGORIES if categories is None else read_categories(categories),
+        None if categories is None else read_categories(categories),
         None if vectors is None else Vectors.of(VectorTable.read(Path(vectors))),
     )
 

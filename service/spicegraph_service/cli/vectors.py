@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.metrics.graded.building import DIMENSIONS, FEWEST, build_table, word_sets
 from spicegraph_scorer.metrics.graded.order import learn_order
 from spicegraph_scorer.readers import read_references
-from spicegraph_scorer.scoring import SharedFacts
 from spicegraph_service.cli.options import CacheOption, PipelineOption, WorkersOption, cache_at
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.output.files import check_output, whole_path
@@ -55,7 +55,7 @@ def build(
     check_output(output)
     images = [texts for texts in read_references(references).values() if texts]
     with progress_bar() as progress, local_facts(pipeline, workers=workers, cache=cache_at(cache)) as facts:
-        words = list(word_sets(images, SharedFacts(facts, progress)))
+        words = list(word_sets(images, FactCache(facts, progress)))
     order = learn_order(text for texts in images for text in texts)
     table = build_table(words, name=name or PurePath(output).stem, dimensions=dimensions, fewest=fewest, order=order)
     with whole_path(output) as temporary:

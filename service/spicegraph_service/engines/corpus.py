@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.extract import rare_collections
+from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.fingerprint import Fingerprint
 from spicegraph_scorer.core.items import Corpus, Item
 from spicegraph_scorer.core.results import Result, Summary
@@ -28,7 +29,7 @@ from spicegraph_scorer.readers.checks import SHOWN_FAULTS, Fault, input_error, l
 from spicegraph_scorer.readers.read import items_of
 from spicegraph_scorer.readers.records import JSON_LINES, Record, Records, decode
 from spicegraph_scorer.readers.tables import table_records
-from spicegraph_scorer.scoring import SharedFacts, resources
+from spicegraph_scorer.scoring import resources
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.engines.repeated import Hashes, SeenIds, hashes_of, seen_ids
 from spicegraph_service.engines.score_table import ID, score_table, table_bytes
@@ -207,10 +208,10 @@ class BlockScorer:
         self._open = ExitStack()  # for as long as the process lives
 
     @cached_property
-    def _facts(self) -> SharedFacts:
+    def _facts(self) -> FactCache:
         job = self._job
         loose = any(needs.loose for needs in needs_of(job.metrics))
-        return SharedFacts(self._open.enter_context(local_facts(job.pipeline, cache=job.cache, loose=loose)))
+        return FactCache(self._open.enter_context(local_facts(job.pipeline, cache=job.cache, loose=loose)))
 
     @cached_property
     def _metrics(self) -> dict[str, Metric[Any]]:

@@ -7,13 +7,14 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.metrics import needs_of
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.readers.checks import copies_note
-from spicegraph_scorer.scoring import SharedFacts, score
+from spicegraph_scorer.readers.parses import GraphTexts, check_graphs, read_parses
+from spicegraph_scorer.scoring import score
 from spicegraph_scorer.several import choose_best
-from spicegraph_scorer.sources import GraphTexts, check_graphs, read_parses
 from spicegraph_service.engines.engine import CandidateRule, Engine
 from spicegraph_service.engines.local import local_facts
 
@@ -48,17 +49,17 @@ def score_here(task: Task) -> Result:
         warnings.warn(note, stacklevel=2)
     if task.graphs:
         check_graphs(dataset.items, source=dataset.source)
-    needs = needs_of(task.metrics)
-    loose = any(one.loose for one in needs)
-    with local_facts(task.pipeline, workers=task.workers, cache=task.cache, loose=loose) as facts:
-        parsed = given or facts
-        keep = task.candidates is CandidateRule.BEST or sum(one.facts for one in needs) > 1
-        shared = SharedFacts(GraphTexts(parsed) if task.graphs else parsed, task.progress, keep=keep)
-        items, chosen = _chosen(dataset, task, shared)
+    loose = any(needs.loose for needs in needs_of(task.metrics))
+    with local_facts(task.pipeline, workers=task.workers, cache=task.cache, loose=loose) as parsing:
+        parsed = given or parsing
+        facts: FactSource = GraphTexts(parsed) if task.graphs else parsed
+        if task.candidates is CandidateRule.BEST:  # which is best, the facts say before they are scored
+            facts = FactCache(facts, task.progress)
+        items, chosen = _chosen(dataset, task, facts)
         scored = score(
             items,
             task.metrics,
-            pipeline=shared,
+            pipeline=facts,
             progress=task.progress,
             confidence=task.confidence,
             data=task.data,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from spicegraph_scorer.jar import jar_rows
+from spicegraph_scorer.metrics.spice.jar import jar_rows
 from spicegraph_service.engines.score_table import METADATA, flat_scores, parquet_extra, score_table, table_bytes
 from spicegraph_service.output.tables import comparison_tables, rendered, result_tables
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,6 +15,7 @@ from spicegraph_api.v1 import scores_pb2
 from spicegraph_parser.errors import DataError, SpicegraphError
 from spicegraph_parser.graph import merge
 from spicegraph_parser.lexicon import load_lexicon
+from spicegraph_scorer.core.facts import FactTable
 from spicegraph_scorer.core.items import Corpus, Item
 from spicegraph_scorer.metrics import METRICS, MetricData, Resources
 from spicegraph_scorer.metrics.spice.custom import make_categories
@@ -60,27 +61,15 @@ class CaptionSource(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class _FactTable:
-    """The facts of the batch in hand, as a metric's source of facts."""
-
-    signature: str
-    parses: Mapping[str, StoredParse] = field(default_factory=dict)
-
-    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        return map(self.of, texts)
-
-    def of(self, text: str) -> tuple[Fact, ...]:
-        return self.parses[text].facts
-
-
 class Evaluator:
     """A loaded pipeline and the metrics that can be made here; ``data`` is that of the metrics."""
 
     def __init__(self, pipeline: CaptionSource, data: MetricData | None = None) -> None:
         self._pipeline = pipeline
         self._data = data or MetricData()
-        self._table = _FactTable(pipeline.signature)
+        self._parses: dict[str, StoredParse] = {}  # of the batch in hand
+        self._known: dict[str, tuple[Fact, ...]] = {}
+        self._table = FactTable(pipeline.signature, self._known)
         self._lexicon = load_lexicon()
         self._metrics: dict[str, Metric[Any]] = {}
         self._missing: dict[str, str] = {}
@@ -124,7 +113,9 @@ class Evaluator:
         wanted = dict.fromkeys(text for group in work.groups for text in self._texts(group))
         known = _decode(work.parses)
         fresh, failures = self._parse([text for text in wanted if text not in known])
-        self._table.parses = known | fresh
+        self._parses = known | fresh
+        self._known.clear()
+        self._known.update((text, parse.facts) for text, parse in self._parses.items())
         replies = tuple(self._guarded(group, failures) for group in work.groups)
         return WorkReply(replies, {text: encode_parse(parse) for text, parse in fresh.items()})
 
@@ -167,7 +158,7 @@ class Evaluator:
             return GroupReply()
         results = []
         for text in work.texts:
-            parse = self._table.parses[text]
+            parse = self._parses[text]
             graph = merge([parse.facts], self._lexicon)
             results.append(convert.caption_message(text, parse, graph).SerializeToString())
         return GroupReply(tuple(results))

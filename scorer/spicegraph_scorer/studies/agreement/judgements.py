@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
+from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.readers.checks import Fault, input_error
-from spicegraph_scorer.scoring import SharedFacts, score
+from spicegraph_scorer.scoring import score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -102,10 +103,10 @@ class Scoring:
 
     def shared(self) -> Scoring:
         """Return the same with a pipeline that parses no caption twice, however often it is asked."""
-        if not self.metrics or isinstance(self.pipeline, SharedFacts):
+        if not self.metrics or isinstance(self.pipeline, FactCache):
             return self
         source = load_pipeline(self.pipeline) if isinstance(self.pipeline, str) else self.pipeline
-        return replace(self, pipeline=SharedFacts(source, self.progress))
+        return replace(self, pipeline=FactCache(source, self.progress))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
-from spicegraph_parser.rules import Fact
+from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.run import signature_of
 from spicegraph_scorer.core.significance import Resampling
@@ -26,7 +25,7 @@ from spicegraph_scorer.studies.bounds.results import (
 from spicegraph_scorer.studies.bounds.study import human
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.metric import Metric
@@ -34,46 +33,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.studies.bounds.paths import Spread
     from spicegraph_scorer.studies.bounds.results import Bound, Matrix, Weights
     from spicegraph_scorer.studies.bounds.study import Study, Table, Trial
-
-
-@dataclass(frozen=True, slots=True)
-class StudyFacts:
-    """A source that parses no caption twice and keeps the facts without their places in the caption.
-
-    Scores need no places, and equal facts are kept once: hundreds of thousands of captions then fit into memory.
-    """
-
-    source: FactSource
-    progress: Progress | None = None
-    known: dict[str, tuple[Fact, ...]] = field(default_factory=dict, repr=False)
-    shared: dict[tuple[tuple[str, ...], str], Fact] = field(default_factory=dict, repr=False)
-
-    @property
-    def signature(self) -> str:
-        """The signature of what parses."""
-        return self.source.signature
-
-    def learn(self, texts: Iterable[str]) -> StudyFacts:
-        """Parse the texts that are new; return this source."""
-        new = [text for text in dict.fromkeys(texts) if text not in self.known]
-        for done, (text, facts) in enumerate(zip(new, self.source.facts(new), strict=True), start=1):
-            self.known[text] = tuple([self._small(fact.words, fact.rule) for fact in facts])
-            if self.progress:
-                self.progress("parsing captions", done, len(new))
-        return self
-
-    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        """Return the facts of each caption, in order, after parsing those that are new."""
-        wanted = list(texts)
-        self.learn(wanted)
-        return map(self.known.__getitem__, wanted)
-
-    def _small(self, words: tuple[str, ...], rule: str) -> Fact:
-        key = words, rule
-        fact = self.shared.get(key)
-        if fact is None:
-            fact = self.shared[key] = Fact(words, rule, ())
-        return fact
 
 
 def find_bounds(
@@ -151,7 +110,7 @@ def _facts_of(pipeline: str | FactSource, texts: Sequence[str], progress: Progre
     @cache
     def facts() -> FactSource:
         source = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
-        return StudyFacts(source, progress).learn(texts)
+        return FactCache(source, progress, places=False).learn(texts)
 
     return facts
 

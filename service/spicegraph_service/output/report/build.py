@@ -109,7 +109,7 @@ def build_report(
         version("spicegraph"),
         signature,
         len(items),
-        (ALL, *options.data.categories),
+        tuple(chosen[_SPICE].by_category(next(iter(found.values()))[_SPICE][0])),
         ranked(tuple(views.values())),
         _human(chosen, items, draws) if options.human else None,
         _tests(chosen, found, draws),
@@ -132,7 +132,7 @@ def _corpora(systems: Sequence[SystemInput]) -> dict[str, tuple[Item, ...]]:
     for system in systems:
         if system.name in corpora:
             raise InputError(f"two systems have the name {system.name!a}: name them apart, NAME=FILE")
-        items = check_items(system.items)
+        items: tuple[Item, ...] = check_items(system.items)
         for first, known in islice(corpora.items(), 1):
             items = in_order_of(known, items, names=(ascii(first), ascii(system.name)))
         corpora[system.name] = items
