@@ -129,6 +129,21 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
     return CaptionPipeline(front_end, _signature(front_end.nlp.meta, front_end.nlp.path))
 
 
+def model_card() -> str:
+    """Return the bundled pipeline's model card (Markdown).
+
+    It has the training data with their licences, the agreement with SPICE 1.0 on each kind of captions, and the known
+    weaknesses.
+
+    Raises:
+        DataError: the file is missing.
+    """
+    try:
+        return (pipeline_path() / "README.md").read_text(encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"its model card can't be read ({error}); install the package again") from error
+
+
 def _signature(meta: Mapping[str, object], folder: Path) -> str:
     return f"{meta['lang']}_{meta['name']}-{meta['version']}-{_digest(folder)}"
 

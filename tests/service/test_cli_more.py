@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from spicegraph_parser.pipelines import load_pipeline, model_card
 from spicegraph_service.cli import main
 
 ITEMS = [
@@ -108,3 +109,12 @@ def test_workers_and_cache_give_the_same_scores(files, tmp_path, capsys):
         assert main(["score", str(first), "--format", "json", *options]) == 0
         outputs.append(json.loads(capsys.readouterr().out))
     assert all(output == outputs[0] for output in outputs)
+
+
+@pytest.mark.model
+def test_pipelines_prints_the_signature_and_the_model_card(capsys):
+    assert main(["pipelines"]) == 0
+    signature, _, card = capsys.readouterr().out.partition("\n\n")
+    assert signature == load_pipeline().signature
+    assert card == model_card()
+    assert "## Known weaknesses" in card

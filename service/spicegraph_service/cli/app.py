@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, str] = {
     "agree": "Compare metrics with people: ratings, pairs, systems, words.",
     "idf": "Freeze CIDEr's document frequencies.",
     "vectors": "Make vectors for SPICE-G from your own captions.",
+    "pipelines": "Print the model card of the bundled pipeline.",
     "cache": "Show, trim or clear a cache of parses.",
     "serve": "Serve parses and scores over gRPC.",
     "token": "Make, list and revoke tokens for a server.",
