@@ -5,8 +5,10 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from spicegraph_parser.collapse import TABLE_SIZE, original, table_place
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from spicegraph_parser.parse import Arc, Parse
 
@@ -16,6 +18,7 @@ Slot = tuple[str, tuple[int, ...]]
 _NOUN_TAGS = frozenset({"NN", "NNS", "NNP", "NNPS"})
 _SINGULAR_NOUN_TAGS = frozenset({"NN", "NNP"})
 _PRONOUN_TAGS = frozenset({"PRP", "PRP$"})
+_NAMING_TAGS = _NOUN_TAGS | _PRONOUN_TAGS
 
 
 def _words(text: str) -> frozenset[str]:
@@ -50,9 +53,10 @@ class RuleGraph(NamedTuple):
     """A cleaned dependency graph of one sentence, indexed for the rules. Positions count its words from 1.
 
     ``forms`` and ``tags`` are those of the words (of position 1: ``forms[0]``). ``children`` maps a position to
-    its outgoing arcs (label, head, dependent) in word order. ``families`` maps a relation without its subtype
-    (``nmod`` for ``nmod:on``) to its arcs, ordered by head, then dependent. ``slots`` holds every word's slot,
-    ``nouns`` those of the nouns (NN, NNS, NNP, NNPS) by position.
+    its outgoing arcs (label, head, dependent), in the order of :func:`spicegraph_parser.collapse.table_place`.
+    ``families`` maps a relation without its subtype (``nmod`` for ``nmod:on``) to its arcs, ordered by head, then
+    dependent. ``slots`` holds every word's slot, ``nouns`` those of the nouns (NN, NNS, NNP, NNPS) by position.
+    Where words have copies (see :func:`spicegraph_parser.collapse.collapse`), all of these cover them too.
     """
 
     forms: Sequence[str]
@@ -71,29 +75,47 @@ class RuleGraph(NamedTuple):
         return self.slots[position - 1]
 
     def dependents(self, position: int, label: str) -> list[int]:
-        """Return the positions that the given relation leads to, in word order."""
+        """Return the positions that the given relation leads to, in the reference's order."""
         return [dependent for found, _, dependent in self.children.get(position, ()) if found == label]
 
 
-def clean_up(parse: Parse, *, offset: int = 0) -> RuleGraph:
+def clean_up(parse: Parse, *, offset: int = 0, sentence: int = 0) -> RuleGraph:
     """Return the graph of a collapsed parse on which the rules work.
 
     Args:
         parse: the sentence, with collapsed dependencies.
         offset: number of words of the caption in front of this sentence.
+        sentence: its number in the caption, from 0.
     """
     forms, tags, lemmas = parse.forms, parse.tags, parse.lemmas
+    size = len(forms)
+    slots = list(zip(lemmas, _places(offset, offset + size), strict=True))
+    present: Collection[int] = range(1, size + 1)
+    last = max([size, *[dependent for _, _, dependent in parse.arcs]])
+    if last > size:  # words have copies, which stand for the same places
+        present = {*present, *(dependent for _, _, dependent in parse.arcs)}
+        repeats = -(-last // size)
+        forms, tags, slots = forms * repeats, tags * repeats, slots * repeats
     arcs = _promote_quantified(parse.arcs, forms, tags)
-    if not _PRONOUN_TAGS.isdisjoint(tags):
-        arcs = _resolve_pronouns(arcs, tags, lemmas)
+    if not _PRONOUN_TAGS.isdisjoint(parse.tags):
+        pronouns = [position for position, tag in enumerate(parse.tags[1:], 2) if tag in _PRONOUN_TAGS]
+        arcs = _resolve_pronouns(arcs, pronouns, tags, lemmas)
     children: dict[int, list[Arc]] = {}
     families: dict[str, list[Arc]] = {}
     for arc in sorted(arcs, key=_BY_POSITION):
         label, head, _ = arc
         children.setdefault(head, []).append(arc)
         families.setdefault(label.partition(":")[0] if ":" in label else label, []).append(arc)
-    slots = list(zip(lemmas, _places(offset, offset + len(lemmas)), strict=True))
-    nouns = {position: slots[position - 1] for position, tag in enumerate(tags, start=1) if tag in _NOUN_TAGS}
+    if sentence or size >= TABLE_SIZE:
+        for head, below in children.items():
+            if len(below) > 1:
+                order = [(table_place(original(arc[2], size), sentence), rank) for rank, arc in enumerate(below)]
+                children[head] = [below[rank] for _, rank in sorted(order)]
+    nouns = {
+        position: slots[position - 1]
+        for position, tag in enumerate(tags, start=1)
+        if tag in _NOUN_TAGS and position in present
+    }
     return RuleGraph(forms, tags, children, families, slots, nouns)
 
 
@@ -113,7 +135,10 @@ def _promote_quantified(arcs: Sequence[Arc], forms: Sequence[str], tags: Sequenc
     cases = [
         (preposition, governed)
         for label, governed, preposition in arcs
-        if label == "case" and forms[preposition - 1].lower() == "of" and _is_quantifier(forms[preposition - 2].lower())
+        if label == "case"
+        and forms[preposition - 1].lower() == "of"
+        and _is_quantifier(forms[preposition - 2].lower())
+        and tags[governed - 1] in _NAMING_TAGS
     ]
     if not cases:
         return arcs
@@ -129,17 +154,22 @@ def _promote_quantified(arcs: Sequence[Arc], forms: Sequence[str], tags: Sequenc
         link = next((i for i, (label, _, end) in own if end == governed and label.startswith("nmod:")), None)
         if link is None:
             continue
-        first = _quantifier_start(forms, tags, min([head, *(end for _, (_, _, end) in own)]), head, governed)
+        first = _quantifier_start(forms, tags, [own_arc for _, own_arc in own], head, governed)
         if not first:
             continue
-        for index, (label, _, _) in own:
-            if index == link or label in _PHRASE_INNER:
+        is_noun = forms[head - 1].lower() in _QUANTIFYING_NOUNS
+        for index, (label, _, end) in own:
+            if index == link or (end < head and (label in _PHRASE_INNER or (label == "nsubj" and not is_noun))):
                 changed[index] = None
-        for index in above.get(head, ()):
-            moved = changed[index]
-            if moved and moved[1] != governed:
-                changed[index] = moved[0], moved[1], governed
-                above.setdefault(governed, []).append(index)
+        # Only the arc of the first governor moves; the others go.
+        incoming = sorted(
+            (arc[1], index) for index in above.get(head, ()) if (arc := changed[index]) and arc[1] != governed
+        )
+        for upper, index in incoming[:1]:
+            changed[index] = arcs[index][0], upper, governed
+            above.setdefault(governed, []).append(index)
+        for _, index in incoming[1:]:
+            changed[index] = None
         below.setdefault(governed, []).append(len(changed))
         changed.append(("det:qmod", governed, first))
         changed += [("mwe", first, position) for position in range(first + 1, head + 2)]
@@ -151,28 +181,31 @@ def _is_quantifier(form: str) -> bool:
     return form in _QUANTIFIERS or form.removesuffix("s").isdigit()
 
 
-def _quantifier_start(forms: Sequence[str], tags: Sequence[str], leftmost: int, head: int, governed: int) -> int:
+def _quantifier_start(forms: Sequence[str], tags: Sequence[str], own: Sequence[Arc], head: int, governed: int) -> int:
     """Return where the quantifying phrase with the given head begins, or 0 if it is none.
 
-    ``leftmost`` is the first word of the head and what hangs on it.
+    ``own`` are the arcs of the head.
     """
     form = forms[head - 1].lower()
     if form in _QUANTIFYING_NOUNS:
-        first = head - 1
-        while first > 0 and tags[first - 1].startswith("J"):
-            first -= 1
-        return first if first > 0 and forms[first - 1].lower() in _ARTICLES else 0
+        articles = [end for label, _, end in own if label == "det" and end < head and _is_article(forms[end - 1])]
+        return min(articles, default=0)
     if form in _QUANTIFYING_WORDS or form.isdigit():
         after = tags[head + 1] if head + 1 < len(tags) else ""
         if after != "DT" and tags[governed - 1] not in _PRONOUN_TAGS:
             return 0
     # The reference counts what stands in front of the head ("with lots") as the phrase's beginning.
-    return leftmost
+    return min([head, *(end for _, _, end in own)])
 
 
-def _resolve_pronouns(arcs: Sequence[Arc], tags: Sequence[str], lemmas: Sequence[str]) -> Sequence[Arc]:
+def _is_article(form: str) -> bool:
+    return form.lower() in _ARTICLES
+
+
+def _resolve_pronouns(
+    arcs: Sequence[Arc], pronouns: Iterable[int], tags: Sequence[str], lemmas: Sequence[str]
+) -> Sequence[Arc]:
     """``a man on his bike``: all arcs of "his" move to "man"."""
-    pronouns = [position for position, tag in enumerate(tags[1:], 2) if tag in _PRONOUN_TAGS]
     below: dict[int, list[int]] = {}
     for _, head, dependent in arcs:
         below.setdefault(head, []).append(dependent)

@@ -9,11 +9,11 @@ captions show that the reference joins them.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import insort
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from spicegraph_parser.parse import Arc, Parse
 
@@ -22,12 +22,26 @@ _SUBJECTS = frozenset({"nsubj", "nsubjpass", "csubj", "csubjpass"})
 _MARKED = frozenset({"nmod", "acl", "advcl"})
 _BASIC_SUBTYPES = frozenset({"nmod:poss", "nmod:tmod", "nmod:npmod"})
 _PREDICATE_TAGS = ("V", "J")
+_NO_ARC = ("", 0, 0)
+_MARKERS = frozenset({"case", "mark"})
+_ACTIVE_TAGS = ("VBP", "VBZ", "J")
+TABLE_SIZE = 16
+"""Places in the reference's hash tables of a word's dependents."""
+_SHIFT = 13  # of the places from one sentence to the next
 
 
-def collapse(parse: Parse) -> Parse:
+def collapse(parse: Parse, *, sentence: int = 0) -> Parse:
     """Return the parse with collapsed, CC-processed dependencies.
 
     A parse that holds collapsed labels already (``nmod:on``) comes back unchanged.
+
+    A word that governs two prepositional phrases has a copy for the second one. With n words, the copies of word p
+    have the positions n + p, 2n + p and so on; the words themselves stay as they are (see :func:`original`).
+
+    Args:
+        parse: the sentence, with basic dependencies.
+        sentence: its number in the caption, from 0. It decides the order in which the reference sees the dependents
+            of a word (:func:`table_place`), and so which of several prepositions names a relation.
 
     Example:
         ``a cat on a mat``: nmod(cat, mat), case(mat, on) -> nmod:on(cat, mat), case(mat, on)
@@ -40,11 +54,31 @@ def collapse(parse: Parse) -> Parse:
     if any(":" in label and _is_collapsed(label) for label in labels):
         return parse
     if "case" in labels:
-        arcs = join_prepositions(arcs, forms, cases=[arc for arc in arcs if arc[0] == "case"])
-        arcs = _name_prepositions(arcs, forms)
+        arcs = join_prepositions(arcs, forms, cases=[arc for arc in arcs if arc[0] in _MARKERS])
+        prepositions = _prepositions(arcs, forms, sentence)
+        arcs = _name_relations(arcs, prepositions)
+        if "conj" in labels:
+            arcs = _split_conjuncts(arcs, forms, prepositions, sentence)
     if "conj" in labels:
-        arcs = _spread_conjunctions(_split_prepositional_conjuncts(arcs, forms), forms, parse.tags)
+        arcs = _spread_conjunctions(arcs, forms, parse.tags, sentence)
     return parse if arcs is parse.arcs else parse.with_arcs(arcs)
+
+
+def original(position: int, size: int) -> int:
+    """Return the position of the word that a position of a collapsed parse of ``size`` words stands for.
+
+    >>> original(3, 5), original(8, 5), original(0, 5)
+    (3, 3, 0)
+    """
+    return position and (position - 1) % size + 1
+
+
+def table_place(position: int, sentence: int) -> int:
+    """Return the place of a word in the reference's hash tables, in whose order it sees the dependents of a word.
+
+    Up to word 15 of the first sentence of a caption this is the order of the words.
+    """
+    return (position + _SHIFT * sentence) % TABLE_SIZE
 
 
 def _is_collapsed(label: str) -> bool:
@@ -55,56 +89,83 @@ def _name(forms: Sequence[str], position: int) -> str:
     return forms[position - 1].lower()
 
 
-def _name_prepositions(arcs: Sequence[Arc], forms: Sequence[str]) -> list[Arc]:
-    """Put the preposition into the relation, the last one of several (``from inside a box``)."""
-    cases: dict[int, int] = {}
-    passives = set()
-    marked = []
-    for index, (label, head, dependent) in enumerate(arcs):
+def _prepositions(arcs: Sequence[Arc], forms: Sequence[str], sentence: int) -> dict[int, str]:
+    """Return the preposition of every word that has one, in lower case: ``on``, ``in_front_of``.
+
+    Of several, the reference takes the last in the order of its hash table: most often the last one of the sentence
+    (``from inside a box``), but of the words 15 and 16 the first one.
+    """
+    chosen: dict[int, tuple[int, int]] = {}
+    further: dict[int, list[int]] = {}
+    for label, head, dependent in arcs:
         if label == "case":
-            cases[head] = max(dependent, cases.get(head, 0))
-        elif label in _MARKED:
-            marked.append(index)
-        elif label == "auxpass":
-            passives.add(head)
-    named = list(arcs)
-    for index in marked:
-        relation, head, dependent = arcs[index]
-        if dependent in cases:
-            preposition = _name(forms, cases[dependent])
+            chosen[head] = max(chosen.get(head, (-1, 0)), (table_place(dependent, sentence), dependent))
+        elif label == "mwe":
+            insort(further.setdefault(head, []), dependent)
+    return {
+        head: "_".join([_name(forms, position) for position in (case, *further.get(case, ()))])
+        for head, (_, case) in chosen.items()
+    }
+
+
+def _name_relations(arcs: Sequence[Arc], prepositions: Mapping[int, str]) -> list[Arc]:
+    """Put the preposition into the relation; ``by`` under a passive verb is its agent."""
+    passives = {head for label, head, _ in arcs if label == "auxpass"}
+    named = []
+    for arc in arcs:
+        relation, head, dependent = arc
+        if relation in _MARKED and dependent in prepositions:
+            preposition = prepositions[dependent]
             is_agent = preposition == "by" and relation == "nmod" and head in passives
-            named[index] = f"{relation}:{'agent' if is_agent else preposition}", head, dependent
+            named.append((f"{relation}:{'agent' if is_agent else preposition}", head, dependent))
+        else:
+            named.append(arc)
     return named
 
 
-def _split_prepositional_conjuncts(arcs: Sequence[Arc], forms: Sequence[str]) -> Sequence[Arc]:
-    """``sits in the sun and on a mat``: the second phrase hangs on the verb, not on ``sun``.
+def _split_conjuncts(
+    arcs: Sequence[Arc], forms: Sequence[str], prepositions: Mapping[int, str], sentence: int
+) -> Sequence[Arc]:
+    """Give the word that governs two prepositional phrases a copy for the second phrase.
 
-    The relation between the phrases becomes one between the verb and itself (a copy of it in the manual).
+    ``sits in the sun and on a mat``: conj(sun, mat) -> conj(sits, sits'), nmod:on(sits', mat)
+    ``their hands in or near a fountain``: conj(in, near) -> conj:or(hands, hands'), nmod:near(hands', fountain)
     """
-    cases: dict[int, int] = {}
     governors: dict[int, Arc] = {}
     coordinators: dict[int, list[int]] = {}
     for index, arc in enumerate(arcs):
         label, head, dependent = arc
         governors.setdefault(dependent, arc)
-        if label == "case":
-            cases[head] = max(dependent, cases.get(head, 0))
-        elif label == "cc":
+        if label == "cc":
             coordinators.setdefault(head, []).append(index)
     changed = list(arcs)
+    copies: dict[int, int] = {}
+
+    def copy_of(position: int) -> int:
+        copies[position] = copies.get(position, 0) + 1
+        return position + copies[position] * len(forms)
+
     for index, (label, first, later) in enumerate(arcs):
-        if label != "conj" or later not in cases or first not in governors:
+        if label != "conj" or first not in coordinators:
             continue
-        relation, governor, _ = governors[first]
-        if not _is_prepositional(relation):
+        relation, governor, _ = governors.get(first, _NO_ARC)
+        if not governor:
             continue
-        for coordinator in coordinators.get(first, ()):
-            changed[coordinator] = "cc", governor, arcs[coordinator][2]
-        if first in coordinators:
-            coordinators.setdefault(governor, []).extend(coordinators.pop(first))
-            changed[index] = label, governor, governor
-            changed.append((f"nmod:{_name(forms, cases[later])}", governor, later))
+        if later in prepositions and _is_prepositional(relation):
+            for rank, coordinator in enumerate(coordinators.pop(first)):
+                copy, position = copy_of(governor), arcs[coordinator][2]
+                if rank == 0:
+                    changed[index] = f"nmod:{prepositions[later]}", copy, later
+                changed[coordinator] = "cc", governor, position
+                changed.append((_conjunction(forms, position), governor, copy))
+        elif relation == "case":
+            noun = governor
+            upper, governor, _ = governors.get(noun, _NO_ARC)
+            if governor and _is_prepositional(upper):
+                copy = copy_of(governor)
+                candidates = [arcs[coordinator][2] for coordinator in coordinators[first]]
+                changed.append((_conjunction(forms, _coordinator(candidates, later, sentence)), governor, copy))
+                changed.append((f"nmod:{_name(forms, later)}", copy, noun))
     return changed
 
 
@@ -112,12 +173,15 @@ def _is_prepositional(label: str) -> bool:
     return label.startswith("nmod:") and label not in _BASIC_SUBTYPES
 
 
-def _spread_conjunctions(arcs: Sequence[Arc], forms: Sequence[str], tags: Sequence[str]) -> list[Arc]:
+def _spread_conjunctions(arcs: Sequence[Arc], forms: Sequence[str], tags: Sequence[str], sentence: int) -> list[Arc]:
     """Name the conjunctions, and let later conjuncts share the first one's governor and subject."""
     coordinators: dict[int, list[int]] = {}
+    passives: set[int] = set()
     for label, head, dependent in arcs:
         if label == "cc":
-            insort(coordinators.setdefault(head, []), dependent)
+            coordinators.setdefault(head, []).append(dependent)
+        elif label == "auxpass":
+            passives.add(head)
     named: list[Arc] = []
     conjuncts: list[tuple[int, int]] = []
     above: dict[int, list[Arc]] = {}
@@ -126,31 +190,54 @@ def _spread_conjunctions(arcs: Sequence[Arc], forms: Sequence[str], tags: Sequen
         arc = found
         label, head, dependent = arc
         if label == "conj" and head in coordinators:
-            name = _name(forms, _coordinator(coordinators[head], dependent))
-            # "as well as" means "and"
-            arc = f"conj:{'and' if name == 'as' else name}", head, dependent
+            arc = _conjunction(forms, _coordinator(coordinators[head], dependent, sentence)), head, dependent
+            conjuncts.append((head, dependent))
+        elif label.startswith("conj:"):
             conjuncts.append((head, dependent))
         elif label in _SUBJECTS:
             subjects.setdefault(head, []).append(arc)
         named.append(arc)
         above.setdefault(dependent, []).append(arc)
     shared: list[Arc] = []
+    size = len(forms)
     for first, later in conjuncts:
         if first == later:
             continue
-        shared += [(label, head, later) for label, head, _ in above.get(first, ()) if head not in (0, first)]
-        if later not in subjects and tags[later - 1].startswith(_PREDICATE_TAGS):
-            shared += [(label, later, dependent) for label, _, dependent in subjects.get(first, ())]
+        tag = tags[original(later, size) - 1]
+        shared += [
+            (label, head, later)
+            for label, head, _ in above.get(first, ())
+            if head not in (0, first) and label != "case"
+        ]
+        if later not in subjects and tag.startswith(_PREDICATE_TAGS):
+            shared += [
+                (_voice(label, tag, is_passive=later in passives), later, dependent)
+                for label, _, dependent in subjects.get(first, ())
+            ]
     return list(dict.fromkeys(named + shared)) if shared else named
 
 
-def _coordinator(candidates: Sequence[int], conjunct: int) -> int:
-    """Return the nearest coordinator before the conjunct, else the first; ``candidates`` are sorted."""
-    return candidates[max(bisect_left(candidates, conjunct) - 1, 0)]
+def _voice(subject: str, tag: str, *, is_passive: bool) -> str:
+    """Return the relation of a subject to a later verb: "is flushed and continues", "moves and is followed"."""
+    if is_passive:
+        return subject if subject.endswith("pass") else f"{subject}pass"
+    return subject.removesuffix("pass") if tag.startswith(_ACTIVE_TAGS) else subject
 
 
-# The first word of these governs the noun: next -nmod-> horse -case-> to.
-_GOVERNING = frozenset(
+def _conjunction(forms: Sequence[str], coordinator: int) -> str:
+    """Return the name of the relation to a conjunct; "as well as" means "and"."""
+    name = _name(forms, coordinator)
+    return f"conj:{'and' if name == 'as' else name}"
+
+
+def _coordinator(candidates: Sequence[int], conjunct: int, sentence: int) -> int:
+    """Return the last coordinator before the conjunct, else the first, in the order of the reference's hash table."""
+    ordered = sorted((table_place(position, sentence), position) for position in candidates)
+    return next((position for _, position in reversed(ordered) if position < conjunct), ordered[0][1])
+
+
+# The first word of these governs the noun (next -nmod-> horse -case-> to) or is a sister of its preposition.
+_EITHER = frozenset(
     {
         ("according", "to"),
         ("ahead", "of"),
@@ -163,6 +250,7 @@ _GOVERNING = frozenset(
         ("instead", "of"),
         ("near", "to"),
         ("next", "to"),
+        ("out", "of"),
         ("outside", "of"),
         ("prior", "to"),
         ("regardless", "of"),
@@ -170,8 +258,10 @@ _GOVERNING = frozenset(
         ("thanks", "to"),
     }
 )
-# The first word of these is a sister: noun -advmod-> out, noun -case-> of.
-_SISTER = _GOVERNING | {
+# The first word of these governs the noun: away -nmod-> horse -case-> from.
+_GOVERNING = _EITHER | {("away", "from")}
+# The first word of these is a sister of the preposition: noun -advmod-> along, noun -case-> with.
+_SISTER = _EITHER | {
     ("across", "from"),
     ("along", "with"),
     ("alongside", "of"),
@@ -187,8 +277,9 @@ _SISTER = _GOVERNING | {
     ("compared", "with"),
     ("depending", "on"),
     ("except", "for"),
+    ("followed", "by"),
+    ("inside", "of"),
     ("off", "of"),
-    ("out", "of"),
     ("together", "with"),
 }
 # The middle word is a noun with the first as its preposition: top -case-> on, top -nmod-> car -case-> of.
@@ -209,10 +300,11 @@ _AROUND_NOUN = frozenset(
         ("with", "respect", "to"),
     }
 )
-_BEFORE_LAST = frozenset(names[-2] for names in _SISTER | _AROUND_NOUN)
+_BEFORE_LAST = frozenset(names[-2] for names in _GOVERNING | _SISTER | _AROUND_NOUN)
 # Relations that a prepositional phrase may stand in; under others (root, acl:relcl, ccomp) it is a predicate.
-_OBLIQUE = frozenset({"advmod", "amod", "conj", "dep", "dobj", "nmod", "nsubj", "xcomp"})
+_OBLIQUE = frozenset({"advmod", "amod", "dobj", "nmod", "nsubj", "xcomp"})
 _CLAUSAL = frozenset({"acl", "advcl"})
+_LOOSE = frozenset({"conj", "dep"})  # a phrase of two words takes over these too
 
 
 def join_prepositions(arcs: Sequence[Arc], forms: Sequence[str], *, cases: Iterable[Arc]) -> Sequence[Arc]:
@@ -232,7 +324,7 @@ def join_prepositions(arcs: Sequence[Arc], forms: Sequence[str], *, cases: Itera
         names = tuple([form.lower() for form in forms[max(last - 3, 0) : last]])
         if names in _AROUND_NOUN:
             around.append((last, names))
-        if names[-2:] in _SISTER:
+        if names[-2:] in _GOVERNING | _SISTER:
             pairs.append((last, names[-2:]))
     if not around and not pairs:
         return arcs
@@ -286,6 +378,9 @@ class _Links:
     def case(self, preposition: int) -> _Link | None:
         return next((link for link in self._above.get(preposition, ()) if link.label == "case"), None)
 
+    def marker(self, word: int) -> _Link | None:
+        return next((link for link in self._above.get(word, ()) if link.label in _MARKERS), None)
+
     def find(self, label: str, head: int, dependent: int) -> _Link | None:
         above = self._above.get(dependent, ())
         return next((link for link in above if link.head == head and link.label == label), None)
@@ -308,10 +403,10 @@ class _Links:
 def _join_around_noun(links: _Links, last: int, names: tuple[str, ...]) -> None:
     """``X on top of Y``: nmod(X, top), nmod(top, Y) -> nmod:on_top_of(X, Y)."""
     noun, first = last - 1, last - 2
-    second = links.case(last)
-    if second is None or links.find("case", noun, first) is None:
+    opening, second = links.find("case", noun, first), links.marker(last)
+    if opening is None or second is None:
         return
-    governed = links.find("nmod", noun, second.head)
+    governed = links.find("nmod", noun, second.head) or links.find("acl", noun, second.head)
     incoming = links.incoming(noun)
     if governed is None or incoming is None:
         return
@@ -319,10 +414,15 @@ def _join_around_noun(links: _Links, last: int, names: tuple[str, ...]) -> None:
     links.remove(second)
     links.move_children(noun, governed.dependent)
     links.lead_to(incoming, governed.dependent)
-    if incoming.label in _OBLIQUE:
-        incoming.label = "nmod"
-    if incoming.label == "nmod" or incoming.label in _CLAUSAL:
-        incoming.label += f":{'_'.join(names)}"
+    if governed.label == "acl":
+        opening.label = "mark"
+        if incoming.label == "nmod":
+            incoming.label = "acl"
+    else:
+        if incoming.label in _OBLIQUE:
+            incoming.label = "nmod"
+        if incoming.label == "nmod" or incoming.label in _CLAUSAL:
+            incoming.label += f":{'_'.join(names)}"
     links.add("mwe", first, noun)
     links.add("mwe", first, last)
 
@@ -337,6 +437,8 @@ def _join_pair(links: _Links, last: int, names: tuple[str, ...]) -> None:
     noun, name = case.head, "_".join(names)
     sister = links.find("advmod", noun, first) or links.find("case", noun, first)
     if sister is not None:
+        if names not in _SISTER:
+            return
         sister.label = "case"
         if incoming.label == "nmod":
             incoming.label = f"nmod:{name}"
@@ -348,10 +450,10 @@ def _join_pair(links: _Links, last: int, names: tuple[str, ...]) -> None:
             return
         links.remove(incoming)
         links.remove(case)
-        is_predicate = links.has_child(first, "cop")
+        is_clause = upper.label == "conj" and links.has_child(first, "cop")
         links.move_children(first, noun)
         links.lead_to(upper, noun)
-        if upper.label in _OBLIQUE and not is_predicate:
+        if upper.label in _OBLIQUE or (upper.label in _LOOSE and not is_clause):
             upper.label = f"nmod:{name}"
         links.add("case", noun, first)
         links.add("mwe", first, last)

@@ -39,7 +39,7 @@ _PLURAL_TAGS = frozenset({"NNS", "NNPS"})
 def _is_object(graph: RuleGraph, arc: Arc) -> bool:
     """Say whether the arc leads to a noun that a predicate acts on, directly or through a preposition."""
     label, _, dependent = arc
-    return dependent in graph.nouns and (label in _DIRECT_OBJECTS or label.startswith("nmod"))
+    return dependent in graph.nouns and (label in _DIRECT_OBJECTS or label.startswith("nmod:"))
 
 
 def _joined(graph: RuleGraph, text: str, positions: list[int]) -> Slot:
@@ -141,7 +141,7 @@ def predicate(graph: RuleGraph) -> Iterator[Slots]:
             continue
         noun, value = graph.nouns[subject], graph.slot(head)
         if cases:
-            text = " ".join([graph.slot(case)[0] for case in cases])
+            text = " ".join([graph.forms[case - 1] for case in cases])
             yield noun, value, _joined(graph, text, cases)
         elif value[0] != "be":
             yield noun, value
@@ -208,15 +208,27 @@ def count(graph: RuleGraph) -> Iterator[Slots]:
     """
     quantifiers: dict[int, list[int]] = {}
     for label, head, first in graph.families.get("det", ()):
-        if label == "det:qmod":
+        if label == "det:qmod" and not _of_several(graph, head):
             quantifiers.setdefault(head, []).append(first)
     for label, head, numeral in graph.families.get("nummod", ()):
-        if label == "nummod" and numeral < head:
+        if label == "nummod" and numeral < head and graph.tag(numeral) == "CD":
             quantifiers[head] = [numeral]
     for position in sorted(quantifiers):
         if position in graph.nouns and graph.tag(position) in _PLURAL_TAGS:
             for quantifier in quantifiers[position]:
                 yield graph.nouns[position], graph.slot(quantifier)
+
+
+def _of_several(graph: RuleGraph, noun: int) -> bool:
+    """Say whether a preposition leads to the noun from the predicate of a plural noun.
+
+    The reference does not count there: "bikes parked with lots of locks" has no count of locks, "a bike parked
+    with lots of locks" has.
+    """
+    governors = {
+        head for label, head, dependent in graph.families.get("nmod", ()) if ":" in label and dependent == noun
+    }
+    return any(head in governors and graph.tag(subject) in _PLURAL_TAGS for head, subject in _subjects(graph))
 
 
 def _compounds(graph: RuleGraph) -> Iterator[tuple[int, int]]:

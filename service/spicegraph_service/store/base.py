@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MEMORY = "memory"
 """The place of a store that nothing outlives."""
 
-_FACTS = "loose-2"  # what kind of facts is stored: with those of loose words
+_FACTS = "loose-3"  # what kind of facts is stored: with those of loose words
 
 
 class StoreError(SpicegraphError):
