@@ -1,11 +1,13 @@
 """METEOR's search against a literal, slow telling of its steps, and against hand-made cases."""
 
+import time
 from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spicegraph_scorer.metrics.meteor import aligner
 from spicegraph_scorer.metrics.meteor.aligner import Match, Module, Possible, align
 
 BEAM = 40
@@ -128,6 +130,46 @@ def test_search_forgets_what_the_literal_search_forgets(reference: int, candidat
     # one word over and over: far more than 40 partial alignments
     rows = [[(start, 1, other, 1, module) for other in range(candidate)] for start in range(reference)]
     assert align(rows, candidate) == literal_align(rows, candidate)
+
+
+@given(puzzles())
+def test_the_search_of_long_rows_finds_what_the_literal_search_finds(puzzle: tuple[list[list[Possible]], int]) -> None:
+    rows, size = puzzle
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(aligner, "_LONG", 0)
+        assert align(rows, size) == literal_align(rows, size)
+
+
+@pytest.mark.parametrize("module", [Module.EXACT, Module.STEM])
+@pytest.mark.parametrize("skipped", [0, 3])
+def test_long_rows_with_a_beam_that_is_full(module: Module, skipped: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few words over and over, with others between: chunks that go on, break off and leave gaps."""
+    texts = [
+        ["a", "b", "a", "c", "a", "a", "b", "d", "a", "b"] * 8,
+        ["a", "b", "c", "a", "b", "a", "a", "x", "b", "a"] * (8 - skipped),
+    ]
+    reference, candidate = texts
+    rows = [
+        [(start, 1, other, 1, module) for other, its in enumerate(candidate) if its == word]
+        for start, word in enumerate(reference)
+    ]
+    expected = align(rows, len(candidate))
+    monkeypatch.setattr(aligner, "_LONG", 0)
+    assert align(rows, len(candidate)) == expected
+    assert len(expected) > 10 or module is Module.STEM
+
+
+def test_a_word_over_and_over_takes_no_time_by_the_beam() -> None:
+    """The plain search tries 40 partial alignments with each of 250,000 matches."""
+    size = 500
+    rows = [[exact(start, other) for other in range(size)] for start in range(size + 1)]
+    started = time.process_time()
+    assert len(align(rows, size)) == size
+    long = time.process_time() - started
+    rows = [[exact(start, other) for other in range(60)] for start in range(61)]
+    started = time.process_time()
+    align(rows, 60)
+    assert long < 0.5 * (size / 60) ** 2 * max(time.process_time() - started, 0.01)
 
 
 @given(puzzles())

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spicegraph_parser.errors import DataError
+from spicegraph_parser.errors import DataError, LimitError
 from spicegraph_scorer.core.items import Corpus, Item
 from spicegraph_scorer.metrics.meteor import (
     Match,
@@ -83,6 +83,21 @@ def test_without_evidence_there_are_the_numbers_only(data: MeteorData) -> None:
     assert any(one.alignment.matches for one in full)
     assert bare == list(map(Meteor().compact, full))
     assert all(one.alignment is NO_ALIGNMENT for one in bare)
+
+
+def test_an_item_that_would_take_minutes_is_refused_by_its_id(data: MeteorData) -> None:
+    sound = Item("sound", "a dog", ("a dog",))
+    endless = Item("endless", "(" * 1990, ("(" * 1990 + " x",))
+    with pytest.raises(LimitError, match=r"^item 'endless': METEOR finds 3,960,100 matches .* limit is 500,000$"):
+        Meteor(data).collect(Corpus((sound, endless)))
+    with pytest.raises(LimitError, match="1,600,000 matches"):  # all references of an item count
+        Meteor(data).collect(Corpus((Item("many", "a " * 400, ("a " * 400 + "x",) * 10),)))
+
+
+def test_long_texts_of_ordinary_words_are_not_refused(data: MeteorData) -> None:
+    text = " ".join(f"word{n} the of" for n in range(300))
+    (statistic,) = Meteor(data).collect(Corpus((Item("long", text, (f"{text} end",)),)))
+    assert 0.5 < statistic.score < 1
 
 
 def test_the_signature_names_the_data(data: MeteorData) -> None:

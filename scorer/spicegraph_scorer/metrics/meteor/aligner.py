@@ -23,6 +23,7 @@ _WEIGHT = 1 << 72
 _WORST = 1 << 144
 _CLOSED = -1
 _MANY = 4 * BEAM
+_LONG = 64  # matches of a reference word from which on it pays to look for those that cannot be among the best
 
 
 class Module(IntEnum):
@@ -151,8 +152,100 @@ def _branch(states: list[_State], options: Sequence[_Option], position: int) -> 
     return grown
 
 
-def _search(possible: Sequence[Sequence[Possible]], definite: Sequence[Possible | None]) -> list[Possible]:
+class _LongRow(NamedTuple):
+    """The matches of a reference word that has very many, such as a word that both texts repeat."""
+
+    options: Sequence[_Option]
+    least: Sequence[int]  # the least rank that an option from here on gains, with 0 behind the last
+    last: dict[int, int]  # the last option by its first candidate word
+    run: dict[int, int]  # the leading options of one candidate word each, by that word, in order
+    bits: int  # the candidate words of the run
+
+    @classmethod
+    def of(cls, options: Sequence[_Option]) -> _LongRow:
+        least = [0]
+        for option in reversed(options):
+            least.append(min(least[-1], option[2]))
+        run: dict[int, int] = {}
+        bits = before = 0
+        for index, (match, own, *_) in enumerate(options):
+            if match[3] != 1 or own <= before:
+                break
+            run[match[2]] = index
+            bits, before = bits | own, own
+        last = {option[0][2]: index for index, option in enumerate(options)}
+        return cls(options, least[::-1], last, run, bits)
+
+
+def _planes(size: int) -> list[int]:
+    """Return, for each binary digit of a number below ``size``, the numbers that have it, as bits."""
+    planes = []
+    for digit in range(size.bit_length()):
+        width = 2 << digit
+        block = ((1 << (1 << digit)) - 1) << (1 << digit)
+        repeats = -(-size // width)
+        planes.append(((1 << (repeats * width)) - 1) // ((1 << width) - 1) * block)
+    return planes
+
+
+def _sum_of_numbers(bits: int, planes: Sequence[int]) -> int:
+    """Return the sum of the numbers of the set bits."""
+    return sum((bits & plane).bit_count() << digit for digit, plane in enumerate(planes))
+
+
+def _sum_of_distances(bits: int, position: int, planes: Sequence[int]) -> int:
+    """Return the sum of the set bits' distances from a position."""
+    below, above = bits & ((1 << position) - 1), bits >> position
+    return position * below.bit_count() - _sum_of_numbers(below, planes) + _sum_of_numbers(above, planes)
+
+
+def _branch_long(states: list[_State], row: _LongRow, position: int, planes: Sequence[int]) -> list[_State]:
+    """Do what :func:`_branch` does, without trying what cannot be among the best.
+
+    Distances only add to a state's rank. So when even the greatest gain of the options that are left is too little, the
+    state is done; and when it is enough only without a new chunk, the next option is the one that continues the chunk.
+    """
+    options, least, last, run, run_bits = row
+    states.sort(key=_rank)
+    grown: list[_State] = []
+    worst = _WORST
+    for state in states[:BEAM]:
+        rank, used, following, end, chain = state
+        if position < following:
+            grown.append(state)
+            continue
+        jump = _CHUNK if end >= 0 else 0
+        continued = last.get(end, -1) if jump else -1
+        index = 0
+        while index < len(options):
+            bound = rank + least[index]
+            if bound + (jump if index > continued else 0) >= worst:
+                break
+            following_index = run.get(end, -1)
+            if bound + jump >= worst and index < following_index:
+                start = options[index][0][2]
+                between = (run_bits & ~used & ((1 << end) - 1)) >> start << start
+                rank += _sum_of_distances(between, position, planes)
+                index = following_index
+                continue
+            match, bits, gain, distance, other_end, reference_end = options[index]
+            if not used & bits:
+                gained = rank + gain + (0 if end == match[2] else jump)
+                if gained < worst:
+                    grown.append((gained, used | bits, reference_end, other_end, (chain, match)))
+                rank += distance
+            index += 1
+        else:
+            grown.append((rank + jump, used, position + 1, _CLOSED, chain))
+        if len(grown) > _MANY:
+            grown = _best(grown)
+            worst = grown[-1][0]
+    return grown
+
+
+def _search(possible: Sequence[Sequence[Possible]], definite: Sequence[Possible | None], size: int) -> list[Possible]:
     """Return the matches chosen beside the definite ones."""
+    planes = _planes(max(size, len(possible)))
     states: list[_State] = [(0, 0, 0, _CLOSED, None)]
     open_words = 0  # reference words before this one may lie inside a chosen match
     inside = 0  # reference words before this one lie inside a definite match
@@ -166,7 +259,10 @@ def _search(possible: Sequence[Sequence[Possible]], definite: Sequence[Possible 
             continue
         elif row:
             options = [_option(match) for match in row]
-            states = _branch(states, options, position)
+            if len(options) > _LONG:
+                states = _branch_long(states, _LongRow.of(options), position, planes)
+            else:
+                states = _branch(states, options, position)
             open_words = max(open_words, *(option[5] for option in options))
             closed = False
         elif not closed or position < open_words:
@@ -201,6 +297,6 @@ def align(possible: Sequence[Sequence[Possible]], size: int) -> list[Match]:
     definite = _definite(possible, size)
     chosen: list[Possible] = [match for match in definite if match is not None]
     if any(row and sure is None for row, sure in zip(possible, definite, strict=True)):
-        chosen += _search(possible, definite)
+        chosen += _search(possible, definite, size)
         chosen.sort()
     return [Match(*match) for match in chosen]

@@ -179,18 +179,25 @@ class Probe:
         self._near: dict[int, list[tuple[int, Module]]] = {}
         self._paraphrases: dict[int, tuple[list[_Spot], list[_Reverse]]] = {}
 
+    def count(self, reference: Sentence) -> int:
+        """Return how many matches of single words there are with a reference."""
+        return sum(len(self._near_words(word)) for word in reference.words)
+
     def possible(self, reference: Sentence) -> list[list[Possible]]:
         """Return, for each word of the reference, the matches that start there, in METEOR's order."""
         rows: list[list[Possible]] = []
         for start, word in enumerate(reference.words):
-            near = self._near.get(word)
-            if near is None:
-                near = self._near[word] = self._matching(word)
-            rows.append([(start, 1, place, 1, module) for place, module in near])
+            rows.append([(start, 1, place, 1, module) for place, module in self._near_words(word)])
         if reference.hashes == self.candidate.hashes:  # METEOR takes a short way when both sides are equal
             return [[match for match in row if match[4] is Module.EXACT] for row in rows]
         self._add_paraphrases(reference, rows)
         return rows
+
+    def _near_words(self, word: int) -> list[tuple[int, Module]]:
+        near = self._near.get(word)
+        if near is None:
+            near = self._near[word] = self._matching(word)
+        return near
 
     def _matching(self, word: int) -> list[tuple[int, Module]]:
         """Return the places where the candidate matches a reference word: by module, then in order."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from spicegraph_parser.errors import LimitError
 from spicegraph_scorer.core.metric import Matrix, Metric, Score, Vector
 from spicegraph_scorer.metrics.meteor.aligner import Match, align
 from spicegraph_scorer.metrics.meteor.data import MeteorData, load_data
@@ -30,6 +31,7 @@ reference function); chunks, matched candidate words, matched reference words.
 """
 
 _NO_COUNTS: Counts = (0,) * 23
+_MOST_MATCHES = 500_000  # of an item's words with those of its references: less than a second's work
 _BATCH = 1000  # items whose phrases are looked up together: bounds the memory, costs nothing
 
 # The parameters of the "ranking" task for English, the program's default.
@@ -182,6 +184,15 @@ class _Scorer:
 
     def _best(self, probe: Probe, references: Sequence[Sentence]) -> MeteorStatistic:
         candidate = probe.candidate
+        # Texts of ordinary lengths cannot have so many, and are not counted.
+        if len(candidate.words) * sum(len(reference.words) for reference in references) > _MOST_MATCHES:
+            matches_at_most = sum(map(probe.count, references))
+            if matches_at_most > _MOST_MATCHES:
+                msg = (
+                    f"METEOR finds {matches_at_most:,} matches between the words of the caption and of its references; "
+                    f"the limit is {_MOST_MATCHES:,}"
+                )
+                raise LimitError(msg)
         best: tuple[float, int, Counts, list[Match]] | None = None
         for index, reference in enumerate(references):
             matches = align(probe.possible(reference), len(candidate.words))
@@ -229,6 +240,7 @@ def scored_texts(
 
     Raises:
         ValueError: an item has no reference.
+        LimitError: an item's words match too often.
     """
     scorer = _Scorer(data, options)
     stream = iter(items)
@@ -295,10 +307,16 @@ class Meteor(Metric[MeteorStatistic]):
 
         Raises:
             DataError: METEOR's data is not installed, or its index cannot be kept.
+            LimitError: an item repeats words so often that its alignment would take many seconds.
         """
         items = (coco_texts(item.candidate, item.references) for item in corpus.tokens)
-        found = scored_texts(items, data=self._open())
-        return list(found if self.evidence else map(self.compact, found))
+        statistics: list[MeteorStatistic] = []
+        try:
+            for statistic in scored_texts(items, data=self._open()):
+                statistics.append(statistic if self.evidence else self.compact(statistic))  # noqa: PERF401 (counted below)
+        except LimitError as error:
+            raise LimitError(f"item {corpus.items[len(statistics)].id!r}: {error}") from error
+        return statistics
 
     def compact(self, statistic: MeteorStatistic) -> MeteorStatistic:
         """Return the statistic without its alignment."""
