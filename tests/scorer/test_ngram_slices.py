@@ -10,6 +10,8 @@ from spicegraph_scorer.metrics.cider import CiderWarning, cider_statistics
 from spicegraph_scorer.metrics.ngram import counts
 from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
 
+pytestmark = pytest.mark.slow
+
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", "2\u00a01/2", "\u00a0"]), max_size=6).map(tuple)
 ITEMS = st.lists(
     st.builds(TokenizedItem, WORDS, st.lists(WORDS, min_size=1, max_size=3).map(tuple)), min_size=2, max_size=12

@@ -16,13 +16,13 @@ from spicegraph_parser.errors import DataError
 from spicegraph_service.output.charts import (
     SERIES,
     Bars,
-    Ink,
+    Color,
     Line,
     bar_chart,
     histogram,
     line_chart,
     new_figure,
-    series_ink,
+    series_color,
     with_tip,
 )
 from spicegraph_service.output.svg import to_svg
@@ -35,19 +35,19 @@ NASTY = '</svg><script>alert(1)</script> $x_1$ & "q" \x1b شارع 🐶'
 
 def bars() -> str:
     systems = [
-        Bars("one", [0.1, None, 0.4], series_ink(0), [(0.05, 0.2), (None, None), (0.3, 0.5)], ["3 images"] * 3),
-        Bars(NASTY, [0.2, 0.1, 0.0], Ink.HUMAN),
+        Bars("one", [0.1, None, 0.4], series_color(0), [(0.05, 0.2), (None, None), (0.3, 0.5)], ["3 images"] * 3),
+        Bars(NASTY, [0.2, 0.1, 0.0], Color.HUMAN),
     ]
     return to_svg(bar_chart(["All", NASTY, "Color"], systems, axis="mean F1"), title=NASTY, description="Bars")
 
 
 def lines() -> str:
-    drawn = line_chart(["1", "2", "3"], [Line("a", [0.1, None, 0.3], series_ink(1))], x="words", y="mean")
+    drawn = line_chart(["1", "2", "3"], [Line("a", [0.1, None, 0.3], series_color(1))], x="words", y="mean")
     return to_svg(drawn, title="Lines", description="Mean by words")
 
 
 def histograms() -> str:
-    drawn = histogram([0.0, 0.5, 1.0], [Line("a", [3, 4], series_ink(0))], x="score", y="images")
+    drawn = histogram([0.0, 0.5, 1.0], [Line("a", [3, 4], series_color(0))], x="score", y="images")
     return to_svg(drawn, title="Spread", description="Images by score")
 
 
@@ -68,8 +68,8 @@ def test_a_chart_takes_font_and_colours_from_its_page(chart: Callable[[], str]) 
 
 def test_every_ink_is_a_variable_of_the_page() -> None:
     css = (files("spicegraph_service.output") / "static" / "report.css").read_text(encoding="utf-8")
-    for ink in Ink:
-        assert css.count(f"--{ink.name.lower().replace('_', '-')}:") == 2
+    for color in Color:
+        assert css.count(f"--{color.name.lower().replace('_', '-')}:") == 2
     assert len(set(SERIES)) == 7
 
 
@@ -107,7 +107,7 @@ def test_texts_from_users_are_text() -> None:
     st.text(st.characters(exclude_categories=()), max_size=30),
 )
 def test_bars_keep_their_proportions_whatever_they_are_called(values: list[float | None], name: str) -> None:
-    figure = bar_chart([name] * len(values), [Bars(name, values, series_ink(0))])
+    figure = bar_chart([name] * len(values), [Bars(name, values, series_color(0))])
     root = ET.fromstring(to_svg(figure, title=name, description=name))
     widths = []
     for node in root.iter("path"):
@@ -123,7 +123,7 @@ def test_bars_keep_their_proportions_whatever_they_are_called(values: list[float
 
 def test_a_tip_belongs_to_its_part() -> None:
     figure, axes = new_figure()
-    (point,) = axes.plot(1, 2, "o", color=Ink.MISSED)
+    (point,) = axes.plot(1, 2, "o", color=Color.MISSED)
     with_tip(point, "a <point>")
     svg = to_svg(figure, title="t", description="d")
     group = next(g for g in ET.fromstring(svg).iter("g") if g.find("title") is not None)

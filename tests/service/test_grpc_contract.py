@@ -39,6 +39,7 @@ FILES: list[FileDescriptor] = [
 ]
 
 
+@pytest.mark.slow
 def test_the_generated_code_is_fresh() -> None:
     ended = subprocess.run(
         ["bash", str(ROOT / "tools" / "proto.sh"), "--check"],
@@ -53,6 +54,7 @@ def test_the_generated_code_is_fresh() -> None:
         assert shutil.which("npm"), "CI must lint the contract, which needs npm"
 
 
+@pytest.mark.slow
 def test_a_change_that_breaks_clients_is_refused(tmp_path: Path, program: Callable[[str], str]) -> None:
     program("npm")
     for folder in ("proto", "tools"):

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from spicegraph_service.server.tasks import Task
 
+pytestmark = pytest.mark.slow
+
 ECHO = """
 import sys, time
 from spicegraph_service.server.processes import open_replies, read_frame

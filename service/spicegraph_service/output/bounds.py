@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.studies.bounds import Distribution
-from spicegraph_service.output.charts import Bars, Ink, bar_chart, new_figure, series_ink, short, with_tip
+from spicegraph_service.output.charts import Bars, Color, bar_chart, new_figure, series_color, short, with_tip
 from spicegraph_service.output.studies import Chart, Column, Grid, Section, Study
 from spicegraph_service.output.svg import to_svg
 
@@ -27,25 +27,25 @@ _SPREADS = ("captions", "images", "within")
 _SCORES = ("value", "low", "high", "percent", "percent_low", "percent_high")
 
 
-def _scores(found: BoundsResult) -> Grid:
+def _scores(result: BoundsResult) -> Grid:
     """Return a row for each score of each trial."""
     columns = (
         *(Column(name, "text") for name in ("trial", "kind", "score")),
         *(Column(name) for name in _SCORES),
         *(Column(f"{spread}_{part.name}") for spread in _SPREADS for part in fields(Distribution)),
     )
-    return Grid("scores", columns, list(_score_rows(found)))
+    return Grid("scores", columns, list(_score_rows(result)))
 
 
-def _score_rows(found: BoundsResult) -> Iterator[Sequence[Cell]]:
-    for trial in found.trials:
+def _score_rows(result: BoundsResult) -> Iterator[Sequence[Cell]]:
+    for trial in result.trials:
         for bound in trial.scores:
             share = astuple(bound.share) if bound.share else (None, None, None)
             spreads = (cell for spread in _SPREADS for cell in astuple(getattr(bound, spread)))
             yield (trial.name, trial.kind, bound.name, bound.value, bound.low, bound.high, *share, *spreads)
 
 
-def _rounds(found: BoundsResult) -> Grid:
+def _rounds(result: BoundsResult) -> Grid:
     """Return a row for each round of each score of each trial."""
     columns = (
         *(Column(name, "text") for name in ("trial", "kind", "score")),
@@ -54,24 +54,24 @@ def _rounds(found: BoundsResult) -> Grid:
     )
     rows = [
         (trial.name, trial.kind, bound.name, number, value)
-        for trial in found.trials
+        for trial in result.trials
         for bound in trial.scores
         for number, value in enumerate(bound.rounds)
     ]
     return Grid("rounds", columns, rows)
 
 
-def _ranking(found: BoundsResult) -> Grid:
+def _ranking(result: BoundsResult) -> Grid:
     """Return a row for every two scores, over captions and over images."""
     columns = (
         *(Column(name, "text") for name in ("over", "first", "second")),
         Column("tau_b"),
         Column("p", "p"),
     )
-    names = found.ranking.names
+    names = result.ranking.names
     rows = [
         (over, names[one], names[other], pair.value, pair.p)
-        for over, square in (("captions", found.ranking.captions), ("images", found.ranking.images))
+        for over, square in (("captions", result.ranking.captions), ("images", result.ranking.images))
         for one, row in enumerate(square)
         for other, pair in enumerate(row)
         if one < other
@@ -93,27 +93,29 @@ _AXIS = 46.0
 _TABLE = "The tables have the numbers."
 
 
-def metric_charts(found: BoundsResult) -> list[Chart]:
+def metric_charts(result: BoundsResult) -> list[Chart]:
     """Draw, for each metric, all its scores as bars, and the first of them as boxes.
 
     Raises:
         DataError: matplotlib is not installed.
     """
-    return [chart for metric in found.human.metrics for chart in (_bar_chart(found, metric), _box_chart(found, metric))]
+    return [
+        chart for metric in result.human.metrics for chart in (_bar_chart(result, metric), _box_chart(result, metric))
+    ]
 
 
-def _bar_chart(found: BoundsResult, metric: str) -> Chart:
+def _bar_chart(result: BoundsResult, metric: str) -> Chart:
     bars = [
         Bars(
             trial.name,
             [bound.value for bound in trial.metrics[metric]],
-            ink,
+            color,
             [(bound.low, bound.high) for bound in trial.metrics[metric]],
             [_share_note(bound) for bound in trial.metrics[metric]],
         )
-        for trial, ink in _colored(found.trials)
+        for trial, color in _colored(result.trials)
     ]
-    names = [bound.name for bound in found.human.metrics[metric]]
+    names = [bound.name for bound in result.human.metrics[metric]]
     svg = to_svg(
         bar_chart(names, bars, axis="corpus score"),
         title=f"{metric}: people, systems and lower bounds",
@@ -122,19 +124,19 @@ def _bar_chart(found: BoundsResult, metric: str) -> Chart:
     return Chart(svg, metric)
 
 
-def _box_chart(found: BoundsResult, metric: str) -> Chart:
-    title = f"{found.human.metrics[metric][0].name} of single captions"
+def _box_chart(result: BoundsResult, metric: str) -> Chart:
+    title = f"{result.human.metrics[metric][0].name} of single captions"
     svg = to_svg(
-        _boxes(found.trials, metric, title),
+        _boxes(result.trials, metric, title),
         title=title,
         description=f"Boxes from the first to the third quartile, lines from the least to the most. {_TABLE}",
     )
     return Chart(svg, title)
 
 
-def _colored(trials: Sequence[TrialBounds]) -> Iterator[tuple[TrialBounds, Ink]]:
+def _colored(trials: Sequence[TrialBounds]) -> Iterator[tuple[TrialBounds, Color]]:
     for place, trial in enumerate(trials):
-        yield trial, series_ink(place - 1) if place else Ink.HUMAN
+        yield trial, series_color(place - 1) if place else Color.HUMAN
 
 
 def _share_note(bound: Bound) -> str:
@@ -145,8 +147,8 @@ def _share_note(bound: Bound) -> str:
 
 def _boxes(trials: Sequence[TrialBounds], metric: str, title: str) -> Figure:
     figure, axes = new_figure(height=len(trials) * _ROW + _AXIS)
-    for place, (trial, ink) in enumerate(_colored(trials)):
-        _box(axes, place * _ROW, trial.name, trial.metrics[metric][0], ink)
+    for place, (trial, color) in enumerate(_colored(trials)):
+        _box(axes, place * _ROW, trial.name, trial.metrics[metric][0], color)
     axes.set_yticks([place * _ROW for place in range(len(trials))], labels=[short(trial.name) for trial in trials])
     axes.set_ylim((len(trials) - 0.5) * _ROW, -0.5 * _ROW)
     axes.grid(visible=False, axis="y")
@@ -155,17 +157,17 @@ def _boxes(trials: Sequence[TrialBounds], metric: str, title: str) -> Figure:
     return figure
 
 
-def _box(axes: Axes, place: float, name: str, bound: Bound, ink: Ink) -> None:
+def _box(axes: Axes, place: float, name: str, bound: Bound, color: Color) -> None:
     own = bound.captions
     least, q1, median, q3, most = own.minimum, own.q1, own.median, own.q3, own.maximum
     if least is None or q1 is None or median is None or q3 is None or most is None or own.mean is None:
         return
-    axes.plot((least, most), (place, place), color=ink.value, linewidth=1.4, solid_capstyle="butt")
-    (box,) = axes.barh(place, q3 - q1, left=q1, height=_BOX, color=ink.value)
+    axes.plot((least, most), (place, place), color=color.value, linewidth=1.4, solid_capstyle="butt")
+    (box,) = axes.barh(place, q3 - q1, left=q1, height=_BOX, color=color.value)
     with_tip(box, f"{name}: {least:.3f}, {q1:.3f}, {median:.3f}, {q3:.3f}, {most:.3f}; mean {own.mean:.3f}")
     ends = (place - _BOX / 2, place + _BOX / 2)
-    axes.plot((median, median), ends, color=Ink.PAGE.value, linewidth=2.4, solid_capstyle="butt")
-    axes.plot(own.mean, place, color=Ink.TEXT.value, marker="D", markersize=3.5, linestyle="none")
+    axes.plot((median, median), ends, color=Color.PAGE.value, linewidth=2.4, solid_capstyle="butt")
+    axes.plot(own.mean, place, color=Color.TEXT.value, marker="D", markersize=3.5, linestyle="none")
 
 
 _SYSTEMS_TOGETHER: Final = 2
@@ -191,32 +193,32 @@ _CHARTS = (
 )
 
 
-def bounds_study(found: BoundsResult) -> Study:
+def bounds_study(result: BoundsResult) -> Study:
     """Return the study of bounds."""
-    systems = [trial for trial in found.trials if trial.kind == "system"]
-    lower = [trial for trial in found.trials if trial.kind == "lower"]
+    systems = [trial for trial in result.trials if trial.kind == "system"]
+    lower = [trial for trial in result.trials if trial.kind == "lower"]
     return Study(
         "How high and how low scores can go",
-        tuple(_facts(found)),
+        tuple(_facts(result)),
         (
-            Section("people", "People", (), (_people(found.human),)),
-            Section("systems", "Systems", (), tuple(_systems(found.human, systems))),
-            Section("lower", "Lower bounds", (), tuple(_lower(found.human, lower))),
-            Section("charts", "Charts", (_CHARTS,), charts=partial(metric_charts, found)),
-            Section("spread", "Intervals and spread", (), tuple(_details(found)), is_detail=True),
-            Section("ranking", "Agreement of metrics", (), tuple(_rankings(found))),
+            Section("people", "People", (), (_people(result.human),)),
+            Section("systems", "Systems", (), tuple(_systems(result.human, systems))),
+            Section("lower", "Lower bounds", (), tuple(_lower(result.human, lower))),
+            Section("charts", "Charts", (_CHARTS,), charts=partial(metric_charts, result)),
+            Section("spread", "Intervals and spread", (), tuple(_details(result)), is_detail=True),
+            Section("ranking", "Agreement of metrics", (), tuple(_rankings(result))),
             Section("method", "Method", _METHOD),
         ),
-        {name: table(found) for name, table in BOUNDS_TABLES.items()},
-        found.to_dict(),
-        found.signature,
+        {name: table(result) for name, table in BOUNDS_TABLES.items()},
+        result.to_dict(),
+        result.signature,
     )
 
 
-def _facts(found: BoundsResult) -> Iterator[str]:
-    few, most = found.references
+def _facts(result: BoundsResult) -> Iterator[str]:
+    few, most = result.references
     against = f"{few}" if few == most else f"{few} to {most}"
-    sizes = (counted(found.images, "image"), counted(found.captions, "caption"), counted(found.rounds, "round"))
+    sizes = (counted(result.images, "image"), counted(result.captions, "caption"), counted(result.rounds, "round"))
     yield ", ".join(sizes) + "."
     yield (
         f"Every caption is held out once and scored against the {against} others of its image: how well people do. "
@@ -306,7 +308,7 @@ def _hundredth(percent: float | None) -> float | None:
     return None if percent is None else percent / 100
 
 
-def _details(found: BoundsResult) -> Iterator[Grid]:
+def _details(result: BoundsResult) -> Iterator[Grid]:
     """Yield every score of every trial: its intervals, then its spread over captions, over images, and within them."""
     first = (Column("Score", "text"), Column("Of", "text"))
     intervals = (
@@ -316,7 +318,7 @@ def _details(found: BoundsResult) -> Iterator[Grid]:
         Column("95 % interval", "percent span"),
     )
     rows: list[Sequence[Cell]] = [
-        (bound.name, trial.name, bound.value, (bound.low, bound.high), *_share(bound)) for bound, trial in _all(found)
+        (bound.name, trial.name, bound.value, (bound.low, bound.high), *_share(bound)) for bound, trial in _all(result)
     ]
     yield Grid("Corpus scores, and in per cent of the human score", (*first, *intervals), rows, is_grouped=True)
     spread = (
@@ -330,20 +332,20 @@ def _details(found: BoundsResult) -> Iterator[Grid]:
     ):
         rows = [
             (bound.name, trial.name, own.n, own.mean, own.sd, own.minimum, own.q1, own.median, own.q3, own.maximum)
-            for bound, trial in _all(found)
+            for bound, trial in _all(result)
             for own in (getattr(bound, part),)
         ]
         yield Grid(title, (*first, *spread), rows, is_grouped=True)
 
 
-def _all(found: BoundsResult) -> Iterator[tuple[Bound, TrialBounds]]:
+def _all(result: BoundsResult) -> Iterator[tuple[Bound, TrialBounds]]:
     """Yield every score of every trial, score by score."""
-    for bounds in zip(*(trial.scores for trial in found.trials), strict=True):
-        yield from zip(bounds, found.trials, strict=True)
+    for bounds in zip(*(trial.scores for trial in result.trials), strict=True):
+        yield from zip(bounds, result.trials, strict=True)
 
 
-def _rankings(found: BoundsResult) -> Iterator[Grid]:
-    ranking = found.ranking
+def _rankings(result: BoundsResult) -> Iterator[Grid]:
+    ranking = result.ranking
     if len(ranking.names) > 1:
         yield from _squares(
             "Kendall's tau-b of every two scores of people, over captions", ranking.names, ranking.captions

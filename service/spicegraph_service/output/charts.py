@@ -6,7 +6,7 @@
     axes.plot([1, 2, 3], [0.2, 0.3, 0.35], color=SERIES[0])
     svg = to_svg(figure, title="SPICE", description="SPICE by number of references")
 
-Draw with the colours of :class:`Ink` and nothing else: the page's style sheet gives them their values, for light
+Draw with the colours of :class:`Color` and nothing else: the page's style sheet gives them their values, for light
 and dark. Needs the extra ``report``.
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     AnyArtist = TypeVar("AnyArtist", bound=Artist)
 
 
-class Ink(StrEnum):
+class Color(StrEnum):
     """A colour of the page; usable wherever matplotlib takes a colour, with or without ``alpha``.
 
     The values are those of the light style, so that a figure saved in another way looks right, too. ``TEXT``,
@@ -54,18 +54,18 @@ class Ink(StrEnum):
     INVENTED = "#b34700"
 
 
-VARIABLES: Mapping[str, str] = {ink.value: f"var(--{ink.name.lower().replace('_', '-')})" for ink in Ink}
-"""The CSS variable of each ink; ``report.css`` defines them all."""
+VARIABLES: Mapping[str, str] = {color.value: f"var(--{color.name.lower().replace('_', '-')})" for color in Color}
+"""The CSS variable of each color; ``report.css`` defines them all."""
 
-SERIES: tuple[Ink, ...] = tuple(ink for ink in Ink if ink.name.startswith("SERIES_"))
+SERIES: tuple[Color, ...] = tuple(color for color in Color if color.name.startswith("SERIES_"))
 """The colours of systems, in their order: distinct for colour-blind readers (after Okabe and Ito)."""
 
 
-def series_ink(place: int) -> Ink:
+def series_color(place: int) -> Color:
     """Return the colour of the system at a place; they repeat after seven.
 
     Example:
-        >>> series_ink(7) is series_ink(0)
+        >>> series_color(7) is series_color(0)
         True
     """
     return SERIES[place % len(SERIES)]
@@ -80,21 +80,21 @@ _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
 _STYLE: Mapping[str, Any] = {
     "axes.axisbelow": True,
-    "axes.edgecolor": Ink.LINE.value,
+    "axes.edgecolor": Color.LINE.value,
     "axes.grid": True,
     "axes.spines.right": False,
     "axes.spines.top": False,
-    "axes.labelcolor": Ink.TEXT.value,
+    "axes.labelcolor": Color.TEXT.value,
     "font.size": 11.0,
-    "grid.color": Ink.LINE.value,
+    "grid.color": Color.LINE.value,
     "grid.linewidth": 0.6,
     "legend.frameon": False,
     "svg.fonttype": "none",  # text stays text, in the page's font
     "svg.hashsalt": "spicegraph",  # the same figure gives the same bytes
-    "xtick.color": Ink.LINE.value,
-    "xtick.labelcolor": Ink.DIM.value,
-    "ytick.color": Ink.LINE.value,
-    "ytick.labelcolor": Ink.TEXT.value,
+    "xtick.color": Color.LINE.value,
+    "xtick.labelcolor": Color.DIM.value,
+    "ytick.color": Color.LINE.value,
+    "ytick.labelcolor": Color.TEXT.value,
 }
 
 
@@ -143,7 +143,7 @@ def new_figure(*, width: float = 480, height: float = 240) -> tuple[Figure, Axes
         axes = figure.subplots()
     figure.patch.set_visible(False)
     axes.patch.set_visible(False)
-    axes.set_prop_cycle(color=[ink.value for ink in SERIES])
+    axes.set_prop_cycle(color=[color.value for color in SERIES])
     return figure, axes
 
 
@@ -188,14 +188,14 @@ class Bars:
     Attributes:
         name: the system.
         values: one per label; ``None`` is undefined and drawn as a dash.
-        ink: its colour.
+        color: its colour.
         intervals: low and high end by label, or nothing.
         notes: what the tip adds to name, label and value, by label, such as ``"200 images"``; or nothing.
     """
 
     name: str
     values: Sequence[float | None]
-    ink: Ink
+    color: Color
     intervals: Sequence[tuple[float | None, float | None]] = ()
     notes: Sequence[str] = ()
 
@@ -234,11 +234,11 @@ def _draw(axes: Axes, places: Sequence[float], labels: Sequence[str], system: Ba
         shown = UNDEFINED if value is None else format(value, form)
         low, high = system.intervals[row] if system.intervals else (None, None)
         note = f" ({system.notes[row]})" if system.notes else ""
-        (bar,) = axes.barh(place, value or 0.0, height=_BAR - 2, color=system.ink.value)
+        (bar,) = axes.barh(place, value or 0.0, height=_BAR - 2, color=system.color.value)
         with_tip(bar, f"{system.name}, {labels[row]}: {shown}{note}")
         if low is not None and high is not None:
-            for ink, width in ((Ink.PAGE, 3.4), (Ink.TEXT, 1.4)):  # a halo keeps the line apart from the bar
-                axes.plot((low, high), (place, place), color=ink.value, linewidth=width, solid_capstyle="butt")
+            for color, width in ((Color.PAGE, 3.4), (Color.TEXT, 1.4)):  # a halo keeps the line apart from the bar
+                axes.plot((low, high), (place, place), color=color.value, linewidth=width, solid_capstyle="butt")
         axes.annotate(
             shown,
             (max(value or 0.0, high or 0.0), place),
@@ -246,7 +246,7 @@ def _draw(axes: Axes, places: Sequence[float], labels: Sequence[str], system: Ba
             textcoords="offset points",
             va="center_baseline",
             fontsize=10,
-            color=Ink.DIM.value,
+            color=Color.DIM.value,
         )
 
 
@@ -268,7 +268,7 @@ class Difference(NamedTuple):
     high: float | None
 
 
-def difference_chart(rows: Sequence[Difference], *, axis: str, below: Ink, above: Ink) -> Figure:
+def difference_chart(rows: Sequence[Difference], *, axis: str, below: Color, above: Color) -> Figure:
     """Return one row per difference, the first at the top: a point with its interval.
 
     Args:
@@ -281,14 +281,14 @@ def difference_chart(rows: Sequence[Difference], *, axis: str, below: Ink, above
         DataError: matplotlib is not installed.
     """
     figure, axes = new_figure(height=len(rows) * _DIFFERENCE_ROW + _DIFFERENCE_AXIS)
-    axes.axvline(0, color=Ink.DIM.value, linewidth=1)
+    axes.axvline(0, color=Color.DIM.value, linewidth=1)
     for place, row in enumerate(rows):
         if row.value is None:
             continue
-        ink = below if row.value < 0 else above if row.value > 0 else Ink.DIM
+        color = below if row.value < 0 else above if row.value > 0 else Color.DIM
         if row.low is not None and row.high is not None:
-            axes.plot((row.low, row.high), (place, place), color=ink.value, linewidth=2)
-        (point,) = axes.plot(row.value, place, color=ink.value, marker="o", markersize=8, linestyle="none")
+            axes.plot((row.low, row.high), (place, place), color=color.value, linewidth=2)
+        (point,) = axes.plot(row.value, place, color=color.value, marker="o", markersize=8, linestyle="none")
         with_tip(point, f"{row.label}: {row.value:+.3f}{_interval(row)}")
     axes.set_yticks(range(len(rows)), labels=[short(row.label) for row in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
@@ -315,7 +315,7 @@ class Line:
 
     name: str
     values: Sequence[float | None]
-    ink: Ink
+    color: Color
     notes: Sequence[str] = ()
 
 
@@ -341,10 +341,10 @@ def line_chart(
         points = [(spot, value) for spot, value in enumerate(line.values) if value is not None]
         marker = _MARKERS[place % len(_MARKERS)]
         gaps = [float("nan") if value is None else value for value in line.values]  # how matplotlib knows a gap
-        axes.plot(range(len(labels)), gaps, color=line.ink.value, linewidth=1.6)
+        axes.plot(range(len(labels)), gaps, color=line.color.value, linewidth=1.6)
         for spot, value in points:
             note = f" ({line.notes[spot]})" if line.notes else ""
-            (point,) = axes.plot(spot, value, color=line.ink.value, marker=marker, markersize=6, linestyle="none")
+            (point,) = axes.plot(spot, value, color=line.color.value, marker=marker, markersize=6, linestyle="none")
             with_tip(point, f"{line.name}, {labels[spot]}: {value:{form}}{note}")
             most = max(most, value)
     axes.set_xticks(range(len(labels)), labels=list(map(short, labels)))
@@ -365,8 +365,8 @@ def histogram(edges: Sequence[float], lines: Sequence[Line], *, x: str, y: str, 
     figure, axes = new_figure(height=height)
     for line in lines:
         counts = [value or 0.0 for value in line.values]
-        axes.stairs(counts, edges, color=line.ink.value, linewidth=1.8, baseline=0.0)
-        axes.stairs(counts, edges, color=line.ink.value, alpha=0.12, fill=True)
+        axes.stairs(counts, edges, color=line.color.value, linewidth=1.8, baseline=0.0)
+        axes.stairs(counts, edges, color=line.color.value, alpha=0.12, fill=True)
     axes.set_xlim(edges[0], edges[-1])
     axes.set_ylim(bottom=0)
     axes.set_xlabel(x)

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
-from spicegraph_service.output.charts import TIP, VARIABLES, Ink, page_style, writable
+from spicegraph_service.output.charts import TIP, VARIABLES, Color, page_style, writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,7 @@ def to_svg(figure: Figure, *, title: str, description: str) -> Markup:
     between figures, and there is no ``style`` attribute, which the pages' security policy would refuse.
 
     Args:
-        figure: drawn with the colours of ``Ink`` alone, best begun by ``new_figure``.
+        figure: drawn with the colours of ``Color`` alone, best begun by ``new_figure``.
         title: what the chart is, for those who can't see it.
         description: what it shows; where the numbers stand if a table has them.
 
@@ -53,7 +53,7 @@ def to_svg(figure: Figure, *, title: str, description: str) -> Markup:
             "class": "chart",
             "viewBox": root.get("viewBox", ""),
             "role": "img",
-            "fill": VARIABLES[Ink.TEXT],  # matplotlib leaves out what is black
+            "fill": VARIABLES[Color.TEXT],  # matplotlib leaves out what is black
             "aria-labelledby": " ".join(names),
             "stroke-linejoin": "round",
             "stroke-linecap": "butt",
@@ -135,7 +135,7 @@ def _property(name: str, value: str) -> Iterator[tuple[str, str]]:
                 yield ("font-style" if word in {"italic", "oblique"} else "font-weight"), word
     elif name in _COLORED and value != "none":
         if value not in VARIABLES:
-            raise ValueError(f"the figure has a {name} of {value}, which is not an Ink")
+            raise ValueError(f"the figure has a {name} of {value}, which is not a Color")
         yield name, VARIABLES[value]
     else:
         yield name, _rounded(value) if name in _NUMERIC else value.removesuffix("px")

@@ -38,48 +38,55 @@ _INTERVAL_NOTE = (
 )
 
 
-def caption_study(found: CaptionAgreement, judged: Judged[Judgement]) -> Study:
+def caption_study(agreement: CaptionAgreement, judged: Judged[Judgement]) -> Study:
     """Return the study of a caption-level agreement."""
-    label = COEFFICIENTS[found.protocol.coefficient].label
+    label = COEFFICIENTS[agreement.protocol.coefficient].label
     return Study(
         f"Agreement with people: {judged.title}",
-        tuple(_facts(found, judged, label)),
+        tuple(_facts(agreement, judged, label)),
         (
-            Section("agreement", "Agreement", (found.protocol.about,), (_grid(found),), _Charts(found).coefficients),
+            Section(
+                "agreement",
+                "Agreement",
+                (agreement.protocol.about,),
+                (_grid(agreement),),
+                _Charts(agreement).coefficients,
+            ),
             Section(
                 "comparisons",
                 "Is the difference more than chance?",
                 (),
-                (comparison_grid(found.comparisons, label),) if found.comparisons else (),
+                (comparison_grid(agreement.comparisons, label),) if agreement.comparisons else (),
             ),
-            Section("scatter", "Metric and ratings", (), (), _Charts(found).scatter),
+            Section("scatter", "Metric and ratings", (), (), _Charts(agreement).scatter),
         ),
-        {name: table(found) for name, table in CAPTION_TABLES.items()},
-        {"source": judged.source, "format": judged.format, "unrated": judged.unrated, **found.to_dict()},
-        found.signature,
+        {name: table(agreement) for name, table in CAPTION_TABLES.items()},
+        {"source": judged.source, "format": judged.format, "unrated": judged.unrated, **agreement.to_dict()},
+        agreement.signature,
     )
 
 
-def _facts(found: CaptionAgreement, judged: Judged[Judgement], label: str) -> Iterator[str]:
-    protocol = found.protocol
+def _facts(agreement: CaptionAgreement, judged: Judged[Judgement], label: str) -> Iterator[str]:
+    protocol = agreement.protocol
     yield (
         f"Protocol {protocol.name}: {label}; {RATINGS_SAY[protocol.ratings]}; {OWN_SAY[protocol.own]}."
         + (f" After {protocol.source}." if protocol.source else "")
     )
     yield (
-        f"{judged.source} ({judged.format}): {counted(found.captions, 'caption')} of {counted(found.images, 'image')}, "
-        f"{counted(found.observations, 'observation')}."
+        f"{judged.source} ({judged.format}): {counted(agreement.captions, 'caption')} of "
+        f"{counted(agreement.images, 'image')}, "
+        f"{counted(agreement.observations, 'observation')}."
     )
-    left_out = [f"{reason} ({count:,})" for reason, count in found.removed.items()]
+    left_out = [f"{reason} ({count:,})" for reason, count in agreement.removed.items()]
     left_out += [f"captions without a rating ({judged.unrated:,})"] if judged.unrated else []
     left_out += [
-        f"captions where {row.metric} is undefined ({row.undefined:,})" for row in found.metrics if row.undefined
+        f"captions where {row.metric} is undefined ({row.undefined:,})" for row in agreement.metrics if row.undefined
     ]
     yield "Removed: " + ("; ".join(left_out) or "nothing") + "."
 
 
-def _grid(found: CaptionAgreement) -> Grid:
-    key = found.protocol.coefficient
+def _grid(agreement: CaptionAgreement) -> Grid:
+    key = agreement.protocol.coefficient
     label = COEFFICIENTS[key].label
     rows = [
         (
@@ -92,10 +99,10 @@ def _grid(found: CaptionAgreement) -> Grid:
                 for count in (row.ties.metric, row.ties.human, row.ties.both)
             ),
         )
-        for row in found.metrics
+        for row in agreement.metrics
     ]
     notes = [_INTERVAL_NOTE, _TIES_NOTE]
-    between = found.between_people
+    between = agreement.between_people
     if any(interval.value is not None for interval in between.values()):
         interval = (between[key].low, between[key].high)
         values = [each.value for each in between.values()]
@@ -111,7 +118,7 @@ def _grid(found: CaptionAgreement) -> Grid:
     return Grid(f"Agreement with ratings (the protocol's coefficient: {label})", columns, rows, notes)
 
 
-def _rows(found: CaptionAgreement) -> Grid:
+def _rows(agreement: CaptionAgreement) -> Grid:
     columns = (
         Column("metric", "text"),
         Column("coefficient", "text"),
@@ -133,12 +140,12 @@ def _rows(found: CaptionAgreement) -> Grid:
             row.ties.both,
             row.undefined,
         )
-        for row in found.metrics
+        for row in agreement.metrics
         for key, interval in row.coefficients.items()
     ]
     people = [
         (_PEOPLE, key, interval.value, None, (interval.low, interval.high), *[None] * 5)
-        for key, interval in found.between_people.items()
+        for key, interval in agreement.between_people.items()
         if interval.value is not None
     ]
     return Grid("agreement", columns, [*rows, *people])
@@ -147,31 +154,31 @@ def _rows(found: CaptionAgreement) -> Grid:
 class _Charts:
     """The charts of a page, drawn when it is made."""
 
-    def __init__(self, found: CaptionAgreement) -> None:
-        self._found = found
+    def __init__(self, agreement: CaptionAgreement) -> None:
+        self._agreement = agreement
 
     def coefficients(self) -> tuple[Chart, ...]:
-        key = self._found.protocol.coefficient
+        key = self._agreement.protocol.coefficient
         label = COEFFICIENTS[key].label
         rows = [
             (row.metric, row.coefficients[key].value, (row.coefficients[key].low, row.coefficients[key].high))
-            for row in self._found.metrics
+            for row in self._agreement.metrics
         ]
-        people = self._found.between_people[key]
+        people = self._agreement.between_people[key]
         if people.value is not None:
             rows.append((_PEOPLE, people.value, (people.low, people.high)))
         return (forest_chart(f"{label} with 95 % intervals", rows, axis=label),)
 
     def scatter(self) -> tuple[Chart, ...]:
-        points = self._found.points
+        points = self._agreement.points
         return tuple(
             scatter_chart(row.metric, points[row.metric], points[""], axes_names=(row.metric, "mean rating"))
-            for row in self._found.metrics
+            for row in self._agreement.metrics
         )
 
 
-def _comparisons(found: CaptionAgreement) -> Grid:
-    return comparison_rows(found.comparisons)
+def _comparisons(agreement: CaptionAgreement) -> Grid:
+    return comparison_rows(agreement.comparisons)
 
 
 CAPTION_TABLES: Mapping[str, Callable[[CaptionAgreement], Grid]] = {

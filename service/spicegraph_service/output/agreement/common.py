@@ -9,7 +9,7 @@ import numpy as np
 
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.studies.agreement.coefficients import MetricComparison
-from spicegraph_service.output.charts import SERIES, Ink, new_figure, series_ink, short, with_tip
+from spicegraph_service.output.charts import SERIES, Color, new_figure, series_color, short, with_tip
 from spicegraph_service.output.studies import Chart, Column, Grid
 from spicegraph_service.output.svg import to_svg
 
@@ -75,14 +75,14 @@ def forest_chart(
         if value is None:
             continue
         if low is not None and high is not None:
-            axes.plot((low, high), (place, place), color=Ink.DIM.value, linewidth=1.6, solid_capstyle="butt")
+            axes.plot((low, high), (place, place), color=Color.DIM.value, linewidth=1.6, solid_capstyle="butt")
         (point,) = axes.plot([value], [place], marker="o", markersize=6, color=SERIES[0].value, linestyle="none")
         with_tip(point, f"{name}: {value:.3f}" + (f", {low:.3f} to {high:.3f}" if low is not None else ""))
     axes.set_yticks(range(len(rows)), labels=[short(name) for name, _, _ in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlabel(axis)
     if any(value is not None and value < 0 for _, value, _ in rows):
-        axes.axvline(0, color=Ink.TEXT.value, linewidth=0.8)
+        axes.axvline(0, color=Color.TEXT.value, linewidth=0.8)
     described = "; ".join(f"{name} {'undefined' if value is None else f'{value:.3f}'}" for name, value, _ in rows)
     return Chart(to_svg(figure, title=title, description=described), title)
 
@@ -111,7 +111,7 @@ def named_points_chart(title: str, points: Sequence[tuple[str, float, float]], *
     for name, x, y in points:
         (point,) = axes.plot([x], [y], marker="o", markersize=5, color=SERIES[0].value, linestyle="none")
         with_tip(point, f"{name}: {x:.3f}, {y:.3f}")
-        axes.annotate(short(name), (x, y), xytext=(5, 3), textcoords="offset points", fontsize=9, color=Ink.DIM.value)
+        axes.annotate(short(name), (x, y), xytext=(5, 3), textcoords="offset points", fontsize=9, color=Color.DIM.value)
     axes.margins(x=0.15, y=0.1)
     axes.set_xlabel(axes_names[0])
     axes.set_ylabel(axes_names[1])
@@ -129,24 +129,24 @@ def lines_chart(
     """Draw a line with its intervals for each name over equally spaced numbers."""
     figure, axes = new_figure(height=300)
     for number, (name, points) in enumerate(lines.items()):
-        ink, marker = series_ink(number), _MARKERS[number % len(_MARKERS)]
+        color, marker = series_color(number), _MARKERS[number % len(_MARKERS)]
         known = [(x, value, ends) for x, (value, ends) in enumerate(points) if value is not None]
         axes.plot(
             [x for x, _, _ in known],
             [y for _, y, _ in known],
             marker=marker,
             markersize=5,
-            color=ink.value,
+            color=color.value,
             label=short(name),
         )
         for x, y, (low, high) in known:
             if low is not None and high is not None:
-                (line,) = axes.plot((x, x), (low, high), color=ink.value, linewidth=1, alpha=0.6)
+                (line,) = axes.plot((x, x), (low, high), color=color.value, linewidth=1, alpha=0.6)
                 with_tip(line, f"{name}, {places[x]}: {y:.3f}, {low:.3f} to {high:.3f}")
     axes.set_xticks(range(len(places)), labels=list(map(str, places)))
     axes.set_xlabel(axes_names[0])
     axes.set_ylabel(axes_names[1])
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=10, labelcolor=Ink.TEXT.value, frameon=False)
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=10, labelcolor=Color.TEXT.value, frameon=False)
     described = "; ".join(
         f"{name}: " + ", ".join("undefined" if value is None else f"{value:.3f}" for value, _ in points)
         for name, points in lines.items()
@@ -156,16 +156,16 @@ def lines_chart(
 
 def word_chart(
     title: str,
-    words: Sequence[tuple[Ink, str, float, float]],
+    words: Sequence[tuple[Color, str, float, float]],
     curves: Mapping[str, tuple[Sequence[float], Sequence[float]]],
 ) -> Chart:
     """Draw each word's human recall and precision in its colour, and the model's curves."""
     figure, axes = new_figure(width=420, height=320)
-    for ink, word, recall, precision in words:
-        (point,) = axes.plot([recall], [precision], marker="o", markersize=3.5, color=ink.value, alpha=0.6)
+    for color, word, recall, precision in words:
+        (point,) = axes.plot([recall], [precision], marker="o", markersize=3.5, color=color.value, alpha=0.6)
         with_tip(point, f"{word}: recall {recall:.2f}, precision {precision:.2f}")
     for name, (recalls, precisions) in curves.items():
-        axes.plot(recalls, precisions, color=Ink.TEXT.value, linewidth=1.2)
+        axes.plot(recalls, precisions, color=Color.TEXT.value, linewidth=1.2)
         place = len(recalls) * 3 // 10  # where the curves are farthest apart
         axes.annotate(
             name,
@@ -173,8 +173,8 @@ def word_chart(
             xytext=(4, -10),
             textcoords="offset points",
             fontsize=10,
-            color=Ink.TEXT.value,
-            bbox={"facecolor": Ink.PAGE.value, "linewidth": 0, "pad": 1, "alpha": 0.8},
+            color=Color.TEXT.value,
+            bbox={"facecolor": Color.PAGE.value, "linewidth": 0, "pad": 1, "alpha": 0.8},
         )
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1.03)

@@ -34,24 +34,24 @@ _NOTES = (
 )
 
 
-def pair_study(found: PairAgreement, judged: Judged[CaptionPair]) -> Study:
+def pair_study(agreement: PairAgreement, judged: Judged[CaptionPair]) -> Study:
     """Return the study of a pairwise agreement."""
-    charts = _Charts(found)
+    charts = _Charts(agreement)
     sections = [
-        Section("accuracy", "Accuracy", (found.protocol.about,), (_grid(found),), charts.accuracies),
+        Section("accuracy", "Accuracy", (agreement.protocol.about,), (_grid(agreement),), charts.accuracies),
     ]
-    if found.curve:
-        sections.append(Section("references", "Number of references", (), (_curve_grid(found),), charts.curve))
-    if found.comparisons:
-        grid = comparison_grid(found.comparisons, "accuracy over all pairs")
+    if agreement.curve:
+        sections.append(Section("references", "Number of references", (), (_curve_grid(agreement),), charts.curve))
+    if agreement.comparisons:
+        grid = comparison_grid(agreement.comparisons, "accuracy over all pairs")
         sections.append(Section("comparisons", "Is the difference more than chance?", (), (grid,)))
     return Study(
         f"Agreement with people on pairs: {judged.title}",
-        tuple(_facts(found, judged)),
+        tuple(_facts(agreement, judged)),
         tuple(sections),
-        {name: table(found) for name, table in PAIR_TABLES.items()},
-        {"source": judged.source, "format": judged.format, "unconfirmed": judged.unrated, **found.to_dict()},
-        found.signature,
+        {name: table(agreement) for name, table in PAIR_TABLES.items()},
+        {"source": judged.source, "format": judged.format, "unconfirmed": judged.unrated, **agreement.to_dict()},
+        agreement.signature,
     )
 
 
@@ -64,25 +64,25 @@ def references_say(protocol: PairProtocol) -> str:
     return f"{counted(protocol.references, 'reference')} drawn at random, mean of {counted(protocol.draws, 'draw')}"
 
 
-def _facts(found: PairAgreement, judged: Judged[CaptionPair]) -> Iterator[str]:
-    protocol = found.protocol
+def _facts(agreement: PairAgreement, judged: Judged[CaptionPair]) -> Iterator[str]:
+    protocol = agreement.protocol
     yield (
         f"Protocol {protocol.name}: {TIES_SAY[protocol.ties]}; {references_say(protocol)}; {OWN_SAY[protocol.own]}."
         + (f" After {protocol.source}." if protocol.source else "")
     )
-    pairs, images = counted(found.pairs, "pair"), counted(found.images, "image")
+    pairs, images = counted(agreement.pairs, "pair"), counted(agreement.images, "image")
     yield f"{judged.source} ({judged.format}): {pairs} of {images}."
-    left_out = [f"{reason} ({count:,})" for reason, count in found.removed.items()]
+    left_out = [f"{reason} ({count:,})" for reason, count in agreement.removed.items()]
     left_out += [f"pairs that annotators did not confirm ({judged.unrated:,})"] if judged.unrated else []
-    left_out += [f"pairs where {metric} is undefined ({n:,})" for metric, n in found.undefined.items() if n]
+    left_out += [f"pairs where {metric} is undefined ({n:,})" for metric, n in agreement.undefined.items() if n]
     yield "Removed: " + ("; ".join(left_out) or "nothing") + "."
-    if found.fewer_references:
-        yield f"{counted(found.fewer_references, 'pair')} with fewer references than that: all of theirs are used."
+    if agreement.fewer_references:
+        yield f"{counted(agreement.fewer_references, 'pair')} with fewer references than that: all of theirs are used."
 
 
-def _columns(found: PairAgreement) -> tuple[str, ...]:
-    mean = (MEAN,) if len(found.categories) > 1 else ()
-    return (*found.categories, *mean, ALL)
+def _columns(agreement: PairAgreement) -> tuple[str, ...]:
+    mean = (MEAN,) if len(agreement.categories) > 1 else ()
+    return (*agreement.categories, *mean, ALL)
 
 
 def _by_metric(accuracies: Sequence[Accuracy]) -> dict[str, dict[str, Accuracy]]:
@@ -92,8 +92,8 @@ def _by_metric(accuracies: Sequence[Accuracy]) -> dict[str, dict[str, Accuracy]]
     return table
 
 
-def _grid(found: PairAgreement) -> Grid:
-    names = _columns(found)
+def _grid(agreement: PairAgreement) -> Grid:
+    names = _columns(agreement)
     rows = [
         (
             metric,
@@ -101,7 +101,7 @@ def _grid(found: PairAgreement) -> Grid:
             (row[ALL].low, row[ALL].high),
             row[ALL].tied / row[ALL].pairs if row[ALL].pairs else None,
         )
-        for metric, row in _by_metric(found.accuracies).items()
+        for metric, row in _by_metric(agreement.accuracies).items()
     ]
     columns = (
         Column("Metric", "text"),
@@ -112,15 +112,17 @@ def _grid(found: PairAgreement) -> Grid:
     return Grid("Accuracy: how often the preferred caption scores higher", columns, rows, _NOTES)
 
 
-def _curve_grid(found: PairAgreement) -> Grid:
-    metrics = list(_by_metric(found.accuracies))
-    rows = [(metric, *(_by_metric(point.accuracies)[metric][ALL].value for point in found.curve)) for metric in metrics]
-    columns = (Column("Metric", "text"), *(Column(str(point.references)) for point in found.curve))
-    return Grid("Accuracy over all pairs by number of references", columns, rows, tuple(_curve_notes(found)))
+def _curve_grid(agreement: PairAgreement) -> Grid:
+    metrics = list(_by_metric(agreement.accuracies))
+    rows = [
+        (metric, *(_by_metric(point.accuracies)[metric][ALL].value for point in agreement.curve)) for metric in metrics
+    ]
+    columns = (Column("Metric", "text"), *(Column(str(point.references)) for point in agreement.curve))
+    return Grid("Accuracy over all pairs by number of references", columns, rows, tuple(_curve_notes(agreement)))
 
 
-def _curve_notes(found: PairAgreement) -> Iterator[str]:
-    for point in found.curve:
+def _curve_notes(agreement: PairAgreement) -> Iterator[str]:
+    for point in agreement.curve:
         if point.fewer_references:
             some = any(row.pairs for row in point.accuracies)
             what = "that column is without them" if some else "that column is undefined"
@@ -128,9 +130,9 @@ def _curve_notes(found: PairAgreement) -> Iterator[str]:
             yield f"{fewer} with fewer than {counted(point.references, 'reference')}: {what}."
 
 
-def _rows(found: PairAgreement) -> Grid:
-    points = [(found.protocol.references, found.accuracies)]
-    points += [(point.references, point.accuracies) for point in found.curve]
+def _rows(agreement: PairAgreement) -> Grid:
+    points = [(agreement.protocol.references, agreement.accuracies)]
+    points += [(point.references, point.accuracies) for point in agreement.curve]
     columns = (
         Column("metric", "text"),
         Column("category", "text"),
@@ -161,22 +163,22 @@ def _rows(found: PairAgreement) -> Grid:
 class _Charts:
     """The charts of a page, drawn when it is made."""
 
-    def __init__(self, found: PairAgreement) -> None:
-        self._found = found
+    def __init__(self, agreement: PairAgreement) -> None:
+        self._agreement = agreement
 
     def accuracies(self) -> tuple[Chart, ...]:
-        table = _by_metric(self._found.accuracies)
+        table = _by_metric(self._agreement.accuracies)
         return tuple(
             forest_chart(
                 f"{'all pairs' if name == ALL else 'mean of the categories' if name == MEAN else name}",
                 [(metric, row[name].value, (row[name].low, row[name].high)) for metric, row in table.items()],
                 axis="accuracy",
             )
-            for name in _columns(self._found)
+            for name in _columns(self._agreement)
         )
 
     def curve(self) -> tuple[Chart, ...]:
-        places = [point.references for point in self._found.curve]
+        places = [point.references for point in self._agreement.curve]
         return tuple(
             lines_chart(
                 f"Accuracy by number of references: {'all pairs' if name == ALL else name}",
@@ -184,19 +186,19 @@ class _Charts:
                 {
                     metric: [
                         (row.value, (row.low, row.high))
-                        for point in self._found.curve
+                        for point in self._agreement.curve
                         for row in (_by_metric(point.accuracies)[metric][name],)
                     ]
-                    for metric in _by_metric(self._found.accuracies)
+                    for metric in _by_metric(self._agreement.accuracies)
                 },
                 axes_names=("references", "accuracy"),
             )
-            for name in (ALL, *self._found.categories)
+            for name in (ALL, *self._agreement.categories)
         )
 
 
-def _comparisons(found: PairAgreement) -> Grid:
-    return comparison_rows(found.comparisons)
+def _comparisons(agreement: PairAgreement) -> Grid:
+    return comparison_rows(agreement.comparisons)
 
 
 PAIR_TABLES: Mapping[str, Callable[[PairAgreement], Grid]] = {

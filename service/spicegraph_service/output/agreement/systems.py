@@ -25,41 +25,41 @@ _P = Column("p", "p")
 _NOTE = "In brackets: the two-sided p of no association. Intervals, over resampled systems, are in JSON and CSV."
 
 
-def system_study(found: SystemAgreement, source: str) -> Study:
+def system_study(agreement: SystemAgreement, source: str) -> Study:
     """Return the study of a system-level agreement."""
-    grids = tuple(_grid(found, key) for key in SYSTEM_COEFFICIENTS)
+    grids = tuple(_grid(agreement, key) for key in SYSTEM_COEFFICIENTS)
     tests = tuple(
         comparison_grid(rows, f"{COEFFICIENTS['pearson'].label} with {measure}")
-        for measure, rows in found.comparisons.items()
+        for measure, rows in agreement.comparisons.items()
         if rows
     )
     return Study(
         f"Agreement with people on systems: {PurePath(source).name}",
-        (f"{len(found.systems)} systems: {', '.join(found.systems)}.",),
+        (f"{len(agreement.systems)} systems: {', '.join(agreement.systems)}.",),
         (
-            Section("correlation", "Correlation over systems", (), grids, _Charts(found).intervals),
-            Section("scatter", "Systems", (), (), _Charts(found).scatter),
+            Section("correlation", "Correlation over systems", (), grids, _Charts(agreement).intervals),
+            Section("scatter", "Systems", (), (), _Charts(agreement).scatter),
             Section("comparisons", "Is the difference more than chance?", (), tests),
         ),
-        {name: table(found) for name, table in SYSTEM_TABLES.items()},
-        {"source": source, **found.to_dict()},
-        found.signature,
+        {name: table(agreement) for name, table in SYSTEM_TABLES.items()},
+        {"source": source, **agreement.to_dict()},
+        agreement.signature,
     )
 
 
-def _measures(found: SystemAgreement) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(row.human for row in found.correlations))
+def _measures(agreement: SystemAgreement) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(row.human for row in agreement.correlations))
 
 
-def _table(found: SystemAgreement) -> dict[str, dict[str, SystemCorrelation]]:
+def _table(agreement: SystemAgreement) -> dict[str, dict[str, SystemCorrelation]]:
     table: dict[str, dict[str, SystemCorrelation]] = {}
-    for row in found.correlations:
+    for row in agreement.correlations:
         table.setdefault(row.metric, {})[row.human] = row
     return table
 
 
-def _grid(found: SystemAgreement, key: str) -> Grid:
-    measures = _measures(found)
+def _grid(agreement: SystemAgreement, key: str) -> Grid:
+    measures = _measures(agreement)
     rows = [
         (
             metric,
@@ -69,7 +69,7 @@ def _grid(found: SystemAgreement, key: str) -> Grid:
                 for cell in (row[measure].coefficients[key].value, _bracketed(row[measure].coefficients[key].p))
             ),
         )
-        for metric, row in _table(found).items()
+        for metric, row in _table(agreement).items()
     ]
     columns = (
         Column("Metric", "text"),
@@ -82,7 +82,7 @@ def _bracketed(p: float | None) -> str | None:
     return None if p is None else f"({cell_text(_P, p)})"
 
 
-def _rows(found: SystemAgreement) -> Grid:
+def _rows(agreement: SystemAgreement) -> Grid:
     columns = (
         Column("metric", "text"),
         Column("human", "text"),
@@ -94,7 +94,7 @@ def _rows(found: SystemAgreement) -> Grid:
     )
     rows = [
         (row.metric, row.human, row.systems, key, cell.value, cell.p, (cell.low, cell.high))
-        for row in found.correlations
+        for row in agreement.correlations
         for key, cell in row.coefficients.items()
     ]
     return Grid("systems", columns, rows)
@@ -103,11 +103,11 @@ def _rows(found: SystemAgreement) -> Grid:
 class _Charts:
     """The charts of a page, drawn when it is made."""
 
-    def __init__(self, found: SystemAgreement) -> None:
-        self._found = found
+    def __init__(self, agreement: SystemAgreement) -> None:
+        self._agreement = agreement
 
     def intervals(self) -> tuple[Chart, ...]:
-        table = _table(self._found)
+        table = _table(self._agreement)
         return tuple(
             forest_chart(
                 f"{COEFFICIENTS['pearson'].label} with {measure}",
@@ -118,29 +118,29 @@ class _Charts:
                 ],
                 axis=COEFFICIENTS["pearson"].label,
             )
-            for measure in _measures(self._found)
+            for measure in _measures(self._agreement)
         )
 
     def scatter(self) -> tuple[Chart, ...]:
         """Draw every metric against the first human measure."""
-        measure = _measures(self._found)[0]
+        measure = _measures(self._agreement)[0]
         return tuple(
             named_points_chart(
                 f"{metric} and {measure}",
                 [
                     (name, value, rating)
-                    for name in self._found.systems
-                    if (value := self._found.scores[name].get(metric)) is not None
-                    and (rating := self._found.human[name].get(measure)) is not None
+                    for name in self._agreement.systems
+                    if (value := self._agreement.scores[name].get(metric)) is not None
+                    and (rating := self._agreement.human[name].get(measure)) is not None
                 ],
                 axes_names=(metric, measure),
             )
-            for metric in _table(self._found)
+            for metric in _table(self._agreement)
         )
 
 
-def _comparisons(found: SystemAgreement) -> Grid:
-    rows = [(measure, row) for measure, tests in found.comparisons.items() for row in tests]
+def _comparisons(agreement: SystemAgreement) -> Grid:
+    rows = [(measure, row) for measure, tests in agreement.comparisons.items() for row in tests]
     return comparison_rows([row for _, row in rows], human=[measure for measure, _ in rows])
 
 

@@ -9,7 +9,7 @@ from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.studies.agreement.word_model import expected_point, observed_point
 from spicegraph_scorer.studies.agreement.words import ALL
 from spicegraph_service.output.agreement.common import forest_chart, word_chart
-from spicegraph_service.output.charts import series_ink
+from spicegraph_service.output.charts import series_color
 from spicegraph_service.output.studies import Column, Grid, Section, Study
 
 if TYPE_CHECKING:
@@ -26,40 +26,40 @@ _DRAWN = 60
 class WordCharts:
     """The charts of a page, drawn when it is made."""
 
-    def __init__(self, found: WordStudy) -> None:
-        self._found = found
+    def __init__(self, study: WordStudy) -> None:
+        self._study = study
 
     def classes(self) -> tuple[Chart, ...]:
         """Draw the words of each class, and all of them in their classes' colours, with the model's curve."""
-        references = self._found.people - 1
+        references = self._study.people - 1
         curve = {f"model, k = {references}": _curve(references)}
-        inks = {kind.kind: series_ink(number) for number, kind in enumerate(self._found.classes[:-1])}
+        colors = {kind.kind: series_color(number) for number, kind in enumerate(self._study.classes[:-1])}
         return tuple(
             word_chart(
                 f"{kind.kind}: {counted(kind.words, 'word')}",
                 [
-                    (inks[word.kind], word.word, word.human.recall, word.human.precision)
-                    for word in self._found.words
+                    (colors[word.kind], word.word, word.human.recall, word.human.precision)
+                    for word in self._study.words
                     if kind.kind in {word.kind, ALL}
                     and word.human.recall is not None
                     and word.human.precision is not None
                 ],
                 curve,
             )
-            for kind in self._found.classes
+            for kind in self._study.classes
         )
 
     def curves(self) -> tuple[Chart, ...]:
         """Draw the most frequent words with each number of references, and the model's curves."""
-        references = range(1, self._found.people)
+        references = range(1, self._study.people)
         points = [
-            (series_ink(k - 1), f"{word.word}, k = {k}", point.recall, point.precision)
-            for word in self._found.words[:_DRAWN]
+            (series_color(k - 1), f"{word.word}, k = {k}", point.recall, point.precision)
+            for word in self._study.words[:_DRAWN]
             for k in references
             for point in (observed_point(word.counts, k),)
             if point.recall is not None and point.precision is not None
         ]
-        title = f"Fewer references k: the {min(_DRAWN, len(self._found.words))} most frequent words, and the model"
+        title = f"Fewer references k: the {min(_DRAWN, len(self._study.words))} most frequent words, and the model"
         return (word_chart(title, points, {f"k = {k}": _curve(k) for k in references}),)
 
     def systems(self) -> tuple[Chart, ...]:
@@ -69,12 +69,12 @@ class WordCharts:
             forest_chart(
                 f"Precision at human recall: {kind.kind}",
                 [
-                    *((system.system, system.at_human_recall[kind.kind], nothing) for system in self._found.systems),
-                    ("people", self._found.systems[0].human_precision[kind.kind], nothing),
+                    *((system.system, system.at_human_recall[kind.kind], nothing) for system in self._study.systems),
+                    ("people", self._study.systems[0].human_precision[kind.kind], nothing),
                 ],
                 axis="precision",
             )
-            for kind in self._found.classes
+            for kind in self._study.classes
         )
 
 
@@ -104,33 +104,33 @@ _PHR = (
 )
 
 
-def word_study(found: WordStudy, source: str) -> Study:
+def word_study(study: WordStudy, source: str) -> Study:
     """Return the study of human agreement on words."""
-    charts = WordCharts(found)
+    charts = WordCharts(study)
     sections = [
-        Section("classes", "By class", (_MODEL,), (_class_grid(found), _curve_grid(found)), charts.classes),
-        Section("words", "By word", (), (_counts_grid(found), _word_grid(found)), charts.curves),
+        Section("classes", "By class", (_MODEL,), (_class_grid(study), _curve_grid(study)), charts.classes),
+        Section("words", "By word", (), (_counts_grid(study), _word_grid(study)), charts.curves),
     ]
-    if found.systems:
-        grids = (_system_grid(found), *(_system_words(found, system) for system in found.systems))
+    if study.systems:
+        grids = (_system_grid(study), *(_system_words(study, system) for system in study.systems))
         sections.append(Section("systems", "Precision at human recall", (_PHR,), grids, charts.systems))
     return Study(
         f"Human agreement on words: {PurePath(source).name}",
-        tuple(_facts(found, source)),
+        tuple(_facts(study, source)),
         tuple(sections),
-        {name: table(found) for name, table in WORD_TABLES.items()},
-        {"source": source, **found.to_dict()},
-        found.signature,
+        {name: table(study) for name, table in WORD_TABLES.items()},
+        {"source": source, **study.to_dict()},
+        study.signature,
     )
 
 
-def _facts(found: WordStudy, source: str) -> Iterator[str]:
-    left_out = f"; left out: {counted(found.left_out, 'image')} with fewer" if found.left_out else ""
-    yield f"{source}: {counted(found.images, 'image')} with {found.people} captions each{left_out}."
-    yield f"The {counted(len(found.words), 'noun, adjective or verb', 'nouns, adjectives and verbs')} used most."
+def _facts(study: WordStudy, source: str) -> Iterator[str]:
+    left_out = f"; left out: {counted(study.left_out, 'image')} with fewer" if study.left_out else ""
+    yield f"{source}: {counted(study.images, 'image')} with {study.people} captions each{left_out}."
+    yield f"The {counted(len(study.words), 'noun, adjective or verb', 'nouns, adjectives and verbs')} used most."
 
 
-def _class_grid(found: WordStudy) -> Grid:
+def _class_grid(study: WordStudy) -> Grid:
     columns = (
         Column("Class", "text"),
         Column("Words", "count"),
@@ -154,19 +154,19 @@ def _class_grid(found: WordStudy) -> Grid:
             row.human[-1].precision,
             row.model[-1].precision,
         )
-        for row in found.classes
+        for row in study.classes
     ]
     notes = (
         "p and q are fitted to all counts of a class as one; recall and precision are means over its words, with "
-        f"{counted(found.people - 1, 'reference')}.",
+        f"{counted(study.people - 1, 'reference')}.",
         "Intervals: 95 % percentile bootstrap over images.",
         _POINT_NOTE,
     )
     return Grid("Word classes", columns, rows, notes)
 
 
-def _curve_grid(found: WordStudy) -> Grid:
-    references = range(1, found.people)
+def _curve_grid(study: WordStudy) -> Grid:
+    references = range(1, study.people)
     columns = (
         Column("Class", "text"),
         Column("", "text"),
@@ -174,7 +174,7 @@ def _curve_grid(found: WordStudy) -> Grid:
     )
     rows = [
         row
-        for kind in found.classes
+        for kind in study.classes
         for row in (
             (kind.kind, "observed", *(point.precision for point in kind.human)),
             (kind.kind, "model", *(point.precision for point in kind.model)),
@@ -184,22 +184,22 @@ def _curve_grid(found: WordStudy) -> Grid:
     return Grid(title, columns, rows, is_grouped=True)
 
 
-def _counts_grid(found: WordStudy) -> Grid:
+def _counts_grid(study: WordStudy) -> Grid:
     columns = (
         Column("Class", "text"),
-        *(Column(f"{used} of {found.people}", "percent") for used in range(1, found.people + 1)),
+        *(Column(f"{used} of {study.people}", "percent") for used in range(1, study.people + 1)),
     )
     rows = [
         (row.kind, *(count / sum(row.counts[1:]) if sum(row.counts[1:]) else None for count in row.counts[1:]))
-        for row in found.classes
+        for row in study.classes
     ]
     note = "Of 100 times that somebody uses a word of an image: how often so many of the people do."
     return Grid("How many people use a word that somebody uses", columns, rows, (note,))
 
 
-def _agreed(found: WordStudy) -> list[WordAgreement]:
+def _agreed(study: WordStudy) -> list[WordAgreement]:
     """Return the words, those that people agree on most first."""
-    return sorted(found.words, key=_most_agreed)
+    return sorted(study.words, key=_most_agreed)
 
 
 def _most_agreed(word: WordAgreement) -> tuple[float, str]:
@@ -217,20 +217,20 @@ def _key(title: str) -> str:
     return title.lower().replace(" ", "_")
 
 
-def _word_grid(found: WordStudy) -> Grid:
-    words = _agreed(found)
+def _word_grid(study: WordStudy) -> Grid:
+    words = _agreed(study)
     frequent = [word for word in words if sum(word.counts[1:]) >= _FREQUENT]
     words = frequent or words
     chosen = words if len(words) <= 2 * _SHOWN else [*words[:_SHOWN], *words[-_SHOWN:]]
     columns = (
         Column("Word", "text"),
         Column("Class", "text"),
-        *(Column(f"{used}", "count") for used in range(1, found.people + 1)),
+        *(Column(f"{used}", "count") for used in range(1, study.people + 1)),
         *map(Column, _WORD_VALUES),
     )
     rows = [_word_row(word, word.counts[1:]) for word in chosen]
     notes = ["The columns with numbers: images in which so many people use the word."]
-    if frequent and len(frequent) < len(found.words):
+    if frequent and len(frequent) < len(study.words):
         notes.append(f"Words that are used in at least {_FREQUENT} images.")
     if len(chosen) < len(words):
         notes.append(
@@ -239,21 +239,21 @@ def _word_grid(found: WordStudy) -> Grid:
     return Grid("Words by human recall", columns, rows, notes)
 
 
-def _system_grid(found: WordStudy) -> Grid:
+def _system_grid(study: WordStudy) -> Grid:
     columns = (Column("System", "text"), Column("Class", "text"), *map(Column, _SYSTEM_VALUES))
     note = "Means over the words that at least two people share for some image."
-    return Grid("Systems against people", columns, _system_rows(found), (note,), is_grouped=True)
+    return Grid("Systems against people", columns, _system_rows(study), (note,), is_grouped=True)
 
 
-def _system_rows(found: WordStudy) -> list[tuple[str, str, float | None, float | None]]:
+def _system_rows(study: WordStudy) -> list[tuple[str, str, float | None, float | None]]:
     return [
         (system.system, kind.kind, system.at_human_recall[kind.kind], system.human_precision[kind.kind])
-        for system in found.systems
-        for kind in found.classes
+        for system in study.systems
+        for kind in study.classes
     ]
 
 
-def _system_words(found: WordStudy, system: SystemWords) -> Grid:
+def _system_words(study: WordStudy, system: SystemWords) -> Grid:
     columns = (
         Column("Word", "text"),
         Column("Class", "text"),
@@ -263,7 +263,7 @@ def _system_words(found: WordStudy, system: SystemWords) -> Grid:
         Column("Precision at human recall"),
         Column("Human precision"),
     )
-    words = [word for word in found.words if system.words[word.word][1] is not None][: 2 * _SHOWN]
+    words = [word for word in study.words if system.words[word.word][1] is not None][: 2 * _SHOWN]
     rows = [
         (
             word.word,
@@ -278,15 +278,15 @@ def _system_words(found: WordStudy, system: SystemWords) -> Grid:
     return Grid(f"{system.system}: the most frequent words", columns, rows)
 
 
-def _rows(found: WordStudy) -> Grid:
+def _rows(study: WordStudy) -> Grid:
     columns = (
         Column("word", "text"),
         Column("class", "text"),
-        *(Column(f"images_{used}_of_{found.people}", "count") for used in range(found.people + 1)),
+        *(Column(f"images_{used}_of_{study.people}", "count") for used in range(study.people + 1)),
         *(Column(_key(title)) for title in _WORD_VALUES),
         *(
             Column(f"{system.system} {name}")
-            for system in found.systems
+            for system in study.systems
             for name in ("recall", "precision", "precision at human recall")
         ),
     )
@@ -295,17 +295,17 @@ def _rows(found: WordStudy) -> Grid:
             *_word_row(word, word.counts),
             *(
                 cell
-                for system in found.systems
+                for system in study.systems
                 for point, precision in (system.words[word.word],)
                 for cell in (point.recall, point.precision, precision)
             ),
         )
-        for word in found.words
+        for word in study.words
     ]
     return Grid("words", columns, rows)
 
 
-def _classes(found: WordStudy) -> Grid:
+def _classes(study: WordStudy) -> Grid:
     """Return a row for each class and number of references."""
     columns = (
         Column("class", "text"),
@@ -319,15 +319,15 @@ def _classes(found: WordStudy) -> Grid:
     )
     rows = [
         (row.kind, row.words, row.p, row.p_interval, row.q, row.q_interval, references, *human, *model)
-        for row in found.classes
+        for row in study.classes
         for references, (human, model) in enumerate(zip(row.human, row.model, strict=True), start=1)
     ]
     return Grid("classes", columns, rows)
 
 
-def _systems(found: WordStudy) -> Grid:
+def _systems(study: WordStudy) -> Grid:
     columns = (Column("system", "text"), Column("class", "text"), *(Column(_key(title)) for title in _SYSTEM_VALUES))
-    return Grid("systems", columns, _system_rows(found))
+    return Grid("systems", columns, _system_rows(study))
 
 
 WORD_TABLES: Mapping[str, Callable[[WordStudy], Grid]] = {

@@ -8,14 +8,14 @@ from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.wording import counted
 from spicegraph_service.output.charts import (
     Bars,
+    Color,
     Difference,
-    Ink,
     Line,
     bar_chart,
     difference_chart,
     histogram,
     line_chart,
-    series_ink,
+    series_color,
     short,
 )
 from spicegraph_service.output.svg import to_svg
@@ -65,11 +65,11 @@ def report_charts(report: Report) -> dict[str, Markup]:
     return charts
 
 
-def _colored(report: Report) -> Iterator[tuple[SystemView, Ink]]:
+def _colored(report: Report) -> Iterator[tuple[SystemView, Color]]:
     for place, system in enumerate(report.systems):
-        yield system, series_ink(place)
+        yield system, series_color(place)
     if report.human:
-        yield report.human, Ink.HUMAN
+        yield report.human, Color.HUMAN
 
 
 def _categories(report: Report) -> Figure:
@@ -78,11 +78,11 @@ def _categories(report: Report) -> Figure:
         Bars(
             system.name,
             [row.f for row in system.categories],
-            ink,
+            color,
             [(row.low, row.high) for row in system.categories],
             [counted(row.items, "image") for row in system.categories],
         )
-        for system, ink in _colored(report)
+        for system, color in _colored(report)
     ]
     return bar_chart([row.name for row in report.systems[0].categories], bars, axis="mean F1")
 
@@ -94,19 +94,19 @@ def _differences(report: Report) -> Figure:
     rows = [Difference(name, test.difference, test.low, test.high) for name, test in found]
     first, second = (system.name for system in report.systems)
     return difference_chart(
-        rows, axis=f"{short(second)} minus {short(first)}", below=series_ink(0), above=series_ink(1)
+        rows, axis=f"{short(second)} minus {short(first)}", below=series_color(0), above=series_color(1)
     )
 
 
 def _distribution(systems: Sequence[SystemView]) -> Figure:
     rows = len(systems[0].distribution)
-    lines = [Line(s.name, [row.items for row in s.distribution], series_ink(i)) for i, s in enumerate(systems)]
+    lines = [Line(s.name, [row.items for row in s.distribution], series_color(i)) for i, s in enumerate(systems)]
     return histogram([place / rows for place in range(rows + 1)], lines, x="SPICE", y="images")
 
 
 def _means(rows: Sequence[Sequence[MeanRow]], systems: Sequence[SystemView], about: str) -> Figure:
     lines = [
-        Line(system.name, [row.mean for row in own], series_ink(place), [counted(row.items, "image") for row in own])
+        Line(system.name, [row.mean for row in own], series_color(place), [counted(row.items, "image") for row in own])
         for place, (system, own) in enumerate(zip(systems, rows, strict=True))
     ]
     return line_chart([row.label for row in rows[0]], lines, x=about, y="mean SPICE")
