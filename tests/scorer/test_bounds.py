@@ -370,3 +370,13 @@ def test_a_distribution_is_that_of_the_defined_values(values: list[float]) -> No
 def test_items_of_a_round_can_be_scored_as_any_others(study: Study) -> None:
     items = study.corpus(human(study).candidates, 0).items
     assert items[0] == Item(7, "a dog runs", ("the brown dog runs fast", "a running dog"))
+
+
+@pytest.mark.model
+def test_notes_on_words_are_read_as_in_a_score() -> None:
+    """SPICE-G reads denials and quantities by the places of their words, which a study keeps for it."""
+    captions = {1: ("a man with no hat", "a man without a hat"), 2: ("a group of people", "a pair of dogs")}
+    study = Study.of(captions)
+    found = find_bounds(study, metrics=("spice-g",), resampling=FEW).human.scores[0]
+    rounds = [score(study.corpus(human(study).candidates, number).items, ["spice-g"]) for number in range(2)]
+    assert found.rounds == tuple(result.corpus["SPICE-G"] for result in rounds)

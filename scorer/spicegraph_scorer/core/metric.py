@@ -173,7 +173,8 @@ class Metric(ABC, Generic[Statistic]):
     def defer(self, corpus: Corpus) -> list[Any]:
         """Return what is kept of each item of a part of a corpus until :meth:`finish`.
 
-        By default compact statistics; where they depend on the whole corpus, the items.
+        By default compact statistics; where they depend on the whole corpus, the items, to be collected at the end.
+        Nothing is parsed then: a metric that also reads facts says here and in :meth:`finish` what it keeps of them.
         """
         return [self.compact(found) for found in self.collect(corpus)] if self.weigh is None else list(corpus.items)
 

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import TYPE_CHECKING
 
 import pytest
 
 from spicegraph_api.v1 import challenge_pb2 as pb
-from spicegraph_scorer.metrics import METRICS
+from spicegraph_parser import load_pipeline
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.tokens import tokenize_texts
+from spicegraph_scorer.metrics import METRICS, MetricData
+from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import score
+from spicegraph_service.challenge.tasks import Finish
+from spicegraph_service.challenge.totals import finish
+from spicegraph_service.server.evaluate import Evaluator
+from spicegraph_service.server.processes import frame
+from spicegraph_service.server.tasks import ItemsWork, ItemWork, Work, WorkReply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from conftest import Arena
 
@@ -39,3 +50,21 @@ def test_every_metric_is_scored_as_by_the_library(
     result = score(items, names)
     assert found == {each.name: each.value for run in result.runs for each in run.scores}
     assert found["SPIDEr"] is not None
+
+
+def test_every_metric_is_finished_with_frozen_document_frequencies(tools: type, tmp_path: Path) -> None:
+    """Workers with data of the server's own collect, and another process with the same data finishes."""
+    items = [Item(str(key), f"a {word} on a mat", tuple(tools.small[key])) for key, word in enumerate(("dog", "cat"))]
+    frozen = DocumentFrequencies.from_references([tokenize_texts(texts) for texts in tools.small.values()])
+    data = MetricData(frequencies=frozen)
+    worker = Evaluator(load_pipeline(), data)
+    statistics = tmp_path / "statistics"
+    with statistics.open("wb") as stream:
+        for one in items:
+            chunk = ItemsWork(tuple(METRICS), 0, (ItemWork(one.id, one.candidate, one.references),), finish=False)
+            reply = worker.run(Work((chunk,), {}))
+            assert isinstance(reply, WorkReply)
+            stream.write(frame(reply.groups[0].statistics))
+    done = finish(Finish(tuple(METRICS), str(statistics), pickle.dumps(data)))
+    truth = score(items, tuple(METRICS), data=data)
+    assert {row.name: row.value for row in done.scores} == {s.name: s.value for run in truth.runs for s in run.scores}

@@ -12,7 +12,7 @@ from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.run import signature_of
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_scorer.metrics import MetricData, Resources, make_metrics
+from spicegraph_scorer.metrics import MetricData, Resources, make_metrics, needs_of
 from spicegraph_scorer.studies.bounds.paths import path_of
 from spicegraph_scorer.studies.bounds.results import (
     BoundsResult,
@@ -79,7 +79,9 @@ def find_bounds(
         raise InputError(f"two trials are called {twice[0]!a}; give the systems names of their own")
     resampling = resampling or Resampling()
     texts = [text for trial in everyone for mine in trial.candidates for text in mine]
-    chosen = make_metrics(metrics, Resources(_facts_of(pipeline, texts, progress), progress, data or MetricData()))
+    places = any(needs.loose for needs in needs_of(metrics))  # notes on loose words name the places that they are about
+    facts = _facts_of(pipeline, texts, progress, places=places)
+    chosen = make_metrics(metrics, Resources(facts, progress, data or MetricData()))
     weights = resample_weights(len(study.ids), resampling)
     found: list[dict[str, tuple[Bound, ...]]] = [{} for _ in everyone]
     ranked: dict[str, Matrix] = {}
@@ -104,13 +106,15 @@ def find_bounds(
     )
 
 
-def _facts_of(pipeline: str | FactSource, texts: Sequence[str], progress: Progress | None) -> Callable[[], FactSource]:
+def _facts_of(
+    pipeline: str | FactSource, texts: Sequence[str], progress: Progress | None, *, places: bool
+) -> Callable[[], FactSource]:
     """Return what gives facts; the first metric that asks has all texts parsed."""
 
     @cache
     def facts() -> FactSource:
         source = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
-        return FactCache(source, progress, places=False).learn(texts)
+        return FactCache(source, progress, places=places).learn(texts)
 
     return facts
 
