@@ -25,14 +25,13 @@ from spicegraph_parser.errors import InputError
 from spicegraph_service.server.auth import Authenticator
 from spicegraph_service.server.batching import Dispatcher
 from spicegraph_service.server.cache import ParseCache, StoreThread
-from spicegraph_service.server.data import pack_data
 from spicegraph_service.server.evaluation import EvaluationServicer
 from spicegraph_service.server.interceptor import CallInterceptor
 from spicegraph_service.server.limits import Budget, Limits
 from spicegraph_service.server.references import References, ReferencesServicer
 from spicegraph_service.server.scheduler import Scheduler
 from spicegraph_service.server.service import Service, TokenService
-from spicegraph_service.server.tasks import Setup
+from spicegraph_service.server.tasks import Setup, pack_data
 from spicegraph_service.server.telemetry import CallLog, Telemetry
 from spicegraph_service.server.workers import WorkerPool
 from spicegraph_service.store import MEMORY, open_store, parse_signature
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from wsgiref.simple_server import WSGIServer
 
     from spicegraph_service.challenge.state import ChallengeConfig
-    from spicegraph_service.server.tasks import Hello
+    from spicegraph_service.server.tasks import WorkerInfo
 
 _EVALUATION = evaluation_service_pb2.DESCRIPTOR.services_by_name["EvaluationService"]
 _REFERENCES = reference_service_pb2.DESCRIPTOR.services_by_name["ReferenceService"]
@@ -256,43 +255,43 @@ class Server:
         Raises:
             DataError: the pipeline is not installed.
         """
-        hello = await self.pool.start()
-        for name, reason in hello.missing.items():
+        info = await self.pool.start()
+        for name, reason in info.missing.items():
             _log.warning("the metric %s is not served: %s", name, reason)
         for lane in self._lanes:
-            self._connect(lane, hello)
+            self._connect(lane, info)
         for service in self.services:
-            service.start(hello)
+            service.start(info)
         self._serving = True
         await self._set_health(_SERVING)
         gc.collect()
         gc.freeze()  # what is here stays: a full collection must not look through it in the middle of calls
-        self.telemetry.runs(version=hello.version, pipeline=hello.pipeline, vectors=hello.vectors)
+        self.telemetry.runs(version=info.version, pipeline=info.pipeline, vectors=info.vectors)
         _log.info(
             "serving: pipeline %s, vectors %s, metrics %s",
-            hello.pipeline,
-            hello.vectors,
-            ", ".join(metric.name for metric in hello.metrics),
+            info.pipeline,
+            info.vectors,
+            ", ".join(metric.name for metric in info.metrics),
         )
 
-    def _connect(self, lane: _Lane, hello: Hello) -> None:
+    def _connect(self, lane: _Lane, info: WorkerInfo) -> None:
         """Open the way to the workers."""
         lane.parses = ParseCache(
             self._store,
             self._writes,
-            parse_signature(hello.pipeline) + lane.suffix,
+            parse_signature(info.pipeline) + lane.suffix,
             max_bytes=self.config.memory_bytes,
             observe=self.telemetry.lookup,
         )
         lane.dispatcher = Dispatcher(
             self.pool,
             lane.parses,
-            parsing=frozenset(metric.name for metric in hello.metrics if metric.parses),
+            parsing=frozenset(metric.name for metric in info.metrics if metric.parses),
             batch_captions=self.config.batch_captions,
             window_s=self.config.window_s,
             observe=self.telemetry.batch,
         )
-        lane.scheduler.loaded(hello, lane.dispatcher)
+        lane.scheduler.loaded(info, lane.dispatcher)
 
     async def stop(self, grace_s: float | None = None) -> None:
         """Refuse new calls, let those under way finish, and release everything."""

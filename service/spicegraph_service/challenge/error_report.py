@@ -9,7 +9,7 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_service.challenge.files import read_references, read_results
 from spicegraph_service.output.report import REPORT_FORMATS, ReportFormat, ReportOptions, build_report
 from spicegraph_service.output.report.data import SystemInput
-from spicegraph_service.server.data import unpack_data
+from spicegraph_service.server.tasks import unpack_data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

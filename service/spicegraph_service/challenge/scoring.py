@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from spicegraph_service.challenge.tasks import ScoreRow
     from spicegraph_service.server.scheduler import Scheduler
 
-__all__ = ["Part", "Plan", "Progress", "Scoring"]
-
 _FINISHING = Allowance(memory_bytes=0, seconds=3600)
 _FINISHING_SHARE = 0.1  # of the work, roughly: what remains when all items are done
 _CHUNK_S = 0.05

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from spicegraph_service.challenge.accounts import Account
     from spicegraph_service.server.scheduler import Scheduler
-    from spicegraph_service.server.tasks import Hello
+    from spicegraph_service.server.tasks import WorkerInfo
 
 _SWEEP_EVERY_S = 24 * 3600.0
 _log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class ChallengeService:
         del scope
         return await self._state.transactions.read(lambda session, _now: find_account(session, authorization))
 
-    def start(self, workers: Hello) -> None:
+    def start(self, workers: WorkerInfo) -> None:
         """Begin to take jobs."""
         state = self._state
         state.scorer = ScorerVersion(

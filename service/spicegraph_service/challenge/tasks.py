@@ -6,24 +6,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-__all__ = [
-    "Finish",
-    "Finished",
-    "Prepare",
-    "Prepared",
-    "Report",
-    "Reported",
-    "SandboxReply",
-    "SandboxTask",
-    "ScoreRow",
-    "TaskFailed",
-    "Validate",
-    "Validated",
-    "decode_reply",
-    "decode_task",
-    "encode",
-]
-
 
 class Validate(msgspec.Struct, frozen=True, tag="validate"):
     """Check a submitted file.

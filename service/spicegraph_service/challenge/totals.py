@@ -12,8 +12,8 @@ from spicegraph_scorer.core.run import run_of
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics import METRICS, Resources
 from spicegraph_service.challenge.tasks import Finish, Finished, ScoreRow
-from spicegraph_service.server.data import unpack_data
 from spicegraph_service.server.processes import read_frame
+from spicegraph_service.server.tasks import unpack_data
 
 
 def finish(task: Finish) -> Finished:

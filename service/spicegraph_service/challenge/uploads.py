@@ -11,7 +11,7 @@ from spicegraph_service.challenge import catalogue
 from spicegraph_service.challenge.errors import wrong
 from spicegraph_service.challenge.validation import method_of
 from spicegraph_service.server.status import Violation, invalid
-from spicegraph_service.server.streams import patiently
+from spicegraph_service.server.validation import patiently
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator

@@ -23,13 +23,13 @@ from spicegraph_service.server import convert
 from spicegraph_service.server.tasks import (
     CaptionsWork,
     GroupReply,
-    Hello,
     ItemsWork,
-    MetricHello,
+    ServedMetric,
     Task,
     Totals,
     TotalsReply,
     Work,
+    WorkerInfo,
     WorkReply,
 )
 from spicegraph_service.store.parses import StoredParse, decode_parse, encode_parse, stored_parse
@@ -91,10 +91,10 @@ class Evaluator:
     def _resources(self, data: MetricData) -> Resources:
         return Resources(lambda: self._table, data=data, images=_IMAGES)
 
-    def hello(self) -> Hello:
+    def info(self) -> WorkerInfo:
         """Return what this worker can do."""
         metrics = tuple(
-            MetricHello(
+            ServedMetric(
                 name,
                 signature,
                 name in self._corpus_dependent,
@@ -103,7 +103,7 @@ class Evaluator:
             )
             for name, signature in self._signatures.items()
         )
-        return Hello(version("spicegraph"), self._pipeline.signature, metrics, self._missing)
+        return WorkerInfo(version("spicegraph"), self._pipeline.signature, metrics, self._missing)
 
     def run(self, task: Task) -> WorkReply | TotalsReply:
         """Do a task; what fails is told in the reply of its group."""

@@ -17,8 +17,8 @@ from spicegraph_service.server import validation
 from spicegraph_service.server.cache import Lru, RefreshAheadCache, StoreThread
 from spicegraph_service.server.interceptor import Context, current_call
 from spicegraph_service.server.status import Violation, exhausted, invalid, not_found
-from spicegraph_service.server.streams import patiently
 from spicegraph_service.server.tasks import ItemWork
+from spicegraph_service.server.validation import patiently
 from spicegraph_service.store import ReferenceSet
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class ReferencesServicer(ReferenceServiceServicer):
         self, requests: AsyncIterator[pb.CreateReferenceSetRequest]
     ) -> tuple[str, dict[str, tuple[str, ...]]]:
         """Read the upload to its end, parsing as it comes: a slow parser slows the sender down."""
-        _ = self._scheduler.hello  # raises until the workers are ready: an upload must not wait for them
+        _ = self._scheduler.info  # raises until the workers are ready: an upload must not wait for them
         name = ""
         entries: dict[str, tuple[str, ...]] = {}
         size = 0

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from spicegraph_service.server.status import unavailable
-from spicegraph_service.server.tasks import CaptionsWork, GroupReply, Hello, ItemsWork, ItemWork, Totals, TotalsReply
+from spicegraph_service.server.tasks import (
+    CaptionsWork,
+    GroupReply,
+    ItemsWork,
+    ItemWork,
+    Totals,
+    TotalsReply,
+    WorkerInfo,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
@@ -25,7 +33,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    hello: Hello
+    info: WorkerInfo
     dispatcher: Dispatcher
 
 
@@ -37,18 +45,18 @@ class Scheduler:
         self._chunks_at_once = chunks_at_once
         self._loaded: _Loaded | None = None
 
-    def loaded(self, hello: Hello, dispatcher: Dispatcher) -> None:
+    def loaded(self, info: WorkerInfo, dispatcher: Dispatcher) -> None:
         """Take note that the workers are ready."""
-        self._loaded = _Loaded(hello, dispatcher)
+        self._loaded = _Loaded(info, dispatcher)
 
     @property
-    def hello(self) -> Hello:
+    def info(self) -> WorkerInfo:
         """What the workers can do.
 
         Raises:
             CallError: UNAVAILABLE until they are ready.
         """
-        return self._ready().hello
+        return self._ready().info
 
     async def score(
         self,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import ServiceDescriptor
 
     from spicegraph_service.server.auth import Authenticator
-    from spicegraph_service.server.tasks import Hello
+    from spicegraph_service.server.tasks import WorkerInfo
 
 
 class Caller(Protocol):
@@ -53,7 +53,7 @@ class Service(Protocol):
         """
         ...
 
-    def start(self, workers: Hello) -> None:
+    def start(self, workers: WorkerInfo) -> None:
         """Begin to work: the workers are ready."""
         ...
 
@@ -78,7 +78,7 @@ class TokenService:
         """See :class:`Service`."""
         return await self.authenticator.authorize(authorization, scope)
 
-    def start(self, workers: Hello) -> None:
+    def start(self, workers: WorkerInfo) -> None:
         """Do nothing: calls ask the scheduler whether there are workers."""
 
     def leave(self) -> None:

@@ -1,36 +1,26 @@
-"""What the server and its worker processes send each other, as MessagePack (see ``processes``)."""
+"""What the server and its worker processes send each other, as MessagePack (see ``processes``).
+
+The server's own data for metrics is read once and handed to every process: a worker that starts later gets the same
+data, whatever has become of the files, so that one server never answers with two tables.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+import pickle
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
 from spicegraph_scorer.metrics.spice.custom import CategoryDefinition  # noqa: TC001 (msgspec reads the annotation)
 
-__all__ = [
-    "CaptionsWork",
-    "GroupReply",
-    "Hello",
-    "ItemWork",
-    "ItemsWork",
-    "MetricHello",
-    "Reply",
-    "Setup",
-    "Task",
-    "Totals",
-    "TotalsReply",
-    "Work",
-    "WorkReply",
-    "decode_reply",
-    "decode_setup",
-    "decode_task",
-    "encode",
-]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spicegraph_scorer.metrics import MetricData
 
 
 class Setup(msgspec.Struct, frozen=True, tag="setup"):
-    """What a worker is told first: its pipeline (none: the default), and the metrics' data (none: their own)."""
+    """The first frame to a worker: its pipeline (none: the default), and the metrics' data (none: their own)."""
 
     pipeline: str = ""
     data: bytes = b""
@@ -109,7 +99,7 @@ class TotalsReply(msgspec.Struct, frozen=True, tag="totals"):
     error: str = ""
 
 
-class MetricHello(msgspec.Struct, frozen=True):
+class ServedMetric(msgspec.Struct, frozen=True):
     """A metric that the worker computes, with the names of its scores; ``parses``: it needs captions parsed."""
 
     name: str
@@ -119,7 +109,7 @@ class MetricHello(msgspec.Struct, frozen=True):
     scores: tuple[str, ...] = ()
 
 
-class Hello(msgspec.Struct, frozen=True, tag="hello"):
+class WorkerInfo(msgspec.Struct, frozen=True, tag="info"):
     """A worker's first frame: it is ready, or ``error`` says why it never will be.
 
     ``missing`` says why some metrics are not to be had.
@@ -127,7 +117,7 @@ class Hello(msgspec.Struct, frozen=True, tag="hello"):
 
     version: str = ""
     pipeline: str = ""
-    metrics: tuple[MetricHello, ...] = ()
+    metrics: tuple[ServedMetric, ...] = ()
     missing: dict[str, str] = {}
     error: str = ""
 
@@ -138,7 +128,7 @@ class Hello(msgspec.Struct, frozen=True, tag="hello"):
 
 
 Task: TypeAlias = Work | Totals
-Reply: TypeAlias = Hello | WorkReply | TotalsReply
+Reply: TypeAlias = WorkerInfo | WorkReply | TotalsReply
 
 _setups: msgspec.msgpack.Decoder[Setup] = msgspec.msgpack.Decoder(Setup)
 _encoder = msgspec.msgpack.Encoder()
@@ -164,3 +154,31 @@ def decode_task(data: bytes) -> Task:
 def decode_reply(data: bytes) -> Reply:
     """Return the reply that a worker sent."""
     return _replies.decode(data)
+
+
+def pack_data(*, vectors: Path | None = None) -> bytes:
+    """Return the data as :func:`unpack_data` reads it; nothing where none is given.
+
+    Args:
+        vectors: a table of vectors for SPICE-G; ``None``: the bundled one.
+
+    Raises:
+        DataError: the file can't be read, or is not a table of vectors.
+    """
+    if vectors is None:
+        return b""
+    # Imported here: a server with the bundled vectors leaves them, and numpy, to its workers.
+    from spicegraph_scorer.metrics import MetricData  # noqa: PLC0415
+    from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable  # noqa: PLC0415
+
+    return pickle.dumps(MetricData(vectors=Vectors.of(VectorTable.read(vectors))))
+
+
+def unpack_data(packed: bytes) -> MetricData:
+    """Return the data that the server has sent."""
+    from spicegraph_scorer.metrics import MetricData  # noqa: PLC0415 (only in processes that compute)
+
+    if not packed:
+        return MetricData()
+    data: MetricData = pickle.loads(packed)  # noqa: S301 (our own server's)
+    return data

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+import grpc
 
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_scorer.metrics.spice.custom import CategoryDefinition, category_faults
-from spicegraph_service.server.status import Violation, invalid
+from spicegraph_service.server.status import CallError, Violation, invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
     from spicegraph_api.v1 import reference_service_pb2
     from spicegraph_service.server.limits import Limits
@@ -21,10 +23,31 @@ _KINDS = {
     scores_pb2.CATEGORY_KIND_ATTRIBUTE: "attribute",
     scores_pb2.CATEGORY_KIND_RELATION: "relation",
 }
+_LONGEST_SILENCE_S = 60
 _NUL = "\0"
 _MAX_DISPLAY_NAME = 200
 _MAX_PAGE = 1_000
 _DEFAULT_PAGE = 100
+T = TypeVar("T")
+
+
+async def patiently(requests: AsyncIterator[T]) -> AsyncIterator[T]:
+    """Return the messages of an upload; a client that sends nothing for long loses its place to others.
+
+    Raises:
+        CallError: ABORTED.
+    """
+    while True:
+        try:
+            async with asyncio.timeout(_LONGEST_SILENCE_S):
+                request = await anext(requests, None)
+        except TimeoutError as error:
+            raise CallError(
+                grpc.StatusCode.ABORTED, "UPLOAD_STALLED", f"no message came for {_LONGEST_SILENCE_S} s"
+            ) from error
+        if request is None:
+            return
+        yield request
 
 
 def check_items(

@@ -19,10 +19,10 @@ from typing import IO, TYPE_CHECKING
 from spicegraph_parser.errors import DataError, SpicegraphError
 from spicegraph_service.server.processes import ChildProcess, ProcessEndedError, Replies, open_replies, read_frame
 from spicegraph_service.server.tasks import (
-    Hello,
     Reply,
     Setup,
     Task,
+    WorkerInfo,
     decode_reply,
     decode_setup,
     decode_task,
@@ -51,9 +51,9 @@ class NoWorkersError(Exception):
 class Worker:
     """One worker process, which does one task at a time."""
 
-    def __init__(self, process: ChildProcess, hello: Hello) -> None:
+    def __init__(self, process: ChildProcess, info: WorkerInfo) -> None:
         self.process = process
-        self.hello = hello
+        self.info = info
         self.retired = False
         self._tasks = 0
         self._first_bytes = 0
@@ -69,20 +69,20 @@ class Worker:
         process = await ChildProcess.start("spicegraph_service.server.workers")
         try:
             async with asyncio.timeout(timeout_s):
-                hello = decode_reply(await process.ask(encode(setup)))
+                info = decode_reply(await process.ask(encode(setup)))
         except (TimeoutError, ProcessEndedError) as error:
             process.kill()
             raise WorkerDiedError("a worker did not get ready") from error
         except asyncio.CancelledError:
             process.kill()
             raise
-        if not isinstance(hello, Hello):
+        if not isinstance(info, WorkerInfo):
             process.kill()
             raise WorkerDiedError("a worker's first reply was wrong")
-        if hello.error:
+        if info.error:
             await process.wait()
-            raise DataError(hello.error)
-        return cls(process, hello)
+            raise DataError(info.error)
+        return cls(process, info)
 
     @property
     def alive(self) -> bool:
@@ -173,7 +173,7 @@ class WorkerPool:
         self._unable = ""  # why there is no worker, once one could not be replaced
         self._alive: set[Worker] = set()
         self._supervisors: list[asyncio.Task[None]] = []
-        self._hello: asyncio.Future[Hello] | None = None
+        self._ready: asyncio.Future[WorkerInfo] | None = None
         self._deaths = 0
 
     @property
@@ -186,15 +186,15 @@ class WorkerPool:
         """Number of workers that ended unexpectedly since the start."""
         return self._deaths
 
-    async def start(self) -> Hello:
+    async def start(self) -> WorkerInfo:
         """Start the workers; return when the first is ready.
 
         Raises:
             DataError: the pipeline is not installed.
         """
-        self._hello = asyncio.get_running_loop().create_future()
+        self._ready = asyncio.get_running_loop().create_future()
         self._supervisors = [asyncio.create_task(self._keep_alive()) for _ in range(self._count)]
-        return await asyncio.shield(self._hello)
+        return await asyncio.shield(self._ready)
 
     async def _keep_alive(self) -> None:
         """Start a worker, and another whenever it ends; ever longer pauses where it cannot start."""
@@ -203,8 +203,8 @@ class WorkerPool:
             try:
                 worker = await Worker.start(self._setup, timeout_s=self._start_timeout_s)
             except (DataError, WorkerDiedError, OSError) as error:
-                if self._hello is not None and not self._hello.done() and isinstance(error, DataError):
-                    self._hello.set_exception(error)
+                if self._ready is not None and not self._ready.done() and isinstance(error, DataError):
+                    self._ready.set_exception(error)
                     return
                 _log.error("a worker cannot be started (next try in %.1f s): %s", pause, error)
                 if not self._alive and not self._unable:
@@ -249,8 +249,8 @@ class WorkerPool:
         self._alive.add(worker)
         self._unable = ""
         self._idle.put_nowait(worker)
-        if self._hello is not None and not self._hello.done():
-            self._hello.set_result(worker.hello)
+        if self._ready is not None and not self._ready.done():
+            self._ready.set_result(worker.info)
         self._tell()
 
     def _tell(self) -> None:
@@ -293,8 +293,8 @@ class WorkerPool:
         for supervisor in self._supervisors:
             supervisor.cancel()
         await asyncio.gather(*self._supervisors, return_exceptions=True)
-        if self._hello is not None and not self._hello.done():
-            self._hello.cancel()
+        if self._ready is not None and not self._ready.done():
+            self._ready.cancel()
 
 
 def main() -> int:
@@ -319,15 +319,15 @@ def _serve(tasks: IO[bytes], replies: Replies) -> int:
     try:
         # Imported here so that a broken installation is reported through the pipe as well.
         from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline  # noqa: PLC0415
-        from spicegraph_service.server.data import unpack_data  # noqa: PLC0415
         from spicegraph_service.server.evaluate import Evaluator  # noqa: PLC0415
+        from spicegraph_service.server.tasks import unpack_data  # noqa: PLC0415
 
         evaluator = Evaluator(load_pipeline(setup.pipeline or DEFAULT_PIPELINE), unpack_data(setup.data))
     except SpicegraphError as error:
-        send(Hello(error=str(error)))
+        send(WorkerInfo(error=str(error)))
         return 2
     try:
-        send(evaluator.hello())
+        send(evaluator.info())
         while (data := read_frame(tasks)) is not None:
             send(evaluator.run(decode_task(data)))
     except BrokenPipeError:
