@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.results import Json, Result
+    from spicegraph_scorer.readers.checks import Empty
 
 
 def score(
@@ -33,6 +34,7 @@ def score(
     confidence: Resampling | None = None,
     explain: bool = False,
     evidence: bool = True,
+    empty: Empty = "refuse",
 ) -> Result:
     """Score candidates against their references.
 
@@ -49,6 +51,8 @@ def score(
             per item.
         evidence: keep what each item's score comes from: the tuples and their matches. Reports, explanations and
             SPICE's own output need it; without, SPICE and SPICE-G take less time and memory.
+        empty: ``refuse`` an empty candidate as a fault, or let it score ``zero``, as the original programs do;
+            :attr:`spicegraph_scorer.core.results.Result.empty_candidates` says how many there were.
 
     Raises:
         InputError: an item is faulty (the message lists every fault), or a metric unknown.
@@ -60,7 +64,7 @@ def score(
         >>> result.corpus["SPICE"]
         1.0
     """
-    checked = check_items(items)
+    checked = check_items(items, empty=empty)
     with rare_collections():
         made = resources(pipeline, progress, data, metrics=metrics, evidence=evidence or explain)
         chosen = make_metrics(metrics, made)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.results import Result
     from spicegraph_scorer.metrics import MetricData
+    from spicegraph_scorer.readers.checks import Empty
 
 
 References = Sequence[str | Sequence[str]]
@@ -25,7 +26,7 @@ References = Sequence[str | Sequence[str]]
 _SUFFIXES = {"pr": "precision", "re": "recall"}
 
 
-def paired_items(predictions: Sequence[str], references: References) -> tuple[Item, ...]:
+def paired_items(predictions: Sequence[str], references: References, *, empty: Empty = "refuse") -> tuple[Item, ...]:
     """Return the items of parallel lists, numbered from 0.
 
     Raises:
@@ -39,10 +40,11 @@ def paired_items(predictions: Sequence[str], references: References) -> tuple[It
         lists = counted(len(references), "list of references", "lists of references")
         fault = Fault("", "", f"{counted(len(predictions), 'candidate')} and {lists} don't pair up")
         raise input_error("captions", [fault])
-    return check_items(
+    items = (
         Item(index, candidate, (texts,) if isinstance(texts, str) else tuple(texts))
         for index, (candidate, texts) in enumerate(zip(predictions, references, strict=True))
     )
+    return check_items(items, empty=empty)
 
 
 def flat_scores(result: Result) -> dict[str, float]:
@@ -88,11 +90,16 @@ class CaptionMetric:
         *,
         pipeline: str | FactSource = DEFAULT_PIPELINE,
         data: MetricData | None = None,
+        empty: Empty = "refuse",
     ) -> None:
-        """Take the metrics' names, what parses, and the metrics' data (see :func:`spicegraph_scorer.score`)."""
+        """Take the metrics' names, what parses, the metrics' data, and what is done with an empty candidate.
+
+        See :func:`spicegraph_scorer.score`.
+        """
         self._metrics = tuple(metrics)
         self._pipeline = pipeline
         self._data = data
+        self._empty = empty
         self._predictions: list[str] = []
         self._references: list[str | Sequence[str]] = []
 
@@ -106,7 +113,7 @@ class CaptionMetric:
         Raises:
             InputError: the lists differ in length, or a caption is faulty; nothing is kept then.
         """
-        paired_items(predictions, references)
+        paired_items(predictions, references, empty=self._empty)
         self._predictions.extend(predictions)
         self._references.extend(references)
 
@@ -124,8 +131,27 @@ class CaptionMetric:
         items = paired_items(
             [*self._predictions, *(predictions or ())],
             [*self._references, *(references or ())],
+            empty=self._empty,
         )
-        result = score(items, self._metrics, data=self._data, pipeline=self._pipeline)
+        scores = self._scores(items)
         self._predictions.clear()
         self._references.clear()
-        return flat_scores(result)
+        return scores
+
+    def score_one(self, prediction: str, references: str | Sequence[str]) -> dict[str, float]:
+        """Score one candidate by itself, whatever was kept.
+
+        CIDEr of a single image is defined only with document frequencies, given in the metrics' data.
+
+        Returns:
+            The scores by :func:`flat_scores`.
+
+        Raises:
+            InputError: a caption is faulty.
+        """
+        return self._scores(paired_items([prediction], [references], empty=self._empty))
+
+    def _scores(self, items: Sequence[Item]) -> dict[str, float]:
+        return flat_scores(
+            score(items, self._metrics, data=self._data, pipeline=self._pipeline, evidence=False, empty=self._empty)
+        )

@@ -51,7 +51,10 @@ class Spicegraph(evaluate.Metric):  # type: ignore[misc] # evaluate has no types
         references: list[str | list[str]],
         pipeline: str = spicegraph_parser.pipelines.DEFAULT_PIPELINE,
         data: spicegraph_scorer.metrics.MetricData | None = None,
+        empty: spicegraph_scorer.readers.checks.Empty = "refuse",
     ) -> dict[str, float]:
         names = ("spice",) if self.config_name == "default" else tuple(self.config_name.split(","))
-        metric = spicegraph_scorer.adapters.caption_metric.CaptionMetric(names, data=data, pipeline=pipeline)
+        metric = spicegraph_scorer.adapters.caption_metric.CaptionMetric(
+            names, data=data, pipeline=pipeline, empty=empty
+        )
         return metric.compute(predictions=predictions, references=references)

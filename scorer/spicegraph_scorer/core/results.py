@@ -137,6 +137,11 @@ class Result:
     runs: tuple[Run, ...]
 
     @property
+    def empty_candidates(self) -> int:
+        """How many candidates are empty, which only ``score(..., empty="zero")`` accepts."""
+        return sum(not item.candidate.strip() for item in self.items)
+
+    @property
     def corpus(self) -> dict[str, Json]:
         """Every metric's corpus value by its key (``SPICE``, ``CIDEr`` ...); ``None`` is undefined.
 

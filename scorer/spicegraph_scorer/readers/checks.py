@@ -6,7 +6,7 @@ To add a check of captions: a predicate, a line in ``CAPTION_FAULTS``, a row in 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.parse import MAX_CAPTION_LENGTH
@@ -124,10 +124,16 @@ CAPTION_FAULTS: Mapping[str, Callable[[str, Names], bool]] = {
 """Every fault that a caption can have, under the words that name it."""
 
 
-def caption_faults(caption: object, names: Names = ()) -> Iterator[str]:
-    """Yield what is wrong with a caption."""
+Empty = Literal["refuse", "zero"]
+"""What is done with an empty candidate: it is a fault, or it is scored, as the original programs do, and gets 0."""
+
+
+def caption_faults(caption: object, names: Names = (), *, empty: Empty = "refuse") -> Iterator[str]:
+    """Yield what is wrong with a caption; with ``empty="zero"`` an empty one is right."""
     if not isinstance(caption, str):
         yield f"is {_kind(caption)}, expected a string"
+        return
+    if empty == "zero" and _is_empty(caption, names):
         return
     if _PLAIN.fullmatch(caption) and len(caption) <= MAX_CAPTION and caption not in names:
         return
@@ -174,18 +180,22 @@ def label(place: str, image_id: object) -> str:
     return f"{place} (image_id {shown(image_id)})"
 
 
-def item_faults(item: Item, place: str) -> Iterator[Fault]:
+def item_faults(item: Item, place: str, *, empty: Empty = "refuse") -> Iterator[Fault]:
     """Yield every fault of an item that was made in a program."""
     name = label(place, item.id)
     names = (str(item.id),)
     yield from (Fault(name, "id", reason) for reason in id_faults(item.id))
-    yield from (Fault(name, "candidate", reason) for reason in caption_faults(item.candidate, names))
+    yield from (Fault(name, "candidate", reason) for reason in caption_faults(item.candidate, names, empty=empty))
     for index, reason in reference_faults(item.references, names):
         yield Fault(name, f"references{index}", reason)
 
 
-def check_items(items: Iterable[Item]) -> CheckedItems:
+def check_items(items: Iterable[Item], *, empty: Empty = "refuse") -> CheckedItems:
     """Return the items if they can be scored together; what a reader has checked is not checked again.
+
+    Args:
+        items: at least one; ids differ.
+        empty: what is done with an empty candidate; an empty reference is always a fault.
 
     Raises:
         InputError: there are no items, two share an id, or a caption is empty, not a string, or not a caption.
@@ -196,7 +206,7 @@ def check_items(items: Iterable[Item]) -> CheckedItems:
     faults = [] if checked else [Fault("", "", "there are no items")]
     first: dict[ItemId, int] = {}
     for index, item in enumerate(checked):
-        faults += item_faults(item, f"item {index + 1}")
+        faults += item_faults(item, f"item {index + 1}", empty=empty)
         earlier = first.setdefault(item.id, index)
         if earlier != index:
             faults.append(Fault(label(f"item {index + 1}", item.id), "id", f"is also the id of item {earlier + 1}"))

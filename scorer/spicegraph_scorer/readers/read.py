@@ -24,6 +24,7 @@ from spicegraph_scorer.readers.tables import PARQUET_MAGIC, has_header, read_del
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from spicegraph_scorer.readers.checks import Empty
     from spicegraph_scorer.readers.references import Annotations
     from spicegraph_scorer.readers.tables import Columns
 
@@ -59,6 +60,7 @@ def read_items(
     references: str | Sequence[str] | None = None,
     partial: bool = False,
     several: bool = False,
+    empty: Empty = "refuse",
     columns: Columns | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Dataset:
@@ -75,6 +77,7 @@ def read_items(
             one of the formats above), or several, which add up; plain text belongs to plain text.
         partial: leave out images of ``references`` that have no candidate, instead of refusing.
         several: let an image have several candidates: a list of them, or several records of one id.
+        empty: what is done with an empty candidate: ``refuse`` it, or keep it to be scored as ``zero``.
         columns: the columns of tables that are not called what people usually call them.
         limits: how much is read at most.
 
@@ -95,7 +98,7 @@ def read_items(
         _check_pairing(name, found, annotations)
         if columns is not None and not (found.format.table or (annotations is not None and annotations.table)):
             raise InputError(f"{name}: is {found.format.name}, which has no columns to name: --columns is for tables")
-        collected = _Collected(found.format, annotations, several=several)
+        collected = _Collected(found.format, annotations, several=several, empty=empty)
         wrong = [fault for record in found.records for fault in collected.add(record)]
     faults = list(found.faults)
     if collected.records and annotations is None and not collected.has_references:
@@ -194,6 +197,7 @@ class _Collected:
         *,
         several: bool,
         part: bool = False,
+        empty: Empty = "refuse",
     ) -> None:
         self.found: list[Item] = []
         self.images: list[ItemId] = []
@@ -204,6 +208,7 @@ class _Collected:
         self._annotations = annotations
         self._several = several
         self._part = part
+        self._empty: Empty = empty
         self._first: dict[ItemId, str] = {}
         self._candidates: dict[ItemId, int] = {}
 
@@ -262,7 +267,7 @@ class _Collected:
             faults.append(Fault(name, key, f"holds {len(listed)} captions, expected one"))
             return
         for index, candidate in enumerate([value] if listed is None else listed):
-            wrong = list(caption_faults(candidate, names)) if key in fields else ["is missing"]
+            wrong = list(caption_faults(candidate, names, empty=self._empty)) if key in fields else ["is missing"]
             faults += [Fault(name, key if listed is None else f"{key}[{index}]", reason) for reason in wrong]
             if isinstance(candidate, str):
                 yield candidate
