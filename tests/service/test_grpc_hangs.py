@@ -164,13 +164,22 @@ def test_a_worker_is_not_held_by_a_call_whose_caller_has_gone(others: int, monke
     asyncio.run(play())
 
 
+def test_an_item_that_would_hold_a_worker_is_refused_by_its_id(client: Client) -> None:
+    items = [item("sound", "a dog", ["a dog"]), item("endless", "(" * 1990, ["(" * 1990 + " x"])]
+    with pytest.raises(grpc.RpcError) as caught:
+        client.score(items, metrics=["meteor"])
+    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert caught.value.details().startswith("item 'endless': METEOR finds 3,960,100 matches")
+    assert len(client.score(items[:1], metrics=["meteor"]).items) == 1
+
+
 def test_a_call_past_its_deadline_leaves_no_worker_busy(start_server: Callable[..., RunningServer]) -> None:
     """Many captions in a worker's one batch, and a caller who has gone: the next caller need not wait for them."""
     server = start_server()
-    text = "a man on a horse with a dog " * 60
+    text = "a man on a horse with a dog " * 10
     with grpc.insecure_channel(server.address) as channel:
         stub = EvaluationServiceStub(channel)
-        items = [item(n, f"{n} {text}", [f"{text} {n}"] * 20) for n in range(60)]
+        items = [item(n, f"{n} {text}", [f"{text} {n}"] * 20) for n in range(64)]
         with pytest.raises(grpc.RpcError) as caught:
             stub.Score(pb.ScoreRequest(items=items, metrics=["meteor"]), timeout=2)
         assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED

@@ -67,6 +67,7 @@ class Runner:
         scorer: ScorerVersion,
         owner: str,
         lease_s: float,
+        caption_characters: int,
     ) -> None:
         self._transactions = transactions
         self._files = files
@@ -75,6 +76,7 @@ class Runner:
         self._scorer = scorer
         self._owner = owner
         self._lease_s = lease_s
+        self._caption_characters = caption_characters
         self._nudges = [asyncio.Event() for _ in _LANES]
         self._work: Mapping[JobKind, Work] = {
             JobKind.VALIDATE: self._validate,
@@ -211,6 +213,7 @@ class Runner:
                 sent.split,
                 {name: tuple(str(self._files.path(key)) for key in keys) for name, (_, keys) in splits.items()},
                 str(folder),
+                self._caption_characters,
             )
             found = await self._sandbox.run(task, Validated, VALIDATION)
             if found.faults:

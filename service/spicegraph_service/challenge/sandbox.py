@@ -154,7 +154,7 @@ def _validate(task: Validate) -> Validated:
     from spicegraph_service.challenge.validation import read_submission, split_images  # noqa: PLC0415
 
     splits = {name: split_images(read_images(Path(path)) for path in paths) for name, paths in task.splits.items()}
-    found = read_submission(task.path, task.file_name, task.split, splits)
+    found = read_submission(task.path, task.file_name, task.split, splits, caption_characters=task.caption_characters)
     folder = Path(task.output)
     if found.faults:
         path = folder / "faults"

@@ -97,6 +97,7 @@ class ChallengeService:
             scorer=state.scorer,
             owner=self._owner,
             lease_s=state.config.lease_s,
+            caption_characters=state.config.caption_characters,
         )
         self._tasks = [asyncio.create_task(state.runner.run()), asyncio.create_task(self._sweep())]
 

@@ -29,6 +29,7 @@ class ChallengeConfig:
         files: the folder of uploaded files, which they share as well; ``None``: beside the SQLite file.
         lease_s: how long a job stays with a server that says nothing, in seconds.
         submission_bytes: the largest file of a submission.
+        caption_characters: the longest caption of a submission.
         reference_bytes: the largest annotations file.
         pipeline: the pipeline of error reports.
     """
@@ -37,6 +38,7 @@ class ChallengeConfig:
     files: Path | None = None
     lease_s: float = 30.0
     submission_bytes: int = 64 << 20
+    caption_characters: int = 2_000
     reference_bytes: int = 1 << 30
     pipeline: str = ""
 

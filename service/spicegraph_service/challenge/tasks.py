@@ -19,6 +19,7 @@ class Validate(msgspec.Struct, frozen=True, tag="validate"):
     split: str
     splits: dict[str, tuple[str, ...]]
     output: str
+    caption_characters: int
 
 
 class Validated(msgspec.Struct, frozen=True, tag="validated"):

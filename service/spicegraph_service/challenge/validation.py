@@ -90,7 +90,9 @@ def method_of(file_name: str, splits: Iterable[str]) -> tuple[str, str] | None:
     return None
 
 
-def read_submission(path: str, file_name: str, split: str, splits: Mapping[str, SplitImages]) -> SubmittedResults:
+def read_submission(
+    path: str, file_name: str, split: str, splits: Mapping[str, SplitImages], *, caption_characters: int = 2_000
+) -> SubmittedResults:
     """Read a submitted file.
 
     Args:
@@ -98,6 +100,7 @@ def read_submission(path: str, file_name: str, split: str, splits: Mapping[str, 
         file_name: its name, as its sender gave it.
         split: the split of a single JSON file, if the sender gave one; otherwise empty.
         splits: the images of every split of the challenge.
+        caption_characters: the longest caption that is accepted.
     """
     results: dict[str, list[Result]] = {}
     faults: list[FaultRow] = []
@@ -106,7 +109,7 @@ def read_submission(path: str, file_name: str, split: str, splits: Mapping[str, 
         for content in contents:
             found = _split_of(content.name, split, splits, results)
             results[found] = []
-            faults += _read(content, splits[found], results[found])
+            faults += _read(content, splits[found], results[found], longest=caption_characters)
     except _RefusedError as refused:
         faults.append(FaultRow(file_name, "", "", str(refused)))
     return SubmittedResults(results, faults[:_MOST_FAULTS])
@@ -256,7 +259,7 @@ def _decoded(data: bytes, images: SplitImages) -> list[object]:
     return value
 
 
-def _read(content: _Content, images: SplitImages, results: list[Result]) -> Iterator[FaultRow]:
+def _read(content: _Content, images: SplitImages, results: list[Result], *, longest: int) -> Iterator[FaultRow]:
     """Append the sound results of a file to ``results``, and yield every fault."""
     try:
         records = _decoded(content.data, images)
@@ -265,7 +268,7 @@ def _read(content: _Content, images: SplitImages, results: list[Result]) -> Iter
         return
     first: dict[Id, int] = {}
     for index, record in enumerate(records, start=1):
-        for item, field, reason in _record_faults(index, record, images, first, results):
+        for item, field, reason in _record_faults(index, record, images, first, results, longest=longest):
             yield FaultRow(content.name, item, field, reason)
     for image_id in images.needed:
         if image_id not in first:
@@ -273,7 +276,7 @@ def _read(content: _Content, images: SplitImages, results: list[Result]) -> Iter
 
 
 def _record_faults(
-    index: int, record: object, images: SplitImages, first: dict[Id, int], results: list[Result]
+    index: int, record: object, images: SplitImages, first: dict[Id, int], results: list[Result], *, longest: int
 ) -> Iterator[tuple[str, str, str]]:
     """Yield the faults of a record as (item, field, reason); append it to ``results`` if it has none."""
     place = f"item {index}"
@@ -295,6 +298,8 @@ def _record_faults(
         yield from ((place, "image_id", reason) for reason in problems)
     caption = record.get("caption")
     wrong = list(caption_faults(caption, tuple(names))) if "caption" in record else ["is missing"]
+    if not wrong and isinstance(caption, str) and len(caption) > longest:
+        wrong = [f"has {len(caption):,} characters, the limit is {longest:,}"]
     yield from ((place, "caption", reason) for reason in wrong)
     if not problems and not wrong and isinstance(image_id, int | str) and isinstance(caption, str):
         results.append(Result(image_id, caption))

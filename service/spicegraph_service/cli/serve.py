@@ -205,6 +205,7 @@ def serve(
             files=challenge_files,
             lease_s=challenge_lease,
             submission_bytes=max_submission << 20,
+            caption_characters=max_caption,
             pipeline=pipeline,
         )
     config = app.ServerConfig(

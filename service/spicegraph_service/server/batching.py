@@ -14,6 +14,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from spicegraph_parser.errors import LimitError
 from spicegraph_service.server.tasks import (
     CaptionsWork,
     GroupReply,
@@ -91,6 +92,7 @@ class Dispatcher:
         """Have a group done; if the caller is cancelled before a worker takes it, it is not done.
 
         Raises:
+            LimitError: an item goes beyond a metric's limit.
             WorkFailedError: it failed, or workers died of it twice.
             NoWorkersError: no worker can be started.
         """
@@ -101,6 +103,8 @@ class Dispatcher:
         self._entries.append(_Entry(group, texts, items + fresh, fresh > 0, time.monotonic(), reply))
         self._filled.set()
         done = await reply
+        if done.refused:
+            raise LimitError(done.error)
         if done.error:
             raise WorkFailedError(done.error)
         return done

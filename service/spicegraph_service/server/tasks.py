@@ -73,12 +73,16 @@ class Totals(msgspec.Struct, frozen=True, tag="totals"):
 
 
 class GroupReply(msgspec.Struct, frozen=True):
-    """What came out for a group: serialized messages, in the group's order; or ``error``, what went wrong."""
+    """What came out for a group: serialized messages, in the group's order; or ``error``, what went wrong.
+
+    With ``refused``, the error is a limit that an item goes beyond, for its sender to know.
+    """
 
     results: tuple[bytes, ...] = ()
     corpus: bytes = b""
     statistics: bytes = b""
     error: str = ""
+    refused: bool = False
 
 
 class WorkReply(msgspec.Struct, frozen=True, tag="work"):

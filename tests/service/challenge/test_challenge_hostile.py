@@ -115,6 +115,11 @@ WRONG = {
     "list": ({"image_id": 7, "caption": ["a dog"]}, "caption", "expected a string"),
     "file name": ({"image_id": 7, "caption": "image_7.jpg"}, "caption", "own id or file name"),
     "other file name": ({"image_id": 7, "caption": "other.jpg"}, "caption", "is a file name"),
+    "long caption": (
+        {"image_id": 7, "caption": "a man " * 334},
+        "caption",
+        "has 2,004 characters, the limit is 2,000",
+    ),
     "surrogate": ({"image_id": 7, "caption": "\ud800"}, "caption", "surrogate"),
     "no id": ({"caption": "a dog"}, "image_id", "is missing"),
     "unknown id": ({"image_id": 99, "caption": "a dog"}, "image_id", "is not an image of this split"),

@@ -84,6 +84,7 @@ def runner(transactions: Transactions, tmp_path: Path) -> Runner:
         scorer=ScorerVersion("1", {}, {}),
         owner=OWNER,
         lease_s=0.03,
+        caption_characters=2_000,
     )
 
 
