@@ -264,6 +264,7 @@ def test_without_the_extra_the_commands_say_how_to_get_it(
     for name in [name for name in sys.modules if name == "grpc" or name.startswith(("grpc.", "spicegraph_service."))]:
         if name not in {"spicegraph_service.cli", "spicegraph_service.cli.app"}:
             monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr("spicegraph_service.app", raising=False)
     monkeypatch.setitem(sys.modules, "grpc", None)
     assert main(arguments) == 2
     assert "pip install 'spicegraph[server]'" in capsys.readouterr().err
