@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.studies.bounds import Trial
     from spicegraph_service.output.report.data import SystemInput
 
-__all__ = ["bounds"]
-
 _DRAWN_FROM = {"inter": "--other", "sentences": "--sentences", "gibberish-sentences": "--sentences"}
 
 

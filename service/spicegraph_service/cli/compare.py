@@ -31,8 +31,6 @@ from spicegraph_service.output.formats import COMPARISON_BY_ENDING, COMPARISON_F
 from spicegraph_service.output.report import ReportFormat, ReportOptions
 from spicegraph_service.output.terminal import warned_progress
 
-__all__ = ["compare"]
-
 
 def compare(
     first: Annotated[str, typer.Argument(metavar="[NAME=]A", help="One system's captions, as for score.")],

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from spicegraph_service.output.report import Report
     from spicegraph_service.output.report.data import SystemInput
 
-__all__ = ["SplitOption", "check_split", "report", "write_report"]
-
 SplitOption = Annotated[
     bool,
     typer.Option("--split", help="Put the details of the images into a folder next to the page, for very large sets."),

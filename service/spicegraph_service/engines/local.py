@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_service.store.parses import StoredParse
 
-__all__ = ["PackedSource", "Packing", "Stored", "local_facts", "unpacked"]
-
 _LOOK_UP: Final = 8192
 """Captions that are looked up, parsed and stored at a time: what a crash loses of the work."""
 

@@ -22,15 +22,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.results import Json, Result
     from spicegraph_scorer.scoring import SystemComparison
 
-__all__ = [
-    "COMPARISON_BY_ENDING",
-    "COMPARISON_FORMATS",
-    "RESULT_FORMATS",
-    "ComparisonFormat",
-    "ResultFormat",
-    "parquet_bytes",
-]
-
 
 _ROWS: Final = 4096
 """Items whose scores are turned into columns together."""

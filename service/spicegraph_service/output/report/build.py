@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
     from spicegraph_scorer.studies.errors import ErrorReport
 
-__all__ = ["ReportOptions", "build_report"]
-
 _SPICE = "spice"
 _SPICE_G = "spice-g"
 _MOVED = 25
