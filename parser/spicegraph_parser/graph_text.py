@@ -80,14 +80,14 @@ def read_graph_text(text: str) -> tuple[Fact, ...]:
     Words are taken as they are, in lower case; synonyms and inflected forms still match, through WordNet.
 
     Raises:
-        InputError: the text is no graph.
+        InputError: the text is not a graph.
 
     Example:
         >>> [fact.words for fact in read_graph_text("( pigs , is , 2 ) , ( pigs , fly on , sky )")]
         [('pigs', '2'), ('pigs', 'sky', 'fly on'), ('pigs',), ('sky',)]
     """
     if not is_graph_text(text):
-        raise InputError(f"is no graph, expected ( subject , relation , object ) , ...: {text[:60]!a}")
+        raise InputError(f"is not a graph, expected ( subject , relation , object ) , ...: {text[:60]!a}")
     facts: dict[tuple[str, ...], None] = {}
     objects: dict[tuple[str, ...], None] = {}
     for group in _GROUP.findall(text):

@@ -139,7 +139,7 @@ class Caption:
 def read_conllu(lines: Iterable[str], *, source: str = "CoNLL-U") -> Iterator[Caption]:
     """Read captions from CoNLL-U lines.
 
-    A block is a sentence. ``# newdoc`` starts a caption; a file without any has one caption a block.
+    A block is a sentence. ``# newdoc`` starts a caption; a file without any has one caption per block.
     ``# text`` gives the caption's text (of several in one caption, the longest counts: a file may repeat the
     whole caption or give each sentence its own). Word spans are found in that text. Columns used: ID FORM
     LEMMA XPOS HEAD DEPREL, and DEPS when it is filled, which then replaces HEAD and DEPREL (an enhanced

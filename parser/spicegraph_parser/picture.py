@@ -5,7 +5,7 @@ Objects stand in columns and arrows lead from left to right. It is the layered d
 is ordered by the mean place of its neighbours.
 
 Text widths are estimated, so that no font is needed. Captions are untrusted: every text is escaped, and the
-picture holds no script and no outside reference.
+picture contains no script and no outside reference.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class CaptionPipeline:
     loose: bool = True
 
     def parse(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
-        """Parse captions, in order and in batches; an empty caption gives no sentence.
+        """Parse captions, in order and in batches; an empty caption gives an empty sentence list.
 
         Args:
             texts: the captions.

@@ -1,7 +1,7 @@
 """The rules: from a cleaned dependency graph to facts, one function per construction, in order.
 
 Each rule is a generator over a :class:`~spicegraph_parser.cleanup.RuleGraph`. ``RULES`` holds them in the
-order in which SPICE 1.0 applies them; the order decides how facts merge later. A rule knows no other rule.
+order in which SPICE 1.0 applies them; the order decides how facts merge later. Rules do not refer to each other.
 Behaviour: SPICE (Anderson et al., ECCV 2016, section 3.1) and the scene-graph parser it builds on (Schuster
 et al., 2015).
 """
@@ -248,7 +248,7 @@ def compound(graph: RuleGraph) -> Iterator[Slots]:
 
 
 def objects(graph: RuleGraph) -> Iterator[Slots]:
-    """Every noun that is no part of a compound.
+    """Every noun that is not part of a compound.
 
     a man and a dog                 -> (man) (dog)
     """

@@ -131,7 +131,7 @@ def ud1_lines(lines: Iterable[str], *, scheme: Scheme = Scheme.AUTO) -> Iterator
     r"""Yield CoNLL-U lines in v1, for :func:`spicegraph_parser.parse.read_conllu`; numbers of lines stay.
 
     Of v2 sentences, multi-word tokens and empty nodes become comments, and the basic tree counts where it is
-    filled. Sentences in v1, and lines that are no CoNLL-U, come back as they are.
+    filled. Sentences in v1, and lines that are not CoNLL-U, come back as they are.
 
     Args:
         lines: the file's lines.

@@ -33,7 +33,7 @@ def test_any_text_is_a_graph_or_none(text: str) -> None:
     if is_graph_text(text):
         assert read_graph_text(text)
     else:
-        with pytest.raises(InputError, match="is no graph"):
+        with pytest.raises(InputError, match="is not a graph"):
             read_graph_text(text)
 
 

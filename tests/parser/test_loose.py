@@ -61,7 +61,9 @@ IN_FRONT = caption(
         pytest.param(NOT_STANDING, {(DENIED, "stand", "not")}, id="not denies a verb without objects"),
         pytest.param(NOT_RED, {(DENIED, "red", "not")}, id="not denies an adjective"),
         pytest.param(NO_PARKING, {(LOOSE, "sign", "no")}, id="what has an article is there"),
-        pytest.param(IN_FRONT, {(PLURAL, "dog", "plural")}, id="a parse whose prepositions hold no noun has no note"),
+        pytest.param(
+            IN_FRONT, {(PLURAL, "dog", "plural")}, id="a parse whose prepositions contain no noun has no note"
+        ),
     ],
 )
 def test_what_a_caption_says_beside_the_facts_of_spice(found: Caption, facts: set[tuple[str, ...]]) -> None:

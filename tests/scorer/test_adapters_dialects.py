@@ -367,7 +367,7 @@ def test_index_made_by_hand_as_lmms_eval_does() -> None:
         ([{"image_id": 391, "caption": None}], "result 1 (image_id 391), caption: is None, expected a string"),
         ([{"image_id": None, "caption": "a"}], "result 1, image_id: is null, expected an integer or a string"),
         ([{"caption": "a"}], "expected {"),
-        ([], "holds no result"),
+        ([], "contains no result"),
         (np.zeros((2, 7)), "result 1: is [0.0, "),
         ({"391": "a"}, "is not a list"),
     ],

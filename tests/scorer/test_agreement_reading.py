@@ -193,7 +193,7 @@ def test_pascal50s_with_as_many_votes_for_both_has_no_preference(pascal):
     [
         (lambda p: (p / "pair_pascal.mat").unlink(), "pair_pascal.mat: there is no such file"),
         (lambda p: (p / "pair_pascal.mat").write_bytes(b"nothing"), "is not a MATLAB file that can be read"),
-        (lambda p: io.savemat(p / "pair_pascal.mat", {"category": [1]}), "holds no variable 'new_input'"),
+        (lambda p: io.savemat(p / "pair_pascal.mat", {"category": [1]}), "contains no variable 'new_input'"),
         (
             lambda p: io.savemat(p / "consensus_pascal.mat", {"triplets": matlab([("r", "a", "b")] * 5, [1] * 5)}),
             "5 triplets don't belong to 2 pairs",
@@ -318,7 +318,7 @@ def test_bad_negatives_give_one_error_that_lists_every_fault(tmp_path, annotatio
             ],
             [
                 "line 1, candidate: is empty",
-                "line 1, references: holds no reference",
+                "line 1, references: contains no reference",
                 "line 1, rating: is 'good', expected a number",
                 "line 1, image_id: is empty",
                 "line 2, candidate: is missing",
@@ -336,12 +336,12 @@ def test_bad_negatives_give_one_error_that_lists_every_fault(tmp_path, annotatio
             ["line 2: is not JSON", "line 3: is [1]"],
         ),
         ("", ["is empty"]),
-        ("some text\n", ["holds no rated captions in a format that is known"]),
+        ("some text\n", ["contains no rated captions in a format that is known"]),
         (
             '{"a": {"human_judgement": 1}, "b": {"human_judgement": [{"caption": "x"}], "ground_truth": ["y"]}}',
-            ["is no list", "rating: is missing"],
+            ["is not a list", "rating: is missing"],
         ),
-        ('{"candidate": "a", "references": ["a"], "rating": null}', ["holds no rated caption"]),
+        ('{"candidate": "a", "references": ["a"], "rating": null}', ["contains no rated caption"]),
         (
             "1_a.jpg\t2_b.jpg#9\t1\t1\t2\n3_c.jpg\t2_b.jpg#0\t1\t1\t2\nx\ty\n",
             ["'2_b.jpg#9' is not in", "'3_c.jpg' has no captions in", "line 3: is not: image, caption id"],
@@ -360,7 +360,7 @@ def test_bad_judgements_give_one_error_that_lists_every_fault(tmp_path, tokens, 
 
 def test_published_files_without_references_say_what_they_need(tmp_path, tokens):
     path = write(tmp_path, "ExpertAnnotations.txt", "1_a.jpg\t2_b.jpg#1\t1\t1\t2\n")
-    with pytest.raises(InputError, match="hold no reference captions: give them with --references"):
+    with pytest.raises(InputError, match="contain no reference captions: give them with --references"):
         read_judgements(path)
     with pytest.raises(InputError, match="line 1: is not"):
         read_judgements(path, references=[write(tmp_path, "bad.txt", "no caption\n")])
@@ -377,19 +377,22 @@ def test_published_files_without_references_say_what_they_need(tmp_path, tokens)
                 {"captions": ["a", "b"], "references": ["c"], "metrics": {"A": 1, "B": [1, "x"]}, "category": 1},
             ],
             [
-                "line 1, captions: is no list of two captions",
+                "line 1, captions: is not a list of two captions",
                 "line 2, captions[1]: is empty",
                 "line 2, label: is 2, expected 0 or 1",
                 "line 3, captions: is missing",
                 "line 3, label: is True, expected 0 or 1",
                 "line 4, preferred: is missing",
                 "line 4, category: is 1, expected a string",
-                "line 4, metrics.A: is no list of two numbers",
+                "line 4, metrics.A: is not a list of two numbers",
                 "line 4, metrics.B[1]: is 'x', expected a number or null",
             ],
         ),
-        ("[]", ["holds no pair"]),
-        ("captions\n", ["holds no pairs in a format that is known (SugarCrepe, VALSE; FOIL; JSON Lines; PASCAL-50S"]),
+        ("[]", ["contains no pair"]),
+        (
+            "captions\n",
+            ["contains no pairs in a format that is known (SugarCrepe, VALSE; FOIL; JSON Lines; PASCAL-50S"],
+        ),
     ],
 )
 def test_bad_pairs_give_one_error_that_lists_every_fault(tmp_path, rows, faults):

@@ -192,7 +192,7 @@ def test_counts_classes_and_images_with_fewer_captions():
         ({}, {}, "at least 2 captions an image"),
         (IMAGES, {"people": 1}, "at least 2 captions an image: got 1"),
         (IMAGES, {"people": 9}, "no image has 9 captions"),
-        ({1: [words_of(), words_of()]}, {}, "hold no noun, adjective or verb"),
+        ({1: [words_of(), words_of()]}, {}, "contain no noun, adjective or verb"),
         (IMAGES, {"words": 0}, "words: at least 1"),
     ],
 )

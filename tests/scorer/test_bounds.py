@@ -331,7 +331,7 @@ def test_fewer_texts_for_an_image_are_used_again() -> None:
         ({"kinds": ("noise",)}, "there is no lower bound 'noise'; there are intra"),
         ({"lengths": (0,)}, "at least one word"),
         ({"per_image": 0}, "at least one text"),
-        ({"others": ((),)}, "holds no caption"),
+        ({"others": ((),)}, "contains no caption"),
         ({"kinds": ("sentences",), "sentences": ("short",)}, "none has 5 words"),
     ],
 )

@@ -151,9 +151,9 @@ def test_score_and_compare_count_them_and_say_so() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "holds no category"),
+        ("", "contains no category"),
         ("[", "is not TOML"),
-        ("a = 1", "category 'a': is no table: expected [NAME]"),
+        ("a = 1", "category 'a': is not a table: expected [NAME]"),
         ("[Color]\nwords = ['a']", "category 'Color': name: is taken"),
         ("[' A']\nwords = ['a']", "category ' A': name: is not 1 to 60 printable"),
         ("[A]\nkind = 'verb'\nwords = ['a']", "category 'A': kind: is 'verb', expected one of object"),

@@ -183,7 +183,7 @@ def test_the_index_is_the_table(pairs: list[tuple[str, str]]) -> None:
         (b"no gzip", "is damaged"),
         (gzip.compress(b"1\na\nb\n", mtime=0)[:-12], "ends too early"),
         (gzip.compress(b"1\na\nb\n1\n", mtime=0), "ends inside an entry"),
-        (gzip.compress(b"", mtime=0), "holds no paraphrases"),
+        (gzip.compress(b"", mtime=0), "contains no paraphrases"),
         (
             gzip.compress(b"1\na\nb\n1\nc\nb\n1\na\nc\n", mtime=0),
             "does not list the paraphrases of each phrase together",

@@ -154,11 +154,11 @@ BAD_FILES: dict[str, tuple[object, str]] = {
     ),
     "unknown keys in a line": (
         lines({"img": 1}),
-        "an object with the keys 'img', expected one object a line",
+        "an object with the keys 'img', expected one object per line",
     ),
     "a pretty object": (
         json.dumps({"a": 1}, indent=1),
-        "an object with the keys 'a', expected one object a line",
+        "an object with the keys 'a', expected one object per line",
     ),
     "pretty annotations": (
         json.dumps(ANNOTATIONS, indent=1),
@@ -202,16 +202,16 @@ BAD_FILES: dict[str, tuple[object, str]] = {
     "huge candidate": (jar(test="dog " * 30_000), "test: is longer than 100,000 characters"),
     "no references": (
         [{"image_id": 1, "test": "a dog"}],
-        "holds no references (SPICE input): give them as refs of every item, or with --references FILE",
+        "contains no references (SPICE input): give them as refs of every item, or with --references FILE",
     ),
-    "references empty": (jar(refs=[]), "item 1 (image_id 1), refs: holds no reference"),
+    "references empty": (jar(refs=[]), "item 1 (image_id 1), refs: contains no reference"),
     "references a string": (jar(refs="a dog"), "refs: is a string, expected a list of strings"),
     "reference empty": (jar(refs=["a dog", ""]), "item 1 (image_id 1), refs[1]: is empty"),
     "reference is null": (jar(refs=["a dog", None]), "refs[1]: is null, expected a string"),
     "NUL in reference": (jar(refs=["\0"]), "refs[0]: holds a NUL character"),
     "results without annotations": (
         RESULTS,
-        "holds no references (COCO results): give them with --references FILE",
+        "contains no references (COCO results): give them with --references FILE",
     ),
 }
 
@@ -290,7 +290,7 @@ BAD_PAIRS: dict[str, tuple[object, object, str]] = {
     ),
     "image without id": (RESULTS, annotated(images=[{}]), 'image 1: is not an object with an "id"'),
     "images no list": (RESULTS, annotated(images=7), "images: is not a list"),
-    "nothing annotated": (RESULTS, {"annotations": []}, "annotations: holds no caption"),
+    "nothing annotated": (RESULTS, {"annotations": []}, "annotations: contains no caption"),
 }
 
 
@@ -459,7 +459,7 @@ def test_any_json_gives_sound_items_or_our_error(tmp_path_factory: pytest.TempPa
         ([], "there are no items"),
         ([DOG, DOG], "item 2 (image_id 1), id: is also the id of item 1"),
         ([Item(1, "", ("a",))], "item 1 (image_id 1), candidate: is empty"),
-        ([Item(1, "a", ())], "item 1 (image_id 1), references: holds no reference"),
+        ([Item(1, "a", ())], "item 1 (image_id 1), references: contains no reference"),
         ([Item(1, "a", "b")], "references: is a string, expected a list of strings"),
         ([Item(1, "a", ("b", "\ud800"))], "references[1]: holds half of a surrogate pair"),
         ([Item(1.5, "a", ("b",))], "id: is a number, expected an integer or a string"),

@@ -195,15 +195,15 @@ def test_several_candidates_must_be_asked_for(write: Callable[[object], str]) ->
 
 BAD: dict[str, tuple[object, object | None, str]] = {
     "a row too long": ("id,candidate,reference\n1,a,b\n2,a,b,c\n", None, "row 3: has 4 columns, expected 3"),
-    "a quote that never ends": ('id,candidate,reference\n1,"a,b\n', None, "row 2: is no row of a table"),
+    "a quote that never ends": ('id,candidate,reference\n1,"a,b\n', None, "row 2: is not a row of a table"),
     "no bytes of UTF-8": (b"id,candidate,reference\n1,\xff,b\n", None, "line 2: is not UTF-8"),
     "a table in UTF-16": ("id,candidate,reference\n1,a,b\n".encode("utf-16"), None, "line 1: is not UTF-8"),
     "two columns of one name": ("id,caption,caption\n1,a,b\n", {"1": ["c"]}, "two columns are called 'caption'"),
     "an empty cell": ("id,candidate,reference\n1,,b\n", None, "row 2 (image_id 1), candidate: is empty"),
     "an empty id": ("id,candidate,reference\n,a dog,b\n", None, "row 2, id: is missing"),
-    "no reference": ("id,candidate,reference\n1,a,\n", None, "row 2 (image_id 1), references: holds no reference"),
+    "no reference": ("id,candidate,reference\n1,a,\n", None, "row 2 (image_id 1), references: contains no reference"),
     "a number in a list": ('id,candidate,refs\n1,a,"[7]"\n', None, "references[0]: is a number, expected a string"),
-    "a table without references": (CANDIDATE_TABLE, None, "holds no references (CSV"),
+    "a table without references": (CANDIDATE_TABLE, None, "contains no references (CSV"),
     "a null by id": ({"1": "a", "2": None}, {"1": ["b"], "2": ["c"]}, "entry 2 (image_id 2), caption: is null"),
     "text against ids": ("a dog\n", {"1": ["b"]}, "is plain text, which can't be paired with captions by id"),
     "ids against text": ({"1": "a dog"}, "b\n", "is captions by id, which can't be paired with plain text"),
@@ -211,7 +211,7 @@ BAD: dict[str, tuple[object, object | None, str]] = {
     "fewer lines than references": ("a dog\n", "c\nd\n", "line 2: is in "),
     "an empty line": ("a dog\n\n", "c\nd\n", "line 2, caption: is empty"),
     "references without ids": ({"1": "a"}, '{"references": ["b"]}\n', "line 1, image_id: is missing"),
-    "references of nothing": ({"1": "a"}, "id,caption\n", "holds no references"),
+    "references of nothing": ({"1": "a"}, "id,caption\n", "contains no references"),
     "references that are JSON cut off": ({"1": "a"}, '{"1": ["b"', "is not JSON"),
 }
 
@@ -231,7 +231,7 @@ def test_missing_references_are_one_fault_of_the_file_beside_those_of_its_items(
         read_items(write(results))
     _, *faults = str(caught.value).splitlines()
     assert [fault.strip().partition(":")[0] for fault in faults[:2]] == [
-        "holds no references (COCO results)",
+        "contains no references (COCO results)",
         "item 3 (image_id 2), image_id",
     ]
     assert "--references FILE" in faults[0]

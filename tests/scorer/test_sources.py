@@ -56,7 +56,7 @@ def test_parses_that_contradict_each_other_or_are_none(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the caption 'dogs' has two different parses"):
         read_parses(str(twice))
     (tmp_path / "empty").write_text("")
-    with pytest.raises(InputError, match="holds no parse"):
+    with pytest.raises(InputError, match="contains no parse"):
         read_parses(str(tmp_path / "empty"))
 
 

@@ -184,7 +184,7 @@ class Network:
     def _arc_scores(self, children: Floats, parents: Floats, layout: _Layout) -> Floats:
         """Scores of heads (sentences, n, 1 + n) from vectors (words, width) of words at either end.
 
-        What pads a shorter sentence is no word's head, and each piece of it hangs on what stands before it:
+        What pads a shorter sentence is never a word's head, and each piece of it hangs on what stands before it:
         that changes neither which trees there are nor which of them is the best.
         """
         bilinear = children @ self._weights["arc_scores"] + self._weights["arc_scores.bias"]
@@ -377,7 +377,7 @@ def network_from(files: Mapping[str, bytes]) -> Network:
 
 
 def read_weights(data: bytes) -> dict[str, Floats]:
-    """Read weights: half floats, or 8-bit integers with one scale a row (``<name>.scale``)."""
+    """Read weights: half floats, or 8-bit integers with one scale per row (``<name>.scale``)."""
     with np.load(io.BytesIO(data), allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in stored.files}
     return {

@@ -2,7 +2,7 @@
 
 A rule has a pattern of the token itself and a pattern of what must follow it. Where several rules fit, the
 one that sees furthest wins (what must follow counts), and of two that see as far the earlier one: so the
-rules need no exclusions of each other, and one can be read without the rest.
+rules do not need exclusions of each other, and one can be read without the rest.
 
 Loops are possessive (``++``) where nothing that follows could take back a character, and bounded where it
 could: so no text takes long, whoever wrote it.

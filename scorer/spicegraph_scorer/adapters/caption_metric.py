@@ -58,7 +58,7 @@ def flat_scores(result: Result) -> dict[str, float]:
     for run in result.runs:
         flat |= {score.name.lower(): _number(score.value) for score in run.headline}
         for category, means in run.categories().items():
-            if means.micro is None:  # SPICE-G's are no part of these names
+            if means.micro is None:  # SPICE-G's are not part of these names
                 continue
             head = run.headline[0].name.lower()
             prefix = head if category == ALL else f"{head}_{category.lower()}"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 Progress: TypeAlias = Callable[[str, int, int], None]
-"""Is told what is going on, how much of it is done, and of how much."""
+"""Is called with what is going on, how much of it is done, and of how much."""
 
 
 class FactSource(Protocol):
@@ -48,7 +48,7 @@ class FactTable:
 class FactCache:
     """A source that parses no caption twice, whichever metric asks and however often.
 
-    Equal facts are one object. ``places``: facts keep where their words stand in the caption; scores need no places,
+    Equal facts are one object. ``places``: facts keep where their words stand in the caption; scores don't need places,
     and without them hundreds of thousands of captions fit into memory. With ``keep=False`` nothing is kept: the facts
     are for one metric, which alone knows how long it needs them.
     """

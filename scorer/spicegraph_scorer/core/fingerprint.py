@@ -1,4 +1,4 @@
-"""What tells whether two corpora have the same references, in any order of their items."""
+"""What says whether two corpora have the same references, in any order of their items."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ class Metric(ABC, Generic[Statistic]):
         return self
 
     def compact(self, statistic: Statistic) -> Statistic:
-        """Return an item's statistic with its numbers alone: scores need no more, evidence is many times as large."""
+        """Return an item's statistic with its numbers alone: scores need only these; evidence is far larger."""
         return statistic
 
     @staticmethod

@@ -52,7 +52,7 @@ class RunSummary:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The corpus scores of all metrics, with what tells whether two numbers may be compared."""
+    """The corpus scores of all metrics, with what says whether two numbers may be compared."""
 
     signature: Mapping[str, Json]
     runs: tuple[RunSummary, ...]
@@ -130,7 +130,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The scores of a corpus and of its items, with what tells whether two numbers may be compared."""
+    """The scores of a corpus and of its items, with what says whether two numbers may be compared."""
 
     items: tuple[Item, ...]
     signature: Mapping[str, Json]
@@ -167,7 +167,7 @@ class Result:
 
     @property
     def summary(self) -> Summary:
-        """The corpus scores alone, and what tells whether they may be compared."""
+        """The corpus scores alone, and what says whether they may be compared."""
         return Summary(self.signature, tuple(run.summary() for run in self.runs))
 
     @property

@@ -33,7 +33,7 @@ class Resampling:
     seed: int = 12345
 
     def __post_init__(self) -> None:
-        """Refuse what gives no distribution."""
+        """Refuse what does not give a distribution."""
         if self.draws < 1:
             raise InputError(f"draws: at least 1 is needed, got {self.draws}")
 

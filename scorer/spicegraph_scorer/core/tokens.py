@@ -26,7 +26,7 @@ __all__ = ["PUNCTUATION", "TOKENIZER", "TokenizedItem", "TokenizedItems", "Token
 Tokens = tuple[str, ...]
 
 PUNCTUATION: Final = frozenset(["''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";"])
-"""What the COCO toolkit removes. Its list names brackets in capitals as well, which no token has any more."""
+"""What the COCO toolkit removes. Its list names brackets in capitals as well, which no longer occur in tokens."""
 
 TOKENIZER: Final = "ptb-coco, each caption alone"
 """The tokenizer's part of a metric's signature."""

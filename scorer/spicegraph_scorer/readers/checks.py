@@ -118,7 +118,7 @@ CAPTION_FAULTS: Mapping[str, Callable[[str, Names], bool]] = {
     "is the image's own id or file name, not a caption": _is_name,
     "is a file name, not a caption": _is_file_name,
     "holds a NUL character": _has_nul,
-    "holds half of a surrogate pair, which is no character": _has_surrogate,
+    "holds half of a surrogate pair, which is not a character": _has_surrogate,
     f"is longer than {MAX_CAPTION:,} characters": _is_too_long,
 }
 """Every fault that a caption can have, under the words that name it."""
@@ -145,7 +145,7 @@ def reference_faults(references: object, names: Names = ()) -> Iterator[tuple[st
     if not isinstance(references, list | tuple):
         yield "", f"is {_kind(references)}, expected a list of strings"
     elif not references:
-        yield "", "holds no reference"
+        yield "", "contains no reference"
     else:
         for index, reference in enumerate(references):
             for reason in caption_faults(reference, names):
@@ -164,7 +164,7 @@ def id_faults(value: object) -> Iterator[str]:
     else:
         for reason, is_wrong in (
             ("holds a NUL character", _has_nul),
-            ("holds half of a surrogate pair, which is no character", _has_surrogate),
+            ("holds half of a surrogate pair, which is not a character", _has_surrogate),
         ):
             if is_wrong(value, ()):
                 yield reason

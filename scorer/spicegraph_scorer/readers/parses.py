@@ -113,7 +113,7 @@ def read_parses(path: str, *, scheme: Scheme = Scheme.AUTO) -> GivenParses:
         if parses.setdefault(_key(caption.text), facts) != facts:
             raise InputError(f"{path}: the caption {shown(caption.text)} has two different parses")
     if not parses:
-        raise InputError(f"{path}: holds no parse")
+        raise InputError(f"{path}: contains no parse")
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:_DIGEST_CHARACTERS]
     return GivenParses(parses, f"parses-{digest}")
 

@@ -69,7 +69,7 @@ def read_items(
     Formats: the SPICE jar's ``[{"image_id", "test", "refs"}]``; COCO results ``[{"image_id", "caption"}]``;
     JSON Lines, or a list, of objects with ``image_id`` or ``id``, ``candidate``, ``caption`` or ``test``, and
     ``references`` or ``refs``; captions by id ``{"img1": "a dog"}``; CSV, TSV and Parquet with named columns;
-    plain text with one caption a line; a zip that holds one such file.
+    plain text with one caption per line; a zip that holds one such file.
 
     Args:
         path: the file, or ``-`` for standard input.
@@ -175,7 +175,8 @@ def _check_pairing(name: str, found: Records, annotations: Annotations | None) -
         raise InputError(f"{name}: is not JSON, Parquet, a table with known columns or plain text ({found.faults[0]})")
     if form is PLAIN_TEXT and annotations is None:
         raise InputError(
-            f"{name}: is not JSON, Parquet or a table with known columns; as plain text, one caption a line, it needs "
+            f"{name}: is not JSON, Parquet or a table with known columns; as plain text, one caption per line, it "
+            "needs "
             "--references FILE with a line for each caption (several files: several references), and a table with "
             "other names needs --columns"
         )
@@ -313,7 +314,7 @@ def _key(fields: Mapping[str, object], keys: tuple[str, ...]) -> str:
 
 def _no_references(form: Format) -> str:
     beside = f"as {form.references[0]} of every item, or " if form.references else ""
-    return f"holds no references ({form.name}): give them {beside}with --references FILE, such as COCO annotations"
+    return f"contains no references ({form.name}): give them {beside}with --references FILE, such as COCO annotations"
 
 
 def _other(image_id: ItemId) -> ItemId | None:

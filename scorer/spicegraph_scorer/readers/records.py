@@ -1,4 +1,4 @@
-"""From JSON and plain text to records: a list of objects, one object a line, one object of captions by id, or lines."""
+"""From JSON and plain text to records: a list of objects, one object per line, captions by id, or lines."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ _raw_lists = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def read_json(source: Source, *, limits: Limits) -> Records:
-    """Read all records of a JSON file: a list, one object a line, or one object of captions by id.
+    """Read all records of a JSON file: a list, one object per line, or one object of captions by id.
 
     Raises:
         InputError: the content is in none of these formats.
@@ -106,7 +106,7 @@ def read_json(source: Source, *, limits: Limits) -> Records:
     values = decode_list(source, content)
     if values is None:
         value, reason = decode(content)
-        reason = reason or f"holds {shown(value)}, expected a list of objects or one object a line"
+        reason = reason or f"holds {shown(value)}, expected a list of objects or one object per line"
         raise InputError(f"{source.name}: {reason}")
     faults: list[Fault] = []
     records = _list_records(values, faults)
@@ -148,7 +148,7 @@ def decode_list(source: Source, content: bytes, part: msgspec.Raw | None = None)
         part: the list, where the source holds more.
 
     Returns:
-        The values, or ``None`` where the bytes are no JSON list.
+        The values, or ``None`` where the bytes are not a JSON list.
 
     Raises:
         InputError: a value is not JSON in UTF-8.
@@ -219,7 +219,7 @@ def _read_lines(source: Source, limits: Limits) -> Records:
 
 
 def _from_first(source: Source, first: Record, others: Iterator[Record], faults: list[Fault]) -> Records:
-    """Return the records of a file of one object a line, or, if it has one line, of captions by id."""
+    """Return the records of a file of one object per line, or, if it has one line, of captions by id."""
     if is_mapping(first.fields):
         second = next(others, None)
         if second is None and not faults:
@@ -255,7 +255,7 @@ def _read_spread_object(source: Source, content: bytes) -> Records:
         if is_mapping(value):
             return mapping_records(value)
         _refuse_other_objects(source, value)
-    reason = reason or "is one object that is spread over several lines, expected one object a line"
+    reason = reason or "is one object that is spread over several lines, expected one object per line"
     raise InputError(f"{source.name}: {reason}")
 
 
@@ -283,7 +283,7 @@ def _refuse_other_objects(source: Source, fields: Mapping[str, object]) -> None:
         )
     if not fields.keys() & set(JSON_LINES.candidates + JSON_LINES.references):
         raise InputError(
-            f"{source.name}: an object with the keys {_keys(fields)}, expected one object a line with "
+            f"{source.name}: an object with the keys {_keys(fields)}, expected one object per line with "
             '"image_id", "candidate" and "references"'
         )
 

@@ -95,7 +95,7 @@ def coco_annotations(source: Source, content: bytes) -> Annotations:
     captions.update((image_id, []) for image_id in file_names)
     faults += _read_captions(annotations, captions, file_names)
     if not captions and not faults:
-        faults.append(Fault("", "annotations", "holds no caption"))
+        faults.append(Fault("", "annotations", "contains no caption"))
     if faults:
         raise input_error(source.name, faults)
     return Annotations({image_id: tuple(texts) for image_id, texts in captions.items()}, file_names)
@@ -206,7 +206,7 @@ def _read(source: Source, limits: Limits, columns: Columns | None) -> Annotation
 
 
 def _from_json(source: Source, limits: Limits) -> Annotations:
-    """Read COCO annotations, references by id, one object a line, or a list of objects."""
+    """Read COCO annotations, references by id, one object per line, or a list of objects."""
     if source.stream.peek(1).lstrip()[:1] == b"[":
         return _from_records(source, read_json(source, limits=limits))
     content = read_all(source, limits=limits)
@@ -234,7 +234,7 @@ def _from_records(source: Source, records: Records) -> Annotations:
     wrong = [fault for record in records.records for fault in _collect(record, form.ids, captions)]
     faults = [*records.faults, *wrong]
     if not captions and not faults:
-        faults.append(Fault("", "", "holds no references"))
+        faults.append(Fault("", "", "contains no references"))
     if faults:
         raise input_error(source.name, faults)
     found = {image_id: tuple(texts) for image_id, texts in captions.items()}
@@ -265,7 +265,7 @@ def _collect(record: Record, id_keys: Sequence[str], captions: dict[ItemId, list
 
 
 def _from_text(source: Source, limits: Limits) -> Annotations:
-    """Read a caption a line; an empty line is an image for which this file has none."""
+    """Read one caption per line; an empty line is an image for which this file has none."""
     captions: dict[ItemId, tuple[str, ...]] = {}
     faults: list[Fault] = []
     for number, line in enumerate(text_lines(source, faults, limits=limits), start=1):

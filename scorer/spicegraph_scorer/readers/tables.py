@@ -91,7 +91,7 @@ def find_columns(header: Sequence[str], *, named: Columns | None = None, only_re
     Args:
         header: the names of the columns.
         named: names that need not be looked for.
-        only_references: the table holds no candidates, so that a column ``caption`` holds references.
+        only_references: the table contains no candidates, so that a column ``caption`` holds references.
 
     Raises:
         InputError: a named column is missing.
@@ -197,7 +197,7 @@ def _rows(
             elif row:
                 faults.append(Fault(f"row {number}", "", f"has {counted(len(row), 'column')}, expected {len(header)}"))
     except csv.Error as error:
-        raise input_error(source.name, [Fault(f"row {number + 1}", "", f"is no row of a table ({error})")]) from error
+        raise input_error(source.name, [Fault(f"row {number + 1}", "", f"is not a table row ({error})")]) from error
 
 
 def read_parquet(source: Source, *, limits: Limits, columns: Columns | None, only_references: bool) -> Records:

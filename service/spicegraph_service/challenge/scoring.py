@@ -68,7 +68,7 @@ class _Pace:
     _rate: float = field(default=0.0)
 
     def observe(self, items: int, seconds: float) -> None:
-        """Take note of how long some items took, waiting included."""
+        """Record how long some items took, waiting included."""
         rate = items / max(seconds, 1e-4)
         self._rate = rate if not self._rate else 0.7 * self._rate + 0.3 * rate
         self.items = min(_MOST_ITEMS, max(1, round(self._rate * _CHUNK_S)))

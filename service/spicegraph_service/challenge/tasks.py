@@ -46,7 +46,7 @@ class Prepared(msgspec.Struct, frozen=True, tag="prepared"):
 
 
 class Finish(msgspec.Struct, frozen=True, tag="finish"):
-    """Make scores and intervals of the statistics of all items; ``statistics`` is a file with a frame a chunk.
+    """Make scores and intervals of the statistics of all items; ``statistics`` is a file with a frame per chunk.
 
     ``data`` is the server's own for the metrics: that with which the statistics were collected.
     """

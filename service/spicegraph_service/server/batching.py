@@ -275,6 +275,6 @@ def _fail(batch: Sequence[_Entry], reason: str) -> None:
 
 
 def _forget(call: asyncio.Future[Reply]) -> None:
-    """Retrieve an error that no caller waits for any more."""
+    """Retrieve an error that no caller waits for any longer."""
     if not call.cancelled():
         call.exception()

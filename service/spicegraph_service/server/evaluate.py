@@ -106,7 +106,7 @@ class Evaluator:
         return WorkerInfo(version("spicegraph"), self._pipeline.signature, metrics, self._missing)
 
     def run(self, task: Task) -> WorkReply | TotalsReply:
-        """Do a task; what fails is told in the reply of its group."""
+        """Do a task; what fails is reported in the reply of its group."""
         return self._totals(task) if isinstance(task, Totals) else self._work(task)
 
     def _work(self, work: Work) -> WorkReply:
@@ -272,5 +272,5 @@ def _unpack(data: bytes) -> dict[str, list[Any]]:
 
 
 def _reason(error: Exception) -> str:
-    """Return what may be told of an error: our own errors are written for users, others are not."""
+    """Return what clients may see of an error: our own errors are written for users, others are not."""
     return str(error) if isinstance(error, SpicegraphError) else f"an unexpected {type(error).__name__}"

@@ -116,7 +116,7 @@ class ServedMetric(msgspec.Struct, frozen=True):
 class WorkerInfo(msgspec.Struct, frozen=True, tag="info"):
     """A worker's first frame: it is ready, or ``error`` says why it never will be.
 
-    ``missing`` says why some metrics are not to be had.
+    ``missing`` says why some metrics are not available.
     """
 
     version: str = ""
@@ -127,7 +127,7 @@ class WorkerInfo(msgspec.Struct, frozen=True, tag="info"):
 
     @property
     def vectors(self) -> str:
-        """The signature of SPICE-G's vectors; empty where SPICE-G is not to be had."""
+        """The signature of SPICE-G's vectors; empty where SPICE-G is not available."""
         return next((found for metric in self.metrics if (found := metric.signature.get("vectors"))), "")
 
 

@@ -123,7 +123,7 @@ class COCO:
 
     def _result_faults(self, entries: Sequence[Any]) -> Iterator[Fault]:
         if not entries:
-            yield Fault("", "", "holds no result")
+            yield Fault("", "", "contains no result")
         for number, entry in enumerate(entries, start=1):
             place = f"result {number}"
             if not isinstance(entry, Mapping) or not {"image_id", "caption"} <= entry.keys():

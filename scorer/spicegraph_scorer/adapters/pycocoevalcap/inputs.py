@@ -65,7 +65,7 @@ def _caption_faults(image_id: ItemId, side: str, captions: object) -> Iterator[F
     if isinstance(captions, str) or not isinstance(captions, Sequence):
         yield Fault(name, side, f"is {shown(captions)}, expected a list of strings")
     elif not captions:
-        yield Fault(name, side, "holds no caption")
+        yield Fault(name, side, "contains no caption")
     else:
         for index, caption in enumerate(captions):
             if not isinstance(caption, str):

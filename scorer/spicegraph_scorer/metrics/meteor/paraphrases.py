@@ -77,7 +77,7 @@ class LineHasher:
         return hashes
 
     def words(self, words: Sequence[str]) -> tuple[Hashes, Positions]:
-        """Return the hash and the length in UTF-8 bytes of each word; words hold no line feed."""
+        """Return the hash and the length in UTF-8 bytes of each word; words contain no line feed."""
         encoded = [word.encode("utf-8", "surrogatepass") for word in words]
         lengths = np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded))
         text = b"\n".join([*encoded, b""])
@@ -177,7 +177,7 @@ def _read_table(path: Path, progress: Progress) -> _Table:
         total += len(source)
         last = source[-1] if len(source) else last
     if not total:
-        msg = f"{path} holds no paraphrases"
+        msg = f"{path} contains no paraphrases"
         raise DataError(msg)
     counts = np.diff(np.concatenate([*firsts, np.array([total])]))
     return _Table(counts, np.concatenate([*sources, *targets]))

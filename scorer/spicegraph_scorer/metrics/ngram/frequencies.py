@@ -209,7 +209,7 @@ class DocumentFrequencies:
         """Read what :meth:`write` wrote.
 
         Raises:
-            DataError: the file is missing, or is no file of frequencies.
+            DataError: the file is missing, or is not a file of frequencies.
         """
         try:
             with np.load(path, allow_pickle=False) as arrays:

@@ -167,7 +167,7 @@ _SHAPES: Mapping[str, tuple[Callable[[object], bool], str]] = {
 def _entry_faults(table: object) -> Iterator[str]:
     """Yield what is wrong with the shape of a category: its keys, and the kinds of their values."""
     if not isinstance(table, dict):
-        yield "is no table: expected [NAME] with words or subtree under it"
+        yield "is not a table: expected [NAME] with words or subtree under it"
         return
     for key, value in table.items():
         if key not in _SHAPES:
@@ -206,7 +206,7 @@ def read_categories(path: str) -> dict[str, Category]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: is not TOML: {error}") from error
     if not tables:
-        raise InputError(f"{path}: holds no category")
+        raise InputError(f"{path}: contains no category")
     definitions, faults = [], []
     for name, table in tables.items():
         wrong = list(_entry_faults(table))
@@ -224,7 +224,7 @@ def read_categories(path: str) -> dict[str, Category]:
 
 
 def categories_digest(categories: Mapping[str, Category]) -> str | None:
-    """Return what tells whether two results count the same categories of the user's own; ``None`` without any.
+    """Return what says whether two results count the same categories of the user's own; ``None`` without any.
 
     Names, and a hash of what belongs to each, however that was written.
 

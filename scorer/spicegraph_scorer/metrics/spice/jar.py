@@ -20,7 +20,7 @@ JAR_METRICS: Final = ("spice", "spice-exact")
 
 
 def jar_output(result: Result, *, detailed: bool = True, subset: bool = True) -> list[dict[str, Json]]:
-    """Return the SPICE part of a result as SPICE 1.0's JSON: one object an item.
+    """Return the SPICE part of a result as SPICE 1.0's JSON: one object per item.
 
     Args:
         result: what was scored.

@@ -253,7 +253,7 @@ def _with_references(pair: CaptionPair, protocol: PairProtocol, generator: np.ra
 
 
 def _outcomes(first: Sequence[float | None], second: Sequence[float | None], preferred: Indices) -> Matrix:
-    """Return one row a pair: 1 under right, tied or wrong."""
+    """Return one row per pair: 1 under right, tied or wrong."""
     scores = np.array([[np.nan if v is None else v for v in side] for side in (first, second)])
     difference = np.where(preferred == 0, scores[0] - scores[1], scores[1] - scores[0])
     found = np.stack([difference > 0, difference == 0, difference < 0], axis=1).astype(np.float64)

@@ -34,9 +34,9 @@ class Own(StrEnum):
     KEEP = "keep"
     DROP_CAPTION = "drop-caption"
     DROP_REFERENCE = "drop-reference"
-    """The caption stays; it is no reference of its own."""
+    """The caption stays; it is not a reference of its own."""
     DROP_FROM_IMAGE = "drop-from-image"
-    """The caption stays; it is no reference of any judged caption of the image."""
+    """The caption stays; it is not a reference of any judged caption of the image."""
 
 
 class Ties(StrEnum):

@@ -49,7 +49,7 @@ def grouped_judgements(content: Content, faults: list[Fault]) -> tuple[list[Judg
         references = row.references(("ground_truth",))
         judged = row.fields.get("human_judgement")
         if not isinstance(judged, list):
-            row.fault("human_judgement", "is no list")
+            row.fault("human_judgement", "is not a list")
             continue
         for index, value in enumerate(judged):
             place = f"{row.place}, human_judgement[{index}]"
@@ -223,7 +223,7 @@ def _load(path: Path, limits: Limits, name: str) -> Any:
     except (OSError, ValueError, TypeError, NotImplementedError, MatReadError) as error:
         raise InputError(f"{path}: is not a MATLAB file that can be read ({error})") from error
     if name not in content:
-        raise InputError(f"{path}: holds no variable {name!r}")
+        raise InputError(f"{path}: contains no variable {name!r}")
     return content[name]
 
 
@@ -237,7 +237,7 @@ def _text(value: Any) -> str:
     while isinstance(value, np.ndarray):
         value = value.flat[0]
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("a caption is no text")
+        raise ValueError("a caption is not text")
     return value.strip()
 
 

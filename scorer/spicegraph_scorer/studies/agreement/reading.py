@@ -166,11 +166,11 @@ def _read_judgements(path: str, asked: Asked) -> Judged[Judgement]:
     form = next((form for form in JUDGEMENT_FORMATS if form.recognises(content)), None)
     if form is None:
         names = "; ".join(form.name for form in JUDGEMENT_FORMATS)
-        raise InputError(f"{content.name}: holds no rated captions in a format that is known ({names})")
+        raise InputError(f"{content.name}: contains no rated captions in a format that is known ({names})")
     faults: list[Fault] = []
     found, unrated = form.read(content, asked, faults)
     if not found and not faults:
-        faults.append(Fault("", "", "holds no rated caption"))
+        faults.append(Fault("", "", "contains no rated caption"))
     if faults:
         raise input_error(content.name, faults)
     return Judged(tuple(found), content.name, form.name, unrated)
@@ -204,12 +204,12 @@ def _read_pairs(path: str, asked: Asked) -> Judged[CaptionPair]:
     if form is None:
         names = "; ".join(form.name for form in PAIR_FORMATS)
         raise InputError(
-            f"{content.name}: holds no pairs in a format that is known ({names}; {_PASCAL50S}: its folder)"
+            f"{content.name}: contains no pairs in a format that is known ({names}; {_PASCAL50S}: its folder)"
         )
     faults: list[Fault] = []
     found, unconfirmed = form.read(content, asked, faults)
     if not found and not faults:
-        faults.append(Fault("", "", "holds no pair"))
+        faults.append(Fault("", "", "contains no pair"))
     if faults:
         raise input_error(content.name, faults)
     return Judged(tuple(found), content.name, form.name, unconfirmed)
@@ -292,7 +292,7 @@ def _table(content: Content) -> SystemTable:
         else:
             table[system] = {name: row.number(name, value) for name, value in cells.items() if name != _SYSTEM}
     if not table and not faults:
-        faults.append(Fault("", "", "holds no system"))
+        faults.append(Fault("", "", "contains no system"))
     if faults:
         raise input_error(content.name, faults)
     return table
@@ -396,7 +396,7 @@ def read_word_scores(path: str, *, limits: Limits = DEFAULT_LIMITS) -> SystemSay
     if captions and scores:
         faults.append(Fault("", "", 'holds captions as well as "words"'))
     if not captions and not scores and not faults:
-        faults.append(Fault("", "", "holds no caption"))
+        faults.append(Fault("", "", "contains no caption"))
     if faults:
         raise input_error(content.name, faults)
     return SystemSays(captions, scores)

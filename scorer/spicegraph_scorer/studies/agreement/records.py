@@ -63,7 +63,7 @@ def text_of(content: Content) -> str:
 
 
 def records_of(content: Content, faults: list[Fault]) -> Records:
-    """Return the objects of a JSON list, or of one object a line."""
+    """Return the objects of a JSON list, or of one object per line."""
     if isinstance(content.value, list):
         values = [(f"item {index}", value, "") for index, value in enumerate(content.value, start=1)]
     else:
@@ -212,7 +212,7 @@ def _pair(row: Row) -> CaptionPair:
         first, second = (row.checked_caption(f"captions[{side}]", text) for side, text in enumerate(captions))
         texts = (first, second)
     else:
-        row.fault("captions", "is missing" if captions is None else "is no list of two captions")
+        row.fault("captions", "is missing" if captions is None else "is not a list of two captions")
     key = field_of(row.fields, PREFERENCES)
     preferred = row.fields.get(key)
     if key not in row.fields:
@@ -231,7 +231,7 @@ def _given(row: Row) -> Iterable[tuple[str, tuple[float | None, float | None]]]:
     metrics: Mapping[str, object] = row.mapping("metrics")
     for name, values in metrics.items():
         if not isinstance(values, list) or len(values) != 2:
-            row.fault(f"metrics.{name}", "is no list of two numbers, one for each caption")
+            row.fault(f"metrics.{name}", "is not a list of two numbers, one for each caption")
             continue
         first, second = (row.number(f"metrics.{name}[{side}]", value) for side, value in enumerate(values))
         yield name, (first, second)
@@ -283,7 +283,7 @@ def read_bank(paths: Sequence[str], *, needed_by: str, limits: Limits, option: s
     """
     if not paths:
         raise InputError(
-            f"{needed_by} hold no reference captions: give them with {option} (Flickr8k.token.txt, "
+            f"{needed_by} contain no reference captions: give them with {option} (Flickr8k.token.txt, "
             "results_20130124.token, or COCO annotations)"
         )
     images: dict[str, tuple[str, ...]] = {}

@@ -149,7 +149,7 @@ def _vocabulary(captions: Iterable[frozenset[Tagged]], size: int) -> Vocabulary:
         for word, kind in caption:
             kinds.setdefault(word, Counter())[kind] += 1
     if not kinds:
-        raise InputError("the captions hold no noun, adjective or verb")
+        raise InputError("the captions contain no noun, adjective or verb")
     ordered = sorted(kinds, key=lambda word: (-kinds[word].total(), word))
     return Vocabulary({word: _most_common(kinds[word]) for word in islice(ordered, size)})
 

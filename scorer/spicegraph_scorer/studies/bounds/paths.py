@@ -40,7 +40,7 @@ Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 
 Advance: TypeAlias = Callable[[int, int], None]
-"""Is told how much of a metric's work is done, and of how much."""
+"""Is called with how much of a metric's work is done, and of how much."""
 
 
 class Spread(Protocol):

@@ -61,7 +61,7 @@ def find_bounds(
         pipeline: what parses captions for SPICE; every text is parsed once.
         resampling: number of draws and seed of the intervals.
         spread: applies a function to many arguments, in order; ``map`` does it in this process.
-        progress: is told of what takes long.
+        progress: is called during what takes long.
 
     Raises:
         InputError: two trials have one name, or a metric is unknown.

@@ -66,7 +66,7 @@ class Lower:
         if self.per_image is not None and self.per_image < 1:
             raise InputError(f"per image: at least one text is drawn, got {self.per_image}")
         if not all(self.others):
-            raise InputError("another corpus holds no caption")
+            raise InputError("another corpus contains no caption")
 
 
 @dataclass(frozen=True, slots=True)
