@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import sys
+from functools import wraps
 from importlib import import_module
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+from typer.main import get_command
 
 from spicegraph_parser.errors import SpicegraphError
 from spicegraph_parser.extract import rare_collections
+from spicegraph_service.output.files import refuse_overwriting
 from spicegraph_service.output.terminal import say_error, use_utf8
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 BAD_INPUT = 2
+_OUTPUT: Final = "output"
+_NAMES: Final = frozenset({"CHALLENGE", "SUBMISSION", "NAME", "ID", "TOKEN_ID", "PURPOSE"})
+"""The metavars of arguments that name no file."""
+
 INTERRUPTED = 130  # what shells call a command that Ctrl-C ended
 
 COMMANDS: Mapping[str, str] = {
@@ -88,6 +96,52 @@ def options(
     """Scene graphs from image captions, SPICE and the COCO caption metrics, without Java."""
 
 
+def guard(command: object) -> None:
+    """Let a command, or every command of a group, refuse to overwrite a file that it reads.
+
+    Inputs and outputs are known by their declaration: the parameter ``output`` is written; all other arguments, except
+    names of challenges and the like, and the options whose metavar contains ``FILE`` or ``PATH`` are read.
+    """
+    if isinstance(command, TyperGroup):
+        for each in command.commands.values():
+            guard(each)
+    elif isinstance(command, TyperCommand) and command.callback is not None:
+        parameters = [each for each in command.params if isinstance(each, TyperArgument | TyperOption)]
+        command.callback = _refusing(command.callback, frozenset(str(p.name) for p in parameters if is_input(p)))
+
+
+def _refusing(callback: Callable[..., object], inputs: Collection[str]) -> Callable[..., object]:
+    """Return a command's function that first looks whether an output is an input."""
+
+    @wraps(callback)
+    def checked(**given: object) -> object:
+        output = given.get(_OUTPUT)
+        refuse_overwriting(
+            [str(output)] if output else [], (place for name in inputs for place in _places(given.get(name)))
+        )
+        return callback(**given)
+
+    return checked
+
+
+def is_input(parameter: TyperArgument | TyperOption) -> bool:
+    """Say whether a parameter of a command names files that the command reads."""
+    metavar = str(parameter.metavar).strip("[].")
+    if str(parameter.name).startswith(_OUTPUT):
+        return False
+    if parameter.param_type_name == "argument":
+        return metavar not in _NAMES
+    return "FILE" in metavar or "PATH" in metavar
+
+
+def _places(given: object) -> Iterator[str]:
+    """Yield the files that the value of an input may name: ``results.json``, ``mine=results.json``, or several."""
+    for value in given if isinstance(given, list | tuple) else (given,):
+        if value is not None:
+            yield str(value)
+            yield str(value).partition("=")[2] or str(value)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; return 0, 2 where the input or the command is wrong, or 130 where Ctrl-C ended it.
 
@@ -100,7 +154,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = sys.argv[1:] if arguments is None else list(arguments)
         command = next((argument for argument in given if not argument.startswith("-")), "")
         with rare_collections():
-            make_app(command)(given, prog_name="spicegraph")
+            app = get_command(make_app(command))
+            guard(app)
+            app(given, prog_name="spicegraph")
     except SpicegraphError as error:
         say_error(str(error))
         return BAD_INPUT

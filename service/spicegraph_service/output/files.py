@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from contextlib import contextmanager
+from os.path import samestat
 from pathlib import Path, PurePath
-from typing import IO, TYPE_CHECKING, TypeVar
+from stat import S_ISREG
+from typing import IO, TYPE_CHECKING, Final, TypeVar
+from urllib.parse import unquote
 
 from spicegraph_parser.errors import InputError
 from spicegraph_service.output.terminal import write_stdout
@@ -15,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 Chosen = TypeVar("Chosen")
+
+_FILE_URL: Final = "file://"
 
 _ENDINGS_OF_FORMATS = frozenset(
     {".csv", ".tsv", ".json", ".jsonl", ".parquet", ".md", ".markdown", ".tex", ".html", ".htm", ".xlsx"}
@@ -49,6 +55,47 @@ def check_output(path: str) -> None:
         raise InputError(f"{path}: is a folder, expected a file to write")
     if not os.access(folder, os.W_OK):
         raise InputError(f"{path}: the folder {folder} is not writable")
+
+
+def refuse_overwriting(outputs: Iterable[str], inputs: Iterable[str]) -> None:
+    """Refuse outputs that are inputs of the same command, whatever path, link or URL names them.
+
+    Args:
+        outputs: paths or URLs of what is written.
+        inputs: paths or URLs of what is read, ``-`` for standard input; a folder stands for every file in it.
+
+    Raises:
+        InputError: an output is there already, and it is one of the inputs.
+    """
+    sources = tuple(inputs)
+    for output in outputs:
+        for source in sources:
+            if _is_same(output, source):
+                name = "standard input" if source == "-" else source
+                raise InputError(f"{output}: this would overwrite an input of the command ({name}); name another file")
+
+
+def _is_same(output: str, source: str) -> bool:
+    if _is_remote(output) or _is_remote(source):
+        return output.rstrip("/") == source.rstrip("/")
+    target, origin = _local(output), _local(source)
+    try:
+        status = target.stat()
+        if not S_ISREG(status.st_mode):
+            return False
+        if source == "-":
+            return samestat(status, os.fstat(sys.stdin.fileno()))
+        return origin.resolve() in target.resolve().parents if origin.is_dir() else samestat(status, origin.stat())
+    except (OSError, ValueError):  # one of them is not there, or has no name that a file can have
+        return False
+
+
+def _is_remote(place: str) -> bool:
+    return "://" in place and not place.startswith(_FILE_URL)
+
+
+def _local(place: str) -> Path:
+    return Path(unquote(place.removeprefix(_FILE_URL))) if place.startswith(_FILE_URL) else Path(place)
 
 
 def made_folder(path: str | Path) -> Path:

@@ -19,7 +19,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.adapters.leaderboard import leaderboard_scores, score_files
 from spicegraph_scorer.metrics import MetricData
-from spicegraph_service.output.files import made_folder
+from spicegraph_service.output.files import made_folder, refuse_overwriting
 from spicegraph_service.output.pages import render_page
 from spicegraph_service.output.report import ReportOptions, build_report
 from spicegraph_service.output.report.data import SystemInput
@@ -63,13 +63,15 @@ def score_submission(
     """
     references = _only_file(Path(input_folder) / "ref")
     submission = _only_file(Path(input_folder) / "res")
+    page_file, scores_file = (Path(output_folder) / name for name in ("detailed_results.html", "scores.json"))
+    refuse_overwriting([str(page_file), str(scores_file)], [str(references), str(submission)])
     result = score_files(str(submission), str(references), metrics=metrics, pipeline=pipeline, data=data)
     scores = leaderboard_scores(result)
-    output = made_folder(output_folder)
+    made_folder(output_folder)
     options = ReportOptions(metrics=tuple(metrics), data=data or MetricData())
     page = _report(result, options, pipeline) if show_references else _scores_page(result)
-    (output / "detailed_results.html").write_text(page, encoding="utf-8")
-    (output / "scores.json").write_bytes(msgspec.json.format(msgspec.json.encode(scores), indent=2) + b"\n")
+    page_file.write_text(page, encoding="utf-8")
+    scores_file.write_bytes(msgspec.json.format(msgspec.json.encode(scores), indent=2) + b"\n")
     return scores
 
 

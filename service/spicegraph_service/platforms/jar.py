@@ -23,7 +23,7 @@ from spicegraph_scorer.metrics.spice.jar import jar_output
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import score
 from spicegraph_service.engines.local import local_facts
-from spicegraph_service.output.files import check_output, made_folder, write_text
+from spicegraph_service.output.files import check_output, made_folder, refuse_overwriting, write_text
 from spicegraph_service.output.terminal import progress_bar, say_error, use_utf8, write_stdout
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def _run(options: argparse.Namespace) -> None:
     start = time.perf_counter()
     if options.out is not None:
         check_output(options.out)
+        refuse_overwriting([options.out], [options.input])
     items = read_items(options.input).items
     metric = "spice-exact" if options.exact else "spice"
     with ExitStack() as stack:
