@@ -49,7 +49,13 @@ _WORDS = st.sampled_from(
         "qqq",
     ]
 )
-_TUPLES = st.lists(st.lists(_WORDS, min_size=1, max_size=3), max_size=8)
+_NUMBERS = {"two", "three"}  # not objects
+_TUPLES = st.lists(
+    st.lists(_WORDS, min_size=1, max_size=3).filter(
+        lambda words: _NUMBERS.isdisjoint({words[0], words[len(words) // 2]})
+    ),
+    max_size=8,
+)
 _REFERENCES = st.lists(_TUPLES, min_size=1, max_size=3)
 
 
@@ -64,7 +70,8 @@ class Written:
             yield facts([part.split() for part in text.split(";") if part.strip()])
 
 
-METRIC = SpiceG(Written(), vectors=replace(load_vectors(), order=None))  # of lists of words, order says nothing
+METRIC = SpiceG(Written(), texts=False)  # lists of words are not captions
+METRIC.vectors.rows([("zzz",)])  # WordNet is read here, not in the first example of a test
 
 
 def facts(tuples: Iterable[Sequence[str]]) -> tuple[Fact, ...]:
@@ -218,7 +225,7 @@ def test_the_result_names_the_table_and_has_categories_without_counts() -> None:
     assert metrics == {
         "spice-g": {
             "metric": "spice-g",
-            "formula": "3",
+            "formula": "4",
             "pipeline": "written",
             "lexicon": METRIC.lexicon.signature,
             "vectors": "coco-train2014-0f67e52e",

@@ -87,7 +87,7 @@ DOGS = ("two dogs on a couch",)
 
 @pytest.fixture(scope="module")
 def metric() -> SpiceG:
-    return SpiceG(load_pipeline())
+    return SpiceG(load_pipeline(), texts=False)
 
 
 def f1(metric: SpiceG, candidate: str, references: tuple[str, ...]) -> float:

@@ -78,7 +78,7 @@ def explain_match(match: GradedMatch, vectors: Vectors, rescore: Rescore, *, cha
     candidate, reference = graded_tuples(match, vectors)
     denials = [found.denied_by for found in candidate]
     found = changes_of(match, denials, rescore)[:changes] if changes else ()
-    return GradedExplanation(candidate, reference, found, match.order)
+    return GradedExplanation(candidate, reference, found, match.texts.order)
 
 
 def graded_tuples(match: GradedMatch, vectors: Vectors) -> tuple[tuple[GradedTuple, ...], tuple[GradedTuple, ...]]:

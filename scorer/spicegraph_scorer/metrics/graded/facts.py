@@ -6,7 +6,7 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.loose import DENIED, NO_OBJECT, NOTES, QUANTITY, STANDS_FOR
+from spicegraph_parser.loose import DENIED, NO_OBJECT, NOTES, PLURAL, QUANTITY, STANDS_FOR
 from spicegraph_parser.rules import Fact
 
 if TYPE_CHECKING:
@@ -19,16 +19,32 @@ _EMPTY_WORDS: Final = frozenset({"a", "be", "do", "have"})
 _OF_THE_QUANTITY: Final = frozenset({"amod", "compound", "count"})  # rules: "a large group", "two pairs"
 _OBJECT_SLOTS: Final = {1: 1, 2: 1, 3: 2}  # by the length of a fact
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_NUMBERS_ALONE: Final = _words("one two three four five six seven eight nine ten eleven twelve")
+_COPULA: Final = "be "
+_FUNCTION_WORDS: Final = _words(
+    """
+    a an the be have do of in on at to with by for from as into onto over under near next through along across around
+    against behind beside between above below among inside outside out up down off about before after while and or
+    than like toward towards upon within without beneath underneath amongst atop via during past per alongside amid
+    since until except
+    """
+)
+
 _Slot = tuple[str, tuple[int, ...]]
 
 
 def comparable_facts(facts: Sequence[Fact]) -> list[Fact]:
     """Return the facts that graded matching compares.
 
-    Attributes that say nothing are left out: SPICE makes ("banana", "a") of "a bunch of bananas". A quantity stands
-    for the things that it counts: in "a large group of people" the object is the people, and "large group" says how
-    many they are. Nouns inside prepositions are not objects. What is denied becomes an object, attribute or relation
-    of its own: "no hat".
+    Attributes that say nothing are left out: SPICE makes ("banana", "a") of "a bunch of bananas". A quantity is read
+    as that of which it is: "a large group of people" are people, and the group is how many, not they are large. Nouns
+    of prepositions are not objects, nor are numbers ("two" in "two of the dogs", or where the parse takes it for a
+    noun). What is denied is an object, attribute or relation of its own: "no hat".
 
     Example:
         >>> facts = [Fact(("hat",), "objects", ((4,),)), Fact(("hat", "no"), DENIED, ((4,), (3,)))]
@@ -37,7 +53,40 @@ def comparable_facts(facts: Sequence[Fact]) -> list[Fact]:
     """
     if facts and facts[-1][1] in NOTES:  # in few captions
         facts = _as_noted(facts)
-    return [fact for fact in facts if len(words := fact[0]) != 2 or words[1] not in _EMPTY_WORDS]
+    found = [fact for fact in facts if len(words := fact[0]) != 2 or words[1] not in _EMPTY_WORDS]
+    if any(fact[0][0] in _NUMBERS_ALONE or (len(fact[0]) == 3 and fact[0][1] in _NUMBERS_ALONE) for fact in found):
+        return [other for fact in found for other in _without_number(fact)]
+    return found
+
+
+def _without_number(fact: Fact) -> list[Fact]:
+    """Return a fact without a number as an object: of a relation, the label remains an attribute of the other end."""
+    words, rule, tokens = fact
+    if len(words) < 3:
+        return [] if words[0] in _NUMBERS_ALONE else [fact]
+    ends = [end for end in (0, 1) if words[end] not in _NUMBERS_ALONE]
+    if len(ends) == 2:
+        return [fact]
+    label = words[2].removeprefix(_COPULA)
+    return [Fact((words[end], label), rule, (tokens[end], tokens[2]) if tokens else ()) for end in ends]
+
+
+def content_words(facts: Iterable[Fact]) -> frozenset[str]:
+    """Return the content words of what :func:`comparable_facts` returned, whatever they are said of; "no hat" is one.
+
+    Example:
+        >>> sorted(content_words([Fact(("man", "polar bear", "sit on"), "clause", ())]))
+        ['bear', 'man', 'polar', 'sit']
+    """
+    strings = {word for words, rule, _ in facts for word in (words[:1] if rule == PLURAL else words)}
+    return frozenset([word for string in strings for word in _content(string)])
+
+
+@lru_cache(maxsize=50_000)
+def _content(string: str) -> tuple[str, ...]:
+    if string.startswith(NO):
+        return (string,)
+    return tuple([word for word in string.split() if word not in _FUNCTION_WORDS])
 
 
 def _as_noted(facts: Sequence[Fact]) -> list[Fact]:

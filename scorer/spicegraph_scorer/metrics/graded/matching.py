@@ -6,6 +6,7 @@ as far as these stand in the same place: at the same object, between the same tw
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, compress
@@ -17,13 +18,13 @@ import numpy.typing as npt
 
 from spicegraph_parser.graph import SceneTuple
 from spicegraph_scorer.core.categories import ALL
-from spicegraph_scorer.metrics.graded.facts import verdicts
+from spicegraph_scorer.metrics.graded.facts import deny, verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from spicegraph_parser.graph import CountedGraph, Evidence, SceneGraph
-    from spicegraph_parser.lexicon import Concept
+    from spicegraph_parser.lexicon import Concept, Lexicon
     from spicegraph_scorer.metrics.graded.facts import Values
     from spicegraph_scorer.metrics.graded.vectors import Rows
     from spicegraph_scorer.metrics.spice.categories import Category
@@ -50,6 +51,13 @@ class Nodes(NamedTuple):
     def strings(self) -> list[tuple[str, ...]]:
         """The strings of each concept."""
         return [concept.strings for concept in self.concepts]
+
+
+def word_nodes(captions: Iterable[Iterable[str]], lexicon: Lexicon) -> Nodes:
+    """Return the words of captions, each caption a set, as objects that nothing is said of, in alphabetical order."""
+    said = sorted(Counter(chain.from_iterable(captions)).items())
+    concept = lexicon.exact_concept
+    return Nodes((len(said), 0, 0), [concept(word) for word, _ in said], [count for _, count in said], (), (), None)
 
 
 def nodes_of(graph: SceneGraph) -> Nodes:
@@ -208,16 +216,29 @@ class Support(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GradedMatch:
-    """Both sides of a comparison, how each side's tuples are supported by the other's, and the candidate's word order.
+    """Both sides of a comparison, and how each side's tuples are supported by the other's.
 
-    ``order`` is the share of all support that the order of the candidate's words leaves, in (0, 1].
+    ``words`` is the same of the content words alone, each an object that nothing is said of; ``texts`` is what the
+    captions say as texts.
     """
 
     candidate: GraphArrays
     reference: GraphArrays
     precision: Support
     recall: Support
+    texts: TextMatch
+    words: GradedMatch | None = None
+
+
+class TextMatch(NamedTuple):
+    """What a candidate's text says beside its tuples.
+
+    ``order`` is the share of all support that the order of its words leaves, in (0, 1]; ``aligned`` its alignment with
+    the best reference, in [0, 1], or ``None`` where no text was read.
+    """
+
     order: float = 1.0
+    aligned: float | None = None
 
 
 def supports(candidate: GraphArrays, reference: GraphArrays, rows: Rows) -> tuple[Support, Support]:
@@ -225,25 +246,30 @@ def supports(candidate: GraphArrays, reference: GraphArrays, rows: Rows) -> tupl
     words, places, forward, backward, excess = _compared(candidate, reference, rows)
     mine = _best(forward, 1, words, places)
     if excess is not None:
-        mine = _contradict(mine, candidate, excess)
+        mine = _contradict(mine, excess)
     return mine, _best(backward, 0, words, places)
 
 
-def degrees(candidate: GraphArrays, reference: GraphArrays, rows: Rows) -> tuple[Floats, Floats]:
-    """Return how far the tuples of each side are supported: what :func:`supports` finds, without saying by what."""
+def degrees(
+    candidate: GraphArrays, reference: GraphArrays, rows: Rows
+) -> tuple[Floats, Floats, npt.NDArray[np.bool_] | None]:
+    """Return how far the tuples of each side are supported: what :func:`supports` finds, without saying by what.
+
+    The third array says which of the candidate's are contradicted; nothing: none.
+    """
     _, _, forward, backward, excess = _compared(candidate, reference, rows)
     mine: Floats = forward.max(axis=1, initial=0)
+    contradicted = None
     if excess is not None:
-        objects, attributes, _ = candidate.sizes
-        own = mine[objects : objects + attributes]
-        np.maximum(0, own - excess, out=own)
-    return mine, backward.max(axis=0, initial=0)
+        np.maximum(0, mine - excess, out=mine)
+        contradicted = excess > 0
+    return mine, backward.max(axis=0, initial=0), contradicted
 
 
 class _Comparison(NamedTuple):
     """Every tuple of a candidate against every one of the references: word, place, support on either side.
 
-    ``excess`` is what the references deny of each attribute of the candidate, if they deny any.
+    ``excess`` is what the references deny of each tuple of the candidate, if they deny any.
     """
 
     words: Matrix
@@ -256,6 +282,9 @@ class _Comparison(NamedTuple):
 def _compared(candidate: GraphArrays, reference: GraphArrays, rows: Rows) -> _Comparison:
     words = _words(candidate, reference, rows)
     excluded = _judged(words, candidate, reference)
+    if not candidate.owners.size and not reference.owners.size:  # words alone, or objects: they stand nowhere
+        excess = None if excluded is None else _denied_words(candidate.values, reference.values, words)
+        return _Comparison(words, words, words, words, excess)
     places = _places(candidate, reference, words)
     apart = places - words
     forward = words + candidate.bound[0][:, None] * apart
@@ -326,53 +355,83 @@ def _best(similar: Matrix, axis: int, words: Matrix, places: Matrix) -> Support:
 def _excess(
     candidate: GraphArrays, reference: GraphArrays, words: Matrix, excluded: npt.NDArray[np.bool_]
 ) -> Floats | None:
-    """Return how much more the references deny each attribute of a candidate than they say it; nothing: of none.
+    """Return how much more the references deny each tuple of a candidate than they say it; nothing: of none.
 
-    They deny it by another colour or count of an object that is as similar.
+    They deny an attribute by another colour or count of an object that is as similar. Colours are compared as sets: a
+    grey, black and white cat is not denied by a grey one.
     """
     (objects, attributes, _), (others, their_attributes, _) = candidate.sizes, reference.sizes
     mine, theirs = slice(objects, objects + attributes), slice(others, others + their_attributes)
     denied = excluded[mine, theirs]
     if not denied.any():
         return None
+    _keep_disjoint(denied, _values_of_owners(candidate), _values_of_owners(reference))
     owners = words[:objects, :others][candidate.owners[:attributes]][:, reference.owners[:their_attributes]]
     against = (owners * denied).max(axis=1)
     agreed = np.minimum(owners, words[mine, theirs]).max(axis=1)
-    excess: Floats = np.maximum(0, against - agreed)
+    excess = np.zeros(len(words), np.float32)
+    excess[mine] = np.maximum(0, against - agreed)
+    return excess if excess.any() else None
+
+
+def _values_of_owners(side: GraphArrays) -> list[Values]:
+    """Return, for each attribute, the values of all attributes of its object."""
+    objects, attributes, _ = side.sizes
+    owners = side.owners[:attributes].tolist()
+    of_owner: defaultdict[int, set[tuple[str, int]]] = defaultdict(set)
+    for index, values in side.values:
+        if objects <= index < objects + attributes:
+            of_owner[owners[index - objects]] |= values
+    return [frozenset(of_owner[owner]) for owner in owners]
+
+
+def _keep_disjoint(denied: npt.NDArray[np.bool_], mine: Sequence[Values], theirs: Sequence[Values]) -> None:
+    """Take out of the denials those between objects that have a value of the family in common."""
+    for row, column in zip(*np.nonzero(denied), strict=True):
+        if not deny(mine[row], theirs[column]):
+            denied[row, column] = False
+
+
+def _denied_words(mine: Sequence[tuple[int, Values]], theirs: Sequence[tuple[int, Values]], words: Matrix) -> Floats:
+    """Return 1 for each word of a candidate whose references have others of its family, and none of the candidate's."""
+    said, found = (frozenset(chain.from_iterable(values for _, values in side)) for side in (mine, theirs))
+    excess = np.zeros(len(words), np.float32)
+    for index, values in mine:
+        families = {family for family, _ in values}
+        own, other = (frozenset(value for value in side if value[0] in families) for side in (said, found))
+        if deny(own, other):
+            excess[index] = 1
     return excess
 
 
-def _contradict(found: Support, candidate: GraphArrays, excess: Floats) -> Support:
-    """Take from the support of a candidate's attributes what the references deny."""
-    objects, attributes, _ = candidate.sizes
-    mine = slice(objects, objects + attributes)
-    support, contradicted = found.support.copy(), found.contradicted.copy()
-    support[mine] = np.maximum(0, support[mine] - excess)
-    contradicted[mine] = excess > 0
-    partner = np.where(support > 0, found.partner, NO_PARTNER)
-    return Support(support, partner, found.word, found.place, contradicted)
+def _contradict(found: Support, excess: Floats) -> Support:
+    """Take from the support of a candidate's tuples what the references deny."""
+    support = np.maximum(0, found.support - excess)
+    return Support(support, np.where(support > 0, found.partner, NO_PARTNER), found.word, found.place, excess > 0)
 
 
-_Part = tuple["Sequence[Concept]", list[float], list[float]]
+_PRECISION_EXPONENT: Final = 0.75
+_CONTRADICTED: Final = 2.0  # the weight of a contradicted tuple, in precision
+_WORDS_SHARE: Final = 0.5
+_ALIGNED_SHARE: Final = 0.2
 
 
 class Weighed(NamedTuple):
     """Weights of tuples: of a candidate's in all, their supported part, and the same of the references'.
 
-    A candidate's tuple has a part of its weight supported that is the square root of its support; :attr:`precision`
-    undoes it, so that one tuple without any support costs more than two with half of theirs.
+    ``aligned`` is the alignment of the texts, which has a fifth of F1: of the total alone, and where texts were read.
     """
 
     supported: float
     candidate: float
     found: float
     reference: float
+    aligned: float | None = None
 
     @property
     def precision(self) -> float:
-        """Power mean, with exponent 1/2, of the support of the candidate's tuples, in [0, 1]; 0 without any."""
-        share = self.supported / self.candidate if self.candidate else 0.0
-        return share * share
+        """Supported share of the candidate's weight, in [0, 1]; 0 without any."""
+        return self.supported / self.candidate if self.candidate else 0.0
 
     @property
     def recall(self) -> float:
@@ -381,9 +440,29 @@ class Weighed(NamedTuple):
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of precision and recall; 0 where both are 0."""
+        """Harmonic mean of precision and recall, 0 where both are 0; four fifths of it and a fifth of ``aligned``."""
         precision, recall = self.precision, self.recall
-        return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+        found = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+        return found if self.aligned is None else found + _ALIGNED_SHARE * (self.aligned - found)
+
+    def mixed(self, words: Weighed, aligned: float | None) -> Weighed:
+        """Return the total: half of the support is that of the words alone, if there are any, on either side."""
+        supported, found = self.supported, self.found
+        if words.candidate:
+            supported += _WORDS_SHARE * (words.precision * self.candidate - supported)
+        if words.reference:
+            found += _WORDS_SHARE * (words.recall * self.reference - found)
+        return Weighed(supported, self.candidate, found, self.reference, aligned)
+
+
+def weighed_against(candidate: GraphArrays, contradicted: npt.NDArray[np.bool_] | None) -> GraphArrays:
+    """Return a candidate's side with the weights for precision: what the references contradict counts twice."""
+    if contradicted is None:
+        return candidate
+    return replace(candidate, weights=np.where(contradicted, _CONTRADICTED, 1) * candidate.weights)
+
+
+_Part = tuple["Sequence[Concept]", list[float], list[float]]
 
 
 def weigh(
@@ -395,19 +474,31 @@ def weigh(
 ) -> dict[str, Weighed]:
     """Add up weights in total (``All``) and by category.
 
+    The supported part of a candidate's weight is the power mean, with exponent 3/4, of its tuples' support: two tuples
+    with half of their support cost less than one without any. (Formula 3 had 1/2, which costs longer captions more than
+    people think.)
+
     ``supported`` says how far each tuple of either side is. A category holds its own tuples; what supports them may
     be of another. ``order`` is the share of every support that the order of the candidate's words leaves.
     """
     (candidate, reference), (forward, backward) = sides, supported
     left = np.float64(order)  # so that sums are of doubles
-    mine = (np.sqrt(forward * left) * candidate.weights).tolist(), candidate.weights.tolist()
+    powers = (forward * left) ** _PRECISION_EXPONENT * candidate.weights
+    mine = powers.tolist(), candidate.weights.tolist()
     theirs = (backward * left * reference.weights).tolist(), reference.weights.tolist()
-    sums = {ALL: Weighed(sum(mine[0]), sum(mine[1]), sum(theirs[0]), sum(theirs[1]))}
-    parts, other_parts = _parts(sides[0], *mine), _parts(sides[1], *theirs)
-    for name, category in categories.items():
-        kind = category.length - 1
-        sums[name] = Weighed(*_sums(category, *parts[kind]), *_sums(category, *other_parts[kind]))
+    sums = {ALL: _weighed([*map(sum, mine), *map(sum, theirs)])}
+    if categories:
+        parts, other_parts = _parts(sides[0], *mine), _parts(sides[1], *theirs)
+        for name, category in categories.items():
+            kind = category.length - 1
+            sums[name] = _weighed([*_sums(category, *parts[kind]), *_sums(category, *other_parts[kind])])
     return sums
+
+
+def _weighed(sums: Sequence[float]) -> Weighed:
+    powers, candidate, found, reference = sums
+    supported = candidate * (powers / candidate) ** (1 / _PRECISION_EXPONENT) if candidate else 0.0
+    return Weighed(supported, candidate, found, reference)
 
 
 def _parts(side: GraphArrays, supported: list[float], weights: list[float]) -> list[_Part]:

@@ -39,7 +39,8 @@ def _kinds(words: Iterable[str], known: frozenset[str]) -> list[str]:
     return kinds
 
 
-def _words(text: str) -> list[str]:
+def words_of_text(text: str) -> list[str]:
+    """Return the lower-cased words of a text, without punctuation."""
     return _WORD.findall(text.lower())
 
 
@@ -68,7 +69,7 @@ class WordOrder:
         It is the information of all neighbours, the edges included: about 10 for captions of people, 0 where words
         follow each other as by chance. Less than two words have no order: 0.
         """
-        words = _words(text)
+        words = words_of_text(text)
         if len(words) < _FEWEST:
             return 0.0
         rows, before, total = self._rows, _EDGE, 0.0
@@ -105,7 +106,7 @@ def learn_order(texts: Iterable[str], *, frequent: int = 200, endings: int = 30)
         frequent: how many of the most frequent words are kinds of their own.
         endings: how many of the most frequent endings of other words are kinds.
     """
-    captions = [_words(text) for text in texts]
+    captions = [words_of_text(text) for text in texts]
     counts = Counter(chain.from_iterable(captions))
     known = _most_frequent(counts, frequent)
     ends = Counter[str]()

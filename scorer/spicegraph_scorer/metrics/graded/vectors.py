@@ -16,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from spicegraph_parser.errors import DataError
+from spicegraph_parser.loose import PLURAL
 from spicegraph_scorer.metrics.graded.facts import NO, Values, values_of
 from spicegraph_scorer.metrics.graded.order import WordOrder
+from spicegraph_scorer.metrics.graded.unknown import UnknownWords
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -150,6 +152,7 @@ Strings = tuple[str, ...]
 _UNKNOWN_IDF: Final = 1.0
 _IDF_EXPONENT: Final = 0.75
 _SHORTEST: Final = 1e-6
+_MARK: Final = (PLURAL,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,6 +179,11 @@ class Vectors:
     directions: Floats = field(repr=False)
     idf: Sequence[float] = field(repr=False)
     order: WordOrder | None = field(default=None, repr=False)
+    unknown: UnknownWords = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Make ready for words that the table lacks."""
+        object.__setattr__(self, "unknown", UnknownWords(self.places, self.directions))
 
     @classmethod
     def of(cls, table: VectorTable) -> Vectors:
@@ -195,36 +203,56 @@ class Vectors:
         A string's vector is the sum of those of its known words, each times its idf, at length 1, and a concept's the
         sum of its strings', at length 1 too. A string's idf is the mean of its words', weighted by themselves: "sit on"
         is above all "sit". A concept is as frequent as the most frequent of its strings. What is denied ("no hat")
-        points away from what is not: it is like other denials only.
+        points away from what is not: it is like other denials only. A word that the table lacks stands for the known
+        word that it is a form of, and for words near it in WordNet otherwise; forms of one unknown word are equal.
+        Marks, such as "plural", are not words: the table is not asked for them.
         """
-        distinct = list(dict.fromkeys(concepts))
-        vectors = np.zeros((len(distinct), self.directions.shape[1]), np.float32)
-        idf = [_UNKNOWN_IDF] * len(distinct)
+        rows: dict[Strings, int] = {}
+        places: dict[Strings, int] = {}
+        for strings in concepts:
+            if strings not in places:
+                known = strings if len(strings) == 1 and strings[0] in self.places else self._canonical(strings)
+                places[strings] = rows.setdefault(known, len(rows))
+        vectors = np.zeros((len(rows), self.directions.shape[1]), np.float32)
+        idf = [_UNKNOWN_IDF] * len(rows)
         plain: dict[int, int] = {}
-        for row, strings in enumerate(distinct):
+        for row, strings in enumerate(rows):
+            if strings == _MARK:
+                continue
             place = self.places.get(strings[0]) if len(strings) == 1 else None
             if place is not None:  # a single known word, as most concepts are: all of these at once, below
                 plain[row], idf[row] = place, self.idf[place]
-            elif known := [found for string in strings if (found := self._string(string))]:
-                vectors[row] = _sum([vector for vector, _ in known])
-                idf[row] = min([weight for _, weight in known])
+            elif found := [vector for string in strings if (vector := self._string(string))]:
+                vectors[row] = _sum([vector for vector, _ in found])
+                idf[row] = min([weight for _, weight in found if weight is not None], default=_UNKNOWN_IDF)
         vectors[list(plain)] = self.directions[list(plain.values())]
         return Rows(
-            {strings: row for row, strings in enumerate(distinct)},
+            places,
             vectors,
             idf,
             np.array(idf, np.float64) ** _IDF_EXPONENT,
-            {row: values for row, strings in enumerate(distinct) if (values := values_of(strings))},
+            {row: values for row, strings in enumerate(rows) if (values := values_of(strings))},
         )
 
-    def _string(self, string: str) -> tuple[Floats, float] | None:
-        """Return the vector and the idf of a string; nothing if no word of it is known."""
+    def _canonical(self, strings: Strings) -> Strings:
+        return strings if strings == _MARK else tuple(map(self._form, strings))
+
+    def _form(self, string: str) -> str:
+        if " " not in string:
+            return self.unknown.canonical(string)
+        return NO + self._form(string.removeprefix(NO)) if string.startswith(NO) else string
+
+    def _string(self, string: str) -> tuple[Floats, float | None] | None:
+        """Return the vector and the idf of a string, ``None`` as the idf of unknown words; nothing: no vector."""
         if string.startswith(NO):
             found = self._string(string.removeprefix(NO))
             return found and (-found[0], found[1])
-        words = [self.places[word] for word in string.split() if word in self.places]
-        if len(words) <= 1:
-            return (self.directions[words[0]], self.idf[words[0]]) if words else None
+        words = [self.places[form] for word in string.split() if (form := self.unknown.canonical(word)) in self.places]
+        if not words:
+            near = self.unknown.direction(string)
+            return None if near is None else (near, None)
+        if len(words) == 1:
+            return self.directions[words[0]], self.idf[words[0]]
         weights = [self.idf[word] for word in words]
         vector = _sum([self.directions[word] * np.float32(weight) for word, weight in zip(words, weights, strict=True)])
         return vector, sum([weight * weight for weight in weights]) / sum(weights)
