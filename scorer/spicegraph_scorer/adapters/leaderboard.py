@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.results import Result
     from spicegraph_scorer.metrics import MetricData
+    from spicegraph_scorer.readers.checks import Empty
 
 
 def score_files(
@@ -26,24 +27,29 @@ def score_files(
     *,
     metrics: Sequence[str] = ("spice",),
     partial: bool = False,
+    empty: Empty = "refuse",
     pipeline: str = DEFAULT_PIPELINE,
     data: MetricData | None = None,
 ) -> Result:
     """Score a file of candidates against a file of references, in any format of ``spicegraph score``.
 
-    With ``partial``, images without a candidate are left out, and a warning says how many.
+    With ``partial``, images without a candidate are left out, and with ``empty="zero"`` empty candidates score as the
+    original programs score them; a warning says how many.
 
     Raises:
         InputError: a file is missing or faulty; the message lists every fault.
         DataError: a pipeline or the data of a metric is not installed.
     """
-    dataset = read_items(candidates, references=references, partial=partial)
+    dataset = read_items(candidates, references=references, partial=partial, empty=empty)
     if dataset.left_out:
         left_out, images = dataset.left_out, dataset.left_out + len(dataset.items)
         warnings.warn(
             f"{candidates}: {counted(left_out, 'image')} of the {images:,} in {references} left out: no candidate",
             stacklevel=2,
         )
+    blank = sum(not item.candidate.strip() for item in dataset.items)
+    if blank:
+        warnings.warn(f"{candidates}: {counted(blank, 'empty candidate')} scored as zero", stacklevel=2)
     note = copies_note(candidates, dataset.items)
     if note is not None:
         warnings.warn(note, stacklevel=2)

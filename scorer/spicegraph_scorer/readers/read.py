@@ -125,12 +125,13 @@ def read_items(
     )
 
 
-def items_of(records: Records) -> tuple[tuple[Item, ...], list[Fault]]:
+def items_of(records: Records, *, empty: Empty = "refuse") -> tuple[tuple[Item, ...], list[Fault]]:
     """Return the items of records that bring their own references, and every fault of the others.
 
-    Two items may have the same id: the records are a part of something larger, where that is looked for.
+    Two items may have the same id: the records are a part of something larger, where that is looked for. ``empty`` says
+    what is done with an empty candidate, as for :func:`read_items`.
     """
-    collected = _Collected(records.format, None, several=False, part=True)
+    collected = _Collected(records.format, None, several=False, empty=empty, part=True)
     wrong = [fault for record in records.records for fault in collected.add(record)]
     return tuple(collected.found), [*records.faults, *wrong]
 

@@ -17,6 +17,7 @@ from spicegraph_service.cli.inputs import system_input
 from spicegraph_service.cli.options import (
     CacheOption,
     CategoriesOption,
+    EmptyOption,
     FrequenciesOption,
     MetricsOption,
     PipelineOption,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from spicegraph_scorer.core.items import ItemId
+    from spicegraph_scorer.readers.checks import Empty
     from spicegraph_scorer.studies.bounds import Trial
     from spicegraph_service.output.report.data import SystemInput
 
@@ -101,6 +103,7 @@ def bounds(
         bool,
         typer.Option("--partial", help="Leave out images that have too few captions or lack a result of any system."),
     ] = False,
+    empty: EmptyOption = "refuse",
     form: FormatOption = None,
     output: OutputOption = None,
     table: TableOption = None,
@@ -125,7 +128,7 @@ def bounds(
         per_image,
         seed,
     )
-    study, systems = _read(sources or [], references, first=captions, partial=partial)
+    study, systems = _read(sources or [], references, first=captions, partial=partial, empty=empty)
     with (
         warned_progress() as progress,
         spread_over(workers) as spread,
@@ -167,14 +170,14 @@ def _captions(paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def _read(
-    sources: Sequence[str], references: Sequence[str] | None, *, first: int | None, partial: bool
+    sources: Sequence[str], references: Sequence[str] | None, *, first: int | None, partial: bool, empty: Empty
 ) -> tuple[Study, list[Trial]]:
     """Return the images with their captions, and the systems.
 
     Raises:
         InputError: there are neither inputs nor references, or the inputs are faulty or don't fit each other.
     """
-    inputs = [system_input(source, references=references, partial=partial) for source in sources]
+    inputs = [system_input(source, references=references, partial=partial, empty=empty) for source in sources]
     if references:
         known: Mapping[ItemId, Sequence[str]] = read_reference_files(references, limits=DEFAULT_LIMITS).captions
     elif inputs:

@@ -14,6 +14,7 @@ from spicegraph_service.cli.inputs import system_input, system_name
 from spicegraph_service.cli.options import (
     CacheOption,
     CategoriesOption,
+    EmptyOption,
     FrequenciesOption,
     MetricsOption,
     PipelineOption,
@@ -53,6 +54,7 @@ def compare(
     partial: Annotated[
         bool, typer.Option("--partial", help="Compare only the images of --references that have a result.")
     ] = False,
+    empty: EmptyOption = "refuse",
     draws: Annotated[int, typer.Option(min=1, help="Number of resamples for each test.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same p-values.")] = 12345,
     split: SplitOption = False,
@@ -73,7 +75,7 @@ def compare(
     computed = ("spice", *names) if chosen is ComparisonFormat.HTML else names  # a report always has SPICE
     data = metric_data(computed, frequencies=frequencies, categories=categories, vectors=vectors)
     one, other = (
-        system_input(source, name=name, references=references, partial=partial)
+        system_input(source, name=name, references=references, partial=partial, empty=empty)
         for source, name in zip((first, second), _names(first, second), strict=True)
     )
     with local_facts(pipeline, workers=workers, cache=cache_at(cache)) as facts:

@@ -12,6 +12,7 @@ from spicegraph_scorer.metrics import GROUPS, METRICS, MetricData, metric_names
 from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable
 from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
 from spicegraph_scorer.metrics.spice.custom import read_categories
+from spicegraph_scorer.readers.checks import Empty
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -65,6 +66,12 @@ CacheOption = Annotated[
         help="Keep parses between runs: an SQLite file, or redis://HOST.",
         envvar="SPICEGRAPH_CACHE",
         show_envvar=True,
+    ),
+]
+EmptyOption = Annotated[
+    Empty,
+    typer.Option(
+        help="What to do with an empty candidate: refuse the input, or score it as the original programs do: zero."
     ),
 ]
 PipelineOption = Annotated[str, typer.Option(metavar="NAME", help="The spaCy pipeline that parses captions.")]

@@ -8,7 +8,14 @@ import msgspec
 import typer
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_service.cli.options import MetricsOption, PipelineOption, VectorsOption, metric_data, names_of
+from spicegraph_service.cli.options import (
+    EmptyOption,
+    MetricsOption,
+    PipelineOption,
+    VectorsOption,
+    metric_data,
+    names_of,
+)
 from spicegraph_service.output.files import check_output, write_text
 from spicegraph_service.output.tables import rendered, score_table
 from spicegraph_service.output.terminal import warned_progress, write_stdout
@@ -32,6 +39,7 @@ def codabench(
             "--show-references", help="Write a full error report; it shows the private references to every team."
         ),
     ] = False,
+    empty: EmptyOption = "refuse",
     vectors: VectorsOption = None,
     pipeline: PipelineOption = DEFAULT_PIPELINE,
 ) -> None:
@@ -43,6 +51,7 @@ def codabench(
             input_folder,
             output_folder,
             metrics=names,
+            empty=empty,
             show_references=show_references,
             pipeline=pipeline,
             data=data,
@@ -57,6 +66,7 @@ def capevalkit(
     references: Annotated[str, typer.Option(metavar="FILE", help='JSON Lines of {"id", "references"}.')],
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The JSON file to write.")],
     metrics: MetricsOption = "spice",
+    empty: EmptyOption = "refuse",
     vectors: VectorsOption = None,
     pipeline: PipelineOption = DEFAULT_PIPELINE,
 ) -> None:
@@ -65,5 +75,5 @@ def capevalkit(
     names = names_of(metrics)
     data = metric_data(names, vectors=vectors)
     with warned_progress():
-        found = plugin_output(predictions, references, metrics=names, pipeline=pipeline, data=data)
+        found = plugin_output(predictions, references, metrics=names, empty=empty, pipeline=pipeline, data=data)
     write_text(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n", output)

@@ -14,6 +14,7 @@ from spicegraph_service.cli.inputs import system_input
 from spicegraph_service.cli.options import (
     CacheOption,
     CategoriesOption,
+    EmptyOption,
     FrequenciesOption,
     MetricsOption,
     PipelineOption,
@@ -89,6 +90,7 @@ def report(
     partial: Annotated[
         bool, typer.Option("--partial", help="Use only the images of --references that have a result.")
     ] = False,
+    empty: EmptyOption = "refuse",
     draws: Annotated[int, typer.Option(min=1, help="Number of resamples for each interval and test.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same intervals.")] = 12345,
     workers: WorkersOption = 1,
@@ -110,7 +112,7 @@ def report(
     )
     chosen = form or format_by_ending(output, _BY_ENDING, ReportFormat.HTML)
     check_split(split=split, form=chosen, output=output)
-    systems = [system_input(source, references=references, partial=partial) for source in sources]
+    systems = [system_input(source, references=references, partial=partial, empty=empty) for source in sources]
     with local_facts(pipeline, workers=workers, cache=cache_at(cache)) as facts:
         write_report(systems, options, form=chosen, output=output, facts=facts, split=split)
 

@@ -16,6 +16,7 @@ from spicegraph_service.cli.options import (
     CacheOption,
     CategoriesOption,
     ColumnsOption,
+    EmptyOption,
     FrequenciesOption,
     MetricsOption,
     PipelineOption,
@@ -76,6 +77,7 @@ def score(
     partial: Annotated[
         bool, typer.Option("--partial", help="Score only the images of --references that have a result.")
     ] = False,
+    empty: EmptyOption = "refuse",
     candidates: Annotated[
         CandidateRule,
         typer.Option(
@@ -154,6 +156,7 @@ def score(
             columns=named,
             references=references,
             partial=partial,
+            empty=empty,
             candidates=candidates,
             parses=parses,
             graphs=graphs,

@@ -24,6 +24,7 @@ from spicegraph_scorer.core.items import Corpus, Item
 from spicegraph_scorer.core.results import Result, Summary
 from spicegraph_scorer.core.run import run_of, signature_of
 from spicegraph_scorer.core.totals import RunTotals, added, summary_of, totals_of
+from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.metrics import make_metrics, needs_of
 from spicegraph_scorer.readers.checks import SHOWN_FAULTS, Fault, input_error, label, shown
 from spicegraph_scorer.readers.read import items_of
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.core.metric import Metric, Weigh
     from spicegraph_scorer.metrics import MetricData
+    from spicegraph_scorer.readers.checks import Empty
     from spicegraph_scorer.readers.tables import Columns
     from spicegraph_service.engines.objects import Folder
 
@@ -61,10 +63,11 @@ class RowReader:
     """Makes items of rows: of a table with these columns, or, without any, of lines of JSON."""
 
     columns: Columns | None = None
+    empty: Empty = "refuse"
 
     def items(self, rows: pa.Table) -> tuple[tuple[Item, ...], list[Fault]]:
         """Return the items, and every fault of what is none; a place is the name of the file."""
-        return items_of(self.records(rows))
+        return items_of(self.records(rows), empty=self.empty)
 
     def records(self, rows: pa.Table) -> Records:
         """Return what the items are made of."""
@@ -96,13 +99,14 @@ def _name(path: str) -> str:
 class Checked:
     """What the first pass says of some rows.
 
-    ``fingerprint`` is ``None`` without items, ``integers`` counts the ids that are numbers, ``hashes`` are those of all
-    ids, ``faults`` the first ones of ``faulty``, ``weights`` what each function that was asked for counts, and
-    ``items`` the items themselves, if asked for.
+    ``fingerprint`` is ``None`` without items, ``integers`` counts the ids that are numbers, ``empty`` the empty
+    candidates, ``hashes`` are those of all ids, ``faults`` the first ones of ``faulty``, ``weights`` what each
+    function that was asked for counts, and ``items`` the items themselves, if asked for.
     """
 
     fingerprint: Fingerprint | None
     integers: int
+    empty: int
     hashes: Hashes
     faults: list[Fault]
     faulty: int
@@ -125,6 +129,7 @@ def check_rows(rows: pa.Table, *, reader: RowReader, release: str, weigh: Sequen
     return Checked(
         Fingerprint.of(items) if items else None,
         sum(isinstance(item.id, int) for item in items),
+        sum(not item.candidate.strip() for item in items),
         hashes_of(item.id for item in items),
         faults[:SHOWN_FAULTS],
         len(faults),
@@ -147,7 +152,7 @@ def find_rows(rows: pa.Table, *, reader: RowReader, wanted: Hashes) -> list[Plac
     left = dict.fromkeys(wanted.tolist(), 2)
     found = []
     for record in records:
-        items, _ = items_of(Records(form, [record], []))
+        items, _ = items_of(Records(form, [record], []), empty=reader.empty)
         for item, value in zip(items, hashes_of(item.id for item in items).tolist(), strict=True):
             if left.get(value, 0):
                 left[value] -= 1
@@ -331,6 +336,8 @@ def checked_corpus(
         raise input_error(source, [Fault("", "", "contains no items")])
     if found.fingerprint is None or found.faulty or faults:
         raise input_error(source, [*found.faults, *faults], count=found.faulty + count_again)
+    if found.empty:
+        warnings.warn(f"{source}: {counted(found.empty, 'empty candidate')} scored as zero", stacklevel=2)
     return CheckedCorpus(
         found.fingerprint,
         found.integers < found.fingerprint.items,
@@ -345,6 +352,7 @@ class _Found:
     def __init__(self) -> None:
         self.fingerprint: Fingerprint | None = None
         self.integers = 0
+        self.empty = 0
         self.faults: list[Fault] = []
         self.faulty = 0
         self.items: list[Item] = []
@@ -358,6 +366,7 @@ class _Found:
             self.fingerprint = checked.fingerprint if before is None else before + checked.fingerprint
             self.weights.add(checked.fingerprint.items, checked.weights)
         self.integers += checked.integers
+        self.empty += checked.empty
         self.items += checked.items
 
 

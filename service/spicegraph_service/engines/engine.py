@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.facts import Progress
     from spicegraph_scorer.core.results import Result, Summary
     from spicegraph_scorer.core.significance import Resampling
+    from spicegraph_scorer.readers.checks import Empty
     from spicegraph_scorer.readers.tables import Columns
 
 
@@ -40,6 +41,7 @@ class Task:
         columns: the columns of tables; ``None``: found by their usual names.
         references: files of references; ``None``: the source holds them.
         partial: score only the images that have a candidate.
+        empty: what is done with an empty candidate.
         candidates: which of several candidates of an image are scored.
         parses: a CoNLL-U file with the parses of all captions.
         graphs: captions are scene graphs such as ``( man , ride , horse )``.
@@ -59,6 +61,7 @@ class Task:
     columns: Columns | None = None
     references: Sequence[str] | None = None
     partial: bool = False
+    empty: Empty = "refuse"
     candidates: CandidateRule = CandidateRule.ONE
     parses: str | None = None
     graphs: bool = False

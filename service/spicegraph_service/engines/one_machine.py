@@ -39,6 +39,7 @@ def score_here(task: Task) -> Result:
         task.source,
         references=task.references,
         partial=task.partial,
+        empty=task.empty,
         several=task.candidates is not CandidateRule.ONE,
         columns=task.columns,
     )
@@ -74,7 +75,9 @@ def _description(dataset: Dataset) -> str:
     images = f" of {counted(len(set(dataset.images)), 'image')}" if dataset.images else ""
     references = f"; references: {dataset.references}" if dataset.references else ""
     left_out = f"; {counted(dataset.left_out, 'image')} without a result left out" if dataset.left_out else ""
-    return f"{dataset.source}: {dataset.format}, {items}{images}{references}{left_out}"
+    empty = sum(not item.candidate.strip() for item in dataset.items)
+    zero = f"; {counted(empty, 'empty candidate')} scored as zero" if empty else ""
+    return f"{dataset.source}: {dataset.format}, {items}{images}{references}{left_out}{zero}"
 
 
 def _chosen(dataset: Dataset, task: Task, facts: FactSource) -> tuple[tuple[Item, ...], dict[str, Json]]:

@@ -284,7 +284,9 @@ def _read(task: Task, filesystem: Any, paths: list[str]) -> tuple[Dataset, RowRe
     if len(is_parquet) > 1:
         raise InputError(f"{task.source}: holds Parquet files and others; expected one kind")
     if not is_parquet.pop():
-        return read_text(paths, filesystem=filesystem, include_paths=True, num_cpus=_READING_CORES), RowReader()
+        return read_text(paths, filesystem=filesystem, include_paths=True, num_cpus=_READING_CORES), RowReader(
+            empty=task.empty
+        )
     rows = read_parquet(paths, filesystem=filesystem, include_paths=True, num_cpus=_READING_CORES)
     try:
         columns = find_columns([name for name in rows.columns() or () if name != PATH], named=task.columns)
@@ -294,7 +296,7 @@ def _read(task: Task, filesystem: Any, paths: list[str]) -> tuple[Dataset, RowRe
     if columns.id is None or columns.candidate is None or not columns.references:
         known = str(columns) or "none"
         raise InputError(f"{task.source}: needs columns of ids, candidates and references, found: {known}")
-    return rows.select_columns([*used, PATH]), RowReader(columns)
+    return rows.select_columns([*used, PATH]), RowReader(columns, task.empty)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.metrics import MetricData
+    from spicegraph_scorer.readers.checks import Empty
 
 
 def plugin_output(
@@ -20,6 +21,7 @@ def plugin_output(
     references: str | Path,
     *,
     metrics: Sequence[str] = ("spice",),
+    empty: Empty = "refuse",
     pipeline: str = DEFAULT_PIPELINE,
     data: MetricData | None = None,
 ) -> dict[str, Json]:
@@ -32,12 +34,15 @@ def plugin_output(
         references: JSON Lines of ``{"id", "references"}``, or any format of ``--references``; images without
             a prediction are left out, and a warning says how many.
         metrics: names from ``METRICS``.
+        empty: ``refuse`` an empty candidate, or score it as ``zero``.
         pipeline: the spaCy pipeline that parses captions.
         data: as for :func:`spicegraph_scorer.score`.
 
     Raises:
         InputError: a file is missing or faulty.
     """
-    result = score_files(str(predictions), str(references), metrics=metrics, partial=True, pipeline=pipeline, data=data)
+    result = score_files(
+        str(predictions), str(references), metrics=metrics, partial=True, empty=empty, pipeline=pipeline, data=data
+    )
     rows = zip(result.items, result.item_scores(), strict=True)
     return {**result.corpus, "per_item": {str(item.id): scores for item, scores in rows}}

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spicegraph_scorer.core.results import Result
+    from spicegraph_scorer.readers.checks import Empty
 
 _PACKAGE = "spicegraph_service.platforms"
 _SUBMISSION = "submission"
@@ -40,6 +41,7 @@ def score_submission(
     *,
     metrics: Sequence[str] = ("spice",),
     show_references: bool = False,
+    empty: Empty = "refuse",
     pipeline: str = DEFAULT_PIPELINE,
     data: MetricData | None = None,
 ) -> dict[str, float]:
@@ -51,6 +53,7 @@ def score_submission(
         metrics: names from ``METRICS``.
         show_references: make the page a whole error report, with captions and references of every image;
             otherwise it shows scores alone, because the references of a challenge are private.
+        empty: ``refuse`` an empty candidate, or score it as ``zero``.
         pipeline: the spaCy pipeline that parses captions.
         data: as for :func:`spicegraph_scorer.score`.
 
@@ -65,7 +68,7 @@ def score_submission(
     submission = _only_file(Path(input_folder) / "res")
     page_file, scores_file = (Path(output_folder) / name for name in ("detailed_results.html", "scores.json"))
     refuse_overwriting([str(page_file), str(scores_file)], [str(references), str(submission)])
-    result = score_files(str(submission), str(references), metrics=metrics, pipeline=pipeline, data=data)
+    result = score_files(str(submission), str(references), metrics=metrics, empty=empty, pipeline=pipeline, data=data)
     scores = leaderboard_scores(result)
     made_folder(output_folder)
     options = ReportOptions(metrics=tuple(metrics), data=data or MetricData())
