@@ -173,7 +173,7 @@ def test_a_token_s_rate_is_its_own(
             ["serve", "--pipeline=no_such_pipeline", "--store=memory", "--address=127.0.0.1:0"],
             "not installed",
         ),
-        (["token", "create", "x", "--store=memory"], "a store that lasts"),
+        (["token", "create", "x", "--store=memory"], "a persistent store"),
         (["token", "create", " "], "a token's name"),
         (["token", "create", "x", "--scope=all"], "there is no scope 'all'"),
     ],

@@ -54,6 +54,11 @@ class Account:
         if not self.organises:
             raise denied("only organisers may call this")
 
+    @property
+    def share(self) -> str:
+        """See :class:`~spicegraph_service.server.service.Caller`."""
+        return f"user {self.user_id}"
+
     def charge(self, captions: int) -> None:
         """Count nothing: users are bound by the number of their submissions."""
 

@@ -44,10 +44,11 @@ def create_token(store: Store, name: str, scopes: tuple[str, ...], *, rate: floa
 class TokenCaller:
     """The holder of a token, or anybody where no tokens are needed: what they may do, and the rate left to them."""
 
-    __slots__ = ("bucket", "name", "scopes")
+    __slots__ = ("bucket", "name", "scopes", "share")
 
-    def __init__(self, name: str, scopes: frozenset[str], bucket: TokenBucket | None) -> None:
+    def __init__(self, name: str, scopes: frozenset[str], bucket: TokenBucket | None, *, share: str = "") -> None:
         self.name = name
+        self.share = share
         self.scopes = scopes
         self.bucket = bucket
 
@@ -114,7 +115,7 @@ class Authenticator:
             return None
         # A caller keeps the bucket: it must not be full again every few seconds.
         known = self._callers.peek(token_hash)
-        return known or TokenCaller(record.name, frozenset(record.scopes), self._bucket(record.rate))
+        return known or TokenCaller(record.name, frozenset(record.scopes), self._bucket(record.rate), share=record.id)
 
     def _bucket(self, own_rate: float) -> TokenBucket | None:
         rate = own_rate or self._rate

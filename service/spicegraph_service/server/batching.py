@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import deque
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import LimitError
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 Group = ItemsWork | CaptionsWork
 _PATIENCE_S = 1.0  # nearly every batch takes less; callers who leave before do not end a worker
 _LONG_S = 5.0
+_SMALL = 64  # items and captions to parse of a group
 _HEAD_START_S = 0.002  # for what comes next to be looked up and sent, before the calls that are done are answered
 _log = logging.getLogger(__name__)
 
@@ -51,8 +53,47 @@ class _Entry:
     texts: tuple[str, ...]
     size: int
     fresh: bool
+    caller: str
     since: float
     reply: asyncio.Future[GroupReply]
+
+
+class _FairQueue:
+    """Entries that wait, in turn: callers with entries at the same time get equal shares of the work.
+
+    Source: Goyal, Vin and Cheng 1996, "Start-time Fair Queuing".
+    """
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, _Entry]] = []  # start of the caller's share, order of arrival
+        self._ends: dict[str, int] = {}
+        self._now = 0
+        self._arrivals = count()
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def __iter__(self) -> Iterator[_Entry]:
+        return (entry for _, _, entry in self._heap)
+
+    @property
+    def first(self) -> _Entry:
+        """The entry whose turn it is."""
+        return self._heap[0][2]
+
+    def push(self, entry: _Entry) -> None:
+        """Add an entry: behind those that its caller has here, beside those of others."""
+        start = max(self._now, self._ends.get(entry.caller, 0))
+        self._ends[entry.caller] = start + entry.size
+        heappush(self._heap, (start, next(self._arrivals), entry))
+
+    def pop(self) -> _Entry:
+        """Take the entry whose turn it is."""
+        self._now, _, entry = heappop(self._heap)
+        if not self._heap:
+            self._ends.clear()
+            self._now = 0
+        return entry
 
 
 class Dispatcher:
@@ -83,13 +124,13 @@ class Dispatcher:
         self._batch_captions = batch_captions
         self._window_s = window_s
         self._observe = observe
-        self._entries: deque[_Entry] = deque()
+        self._entries = _FairQueue()
         self._filled = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._feeder = asyncio.create_task(self._feed())
 
-    async def submit(self, group: Group) -> GroupReply:
-        """Have a group done; if the caller is cancelled before a worker takes it, it is not done.
+    async def submit(self, group: Group, *, caller: str = "") -> GroupReply:
+        """Have a group of a caller done; if the caller is cancelled before a worker takes it, it is not done.
 
         Raises:
             LimitError: an item goes beyond a metric's limit.
@@ -100,7 +141,7 @@ class Dispatcher:
         fresh = self._parses.missing(texts)
         items = len(group.items) if isinstance(group, ItemsWork) else len(group.texts)
         reply: asyncio.Future[GroupReply] = asyncio.get_running_loop().create_future()
-        self._entries.append(_Entry(group, texts, items + fresh, fresh > 0, time.monotonic(), reply))
+        self._entries.push(_Entry(group, texts, items + fresh, fresh > 0, caller, time.monotonic(), reply))
         self._filled.set()
         done = await reply
         if done.refused:
@@ -142,8 +183,8 @@ class Dispatcher:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(self._feeder, *self._tasks, return_exceptions=True)
-        for entry in self._entries:
-            entry.reply.cancel()
+        while self._entries:
+            self._entries.pop().reply.cancel()
 
     def _texts(self, group: Group) -> Iterator[str]:
         if isinstance(group, CaptionsWork):
@@ -173,24 +214,32 @@ class Dispatcher:
         """Refuse all groups that wait: there is no telling when there will be a worker."""
         self._filled.clear()
         while self._entries:
-            entry = self._entries.popleft()
+            entry = self._entries.pop()
             if not entry.reply.done():
                 entry.reply.set_exception(error)
 
     async def _gather(self) -> list[_Entry]:
         """Take the next batch from the queue, after a short wait if only unparsed captions would be in it."""
         if self._entries and all(entry.fresh for entry in self._entries) and not self._enough():
-            await asyncio.sleep(max(0.0, self._entries[0].since + self._window_s - time.monotonic()))
+            since = min(entry.since for entry in self._entries)
+            await asyncio.sleep(max(0.0, since + self._window_s - time.monotonic()))
         batch: list[_Entry] = []
         size = 0
-        while self._entries and (not batch or size + self._entries[0].size <= self._batch_captions):
-            entry = self._entries.popleft()
+        while self._entries and (not batch or self._suits(batch, size)):
+            entry = self._entries.pop()
             if not entry.reply.done():  # its caller has gone
                 batch.append(entry)
                 size += entry.size
         if not self._entries:
             self._filled.clear()
         return batch
+
+    def _suits(self, batch: Sequence[_Entry], size: int) -> bool:
+        """Say whether the next entry goes with a batch: small groups do not wait for a large one of somebody else."""
+        entry = self._entries.first
+        if size + entry.size > self._batch_captions:
+            return False
+        return entry.size <= _SMALL or any(entry.caller == other.caller for other in batch)
 
     def _enough(self) -> bool:
         return sum(entry.size for entry in self._entries) >= self._batch_captions

@@ -11,7 +11,7 @@ from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceServicer
 from spicegraph_service.server import validation
 from spicegraph_service.server.interceptor import Context, current_call
-from spicegraph_service.server.scheduler import CHUNK_ITEMS, Scheduler, chunked, count_captions
+from spicegraph_service.server.scheduler import CHUNK_ITEMS, Scheduler, chunked, count_captions, item_chunks
 from spicegraph_service.server.status import Violation, invalid
 from spicegraph_service.server.tasks import ItemWork
 
@@ -35,8 +35,9 @@ class ItemStream:
     either. Of each chunk its statistics stay, for the corpus result.
     """
 
-    def __init__(self, scheduler: Scheduler) -> None:
+    def __init__(self, scheduler: Scheduler, *, caller: str) -> None:
         self._scheduler = scheduler
+        self._caller = caller
         self._metrics: tuple[str, ...] = ()
         self._detail = 0
         self._categories: tuple[CategoryDefinition, ...] = ()
@@ -55,14 +56,14 @@ class ItemStream:
 
     async def put(self, items: Sequence[ItemWork]) -> None:
         """Take items; waits until there is room."""
-        for chunk in chunked(items, CHUNK_ITEMS):
+        for chunk in item_chunks(items):
             await self._room.acquire()
             self._ids += [item.id for item in chunk]
             self._statistics.append(b"")
             self._tasks.create_task(self._score(chunk, len(self._statistics) - 1))
 
     async def _score(self, items: Sequence[ItemWork], number: int) -> None:
-        reply = await self._scheduler.chunk(items, self._metrics, self._detail, self._categories)
+        reply = await self._scheduler.chunk(items, self._metrics, self._detail, self._categories, caller=self._caller)
         self._statistics[number] = reply.statistics
         results = map(scores_pb2.ItemResult.FromString, reply.results)
         self._ready.put_nowait(pb.ScoreStreamResponse(items=results))
@@ -126,7 +127,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         validation.check_captions(request.captions, self._limits)
         call = current_call()
         call.charge(len(request.captions))
-        parsed = await self._scheduler.parse(request.captions, refusals=call.refusals)
+        parsed = await self._scheduler.parse(request.captions, caller=call.share, refusals=call.refusals)
         return pb.ParseCaptionsResponse(
             captions=map(scene_graph_pb2.ParsedCaption.FromString, parsed), pipeline=info.pipeline
         )
@@ -137,7 +138,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         metrics = self._metrics(request.metrics)
         call = current_call()
         # This comes first: a refusal because there is no room even for the candidates must not wait for the store.
-        self._scheduler.budget.check(len(request.items), refusals=call.refusals)
+        self._scheduler.check_room(len(request.items), caller=call.share, refusals=call.refusals)
         categories = await validation.check_categories(request.categories)
         set_id = request.reference_set if request.HasField("reference_set") else None
         validation.check_items(request.items, self._limits, reference_set=set_id is not None, seen=set())
@@ -146,7 +147,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         items = await self._items(request.items, set_id, first=0)
         call.charge(count_captions(items))
         results, corpus = await self._scheduler.score(
-            items, metrics, request.detail, categories, refusals=call.refusals
+            items, metrics, request.detail, categories, caller=call.share, refusals=call.refusals
         )
         return pb.ScoreResponse(
             items=map(scores_pb2.ItemResult.FromString, results),
@@ -159,7 +160,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         """Score a stream: results as they are ready, the corpus result at the end."""
         del context
         _ = self._scheduler.info
-        stream = ItemStream(self._scheduler)
+        stream = ItemStream(self._scheduler, caller=current_call().share)
         async with stream.reading(self._read(request_iterator, stream)):
             async for response in stream.responses():
                 yield response

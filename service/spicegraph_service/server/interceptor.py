@@ -44,11 +44,16 @@ _SHAPES: Mapping[tuple[bool, bool], tuple[str, Any]] = {
 
 @dataclass(slots=True)
 class Call:
-    """The call under way: who makes it, how many captions it has brought so far, how often it was refused before."""
+    """The call under way: who makes it, how many captions it has brought so far, how often it was refused before.
+
+    ``share`` is what its caller's calls have in common when callers share the workers: the token, or for callers
+    without one the connection.
+    """
 
     method: str
     request_id: str
     refusals: int = 0
+    share: str = ""
     caller: Caller | None = None
     captions: int = 0
 
@@ -122,12 +127,12 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 
         async def answer(request: Any, context: Context) -> Any:
             async with _Passage(method, context, self._log) as passage:
-                passage.call.caller = await service.identify(passage.authorization, scope)
+                passage.admit(await service.identify(passage.authorization, scope))
                 return await inner(checked(request), context)
 
         async def answers(request: Any, context: Context) -> AsyncIterator[Any]:
             async with _Passage(method, context, self._log) as passage:
-                passage.call.caller = await service.identify(passage.authorization, scope)
+                passage.admit(await service.identify(passage.authorization, scope))
                 async for response in inner(checked(request), context):
                     yield response
 
@@ -152,6 +157,11 @@ class _Passage:
     def authorization(self) -> str | None:
         """The client's ``authorization`` header."""
         return _text(self._metadata.get("authorization"))
+
+    def admit(self, caller: Caller) -> None:
+        """Record who calls."""
+        self.call.caller = caller
+        self.call.share = caller.share or self._context.peer()
 
     async def __aenter__(self) -> Self:
         _current.set(self.call)

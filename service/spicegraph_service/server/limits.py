@@ -47,7 +47,9 @@ class Budget:
     """The bound of the queue: captions that were accepted and are not answered yet.
 
     A request is accepted whole or refused whole. A request on its own is never too large, so that the
-    limits of a request alone say how large it may be.
+    limits of a request alone say how large it may be. Callers share the rate: what a request waits for is its caller's
+    earlier work and as much of every other caller's, since the dispatcher serves callers in turn. So a caller with much
+    work in the queue is refused while others are not.
 
     Args:
         limit: captions at most.
@@ -67,66 +69,87 @@ class Budget:
         self._rate = _FIRST_RATE
         self._since: float | None = None
         self._done = 0
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._used_by: dict[str, int] = {}
+        self._waiting: dict[str, deque[tuple[int, asyncio.Future[None]]]] = {}  # by caller
 
-    def take(self, captions: int, *, refusals: int = 0) -> None:
-        """Make room for a request that was refused so often before.
+    def take(self, captions: int, *, caller: str = "", refusals: int = 0) -> None:
+        """Make room for a request of a caller that was refused so often before.
 
         Raises:
             FullError: there is none.
         """
-        self.check(captions, refusals=refusals)
-        self._enter(captions)
+        self.check(captions, caller=caller, refusals=refusals)
+        self._enter(captions, caller)
 
-    def check(self, captions: int, *, refusals: int = 0) -> None:
+    def check(self, captions: int, *, caller: str = "", refusals: int = 0) -> None:
         """Check that there is room.
 
         Raises:
             FullError: there is none.
         """
         longest = (1 + refusals) * self.max_wait_s + _OWN_TIMES * captions / self._rate
-        if self.used and (self.used + captions > self.limit or self.used / self._rate > longest):
-            seconds = self.used / self._rate
+        seconds = self._before(captions, caller) / self._rate
+        if self.used and (self.used + captions > self.limit or seconds > longest):
             raise FullError(min(max(seconds, _SHORTEST_RETRY), _LONGEST_RETRY))
 
-    async def wait(self, captions: int) -> None:
+    async def wait(self, captions: int, *, caller: str = "") -> None:
         """Make room for a part of a stream when there is some: a stream is slowed down, not refused."""
-        if not self._waiting and self._suits_stream(captions):
-            self._enter(captions)
-            return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((captions, turn))
+        self._waiting.setdefault(caller, deque()).append((captions, turn))
+        self._let_in()
         try:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self.release(captions)
+                self.release(captions, caller=caller)
             raise
 
-    def release(self, captions: int) -> None:
+    def release(self, captions: int, *, caller: str = "") -> None:
         """Give the room back."""
         self.used -= captions
+        self._used_by[caller] -= captions
+        if not self._used_by[caller]:
+            del self._used_by[caller]
         self._measure(captions)
-        while self._waiting:
-            wanted, turn = self._waiting[0]
-            if turn.cancelled():
-                self._waiting.popleft()
-            elif self._suits_stream(wanted):
-                self._waiting.popleft()
-                self._enter(wanted)
-                turn.set_result(None)
-            else:
-                return
+        self._let_in()
 
-    def _enter(self, captions: int) -> None:
+    def _let_in(self) -> None:
+        """Make room for parts of streams: first for the caller with the least in the queue, in turn among equals."""
+        while self._waiting:
+            caller = min(self._waiting, key=self._used)
+            parts = self._waiting.pop(caller)
+            captions, turn = parts[0]
+            if not turn.cancelled():
+                if not self._suits_stream(captions, caller):
+                    self._waiting = {caller: parts, **self._waiting}  # it stays the first
+                    return
+                self._enter(captions, caller)
+                turn.set_result(None)
+            parts.popleft()
+            if parts:
+                self._waiting[caller] = parts
+
+    def _used(self, caller: str) -> int:
+        return self._used_by.get(caller, 0)
+
+    def _enter(self, captions: int, caller: str) -> None:
         self.used += captions
+        self._used_by[caller] = self._used_by.get(caller, 0) + captions
         if self._since is None:
             self._since = self._clock()
 
-    def _suits_stream(self, captions: int) -> bool:
+    def _before(self, captions: int, caller: str) -> int:
+        """Return how many captions are done before a request is: its caller's own, and no more of any other's."""
+        own = self._used(caller)
+        most = own + captions
+        return own + sum(min(used, most) for other, used in self._used_by.items() if other != caller)
+
+    def _suits_stream(self, captions: int, caller: str) -> bool:
         if not self.used:
             return True
-        return self.used + captions <= self.limit and self.used / self._rate <= self.max_wait_s * _STREAMS_SHARE
+        if self.used + captions > self.limit:
+            return False
+        return caller not in self._used_by or self._before(0, caller) / self._rate <= self.max_wait_s * _STREAMS_SHARE
 
     def _measure(self, captions: int) -> None:
         """Keep a running estimate of the captions done per second, measured while there is steady work."""

@@ -161,7 +161,7 @@ class ReferencesServicer(ReferenceServiceServicer):
         texts = list(dict.fromkeys(text for captions in references for text in captions))
         current_call().charge(len(texts))
         for start in range(0, len(texts), _PARSED_AT_ONCE):
-            await self._scheduler.store_parses(texts[start : start + _PARSED_AT_ONCE])
+            await self._scheduler.store_parses(texts[start : start + _PARSED_AT_ONCE], caller=current_call().share)
 
     async def _store(self, name: str, entries: dict[str, tuple[str, ...]]) -> ReferenceSet:
         def store() -> ReferenceSet:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 CHUNK_ITEMS = 64
 """Items that go to a worker together; between them a request can be cancelled, and others get their turn."""
 
+_CHUNK_CAPTIONS = 384  # of the items of a chunk: those of 64 items with five references
+
 T = TypeVar("T")
 
 
@@ -46,7 +48,7 @@ class Scheduler:
         self._loaded: _Loaded | None = None
 
     def loaded(self, info: WorkerInfo, dispatcher: Dispatcher) -> None:
-        """Take note that the workers are ready."""
+        """Serve from now on: the workers are ready."""
         self._loaded = _Loaded(info, dispatcher)
 
     @property
@@ -65,34 +67,33 @@ class Scheduler:
         detail: int,
         categories: tuple[CategoryDefinition, ...] = (),
         *,
+        caller: str = "",
         refusals: int = 0,
     ) -> tuple[list[bytes], bytes]:
-        """Score all items of a request; return a serialized result an item, and the corpus result.
+        """Score all items of a request; return a serialized result per item, and the corpus result.
 
-        ``refusals`` says how often it was refused before.
+        ``caller`` is who shares the workers with others, ``refusals`` how often the request was refused before.
 
         Raises:
             FullError: the queue has no room.
             WorkFailedError: an item cannot be scored.
         """
         dispatcher = self._ready().dispatcher
-        with self._room(count_captions(items), refusals):
-            if len(items) <= CHUNK_ITEMS:
-                only = await dispatcher.submit(
-                    ItemsWork(metrics, detail, tuple(items), finish=True, categories=categories)
-                )
+        with self._room(count_captions(items), caller, refusals):
+            chunks = list(item_chunks(items))
+            if len(chunks) == 1:
+                work = ItemsWork(metrics, detail, chunks[0], finish=True, categories=categories)
+                only = await dispatcher.submit(work, caller=caller)
                 return list(only.results), only.corpus
-            chunks = list(chunked(items, CHUNK_ITEMS))
-            replies = await self._gather(
-                [ItemsWork(metrics, detail, chunk, finish=False, categories=categories) for chunk in chunks], dispatcher
-            )
+            works = [ItemsWork(metrics, detail, chunk, finish=False, categories=categories) for chunk in chunks]
+            replies = await self._gather(works, dispatcher, caller)
             statistics = tuple(reply.statistics for reply in replies)
             totals = await dispatcher.totals(Totals(metrics, detail, statistics, categories))
         results = [result for reply in replies for result in reply.results]
         # Two serialized messages, one behind the other, are the merged message.
         return [a + b for a, b in zip(results, totals.each or [b""] * len(results), strict=True)], totals.corpus
 
-    async def parse(self, texts: Sequence[str], *, refusals: int = 0) -> list[bytes]:
+    async def parse(self, texts: Sequence[str], *, caller: str = "", refusals: int = 0) -> list[bytes]:
         """Parse captions; return them serialized. ``refusals`` says how often the request was refused before.
 
         Raises:
@@ -100,21 +101,21 @@ class Scheduler:
             WorkFailedError: a caption cannot be parsed.
         """
         dispatcher = self._ready().dispatcher
-        with self._room(len(texts), refusals):
+        with self._room(len(texts), caller, refusals):
             works = [CaptionsWork(chunk, graphs=True) for chunk in chunked(texts, CHUNK_ITEMS)]
-            replies = await self._gather(works, dispatcher)
+            replies = await self._gather(works, dispatcher, caller)
         return [result for reply in replies for result in reply.results]
 
-    async def store_parses(self, texts: Sequence[str]) -> None:
+    async def store_parses(self, texts: Sequence[str], *, caller: str = "") -> None:
         """Parse captions of an upload into the store; waits for room.
 
         Raises:
             WorkFailedError: a caption cannot be parsed.
         """
         dispatcher = self._ready().dispatcher
-        async with self._room_in_turn(len(texts)):
+        async with self._room_in_turn(len(texts), caller):
             works = [CaptionsWork(chunk, graphs=False) for chunk in chunked(texts, CHUNK_ITEMS)]
-            await self._gather(works, dispatcher)
+            await self._gather(works, dispatcher, caller)
 
     async def chunk(
         self,
@@ -122,6 +123,8 @@ class Scheduler:
         metrics: tuple[str, ...],
         detail: int,
         categories: tuple[CategoryDefinition, ...] = (),
+        *,
+        caller: str = "",
     ) -> GroupReply:
         """Score a chunk of a stream; waits for room.
 
@@ -129,10 +132,9 @@ class Scheduler:
             WorkFailedError: an item cannot be scored.
         """
         dispatcher = self._ready().dispatcher
-        async with self._room_in_turn(count_captions(items)):
-            return await dispatcher.submit(
-                ItemsWork(metrics, detail, tuple(items), finish=False, categories=categories)
-            )
+        async with self._room_in_turn(count_captions(items), caller):
+            work = ItemsWork(metrics, detail, tuple(items), finish=False, categories=categories)
+            return await dispatcher.submit(work, caller=caller)
 
     async def totals(
         self,
@@ -144,36 +146,46 @@ class Scheduler:
         """Return the corpus result of a stream."""
         return await self._ready().dispatcher.totals(Totals(metrics, detail, tuple(statistics), categories))
 
+    def check_room(self, captions: int, *, caller: str, refusals: int) -> None:
+        """Check that there is room for a request.
+
+        Raises:
+            FullError: there is none.
+        """
+        self.budget.check(captions, caller=caller, refusals=refusals)
+
     def _ready(self) -> _Loaded:
         if self._loaded is None:
             raise unavailable("LOADING", "the server is not ready: its workers are loading", 1.0)
         return self._loaded
 
     @contextmanager
-    def _room(self, captions: int, refusals: int) -> Iterator[None]:
-        self.budget.take(captions, refusals=refusals)
+    def _room(self, captions: int, caller: str, refusals: int) -> Iterator[None]:
+        self.budget.take(captions, caller=caller, refusals=refusals)
         try:
             yield
         finally:
-            self.budget.release(captions)
+            self.budget.release(captions, caller=caller)
 
     @asynccontextmanager
-    async def _room_in_turn(self, captions: int) -> AsyncIterator[None]:
-        await self.budget.wait(captions)
+    async def _room_in_turn(self, captions: int, caller: str) -> AsyncIterator[None]:
+        await self.budget.wait(captions, caller=caller)
         try:
             yield
         finally:
-            self.budget.release(captions)
+            self.budget.release(captions, caller=caller)
 
-    async def _gather(self, works: Sequence[ItemsWork | CaptionsWork], dispatcher: Dispatcher) -> list[GroupReply]:
+    async def _gather(
+        self, works: Sequence[ItemsWork | CaptionsWork], dispatcher: Dispatcher, caller: str
+    ) -> list[GroupReply]:
         """Have the chunks of a request done, a few at a time, so that small requests get in between."""
         if len(works) == 1:
-            return [await dispatcher.submit(works[0])]
+            return [await dispatcher.submit(works[0], caller=caller)]
         turns = asyncio.Semaphore(self._chunks_at_once)
 
         async def one(work: ItemsWork | CaptionsWork) -> GroupReply:
             async with turns:
-                return await dispatcher.submit(work)
+                return await dispatcher.submit(work, caller=caller)
 
         try:
             async with asyncio.TaskGroup() as group:
@@ -186,6 +198,21 @@ class Scheduler:
 def count_captions(items: Iterable[ItemWork]) -> int:
     """Return the captions of items: candidates and references."""
     return sum(1 + len(item.references) for item in items)
+
+
+def item_chunks(items: Sequence[ItemWork]) -> Iterator[tuple[ItemWork, ...]]:
+    """Yield items in chunks: at most :data:`CHUNK_ITEMS` items, and not many more captions than usual."""
+    chunk: list[ItemWork] = []
+    captions = 0
+    for item in items:
+        own = 1 + len(item.references)
+        if chunk and (len(chunk) == CHUNK_ITEMS or captions + own > _CHUNK_CAPTIONS):
+            yield tuple(chunk)
+            chunk, captions = [], 0
+        chunk.append(item)
+        captions += own
+    if chunk:
+        yield tuple(chunk)
 
 
 def chunked(values: Sequence[T], size: int) -> Iterable[tuple[T, ...]]:

@@ -23,6 +23,11 @@ class Caller(Protocol):
         """The caller's name, for the log."""
         ...
 
+    @property
+    def share(self) -> str:
+        """What the caller's calls have in common when callers share the workers; empty: each connection is its own."""
+        ...
+
     def charge(self, captions: int) -> None:
         """Count captions against the caller's rate.
 
