@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from spicegraph_parser.caption_pipeline import network as network_module
 from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.caption_pipeline.network import (
     KINDS,
@@ -162,12 +164,38 @@ def test_company_does_not_change_an_analysis() -> None:
 
 
 @pytest.mark.model
-def test_company_does_not_change_a_words_vector() -> None:
-    """Words that are new come together, and each has the vector, to the last bit, that it has alone."""
+def test_company_does_not_change_a_words_inputs() -> None:
+    """Words that are new come together, and each has the inputs, to the last bit, that it has alone."""
     files = {name: (pipeline_path() / "parser" / name).read_bytes() for name in NETWORK_FILES}
     together, alone = network_from(files).words, network_from(files).words
     forms = [*list(network_from(files).vocabulary.rows[0])[:200], "Zebracorn", "x-1", "DOG"]
-    assert np.array_equal(together(forms), np.concatenate([alone([form]) for form in forms]))
+    many = together(forms)
+    for form, row in zip(forms, many.rows, strict=True):
+        (own,), table = alone([form]).rows, alone([form]).table
+        assert np.array_equal(many.table[:, row], table[:, own])
+
+
+def test_a_full_table_starts_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words read before keep their inputs, and a form has the same inputs in the next table."""
+    monkeypatch.setattr(network_module, "_MOST_FORMS", 3)
+    network = Network(_weights(), _VOCABULARY)
+    before = network.words(["a", "dog", "runs"])
+    inputs = before.table[:, before.rows].copy()
+    after = network.words(["dog", "Zebra", "x-1", "dog", "CAT"])
+    assert after.table is not before.table
+    assert np.array_equal(before.table[:, before.rows], inputs)
+    assert np.array_equal(after.table[:, after.rows[0]], inputs[:, 1])
+    assert after.rows[0] == after.rows[3]
+
+
+def test_a_network_goes_to_another_process() -> None:
+    """spaCy sends a pipeline's parts to the processes of ``n_process``."""
+    network = Network(_weights(), _VOCABULARY)
+    network.words(["a", "dog"])
+    copy = pickle.loads(pickle.dumps(network))
+    lengths = np.array([3])
+    ours, theirs = (one.analyse(one.words(["a", "dog", "runs"]), lengths) for one in (network, copy))
+    assert ours.heads.tolist() == theirs.heads.tolist()
 
 
 def test_features_of_a_word() -> None:

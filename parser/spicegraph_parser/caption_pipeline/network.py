@@ -13,7 +13,8 @@ import io
 import json
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final, Self, TypeAlias
+from threading import Lock
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +61,7 @@ Integers: TypeAlias = NDArray[np.intp]
 
 _ENDS = ("arc_child", "arc_head", "label_child", "label_head")
 _NORM_EPSILON = 1e-5  # torch's LayerNorm adds it to the variance
-_MOST_FORMS = 100_000  # word vectors kept (50 MB); beyond so many distinct forms the cache starts anew
+_MOST_FORMS = 8192  # whose inputs are kept (38 MB); beyond so many distinct forms the table starts anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,41 +101,66 @@ class Vocabulary:
         return [rows.get(name, 0) for rows, name in zip(self.rows, features(form), strict=True)]
 
 
-class WordVectors:
-    """Vectors of words, computed once for each distinct form and kept.
+class Words(NamedTuple):
+    """Words as the network reads them: rows (words,) of a table (2, forms, gates) of the first layer's inputs."""
 
-    A word's vector is computed alone, so it never depends on the words it came with. Threads may share one:
-    they only ever add equal vectors.
+    table: Floats
+    rows: Integers
+
+
+class _WordInputs:
+    """What the first layer's gates get from a word, computed once for each distinct form and kept.
+
+    A form's inputs are computed alone, so they never depend on the words that it came with. Threads may share one
+    object: a table is only added to, and a full one is replaced.
     """
 
-    def __init__(self, weights: Mapping[str, Floats], vocabulary: Vocabulary) -> None:
+    def __init__(self, weights: Mapping[str, Floats], vocabulary: Vocabulary, first: _Lstm) -> None:
         self._vocabulary = vocabulary
         self._tables = [weights[f"words.tables.{kind}"] for kind in range(len(KINDS))]
         self._mix = weights["words.mix"]
         self._bias = weights["words.mix.bias"]
         self._scale = weights["words.norm"]
         self._shift = weights["words.norm.bias"]
-        self._known: dict[str, Floats] = {}
+        self._first = first
+        self._made_of = weights, vocabulary, first
+        self._lock = Lock()
+        self._start_anew(_MOST_FORMS)
 
-    def __call__(self, forms: Iterable[str]) -> Floats:
-        """Return the vectors (words, width) of words given by their PTB forms."""
-        if len(self._known) > _MOST_FORMS:
-            self._known = {}
-        known, words = self._known, list(forms)
-        new = [form for form in dict.fromkeys(words) if form not in known]
-        if new:
-            known.update(zip(new, self._vectors(new), strict=True))
-        return np.concatenate([known[form] for form in words]).reshape(-1, self._bias.size)
+    def __call__(self, forms: Iterable[str]) -> Words:
+        """Return the inputs of words given by their PTB forms."""
+        words = list(forms)
+        with self._lock:
+            new = [form for form in dict.fromkeys(words) if form not in self._known]
+            if len(self._known) + len(new) > self._table.shape[1]:
+                new = list(dict.fromkeys(words))
+                self._start_anew(max(_MOST_FORMS, len(new)))
+            if new:
+                start = len(self._known)
+                self._table[:, start : start + len(new)] = self._inputs(new)
+                self._known.update(zip(new, range(start, start + len(new)), strict=True))
+            rows = list(map(self._known.__getitem__, words))
+            return Words(self._table, np.array(rows, dtype=np.intp))
 
-    def _vectors(self, forms: Sequence[str]) -> Floats:
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return what another process makes it from: neither the table nor the lock."""
+        return type(self), self._made_of
+
+    def _start_anew(self, capacity: int) -> None:
+        self._known: dict[str, int] = {}
+        self._table = np.empty((2, capacity, self._first.gates), dtype=np.float32)
+
+    def _inputs(self, forms: Sequence[str]) -> Floats:
         rows = np.array(list(map(self._vocabulary.feature_rows, forms)))
         parts = np.concatenate([table[rows[:, kind]] for kind, table in enumerate(self._tables)], axis=1)
         # A product for each word, not one for all: sums of many words together would be rounded otherwise.
         mixed = np.matmul(parts[:, None], self._mix)[:, 0] + self._bias
         centred = mixed - mixed.mean(axis=1, keepdims=True)
         spread = np.sqrt((centred**2).mean(axis=1, keepdims=True) + _NORM_EPSILON)
-        vectors: Floats = centred / spread * self._scale + self._shift
-        return vectors
+        vectors = centred / spread * self._scale + self._shift
+        inputs: Floats = np.stack([np.matmul(vectors[:, None], weights)[:, 0] for weights in self._first.input])
+        inputs += self._first.bias[:, None]
+        return inputs
 
 
 class Network:
@@ -147,103 +173,131 @@ class Network:
 
     def __init__(self, weights: Mapping[str, Floats], vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        self.words = WordVectors(weights, vocabulary)
         self._weights = weights
         layers = sum(name.startswith("lstm.") and name.endswith(".input") for name in weights)
-        self._layers = [_Lstm(weights, layer) for layer in range(layers)]
+        first, *self._layers = [_Lstm(weights, layer) for layer in range(layers)]
+        self._first = first
+        self.words = _WordInputs(weights, vocabulary, first)
         self._ends = np.concatenate([weights[name] for name in _ENDS], axis=1)
         self._ends_bias = np.concatenate([weights[f"{name}.bias"] for name in _ENDS])
         self._end_bounds = np.cumsum([weights[name].shape[1] for name in _ENDS])[:-1]
         self._root_label = vocabulary.labels.index("root")
 
-    def analyse(self, words: Floats, lengths: Integers) -> Analysis:
+    def analyse(self, words: Words, lengths: Integers) -> Analysis:
         """Analyse sentences.
 
         Args:
-            words: (words, width) vectors of the words, sentence after sentence.
+            words: the words, sentence after sentence, as ``words`` returns them.
             lengths: (sentences,) words of each sentence, at least 1, longest first.
         """
         layout = _Layout.of(lengths)
         states, tags = self._encode(words, layout)
-        ends = states @ self._ends + self._ends_bias
+        ends = states @ self._ends
+        ends += self._ends_bias
         arc_child, arc_head, label_child, label_head = np.split(ends, self._end_bounds, axis=1)
-        heads = best_heads(self._arc_scores(_relu(arc_child), _relu(arc_head), layout))[layout.is_word]
+        heads = best_heads(self._arc_scores(_relu(arc_child), _relu(arc_head), layout))[layout.sentence, layout.step]
         labels = self._labels(label_child, label_head, heads, layout)
-        return Analysis(tags, heads, labels)
+        found = np.empty((3, len(tags)), dtype=np.intp)
+        found[:, layout.place] = tags, heads, labels
+        return Analysis(*found)
 
-    def _encode(self, vectors: Floats, layout: _Layout) -> tuple[Floats, Integers]:
-        """Word vectors (words, width) to states (words, both directions) and best tags."""
-        states = self._layers[0](vectors, layout)
-        tags = states @ self._weights["tagger"] + self._weights["tagger.bias"]
+    def _encode(self, words: Words, layout: _Layout) -> tuple[Floats, Integers]:
+        """Return the states (words, both directions) and best tags of words, step after step."""
+        rows = words.rows[layout.place]
+        projected = np.empty((2, len(rows), self._first.gates), dtype=np.float32)
+        for direction, own in enumerate((rows, rows[layout.back])):
+            np.take(words.table[direction], own, axis=0, out=projected[direction], mode="clip")
+        states = self._first.states(projected, layout)
+        tags = states @ self._weights["tagger"]
+        tags += self._weights["tagger.bias"]
         odds: Floats = np.exp(tags - tags.max(axis=1, keepdims=True))
-        hints = (odds / odds.sum(axis=1, keepdims=True)) @ self._weights["tag_vectors"]
-        for layer, lstm in enumerate(self._layers[1:], start=1):
-            states = lstm(np.concatenate([states, hints], axis=1) if layer == 1 else states, layout)
+        odds /= odds.sum(axis=1, keepdims=True)
+        inputs = np.concatenate([states, odds @ self._weights["tag_vectors"]], axis=1)
+        for lstm in self._layers:
+            inputs = states = lstm.states(lstm.project(inputs, layout), layout)
         return states, tags.argmax(axis=1)
 
     def _arc_scores(self, children: Floats, parents: Floats, layout: _Layout) -> Floats:
         """Scores of heads (sentences, n, 1 + n) from vectors (words, width) of words at either end.
 
-        What pads a shorter sentence is never a word's head, and each piece of it hangs on what stands before it:
+        What pads a shorter sentence is no word's head, and each piece of it hangs on what stands before it:
         that changes neither which trees there are nor which of them is the best.
         """
-        bilinear = children @ self._weights["arc_scores"] + self._weights["arc_scores.bias"]
-        padded = parents[layout.padded]
-        root = np.broadcast_to(self._weights["root_arc"], (len(padded), 1, padded.shape[2]))
-        heads = np.concatenate([root, padded], axis=1)
+        bilinear = children @ self._weights["arc_scores"]
+        bilinear += self._weights["arc_scores.bias"]
+        sentences, longest = layout.padded.shape
+        heads = np.empty((sentences, 1 + longest, parents.shape[1]), dtype=np.float32)
+        heads[:, 0] = self._weights["root_arc"]
+        heads[:, 1:] = parents[layout.padded]
         scores: Floats = np.matmul(bilinear[layout.padded], heads.transpose(0, 2, 1), dtype=np.float32)
-        sentences, places = np.nonzero(~layout.is_word)
-        scores[sentences, :, places + 1] = -np.inf
-        scores[sentences, places] = -np.inf
-        scores[sentences, places, places] = 0.0
+        sentence, step = layout.padding
+        scores[sentence, :, step + 1] = -np.inf
+        scores[sentence, step] = -np.inf
+        scores[sentence, step, step] = 0.0
         return scores
 
     def _labels(self, children: Floats, parents: Floats, heads: Integers, layout: _Layout) -> Integers:
         """Best labels (words,) of the edges from the given heads; only a root's edge is labelled so."""
-        rows = np.where(heads == 0, 0, layout.firsts + heads)
-        above = np.concatenate([self._weights["root_label"].reshape(1, -1), parents])[rows]
-        edges = np.concatenate([_relu(children + above), children * above], axis=1)
-        scores = edges @ self._weights["labeller"] + self._weights["labeller.bias"]
+        is_root = heads == 0
+        above = parents[layout.padded[layout.sentence, heads - 1]]
+        above[is_root] = self._weights["root_label"]
+        edges = np.empty((len(heads), 2 * above.shape[1]), dtype=np.float32)
+        np.multiply(children, above, out=edges[:, above.shape[1] :])
+        _relu(np.add(children, above, out=edges[:, : above.shape[1]]))
+        scores = edges @ self._weights["labeller"]
+        scores += self._weights["labeller.bias"]
         scores[:, self._root_label] = -np.inf
         labels: Integers = scores.argmax(axis=1)
-        labels[heads == 0] = self._root_label
+        labels[is_root] = self._root_label
         return labels
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where the words of sentences stand: sentence after sentence, longest first.
+    """How the words of sentences are ordered inside the network: all first words, then all second words, and so on.
+
+    Sentences stand longest first, so that those which have a word at a step are always the first ones.
 
     Attributes:
-        firsts: (words,) the place of the first word of each word's sentence.
-        steps: for each step of an LSTM, how many sentences have a word for it: always the first ones.
-        read: (2, words) the places of the words in the order in which each direction reads them.
-        padded: (sentences, n) the places of each sentence's words, then any place.
-        is_word: (sentences, n) whether it is a word's place.
+        sentence: (words,) the number of each word's sentence.
+        step: (words,) the word's place in its sentence.
+        place: (words,) where each word stands sentence after sentence.
+        back: (words,) for each word that word of its sentence which the backward direction reads at the same step.
+        steps: for each step, how many sentences have a word for it.
+        padded: (sentences, n) the words of each sentence, then any word.
+        padding: sentences and steps without a word.
     """
 
-    firsts: Integers
+    sentence: Integers
+    step: Integers
+    place: Integers
+    back: Integers
     steps: tuple[int, ...]
-    read: Integers
     padded: Integers
-    is_word: NDArray[np.bool_]
+    padding: tuple[Integers, Integers]
 
     @classmethod
     def of(cls, lengths: Integers) -> Self:
         """Lay out sentences of the given lengths, longest first."""
-        starts = np.cumsum(lengths) - lengths
-        at = np.arange(lengths[0])
-        is_word = at < lengths[:, None]
-        # One direction reads from the first word on, the other from the last word back: at every step both
-        # have a word of the same sentences.
+        is_word = np.arange(lengths[0]) < lengths[:, None]
         step, sentence = np.nonzero(is_word.T)
-        read = np.stack([starts[sentence] + step, (starts + lengths - 1)[sentence] - step])
-        padded = np.minimum(starts[:, None] + at, starts[-1] + lengths[-1] - 1)
-        return cls(np.repeat(starts, lengths), tuple(is_word.sum(axis=0).tolist()), read, padded, is_word)
+        steps = is_word.sum(axis=0)
+        firsts = np.cumsum(steps) - steps
+        place = (np.cumsum(lengths) - lengths)[sentence] + step
+        back = firsts[lengths[sentence] - 1 - step] + sentence
+        padded = np.where(is_word, firsts + np.arange(len(lengths))[:, None], 0)
+        empty_sentence, empty_step = np.nonzero(~is_word)
+        return cls(sentence, step, place, back, tuple(steps.tolist()), padded, (empty_sentence, empty_step))
 
 
 class _Lstm:
-    """One bidirectional layer; gates in the order input, forget, cell, output."""
+    """One bidirectional layer; gates in the order input, forget, cell, output.
+
+    Attributes:
+        gates: how many gates a direction has.
+        input: (2, width, gates) the weights of what it reads.
+        bias: (2, gates) what is added to them.
+    """
 
     def __init__(self, weights: Mapping[str, Floats], layer: int) -> None:
         name = f"lstm.{layer}"
@@ -252,19 +306,23 @@ class _Lstm:
         half = np.full(4 * hidden, 0.5, dtype=np.float32)
         half[2 * hidden : 3 * hidden] = 1.0
         self._hidden = hidden
-        self._input = np.stack(np.split(weights[f"{name}.input"] * np.tile(half, 2), 2, axis=1))
-        self._bias = np.stack(np.split(weights[f"{name}.bias"] * np.tile(half, 2), 2))
+        self.gates = 4 * hidden
+        self.input = np.stack(np.split(weights[f"{name}.input"] * np.tile(half, 2), 2, axis=1))
+        self.bias = np.stack(np.split(weights[f"{name}.bias"] * np.tile(half, 2), 2))
         self._state = weights[f"{name}.state"] * half  # (2, hidden, gates)
 
-    def __call__(self, inputs: Floats, layout: _Layout) -> Floats:
-        """Inputs (words, width) to states (words, 2 * hidden), forward before backward."""
-        projected = inputs[layout.read] @ self._input
-        projected += self._bias[:, None]
+    def project(self, inputs: Floats, layout: _Layout) -> Floats:
+        """Inputs (words, width) to the gates without the state's part (2, words, gates), in reading order."""
+        projected = np.empty((2, len(inputs), self.gates), dtype=np.float32)
+        np.matmul(inputs, self.input[0], out=projected[0])
+        np.matmul(inputs[layout.back], self.input[1], out=projected[1])
+        projected += self.bias[:, None]
+        return projected
+
+    def states(self, projected: Floats, layout: _Layout) -> Floats:
+        """Gates without the state's part, which are overwritten, to states (words, 2 * hidden)."""
         read = self._read(projected, layout.steps)
-        states = np.empty((len(inputs), 2, self._hidden), dtype=np.float32)
-        for direction in (0, 1):
-            states[layout.read[direction], direction] = read[direction]
-        return states.reshape(len(inputs), -1)
+        return np.concatenate([read[0], read[1][layout.back]], axis=1)
 
     def _read(self, projected: Floats, steps: Sequence[int]) -> Floats:
         """Gates without the state's part (2, words, 4 * hidden) to states (2, words, hidden), step after step."""
@@ -325,7 +383,7 @@ def analyse_sentences(network: Network, forms: Iterable[str], lengths: Sequence[
     Returns:
         Tags, heads and labels, each (words,), in the order of ``forms``; heads count from 1 in their sentence.
     """
-    words = network.words(forms)
+    words = list(forms)
     found = np.empty((3, len(words)), dtype=np.intp)
     sizes = np.array(lengths, dtype=np.intp)
     starts = np.cumsum(sizes) - sizes
@@ -335,7 +393,7 @@ def analyse_sentences(network: Network, forms: Iterable[str], lengths: Sequence[
         for part in _parts(sizes):
             own = sizes[part]
             where = np.repeat(starts[part] - (np.cumsum(own) - own), own) + np.arange(own.sum())
-            analysis = network.analyse(words[where], own)
+            analysis = network.analyse(network.words([words[position] for position in where.tolist()]), own)
             found[:, where] = analysis.tags, analysis.heads, analysis.labels
     return Analysis(*found)
 
