@@ -19,7 +19,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from spicegraph_scorer.core.items import Corpus
+from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics import METRICS
 from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
 from spicegraph_service.cli import main as command_line

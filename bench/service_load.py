@@ -24,7 +24,8 @@ from load.captions import CANDIDATES, REFERENCES, Candidate, new_candidates
 from load.server import Running, server
 from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_parser import load_pipeline
-from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_service.client import Client, item
 from spicegraph_service.client.connection import channel_options

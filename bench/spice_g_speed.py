@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from spicegraph_parser.extract import rare_collections
 from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_scorer.core.items import Corpus
+from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.spice.metric import Spice
 from val2014 import distinct, items_of

@@ -13,7 +13,8 @@ import numpy as np
 import silver
 from heldout import is_held_out, kind_of
 from spicegraph_parser import Caption, CaptionPipeline, extract, load_pipeline, read_conllu
-from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.spice.metric import Spice
 
 KINDS = {1: "object", 2: "attribute", 3: "relation"}

@@ -14,7 +14,8 @@ from statistics import fmean
 
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_scorer.core.categories import ALL
-from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.readers import read_items
 

@@ -19,8 +19,9 @@ from scipy.stats import kendalltau
 
 from spicegraph_parser.pipelines import CaptionPipeline, load_pipeline
 from spicegraph_scorer.core.facts import FactCache
-from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.metric import Metric
+from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.graded.vectors import Vectors, load_vectors
 from spicegraph_scorer.metrics.spice.metric import Spice

@@ -1,10 +1,10 @@
-"""Items in, scores out: one system, or two that are compared."""
+"""Items in, scores out: one system, two that are compared, or the best of several candidates of an image."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from spicegraph_parser.extract import rare_collections
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
@@ -12,14 +12,19 @@ from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.pairing import in_order_of
 from spicegraph_scorer.core.run import collect, result_of, signature_of
 from spicegraph_scorer.core.significance import Comparison, Resampling, compare
-from spicegraph_scorer.metrics import MetricData, Resources, make_metrics, needs_of
+from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
+from spicegraph_scorer.metrics import DataFields, MetricData, Resources, make_metrics, merged_data, needs_of
+from spicegraph_scorer.metrics.cider import Cider
+from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
+from spicegraph_scorer.metrics.spice.metric import Spice
+from spicegraph_scorer.metrics.spider import Spider
 from spicegraph_scorer.readers.checks import check_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from spicegraph_scorer.core.facts import FactSource, Progress
-    from spicegraph_scorer.core.items import Item
+    from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.core.results import Json, Result
     from spicegraph_scorer.readers.checks import Empty
 
@@ -35,6 +40,7 @@ def score(
     explain: bool = False,
     evidence: bool = True,
     empty: Empty = "refuse",
+    **fields: Unpack[DataFields],
 ) -> Result:
     """Score candidates against their references.
 
@@ -53,9 +59,11 @@ def score(
             SPICE's own output need it; without, SPICE and SPICE-G take less time and memory.
         empty: ``refuse`` an empty candidate as a fault, or let it score ``zero``, as the original programs do;
             :attr:`spicegraph_scorer.core.results.Result.empty_candidates` says how many there were.
+        fields: ``frequencies``, ``categories`` and ``vectors`` alone, in place of ``data``:
+            ``score(items, categories=mine)`` is ``score(items, data=MetricData(categories=mine))``.
 
     Raises:
-        InputError: an item is faulty (the message lists every fault), or a metric unknown.
+        InputError: an item is faulty (the message lists every fault), a metric is unknown, or a field is given twice.
         DataError: a pipeline or the data of a metric is not installed.
 
     Example:
@@ -66,7 +74,7 @@ def score(
     """
     checked = check_items(items, empty=empty)
     with rare_collections():
-        made = resources(pipeline, progress, data, metrics=metrics, evidence=evidence or explain)
+        made = resources(pipeline, progress, merged_data(data, fields), metrics=metrics, evidence=evidence or explain)
         chosen = make_metrics(metrics, made)
         statistics = collect(checked, chosen)
         return result_of(checked, chosen, statistics, confidence=confidence, explain=explain, progress=progress)
@@ -94,6 +102,7 @@ def compare_systems(
     pipeline: str | FactSource = DEFAULT_PIPELINE,
     resampling: Resampling | None = None,
     progress: Progress | None = None,
+    **fields: Unpack[DataFields],
 ) -> SystemComparison:
     """Score two systems and test every difference, item by item, in both of the usual ways.
 
@@ -105,19 +114,81 @@ def compare_systems(
         pipeline: what parses captions.
         resampling: number of draws and seed.
         progress: is called while something takes long.
+        fields: as for :func:`score`.
 
     Raises:
-        InputError: an item is faulty, ids or references differ, or a metric is unknown.
+        InputError: an item is faulty, ids or references differ, a metric is unknown, or a field is given twice.
         DataError: a pipeline or the data of a metric is not installed.
     """
     resampling = resampling or Resampling()
     one = check_items(first)
     other = in_order_of(one, check_items(second))
-    chosen = make_metrics(metrics, resources(pipeline, progress, data, evidence=False))
+    chosen = make_metrics(metrics, resources(pipeline, progress, merged_data(data, fields), evidence=False))
     mine, theirs = collect(one, chosen), collect(other, chosen)
     found = {name: compare(metric, mine[name], theirs[name], resampling=resampling) for name, metric in chosen.items()}
     signature = signature_of(one, {name: metric.signature() for name, metric in chosen.items()})
     return SystemComparison({**signature, "resampling": resampling.signature()}, found)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One candidate of every image, under the image's own id, and what it was chosen by.
+
+    ``values`` holds each chosen candidate's value of the score ``by``.
+    """
+
+    items: tuple[Item, ...]
+    by: str
+    values: tuple[float, ...]
+
+
+def choose_best(
+    items: Sequence[Item],
+    images: Sequence[ItemId],
+    source: FactSource,
+    *,
+    frequencies: DocumentFrequencies | None = None,
+) -> Choice:
+    """Keep the candidate of every image with the highest SPIDEr, the first of equals (SPIDEr-max).
+
+    With a single image and no ``frequencies``, CIDEr-D is undefined and SPICE alone decides.
+    SPIDEr-max: Labbé, Pellegrini and Pinquier, DCASE 2022.
+
+    Args:
+        items: the candidates, each with its image's references.
+        images: the id of each item's image.
+        source: what turns captions into facts.
+        frequencies: CIDEr-D's document frequencies; ``None``: those of the images' references, each image
+            counted once.
+
+    Example:
+        >>> from spicegraph_parser import load_pipeline
+        >>> both = [Item("7#1", "a cat", ("a dog",)), Item("7#2", "a dog", ("a dog",))]
+        >>> choose_best(both, [7, 7], load_pipeline()).items
+        (Item(id=7, candidate='a dog', references=('a dog',)),)
+    """
+    corpus = Corpus(tuple(items))
+    spice = Spice(source, evidence=False)
+    if frequencies is None:
+        references = dict(zip(images, (item.references for item in items), strict=True))
+        if len(references) > 1:
+            frequencies = _frequencies(references)
+    if frequencies is None:
+        score = spice.total(spice.collect(corpus))[0]
+    else:
+        spider = Spider(spice, Cider(frequencies=frequencies))
+        score = spider.total(spider.collect(corpus))[0]
+    values = [0.0 if value is None else value for value in score.each]
+    best: dict[ItemId, int] = {}
+    for index, image in enumerate(images):
+        if image not in best or values[index] > values[best[image]]:
+            best[image] = index
+    chosen = tuple(replace(items[index], id=image) for image, index in best.items())
+    return Choice(chosen, score.name, tuple(values[index] for index in best.values()))
+
+
+def _frequencies(references: Mapping[ItemId, Sequence[str]]) -> DocumentFrequencies:
+    return DocumentFrequencies.from_references([tokenize_texts(texts) for texts in references.values()])
 
 
 def resources(

@@ -31,7 +31,6 @@ import pytest
         "spicegraph_scorer.readers.tables",
         "spicegraph_scorer.readers.records",
         "spicegraph_scorer.scoring",
-        "spicegraph_scorer.several",
         "spicegraph_scorer.metrics.spider",
         "spicegraph_scorer.metrics.spice.ready",
     ],

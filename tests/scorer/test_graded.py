@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer import Item, score
 from spicegraph_scorer.core.categories import ALL, category_means
-from spicegraph_scorer.core.items import Corpus
 from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.graded.facts import FAMILIES, deny, values_of
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.graded.vectors import load_vectors

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer import Item, score
 from spicegraph_scorer.core.categories import ALL
-from spicegraph_scorer.core.items import Corpus
+from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.graded.explain import facts_of
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 

@@ -9,7 +9,7 @@ from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer import Item
 from spicegraph_scorer.core.categories import ALL
-from spicegraph_scorer.core.items import Corpus
+from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.graded.building import words_of
 from spicegraph_scorer.metrics.graded.facts import comparable_facts
 from spicegraph_scorer.metrics.graded.metric import SpiceG

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer.core.categories import ALL
-from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.graded.matching import TextMatch
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.graded.order import WordOrder, learn_order

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import spicegraph_scorer.metrics.cider
 import spicegraph_scorer.metrics.ngram.frequencies
 from spicegraph_parser.errors import DataError
-from spicegraph_scorer.core.items import Corpus, Item
-from spicegraph_scorer.core.tokens import TokenizedItem
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
 from spicegraph_scorer.metrics.cider import COCO_CIDER, Cider, CiderWarning, cider_statistics
 from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
 

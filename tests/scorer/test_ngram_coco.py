@@ -16,8 +16,8 @@ from pycocoevalcap.bleu.bleu import Bleu as TheirBleu
 from pycocoevalcap.cider.cider import Cider as TheirCider
 from pycocoevalcap.rouge.rouge import Rouge as TheirRouge
 
-from spicegraph_scorer.core.items import Corpus, Item
-from spicegraph_scorer.core.tokens import TokenizedItem
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
 from spicegraph_scorer.metrics.bleu import Bleu, bleu_statistics
 from spicegraph_scorer.metrics.cider import COCO_CIDER, cider_statistics
 from spicegraph_scorer.metrics.rouge import RougeL, common_length, rouge_l_statistic

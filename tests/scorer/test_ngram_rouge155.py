@@ -14,7 +14,8 @@ from rouge_score.rouge_scorer import RougeScorer
 import spicegraph_scorer.metrics.ngram.porter
 import spicegraph_scorer.metrics.rouge
 import spicegraph_scorer.metrics.rouge155
-from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.ngram.porter import stem, stem_regular
 from spicegraph_scorer.metrics.rouge155 import KINDS, Rouge155, rouge_words
 

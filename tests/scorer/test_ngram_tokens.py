@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import spicegraph_scorer.core.tokens
 import spicegraph_scorer.metrics.ngram.counts
-from spicegraph_scorer.core.items import Corpus, Item
-from spicegraph_scorer.core.tokens import TokenizedItem, TokenizedItems, tokenize_items, tokenize_texts
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.tokens import Corpus, TokenizedItem, TokenizedItems, tokenize_items, tokenize_texts
 from spicegraph_scorer.metrics.ngram.counts import count_ngrams
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "ptb"

@@ -8,8 +8,8 @@ import math
 
 import pytest
 
-from spicegraph_scorer.core.items import Corpus, Item
-from spicegraph_scorer.core.tokens import TokenizedItem
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
 from spicegraph_scorer.metrics.bleu import Bleu, bleu_statistics
 from spicegraph_scorer.metrics.rouge155 import Rouge155
 

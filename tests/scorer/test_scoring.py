@@ -11,11 +11,23 @@ import pytest
 import spicegraph_scorer
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.rules import Fact
-from spicegraph_scorer import METRICS, Item, score, score_tuples
+from spicegraph_scorer import (
+    METRICS,
+    CategoryDefinition,
+    DocumentFrequencies,
+    Item,
+    MetricData,
+    compare_systems,
+    make_categories,
+    score,
+    score_tuples,
+)
+from spicegraph_scorer.adapters.caption_metric import CaptionMetric
 from spicegraph_scorer.metrics import GROUPS, metric_names
+from spicegraph_scorer.studies.bounds import Study, find_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from spicegraph_scorer.core.results import Result
 
@@ -56,6 +68,36 @@ def result() -> Result:
 def test_the_public_names_are_there() -> None:
     assert set(spicegraph_scorer.__all__) >= {"score", "score_tuples", "Item"}
     assert score_tuples([["dog"]], [[["dog"]]]).scores["All"]["f"] == 1.0
+
+
+def test_a_field_of_the_data_may_be_a_keyword_of_its_own() -> None:
+    pets = make_categories([CategoryDefinition("Pet", words=("dog",))])
+    frequencies = DocumentFrequencies.from_references([[("red", "car")], [("dog",)]])
+    short = score(ITEMS, ("spice", "cider-d"), pipeline=WordFacts(), categories=pets, frequencies=frequencies)
+    data = MetricData(categories=pets, frequencies=frequencies)
+    assert short.to_dict() == score(ITEMS, ("spice", "cider-d"), pipeline=WordFacts(), data=data).to_dict()
+    rest = score(
+        ITEMS, ("spice", "cider-d"), pipeline=WordFacts(), data=MetricData(categories=pets), frequencies=frequencies
+    )
+    assert short.to_dict() == rest.to_dict() != score(ITEMS, ("spice", "cider-d"), pipeline=WordFacts()).to_dict()
+    assert "SPICE_Pet" in compare_systems(ITEMS, ITEMS, pipeline=WordFacts(), categories=pets).to_dict()["scores"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda **data: score(ITEMS, pipeline=WordFacts(), **data),
+        lambda **data: compare_systems(ITEMS, ITEMS, pipeline=WordFacts(), **data),
+        lambda **data: find_bounds(Study((1, 2), (("dog", "dog"), ("cat", "cat"))), pipeline=WordFacts(), **data),
+        lambda **data: CaptionMetric(pipeline=WordFacts(), **data),
+    ],
+)
+def test_a_field_that_is_given_twice_or_unknown_is_refused(call: Callable[..., object]) -> None:
+    pets = make_categories([CategoryDefinition("Pet", words=("dog",))])
+    with pytest.raises(InputError, match=r"^categories is given twice: as a keyword and in data$"):
+        call(data=MetricData(categories=pets), categories=pets)
+    with pytest.raises(TypeError, match="'category'"):
+        call(category=pets)
 
 
 def test_corpus_keys_are_the_ones_people_know(result: Result) -> None:

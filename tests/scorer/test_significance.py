@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.metric import Metric, Score
 from spicegraph_scorer.core.significance import Resampling, compare, intervals
+from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.bleu import Bleu
 from spicegraph_scorer.metrics.cider import Cider
 

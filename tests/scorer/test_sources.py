@@ -11,7 +11,7 @@ from spicegraph_parser import load_pipeline
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer import Item, read_items, score
 from spicegraph_scorer.readers.parses import GivenParses, GraphTexts, read_parses
-from spicegraph_scorer.several import choose_best
+from spicegraph_scorer.scoring import choose_best
 
 if TYPE_CHECKING:
     from spicegraph_parser import CaptionPipeline

@@ -13,7 +13,8 @@ from spicegraph_parser.graph import SceneTuple, merge, merge_concepts
 from spicegraph_parser.lexicon import Concept, load_lexicon
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer.core.categories import ALL, Counts, category_means
-from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
 from spicegraph_scorer.metrics.spice.counting import count_concepts
 from spicegraph_scorer.metrics.spice.counts import count_match

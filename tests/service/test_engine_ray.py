@@ -26,7 +26,7 @@ from ray.exceptions import RaySystemError, WorkerCrashedError
 
 from spicegraph_parser.errors import DataError, InputError
 from spicegraph_scorer import Item, score
-from spicegraph_scorer.core.items import Corpus
+from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics import METRICS, MetricData, make_metrics
 from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
 from spicegraph_scorer.readers import Columns

@@ -17,8 +17,7 @@ import numpy as np
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.adapters.caption_metric import paired_items
-from spicegraph_scorer.core.items import Corpus, Item
-from spicegraph_scorer.core.tokens import TokenizedItem
+from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
 from spicegraph_scorer.metrics.cider import ORDERS, SIGMA, Cider, cider_statistics
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_scorer.metrics.spider import mean_of
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spicegraph_scorer.core.facts import FactSource
+    from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.metric import Score
 
 

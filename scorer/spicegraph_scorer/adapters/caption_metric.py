@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.wording import counted
+from spicegraph_scorer.metrics import DataFields, MetricData, merged_data
 from spicegraph_scorer.readers.checks import Fault, check_items, input_error
 from spicegraph_scorer.scoring import score
 
 if TYPE_CHECKING:
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.results import Result
-    from spicegraph_scorer.metrics import MetricData
     from spicegraph_scorer.readers.checks import Empty
 
 
@@ -91,14 +91,18 @@ class CaptionMetric:
         pipeline: str | FactSource = DEFAULT_PIPELINE,
         data: MetricData | None = None,
         empty: Empty = "refuse",
+        **fields: Unpack[DataFields],
     ) -> None:
         """Take the metrics' names, what parses, the metrics' data, and what is done with an empty candidate.
 
-        See :func:`spicegraph_scorer.score`.
+        See :func:`spicegraph_scorer.score`; ``frequencies``, ``categories`` and ``vectors`` are keywords here too.
+
+        Raises:
+            InputError: a field of the data is given twice.
         """
         self._metrics = tuple(metrics)
         self._pipeline = pipeline
-        self._data = data
+        self._data = merged_data(data, fields)
         self._empty = empty
         self._predictions: list[str] = []
         self._references: list[str | Sequence[str]] = []

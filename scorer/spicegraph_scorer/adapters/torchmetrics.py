@@ -15,7 +15,7 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.adapters.caption_metric import References, paired_items
 from spicegraph_scorer.adapters.sums import SpiceSums, means_of_sums, sums_of
 from spicegraph_scorer.core.categories import ALL
-from spicegraph_scorer.core.items import Corpus
+from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
 from spicegraph_scorer.metrics.spice.metric import Spice
 

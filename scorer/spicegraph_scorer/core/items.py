@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-
-from spicegraph_scorer.core.tokens import TokenizedItems, tokenize_items
-
-__all__ = ["Corpus", "Item", "ItemId"]
 
 ItemId = int | str
 """An image's identifier, as its file gives it: COCO uses integers, other sets use strings."""
@@ -29,15 +24,3 @@ class CheckedItems(tuple[Item, ...]):
     """Items that can be scored together: there are some, their ids differ, and their captions are sound."""
 
     __slots__ = ()
-
-
-@dataclass(frozen=True)
-class Corpus:
-    """Items that are scored together, and what every n-gram metric derives from them once."""
-
-    items: tuple[Item, ...]
-
-    @cached_property
-    def tokens(self) -> TokenizedItems:
-        """The items after COCO's PTB tokenization, in the order of ``items``."""
-        return tokenize_items(self.items)

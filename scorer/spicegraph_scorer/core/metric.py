@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeAl
 
 import numpy as np
 
-from spicegraph_scorer.core.items import Corpus
+from spicegraph_scorer.core.tokens import Corpus
 
 if TYPE_CHECKING:
     from spicegraph_scorer.core.categories import CategoryScore

@@ -9,14 +9,15 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from spicegraph_scorer.core.fingerprint import Fingerprint
-from spicegraph_scorer.core.items import Corpus, Item
 from spicegraph_scorer.core.results import Json, Result, Run
 from spicegraph_scorer.core.significance import intervals
+from spicegraph_scorer.core.tokens import Corpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.facts import Progress
+    from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.metric import Explanation, Metric
     from spicegraph_scorer.core.significance import Resampling
 

@@ -11,6 +11,7 @@ import sys
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Final, Literal, overload
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from spicegraph_scorer.core.items import Item
-
-__all__ = ["PUNCTUATION", "TOKENIZER", "TokenizedItem", "TokenizedItems", "Tokens", "tokenize_items", "tokenize_texts"]
 
 Tokens = tuple[str, ...]
 
@@ -136,6 +135,18 @@ def tokenize_items(items: Sequence[Item], *, together: bool = False) -> Tokenize
         captions.extend(islice(references, len(item.references)))
         firsts.append(len(captions))
     return numbered.items(captions, firsts)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Items that are scored together, and what every n-gram metric derives from them once."""
+
+    items: tuple[Item, ...]
+
+    @cached_property
+    def tokens(self) -> TokenizedItems:
+        """The items after COCO's PTB tokenization, in the order of ``items``."""
+        return tokenize_items(self.items)
 
 
 class _Numbered:

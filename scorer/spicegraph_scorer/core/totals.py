@@ -45,7 +45,8 @@ def totals_of(metric: Metric[Any], statistics: Sequence[Any]) -> RunTotals:
     """Return the sums over the statistics of at least one item.
 
     Example:
-        >>> from spicegraph_scorer.core.items import Corpus, Item
+        >>> from spicegraph_scorer.core.tokens import Corpus
+        >>> from spicegraph_scorer.core.items import Item
         >>> from spicegraph_scorer.metrics.rouge import RougeL
         >>> rouge = RougeL()
         >>> statistics = rouge.collect(Corpus((Item(1, "a dog", ("a dog",)), Item(2, "a cat", ("dogs",)))))

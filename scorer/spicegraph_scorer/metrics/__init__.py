@@ -14,7 +14,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.metric import Metric, Needs
 from spicegraph_scorer.metrics.bleu import Bleu, SentenceBleu
 from spicegraph_scorer.metrics.cider import COCO_CIDER, Cider
-from spicegraph_scorer.metrics.data import MetricData, Resources
+from spicegraph_scorer.metrics.data import DataFields, MetricData, Resources, merged_data
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
 from spicegraph_scorer.metrics.meteor import Meteor, Meteor2005, load_data
@@ -28,11 +28,13 @@ from spicegraph_scorer.metrics.spider import Spider
 __all__ = [
     "GROUPS",
     "METRICS",
+    "DataFields",
     "Factory",
     "MetricData",
     "MetricEntry",
     "Resources",
     "make_metrics",
+    "merged_data",
     "metric_names",
     "needs_of",
 ]

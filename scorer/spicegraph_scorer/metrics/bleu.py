@@ -19,8 +19,7 @@ from spicegraph_scorer.metrics.ngram.counts import CorpusCounts, Floats, Integer
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spicegraph_scorer.core.items import Corpus
-    from spicegraph_scorer.core.tokens import TokenizedItem
+    from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
 
 ORDERS: Final = 4
 
@@ -72,7 +71,8 @@ class Bleu(Metric[BleuStatistic]):
     def total(self, statistics: Sequence[BleuStatistic]) -> tuple[Score, ...]:
         """Return the scores ``Bleu_1`` to ``Bleu_4``.
 
-        >>> from spicegraph_scorer.core.items import Corpus, Item
+        >>> from spicegraph_scorer.core.tokens import Corpus
+        >>> from spicegraph_scorer.core.items import Item
         >>> bleu = Bleu()
         >>> corpus = Corpus((Item(1, "a brown dog", ("a dog", "a brown dog runs")),))
         >>> scores = bleu.total(bleu.collect(corpus))
@@ -130,7 +130,8 @@ class SentenceBleu(Metric[BleuStatistic]):
     def total(self, statistics: Sequence[BleuStatistic]) -> tuple[Score, ...]:
         """Return the scores ``SentenceBleu_1`` to ``SentenceBleu_4``.
 
-        >>> from spicegraph_scorer.core.items import Corpus, Item
+        >>> from spicegraph_scorer.core.tokens import Corpus
+        >>> from spicegraph_scorer.core.items import Item
         >>> bleu = SentenceBleu()
         >>> corpus = Corpus((Item(1, "a brown dog", ("a dog", "a brown dog runs")),))
         >>> scores = bleu.total(bleu.collect(corpus))

@@ -23,8 +23,7 @@ from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies, fre
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spicegraph_scorer.core.items import Corpus
-    from spicegraph_scorer.core.tokens import TokenizedItem
+    from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
 
 Variant = Literal["CIDEr", "CIDEr-D"]
 
@@ -103,7 +102,8 @@ class Cider(Metric[CiderStatistic]):
     def total(self, statistics: Sequence[CiderStatistic]) -> tuple[Score, ...]:
         """Return the score ``CIDEr-D`` or ``CIDEr``.
 
-        >>> from spicegraph_scorer.core.items import Corpus, Item
+        >>> from spicegraph_scorer.core.tokens import Corpus
+        >>> from spicegraph_scorer.core.items import Item
         >>> cider = Cider()
         >>> items = (Item(1, "a dog runs", ("a dog runs",)), Item(2, "a cat", ("the cats sleep",)))
         >>> [score.each for score in cider.total(cider.collect(Corpus(items)))]

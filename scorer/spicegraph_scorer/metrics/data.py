@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from spicegraph_parser.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,6 +28,35 @@ class MetricData:
     frequencies: DocumentFrequencies | None = None
     categories: Mapping[str, Category] | None = None
     vectors: Vectors | None = None
+
+
+class DataFields(TypedDict, total=False):
+    """The fields of :class:`MetricData` as keywords of the functions that score."""
+
+    frequencies: DocumentFrequencies | None
+    categories: Mapping[str, Category] | None
+    vectors: Vectors | None
+
+
+def merged_data(data: MetricData | None, fields: DataFields) -> MetricData:
+    """Return ``data`` with the fields that were given as keywords.
+
+    Raises:
+        InputError: a field is given both ways.
+        TypeError: there is no such field.
+
+    Example:
+        >>> merged_data(None, {"categories": {}})
+        MetricData(frequencies=None, categories={}, vectors=None)
+    """
+    alone = MetricData(**fields)
+    if data is None:
+        return alone
+    given: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
+    for name in given:
+        if getattr(data, name) is not None:
+            raise InputError(f"{name} is given twice: as a keyword and in data")
+    return replace(data, **given)
 
 
 @dataclass(frozen=True, slots=True)

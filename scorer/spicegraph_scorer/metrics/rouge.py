@@ -16,8 +16,7 @@ from spicegraph_scorer.core.tokens import TOKENIZER
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spicegraph_scorer.core.items import Corpus
-    from spicegraph_scorer.core.tokens import TokenizedItem
+    from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
 
 Words: TypeAlias = "Sequence[str | int]"
 """Words, or numbers that stand for them: only which are equal matters."""
@@ -69,7 +68,8 @@ class RougeL(Metric[RougeLStatistic]):
     def total(self, statistics: Sequence[RougeLStatistic]) -> tuple[Score, ...]:
         """Return the score ``ROUGE_L``.
 
-        >>> from spicegraph_scorer.core.items import Corpus, Item
+        >>> from spicegraph_scorer.core.tokens import Corpus
+        >>> from spicegraph_scorer.core.items import Item
         >>> rouge = RougeL()
         >>> items = (Item(1, "a brown dog", ("a dog", "the dog is brown")),)
         >>> [round(score.value, 4) for score in rouge.total(rouge.collect(Corpus(items)))]

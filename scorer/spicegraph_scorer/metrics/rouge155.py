@@ -21,7 +21,7 @@ from spicegraph_scorer.metrics.rouge import common_length
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from spicegraph_scorer.core.items import Corpus
+    from spicegraph_scorer.core.tokens import Corpus
 
 _WEIGHT: Final = 1.2
 _WORD: Final = re.compile("[a-z0-9]+")
@@ -127,7 +127,8 @@ class Rouge155(Metric[Rouge155Statistic]):
     def total(self, statistics: Sequence[Rouge155Statistic]) -> tuple[Score, ...]:
         """Return one score for each kind, e.g. ``ROUGE-1`` and ``ROUGE-SU4``.
 
-        >>> from spicegraph_scorer.core.items import Corpus, Item
+        >>> from spicegraph_scorer.core.tokens import Corpus
+        >>> from spicegraph_scorer.core.items import Item
         >>> rouge = Rouge155(kinds=("1", "SU4"))
         >>> corpus = Corpus((Item(1, "Police killed the gunman", ("The gunman kills policemen",)),))
         >>> [(score.name, round(score.value, 5)) for score in rouge.total(rouge.collect(corpus))]

@@ -13,7 +13,7 @@ from spicegraph_scorer.metrics.cider import Cider, CiderStatistic
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spicegraph_scorer.core.items import Corpus
+    from spicegraph_scorer.core.tokens import Corpus
     from spicegraph_scorer.metrics.spice.metric import Spice, SpiceStatistic
 
 

@@ -20,9 +20,9 @@ from spicegraph_parser.errors import DataError
 from spicegraph_parser.extract import rare_collections
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.fingerprint import Fingerprint
-from spicegraph_scorer.core.items import Corpus, Item
 from spicegraph_scorer.core.results import Result, Summary
 from spicegraph_scorer.core.run import run_of, signature_of
+from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.core.totals import RunTotals, added, summary_of, totals_of
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.metrics import make_metrics, needs_of
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spicegraph_scorer.core.facts import Progress
-    from spicegraph_scorer.core.items import ItemId
+    from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.core.metric import Metric, Weigh
     from spicegraph_scorer.metrics import MetricData
     from spicegraph_scorer.readers.checks import Empty

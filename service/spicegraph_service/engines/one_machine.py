@@ -13,8 +13,7 @@ from spicegraph_scorer.metrics import needs_of
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.readers.checks import copies_note
 from spicegraph_scorer.readers.parses import GraphTexts, check_graphs, read_parses
-from spicegraph_scorer.scoring import score
-from spicegraph_scorer.several import choose_best
+from spicegraph_scorer.scoring import choose_best, score
 from spicegraph_service.engines.engine import CandidateRule, Engine
 from spicegraph_service.engines.local import local_facts
 

@@ -16,7 +16,8 @@ from spicegraph_parser.errors import DataError, LimitError, SpicegraphError
 from spicegraph_parser.graph import merge
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_scorer.core.facts import FactTable
-from spicegraph_scorer.core.items import Corpus, Item
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics import METRICS, MetricData, Resources
 from spicegraph_scorer.metrics.spice.custom import make_categories
 from spicegraph_service.server import convert

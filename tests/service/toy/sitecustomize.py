@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from spicegraph_scorer import metrics
 from spicegraph_scorer.core.categories import ALL, CategoryScore, Counts
-from spicegraph_scorer.core.items import Corpus
 from spicegraph_scorer.core.metric import Metric, Needs, Score
+from spicegraph_scorer.core.tokens import Corpus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,8 +12,8 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.adapters.pycocoevalcap.inputs import Captions, check_captions, split_items
 from spicegraph_scorer.core.categories import ALL, Counts
-from spicegraph_scorer.core.items import Corpus, Item, ItemId
-from spicegraph_scorer.core.tokens import tokenize_texts
+from spicegraph_scorer.core.items import Item, ItemId
+from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
 from spicegraph_scorer.metrics import bleu, meteor, rouge
 from spicegraph_scorer.metrics.spice import metric as spice
 from spicegraph_scorer.readers.checks import shown

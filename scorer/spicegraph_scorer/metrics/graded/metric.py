@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.core.facts import FactSource
-    from spicegraph_scorer.core.items import Corpus, Item
+    from spicegraph_scorer.core.items import Item
+    from spicegraph_scorer.core.tokens import Corpus
 
 NAME: Final = "SPICE-G"
 _FORMULA: Final = "4"
@@ -100,7 +101,8 @@ class SpiceG(Metric[GradedStatistic]):
 
     Example:
         >>> from spicegraph_parser import load_pipeline
-        >>> from spicegraph_scorer.core.items import Corpus, Item
+        >>> from spicegraph_scorer.core.tokens import Corpus
+        >>> from spicegraph_scorer.core.items import Item
         >>> metric = SpiceG(load_pipeline())
         >>> statistics = metric.collect(Corpus((Item(1, "a dog on a couch", ("a puppy lies on a sofa",)),)))
         >>> 0.4 < metric.total(statistics)[0].value < 0.9

@@ -20,7 +20,7 @@ from spicegraph_scorer.metrics.meteor.text import COCO_TEXT, SEPARATOR, TextOpti
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_scorer.core.items import Corpus
+    from spicegraph_scorer.core.tokens import Corpus
 
 Counts = tuple[float, ...]
 """METEOR's statistics of one item, in the order in which the program prints them:

@@ -20,7 +20,7 @@ from spicegraph_scorer.metrics.meteor.data import INSTALL, find_sources
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from spicegraph_scorer.core.items import Corpus
+    from spicegraph_scorer.core.tokens import Corpus
 
 _PARAMETERS = {"alpha": 0.9, "beta": 3.0, "gamma": 0.5}
 

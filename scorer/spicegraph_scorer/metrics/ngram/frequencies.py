@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from spicegraph_scorer.core.items import Corpus
-    from spicegraph_scorer.core.tokens import Tokens
+    from spicegraph_scorer.core.tokens import Corpus, Tokens
 
 Images: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int32]]
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.graph import ConceptGraph, SceneTuple
     from spicegraph_parser.rules import Fact
-    from spicegraph_scorer.core.items import Corpus, Item
+    from spicegraph_scorer.core.items import Item
+    from spicegraph_scorer.core.tokens import Corpus
 
 
 @dataclass(frozen=True, slots=True)

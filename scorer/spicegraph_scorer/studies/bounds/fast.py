@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 
 from spicegraph_scorer.core.facts import FactTable
-from spicegraph_scorer.core.items import Corpus, Item
-from spicegraph_scorer.core.tokens import tokenize_texts
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
 from spicegraph_scorer.metrics.bleu import ORDERS, BleuStatistic
 from spicegraph_scorer.metrics.cider import statistics_of_counts
 from spicegraph_scorer.metrics.meteor import Meteor, coco_texts, load_data, score_texts

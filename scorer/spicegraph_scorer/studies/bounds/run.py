@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
@@ -12,7 +12,7 @@ from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.run import signature_of
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_scorer.metrics import MetricData, Resources, make_metrics, needs_of
+from spicegraph_scorer.metrics import DataFields, MetricData, Resources, make_metrics, merged_data, needs_of
 from spicegraph_scorer.studies.bounds.paths import path_of
 from spicegraph_scorer.studies.bounds.results import (
     BoundsResult,
@@ -45,6 +45,7 @@ def find_bounds(
     resampling: Resampling | None = None,
     spread: Spread = map,
     progress: Progress | None = None,
+    **fields: Unpack[DataFields],
 ) -> BoundsResult:
     """Score every caption of every image against the others of its image, and trials in its place.
 
@@ -62,9 +63,10 @@ def find_bounds(
         resampling: number of draws and seed of the intervals.
         spread: applies a function to many arguments, in order; ``map`` does it in this process.
         progress: is called during what takes long.
+        fields: as for :func:`spicegraph_scorer.score`.
 
     Raises:
-        InputError: two trials have one name, or a metric is unknown.
+        InputError: two trials have one name, a metric is unknown, or a field is given twice.
         DataError: a pipeline or the data of a metric is not installed.
 
     Example:
@@ -81,7 +83,7 @@ def find_bounds(
     texts = [text for trial in everyone for mine in trial.candidates for text in mine]
     places = any(needs.loose for needs in needs_of(metrics))  # notes on loose words name the places that they are about
     facts = _facts_of(pipeline, texts, progress, places=places)
-    chosen = make_metrics(metrics, Resources(facts, progress, data or MetricData()))
+    chosen = make_metrics(metrics, Resources(facts, progress, merged_data(data, fields)))
     weights = resample_weights(len(study.ids), resampling)
     found: list[dict[str, tuple[Bound, ...]]] = [{} for _ in everyone]
     ranked: dict[str, Matrix] = {}

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, Ty
 import numpy as np
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.core.items import Corpus, Item, ItemId
+from spicegraph_scorer.core.items import Item, ItemId
+from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.core.wording import counted
 
 if TYPE_CHECKING:
