@@ -93,7 +93,7 @@ def read_items(
     paths = (references,) if isinstance(references, str) else tuple(references or ())
     with open_source(path, limits=limits) as source:
         found = _read_records(source, limits, columns)
-        name, zipped = source.name, source.zipped
+        name, packing = source.name, source.packing
         annotations = read_reference_files(paths, limits=limits, columns=columns) if paths else None
         _check_pairing(name, found, annotations)
         if columns is not None and not (found.format.table or (annotations is not None and annotations.table)):
@@ -118,7 +118,7 @@ def read_items(
     return Dataset(
         CheckedItems(collected.found),
         name,
-        f"{found.format.name} (zip)" if zipped else found.format.name,
+        f"{found.format.name} ({packing})" if packing else found.format.name,
         len(missing),
         annotations.format if annotations else "",
         tuple(collected.images) if several else (),

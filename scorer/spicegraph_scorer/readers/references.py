@@ -221,7 +221,7 @@ def _from_json(source: Source, limits: Limits) -> Annotations:
             return coco_annotations(source, content)
     elif reason and not isinstance(decode(content.partition(b"\n")[0])[0], dict):
         raise InputError(f"{source.name}: {reason}")
-    again = Source(source.name, io.BufferedReader(io.BytesIO(content)), zipped=source.zipped)
+    again = Source(source.name, io.BufferedReader(io.BytesIO(content)), source.packing)
     return _from_records(source, read_json(again, limits=limits))
 
 

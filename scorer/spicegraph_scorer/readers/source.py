@@ -1,7 +1,8 @@
-"""Bytes from a file, a stream or a zip, never more than a limit allows."""
+"""Bytes from a file, a stream, a zip, gzip or zstandard, never more than a limit allows."""
 
 from __future__ import annotations
 
+import gzip
 import io
 import stat
 import sys
@@ -12,17 +13,20 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from spicegraph_parser.errors import InputError, LimitError
+from spicegraph_parser.errors import DataError, InputError, LimitError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 _ZIP_MAGIC = b"PK"
-_OTHER_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"(\xb5/\xfd": "zstandard"}
+_OTHER_MAGIC = {b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
 _ENCRYPTED = 1
 _IGNORED_ROOTS = frozenset({"__MACOSX"})
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _PIECE = 1 << 20
+_ZSTD_PIECE = 1 << 12
+"""Packed bytes at a time, which unpack to 128 MB at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +43,11 @@ DEFAULT_LIMITS = Limits()
 
 
 class Source(NamedTuple):
-    """An open input: what to call it in messages, its bytes, and whether they come out of a zip."""
+    """An open input: what to call it in messages, its bytes, and what they were packed with (``zip``), or nothing."""
 
     name: str
     stream: io.BufferedReader
-    zipped: bool
+    packing: str = ""
 
     def content(self, limits: Limits) -> bytes:
         """Read everything that is left, piece by piece: to ask for as much as the limit would reserve all of it.
@@ -61,12 +65,14 @@ class Source(NamedTuple):
 
 @contextmanager
 def open_source(path: str, *, limits: Limits = DEFAULT_LIMITS) -> Iterator[Source]:
-    """Open a file, or standard input for ``-``; a zip opens the one file that it holds.
+    """Open a file, or standard input for ``-``; gzip and zstandard are unpacked, a zip opens the one file in it.
 
     Raises:
-        InputError: the file is missing or can't be read, or it is a zip that does not hold one file.
-        LimitError: the zip unpacks to more than the limits allow.
+        InputError: the file is missing or can't be read, is UTF-16, or is a zip that does not hold one file.
+        LimitError: it unpacks to more than the limits allow.
+        DataError: the extra for zstandard is not installed.
     """
+    name = "standard input" if path == "-" else path
     try:
         with _open_raw(path) as stream:
             start = stream.peek(8)[:8]
@@ -76,14 +82,75 @@ def open_source(path: str, *, limits: Limits = DEFAULT_LIMITS) -> Iterator[Sourc
                 return
             for magic, kind in _OTHER_MAGIC.items():
                 if start.startswith(magic):
-                    raise InputError(f"{path}: is compressed with {kind}; give it unpacked or as zip")
-            if start.startswith(_BYTE_ORDER_MARK):
-                stream.read(len(_BYTE_ORDER_MARK))
-            yield Source("standard input" if path == "-" else path, stream, zipped=False)
+                    raise InputError(
+                        f"{path}: is compressed with {kind}; give it unpacked, or as zip, gzip or zstandard"
+                    )
+            for magic, (packing, unpack) in _UNPACK.items():
+                if start.startswith(magic):
+                    with _unpacking(name, packing):
+                        reader: io.BufferedReader = io.BufferedReader(_Unpacked(name, unpack, stream, limits))
+                        yield Source(name, _text(name, reader), packing)
+                    return
+            yield Source(name, _text(name, stream))
     except FileNotFoundError as error:
         raise InputError(f"{path}: there is no such file") from error
     except OSError as error:
         raise InputError(f"{path}: can't be read ({error.strerror or error})") from error
+
+
+def _text(name: str, stream: io.BufferedReader) -> io.BufferedReader:
+    """Return a stream after its byte order mark; UTF-16 has one of its own, and is refused."""
+    start = stream.peek(len(_BYTE_ORDER_MARK))
+    if start.startswith(_UTF_16):
+        raise InputError(f"{name}: is UTF-16; save it as UTF-8")
+    if start.startswith(_BYTE_ORDER_MARK):
+        stream.read(len(_BYTE_ORDER_MARK))
+    return stream
+
+
+@contextmanager
+def _unpacking(name: str, packing: str) -> Iterator[None]:
+    try:
+        yield
+    except (gzip.BadGzipFile, zlib.error, EOFError, _UnpackError) as error:
+        raise InputError(f"{name}: is a damaged {packing} file ({error})") from error
+
+
+class _UnpackError(Exception):
+    """What is unpacked is damaged."""
+
+
+def _gunzip(stream: _Counted) -> Iterator[bytes]:
+    with gzip.GzipFile(fileobj=stream) as file:
+        while piece := file.read1(_PIECE):
+            yield piece
+
+
+def _unzstd(stream: _Counted) -> Iterator[bytes]:
+    try:
+        import zstandard  # noqa: PLC0415 (an extra)
+    except ModuleNotFoundError as error:
+        raise DataError("zstandard files need an extra: pip install 'spicegraph[zstd]'") from error
+    frame = zstandard.ZstdDecompressor().decompressobj()
+    is_whole = False
+    waiting = b""
+    try:
+        while waiting or (waiting := stream.read(_ZSTD_PIECE)):
+            if is_whole:  # another frame follows
+                frame = zstandard.ZstdDecompressor().decompressobj()
+            yield frame.decompress(waiting)
+            is_whole = frame.eof
+            waiting = frame.unused_data if is_whole else b""
+    except zstandard.ZstdError as error:
+        raise _UnpackError(str(error)) from error
+    if not is_whole:
+        raise _UnpackError("it ends too early")
+
+
+_UNPACK: Mapping[bytes, tuple[str, Callable[[_Counted], Iterator[bytes]]]] = {
+    b"\x1f\x8b": ("gzip", _gunzip),
+    b"(\xb5/\xfd": ("zstandard", _unzstd),
+}
 
 
 @contextmanager
@@ -108,9 +175,8 @@ def _open_member(path: str, stream: io.BufferedReader, limits: Limits) -> Iterat
             member = _only_member(path, archive, limits)
             with archive.open(member) as content:
                 reader: io.BufferedReader = io.BufferedReader(_Bounded(content, member.file_size))
-                if reader.peek(3)[:3] == _BYTE_ORDER_MARK:
-                    reader.read(len(_BYTE_ORDER_MARK))
-                yield Source(f"{path}:{member.filename}", reader, zipped=True)
+                name = f"{path}:{member.filename}"
+                yield Source(name, _text(name, reader), "zip")
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, io.UnsupportedOperation) as error:
         raise InputError(f"{path}: is a damaged or unreadable zip ({error})") from error
 
@@ -173,3 +239,59 @@ class _Bounded(io.RawIOBase):
             raise zipfile.BadZipFile("a file is larger than the zip says")
         buffer[: len(block)] = block
         return len(block)
+
+
+class _Counted(io.RawIOBase):
+    """A stream that counts the bytes that are read of it."""
+
+    def __init__(self, stream: io.BufferedReader) -> None:
+        super().__init__()
+        self._stream = stream
+        self.count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        block = self._stream.read1(len(buffer))
+        self.count += len(block)
+        buffer[: len(block)] = block
+        return len(block)
+
+
+class _Unpacked(io.RawIOBase):
+    """The unpacked bytes of a stream, which end with an error where they are more than the limits allow."""
+
+    def __init__(
+        self, name: str, unpack: Callable[[_Counted], Iterator[bytes]], stream: io.BufferedReader, limits: Limits
+    ) -> None:
+        super().__init__()
+        self._name = name
+        self._packed = _Counted(stream)
+        self._pieces = unpack(self._packed)
+        self._piece = memoryview(b"")
+        self._limits = limits
+        self._count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        while not self._piece:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._count += len(piece)
+            self._check()
+            self._piece = memoryview(piece)
+        part = self._piece[: len(buffer)]
+        buffer[: len(part)] = part
+        self._piece = self._piece[len(part) :]
+        return len(part)
+
+    def _check(self) -> None:
+        limits = self._limits
+        if self._count > limits.content:
+            raise LimitError(f"{self._name}: unpacks to more than {limits.content:,} bytes")
+        if self._count > limits.ratio * max(self._packed.count, 1) and self._count > limits.line:
+            raise LimitError(f"{self._name}: unpacks to more than {limits.ratio} times its size")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
 import sys
 import tempfile
@@ -9,32 +11,34 @@ from contextlib import contextmanager
 from os.path import samestat
 from pathlib import Path, PurePath
 from stat import S_ISREG
-from typing import IO, TYPE_CHECKING, Final, TypeVar
+from typing import IO, TYPE_CHECKING, Final, TypeVar, cast
 from urllib.parse import unquote
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import DataError, InputError
 from spicegraph_service.output.terminal import write_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from types import ModuleType
 
 Chosen = TypeVar("Chosen")
 
 _FILE_URL: Final = "file://"
 
-_ENDINGS_OF_FORMATS = frozenset(
-    {".csv", ".tsv", ".json", ".jsonl", ".parquet", ".md", ".markdown", ".tex", ".html", ".htm", ".xlsx"}
-)
+_PACKED: Final = (".gz", ".zst")
 
 
 def format_by_ending(path: str | None, endings: Mapping[str, Chosen], default: Chosen) -> Chosen:
-    """Return the format that a file's ending says, or the default where it says none (``scores``, ``scores.txt``).
+    """Return the format of a file's ending, before ``.gz`` or ``.zst``; the default without one.
 
     Raises:
-        InputError: the ending is that of a format that the command can't write: no table goes into a ``.csv``.
+        InputError: the command writes no format with that ending.
     """
-    ending = "" if path is None else PurePath(path).suffix.lower()
-    if ending in _ENDINGS_OF_FORMATS and ending not in endings:
+    if path is None:
+        return default
+    name = PurePath(path.lower())
+    ending = (name.with_suffix("") if name.suffix in _PACKED else name).suffix
+    if ending and ending not in endings:
         raise InputError(
             f"{path}: this command can't write {ending}; it can write {', '.join(endings)}; --format chooses a format "
             "for any file name"
@@ -42,12 +46,20 @@ def format_by_ending(path: str | None, endings: Mapping[str, Chosen], default: C
     return endings.get(ending, default)
 
 
+def is_packed(path: str) -> bool:
+    """Say whether a file is compressed as it is written, by its ending: ``.gz`` or ``.zst``."""
+    return path.lower().endswith(_PACKED)
+
+
 def check_output(path: str) -> None:
     """Say now, before the work, that an output file can't be written.
 
     Raises:
         InputError: its folder is missing or not writable, or the path is a folder.
+        DataError: its ending is ``.zst``, and the extra for that is not installed.
     """
+    if path.lower().endswith(".zst"):
+        _zstandard()
     folder = Path(path).absolute().parent
     if not folder.is_dir():
         raise InputError(f"{path}: there is no folder {folder}")
@@ -140,8 +152,33 @@ def whole_file(path: str) -> Iterator[IO[str]]:
         except OSError as error:
             raise InputError(f"{path}: can't be written ({error.strerror})") from error
         return
-    with whole_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as stream:
+    with whole_path(path) as temporary, _packing(temporary.open("wb"), path) as packed:
+        stream = io.TextIOWrapper(packed, encoding="utf-8", newline="")
         yield stream
+        stream.flush()
+        stream.detach()
+
+
+@contextmanager
+def _packing(file: IO[bytes], path: str) -> Iterator[IO[bytes]]:
+    """Give a file that compresses what is written, if its name says so; the same content gives the same bytes."""
+    with file:
+        if path.lower().endswith(".gz"):
+            with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+                yield cast("IO[bytes]", packed)
+        elif path.lower().endswith(".zst"):
+            with _zstandard().ZstdCompressor().stream_writer(file, closefd=False) as packed:
+                yield packed
+        else:
+            yield file
+
+
+def _zstandard() -> ModuleType:
+    try:
+        import zstandard  # noqa: PLC0415 (an extra)
+    except ModuleNotFoundError as error:
+        raise DataError("zstandard files need an extra: pip install 'spicegraph[zstd]'") from error
+    return zstandard
 
 
 @contextmanager

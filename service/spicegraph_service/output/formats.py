@@ -147,4 +147,5 @@ COMPARISON_BY_ENDING: Mapping[str, ComparisonFormat] = {
     ".json": ComparisonFormat.JSON,
     ".html": ComparisonFormat.HTML,
     ".htm": ComparisonFormat.HTML,
+    ".txt": ComparisonFormat.TABLE,
 }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.results import Summary
 from spicegraph_service.engines.objects import check_object, is_url, write_object
-from spicegraph_service.output.files import check_output, format_by_ending, whole_path, write_text
+from spicegraph_service.output.files import check_output, format_by_ending, is_packed, whole_path, write_text
 from spicegraph_service.output.formats import RESULT_FORMATS, ResultFormat, parquet_bytes
 from spicegraph_service.output.tables import rendered, result_tables
 from spicegraph_service.output.terminal import write_stdout
@@ -21,6 +21,7 @@ _BY_ENDING = {
     ".jsonl": ResultFormat.JSONL,
     ".csv": ResultFormat.CSV,
     ".parquet": ResultFormat.PARQUET,
+    ".txt": ResultFormat.TABLE,
 }
 
 
@@ -36,7 +37,7 @@ class ResultOutput:
         """The format of what is written: the one given, else that of the file's ending, else a table.
 
         Raises:
-            InputError: the ending is that of a format in which scores are not written.
+            InputError: scores are not written in a format with that ending.
         """
         if self.form is None and self.is_folder:
             return ResultFormat.PARQUET
@@ -57,6 +58,8 @@ class ResultOutput:
             InputError: the folder is missing or not writable, or the format can't be written to the place.
         """
         is_parquet = self.format is ResultFormat.PARQUET
+        if is_parquet and self.path is not None and is_packed(self.path):
+            raise InputError(f"{self.path}: Parquet is compressed already; name a file that ends in .parquet")
         if self.path is None:
             if is_parquet:
                 raise InputError("--format parquet is binary and is not printed: name a file with -o")

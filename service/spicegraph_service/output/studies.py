@@ -273,6 +273,7 @@ BY_ENDING: Mapping[str, StudyFormat] = {
     ".tex": StudyFormat.LATEX,
     ".html": StudyFormat.HTML,
     ".htm": StudyFormat.HTML,
+    ".txt": StudyFormat.TABLE,
 }
 
 

@@ -48,6 +48,7 @@ _BY_ENDING = {
     ".csv": BoardShownAs.CSV,
     ".html": BoardShownAs.HTML,
     ".htm": BoardShownAs.HTML,
+    ".txt": BoardShownAs.TABLE,
 }
 
 
