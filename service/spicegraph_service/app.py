@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from wsgiref.simple_server import WSGIServer
 
-    from spicegraph_service.challenge.state import ChallengeConfig
+    from spicegraph_service.challenge.runner import ChallengeConfig
     from spicegraph_service.server.tasks import WorkerInfo
 
 _EVALUATION = evaluation_service_pb2.DESCRIPTOR.services_by_name["EvaluationService"]

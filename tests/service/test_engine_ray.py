@@ -43,10 +43,9 @@ from spicegraph_service.engines.corpus import (
     check_rows,
 )
 from spicegraph_service.engines.engine import Task
-from spicegraph_service.engines.objects import files_in, new_folder, write_object
+from spicegraph_service.engines.objects import files_in, flat_scores, new_folder, write_object
 from spicegraph_service.engines.ray import ABOUT, clear_errors, packed, score_on_ray, unpacked_rows
 from spicegraph_service.engines.repeated import SeenIds, hashes_of
-from spicegraph_service.engines.score_table import flat_scores
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ import pytest
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import score
-from spicegraph_service.output.formats import RESULT_FORMATS, ResultFormat
+from spicegraph_service.output.results import RESULT_FORMATS, ResultFormat
 
 pytestmark = pytest.mark.slow
 

@@ -11,9 +11,9 @@ from spicegraph_parser.rules import Fact
 from spicegraph_scorer import Item, score
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics.spice.jar import jar_output
-from spicegraph_service.output import formats
+from spicegraph_service.output import results
 from spicegraph_service.output.files import write_text
-from spicegraph_service.output.formats import RESULT_FORMATS, ResultFormat, parquet_bytes
+from spicegraph_service.output.results import RESULT_FORMATS, ResultFormat, parquet_bytes
 
 
 class Words:
@@ -68,7 +68,7 @@ def test_rows_are_the_items(result):
 @EACH
 def test_a_table_of_columns_does_not_depend_on_how_many_rows_are_turned_at_a_time(result, monkeypatch):
     whole = parquet_bytes(result)
-    monkeypatch.setattr(formats, "_ROWS", 2)
+    monkeypatch.setattr(results, "_ROWS", 2)
     assert parquet_bytes(result) == whole
 
 

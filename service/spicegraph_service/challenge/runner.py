@@ -1,4 +1,4 @@
-"""Takes jobs and does them: validation in child processes, scoring in the workers."""
+"""Takes jobs and does them: validates in child processes, scores in the workers; and the state it shares with calls."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.wording import counted
-from spicegraph_service.challenge import queue
-from spicegraph_service.challenge.queue import Failure, Lease, LeaseLostError
-from spicegraph_service.challenge.sandbox import Allowance, OverAllowanceError
+from spicegraph_service.challenge import submissions
+from spicegraph_service.challenge.database import Database, Transactions
+from spicegraph_service.challenge.files import FileStore
+from spicegraph_service.challenge.sandbox import Allowance, OverAllowanceError, Sandbox
 from spicegraph_service.challenge.schema import JobKind, ReferenceSet, Submission
 from spicegraph_service.challenge.scoring import Part, Plan, Progress
+from spicegraph_service.challenge.submissions import Failure, Lease, LeaseLostError
 from spicegraph_service.challenge.tasks import Validate, Validated
 from spicegraph_service.store import StoreError
 
@@ -25,11 +28,78 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
-    from spicegraph_service.challenge.database import Transactions
-    from spicegraph_service.challenge.files import FileStore
     from spicegraph_service.challenge.leaderboard import ScorerVersion
-    from spicegraph_service.challenge.sandbox import Sandbox
     from spicegraph_service.challenge.scoring import Scoring
+
+_TASKS_AT_ONCE = 2
+_REPORTS_AT_ONCE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ChallengeConfig:
+    """Options of the evaluation server.
+
+    Attributes:
+        database: an SQLite file, or ``postgresql://...``; servers that share it share the work.
+        files: the folder of uploaded files, which they share as well; ``None``: beside the SQLite file.
+        lease_s: how long a job stays with a server that says nothing, in seconds.
+        submission_bytes: the largest file of a submission.
+        caption_characters: the longest caption of a submission.
+        reference_bytes: the largest annotations file.
+        pipeline: the pipeline of error reports.
+    """
+
+    database: str
+    files: Path | None = None
+    lease_s: float = 30.0
+    submission_bytes: int = 64 << 20
+    caption_characters: int = 2_000
+    reference_bytes: int = 1 << 30
+    pipeline: str = ""
+
+    @property
+    def folder(self) -> Path:
+        """Where uploaded files are.
+
+        Raises:
+            InputError: nobody said, and it cannot be known.
+        """
+        if self.files is not None:
+            return self.files
+        if "://" in self.database:
+            raise InputError("with a database by URL, say where uploaded files are kept: --challenge-files FOLDER")
+        return Path(f"{self.database}.files")
+
+
+class ChallengeState:
+    """What the calls and the runner share.
+
+    Attributes:
+        data: the server's own for the metrics, for totals and error reports; workers have it, too.
+        scorer: what computes the scores; ``None`` until the workers are ready.
+        leaving: set when the server is about to stop.
+
+    Raises:
+        InputError: an option is wrong.
+        StoreError: the database or the folder cannot be opened.
+    """
+
+    def __init__(self, config: ChallengeConfig, data: bytes = b"") -> None:
+        self.config = config
+        self.data = data
+        self.files = FileStore(config.folder)
+        self.transactions = Transactions(Database(config.database))
+        self.sandbox = Sandbox(_TASKS_AT_ONCE)
+        self.reports = Sandbox(_REPORTS_AT_ONCE)
+        self.scorer: ScorerVersion | None = None
+        self.runner: Runner | None = None
+        self.leaving = asyncio.Event()
+
+    def nudge(self) -> None:
+        """Say that there is work."""
+        if self.runner is not None:
+            self.runner.nudge()
+
 
 VALIDATION = Allowance(memory_bytes=1 << 30, seconds=60)
 """What checking a submitted file may take."""
@@ -101,7 +171,7 @@ class Runner:
             nudged.clear()
             try:
                 lease = await self._transactions.write(
-                    lambda session, now: queue.claim(session, kinds, self._owner, now, self._lease_s)
+                    lambda session, now: submissions.claim(session, kinds, self._owner, now, self._lease_s)
                 )
                 if lease is not None:
                     await self._do(_Held(lease))
@@ -134,7 +204,7 @@ class Runner:
         lease, progress = held.lease, held.progress
 
         def extend(session: Session, now: datetime) -> None:
-            queue.extend(session, lease, self._owner, now, lease_s=self._lease_s, progress=progress.share)
+            submissions.extend(session, lease, self._owner, now, lease_s=self._lease_s, progress=progress.share)
 
         pause = min(_PAUSE_S, self._lease_s / _BEATS)
         while True:
@@ -155,7 +225,7 @@ class Runner:
             # Not the job's fault: it is tried again, here or elsewhere.
             _log.warning("job %d must wait: %s", lease.job_id, error)
             await asyncio.sleep(_PAUSE_S)
-            await self._end(held, lambda session, _now: queue.give_up(session, lease, self._owner), "waits")
+            await self._end(held, lambda session, _now: submissions.give_up(session, lease, self._owner), "waits")
         except Exception as error:  # noqa: BLE001 (every job ends)
             if isinstance(error, OverAllowanceError) and lease.kind is JobKind.VALIDATE:
                 _log.warning("submission %s: %s", lease.submission_id, error)
@@ -170,7 +240,9 @@ class Runner:
         _log.error("incident %s: job %d failed", incident, lease.job_id, exc_info=error)
         if lease.fence < _TRIES:
             await asyncio.sleep(_PAUSE_S)
-            await self._end(held, lambda session, _now: queue.give_up(session, lease, self._owner), "is tried again")
+            await self._end(
+                held, lambda session, _now: submissions.give_up(session, lease, self._owner), "is tried again"
+            )
             return
         message = f"internal error; the server's log has it as {incident}"
         await self._fail(held, Failure("INTERNAL", message))
@@ -199,7 +271,7 @@ class Runner:
     async def _fail(self, held: _Held, failure: Failure) -> None:
         await self._end(
             held,
-            lambda session, now: queue.end_failed(session, held.lease, self._owner, now, failure),
+            lambda session, now: submissions.end_failed(session, held.lease, self._owner, now, failure),
             f"failed: {failure.reason}",
         )
 
@@ -222,7 +294,9 @@ class Runner:
                 await self._fail(held, Failure("INVALID_FILE", message, key, found.fault_count))
                 return
             files = {splits[name][0]: await self._adopt(path) for name, path in found.results.items()}
-        await self._end(held, lambda session, _now: queue.end_validated(session, lease, self._owner, files), "is sound")
+        await self._end(
+            held, lambda session, _now: submissions.end_validated(session, lease, self._owner, files), "is sound"
+        )
 
     async def _adopt(self, path: str) -> str:
         return await self._transactions.thread(lambda: self._files.adopt(Path(path)))
@@ -234,7 +308,7 @@ class Runner:
         signatures = {name: self._scorer.signatures[name] for name in plan.metrics}
 
         def end(session: Session, now: datetime) -> None:
-            queue.end_scored(
+            submissions.end_scored(
                 session,
                 lease,
                 self._owner,
@@ -256,7 +330,9 @@ class Runner:
         path, captions, metrics = await self._transactions.read(find)
         await self._scoring.parse(path, captions, metrics, held.progress)
         await self._end(
-            held, lambda session, _now: queue.end_parsed(session, lease, self._owner), "of parsing references is done"
+            held,
+            lambda session, _now: submissions.end_parsed(session, lease, self._owner),
+            "of parsing references is done",
         )
 
 

@@ -13,37 +13,24 @@ import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TypeVar
 
-from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_service.challenge.tasks import (
-    Finish,
-    Prepare,
-    Prepared,
-    Report,
-    Reported,
+    WORK,
     SandboxReply,
     SandboxTask,
     TaskFailed,
-    Validate,
-    Validated,
     decode_reply,
     decode_task,
     encode,
 )
 from spicegraph_service.server.processes import ChildProcess, ProcessEndedError, open_replies, read_frame
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from spicegraph_service.challenge.tasks import SandboxReply, SandboxTask
-
-
 _NICE = 10
 _KILLED_FOR_TIME = {-24, -9}  # SIGXCPU, and what the system sends when memory or the hard limit is used up
 _log = logging.getLogger(__name__)
 
-Answer = TypeVar("Answer", bound="SandboxReply")
+Answer = TypeVar("Answer", bound=SandboxReply)
 
 
 class SandboxError(Exception):
@@ -118,7 +105,7 @@ def main(memory_bytes: int, seconds: int) -> int:
 
 
 def _run(task: SandboxTask, memory_bytes: int, seconds: int) -> SandboxReply:
-    work = _WORK[type(task)]
+    work = WORK[type(task)]
     try:
         _limit(memory_bytes, seconds)
         return work(task)
@@ -147,65 +134,6 @@ def _end_with_the_server() -> None:
     """End at once when the server does: nobody would take the reply, and another server does the task again."""
     sys.stdin.buffer.read(1)
     os._exit(1)
-
-
-def _validate(task: Validate) -> Validated:
-    from spicegraph_service.challenge.files import fault_frames, read_images, result_frames  # noqa: PLC0415
-    from spicegraph_service.challenge.validation import read_submission, split_images  # noqa: PLC0415
-
-    splits = {name: split_images(read_images(Path(path)) for path in paths) for name, paths in task.splits.items()}
-    found = read_submission(task.path, task.file_name, task.split, splits, caption_characters=task.caption_characters)
-    folder = Path(task.output)
-    if found.faults:
-        path = folder / "faults"
-        path.write_bytes(fault_frames(found.faults))
-        return Validated(faults=str(path), fault_count=len(found.faults))
-    results = {}
-    for number, (split, rows) in enumerate(found.results.items()):
-        path = folder / f"results-{number}"
-        path.write_bytes(result_frames(rows))
-        results[split] = str(path)
-    return Validated(results)
-
-
-def _prepare(task: Prepare) -> Prepared:
-    from spicegraph_scorer.readers.references import read_annotations  # noqa: PLC0415
-    from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source  # noqa: PLC0415
-    from spicegraph_service.challenge.files import reference_frames  # noqa: PLC0415
-
-    try:
-        with open_source(task.path) as source:
-            found = read_annotations(source._replace(name="annotations"), limits=DEFAULT_LIMITS)
-    except (InputError, LimitError) as error:
-        first, *rest = str(error).replace(task.path, "annotations").splitlines()
-        return Prepared(faults=tuple(line.strip() for line in rest) or (first,))
-    with Path(task.output).open("wb") as stream:
-        stream.writelines(reference_frames(found.captions, found.file_names))
-    counts = [len(texts) for texts in found.captions.values()]
-    if not any(counts):
-        return Prepared(faults=("annotations: no image has a caption",))
-    return Prepared(sum(map(bool, counts)), sum(counts))
-
-
-def _finish(task: Finish) -> SandboxReply:
-    from spicegraph_service.challenge.totals import finish  # noqa: PLC0415
-
-    return finish(task)
-
-
-def _report(task: Report) -> Reported:
-    from spicegraph_service.challenge.error_report import write_report  # noqa: PLC0415
-
-    write_report(task)
-    return Reported()
-
-
-_WORK: Mapping[type[SandboxTask], Callable[[Any], SandboxReply]] = {
-    Validate: _validate,
-    Prepare: _prepare,
-    Finish: _finish,
-    Report: _report,
-}
 
 
 if __name__ == "__main__":

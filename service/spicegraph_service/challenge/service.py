@@ -11,14 +11,13 @@ from sqlalchemy import select
 
 from spicegraph_api.v1 import challenge_pb2
 from spicegraph_api.v1.challenge_pb2_grpc import add_ChallengeServiceServicer_to_server
-from spicegraph_service.challenge import queue
+from spicegraph_service.challenge import submissions
 from spicegraph_service.challenge.accounts import find_account
 from spicegraph_service.challenge.leaderboard import ScorerVersion
-from spicegraph_service.challenge.runner import Runner
+from spicegraph_service.challenge.runner import ChallengeConfig, ChallengeState, Runner
 from spicegraph_service.challenge.schema import UNCHARGED, ReferenceSet, Submission, SubmissionFile
 from spicegraph_service.challenge.scoring import Scoring
 from spicegraph_service.challenge.servicer import ChallengeServicer
-from spicegraph_service.challenge.state import ChallengeConfig, ChallengeState
 from spicegraph_service.store import StoreError
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ class ChallengeService:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
         def release(session: Session, _now: datetime) -> None:
-            queue.release_all(session, self._owner)
+            submissions.release_all(session, self._owner)
 
         try:
             await self._state.transactions.write(release)

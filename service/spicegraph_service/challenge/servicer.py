@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_api.v1.challenge_pb2_grpc import ChallengeServiceServicer
-from spicegraph_service.challenge import accounts, catalogue, convert, leaderboard, submissions, uploads
+from spicegraph_service.challenge import accounts, catalogue, leaderboard, messages, submissions
 from spicegraph_service.challenge.accounts import Account
 from spicegraph_service.challenge.errors import refused, wrong, wrong_references
 from spicegraph_service.challenge.files import read_faults
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from spicegraph_service.challenge.files import FaultRow
     from spicegraph_service.challenge.leaderboard import ScorerVersion
+    from spicegraph_service.challenge.runner import ChallengeState
     from spicegraph_service.challenge.schema import Submission
-    from spicegraph_service.challenge.state import ChallengeState
     from spicegraph_service.server.interceptor import Context
 
 _UPLOADS_AT_ONCE = 4  # of one user; others wait
@@ -63,12 +63,12 @@ class ChallengeServicer(ChallengeServiceServicer):
         """Create a challenge."""
         del context
         organiser()
-        new = convert.new_challenge(request.challenge)
+        new = messages.new_challenge(request.challenge)
         self._check_metrics(new.metrics)
         self._check_score(new.primary_score, new.metrics)
 
         def create(session: Session, now: datetime) -> pb.Challenge:
-            return convert.challenge_message(catalogue.add_challenge(session, new, now))
+            return messages.challenge_message(catalogue.add_challenge(session, new, now))
 
         return pb.CreateChallengeResponse(challenge=await self._state.transactions.write(create))
 
@@ -93,10 +93,10 @@ class ChallengeServicer(ChallengeServiceServicer):
 
         def update(session: Session, _now: datetime) -> pb.Challenge:
             challenge = catalogue.find_challenge(session, request.name, lock=True)
-            convert.change_challenge(challenge, request)
+            messages.change_challenge(challenge, request)
             if request.HasField("primary_score"):
                 self._check_score(challenge.primary_score, challenge.metrics)
-            return convert.challenge_message(challenge)
+            return messages.challenge_message(challenge)
 
         return pb.UpdateChallengeResponse(challenge=await self._state.transactions.write(update))
 
@@ -109,7 +109,7 @@ class ChallengeServicer(ChallengeServiceServicer):
             challenge = catalogue.find_challenge(session, request.name)
             used = submissions.usage(session, challenge, account.user_id, now)
             return pb.GetChallengeResponse(
-                challenge=convert.challenge_message(challenge),
+                challenge=messages.challenge_message(challenge),
                 quota=pb.Quota(used_today=used.today, used_total=used.total, left=used.left(challenge)),
             )
 
@@ -122,7 +122,7 @@ class ChallengeServicer(ChallengeServiceServicer):
 
         def find(session: Session, _now: datetime) -> list[pb.Challenge]:
             found = catalogue.list_challenges(session, request.page_token, size + 1)
-            return [convert.challenge_message(challenge) for challenge in found]
+            return [messages.challenge_message(challenge) for challenge in found]
 
         found = await self._state.transactions.read(find)
         return pb.ListChallengesResponse(
@@ -142,13 +142,13 @@ class ChallengeServicer(ChallengeServiceServicer):
         """Take COCO annotations as references."""
         del context
         account = organiser()
-        target, chunks = await uploads.first(request_iterator, "target")
+        target, chunks = await messages.first(request_iterator, "target")
         transactions = self._state.transactions
-        await transactions.read(lambda session, _now: uploads.check_target(session, target))
+        await transactions.read(lambda session, _now: messages.check_target(session, target))
         async with self._uploads[account.user_id]:
             with self._files.incoming() as incoming, self._files.workspace() as folder:
                 most = self._state.config.reference_bytes
-                key = await uploads.receive(chunks, incoming, transactions, most_bytes=most)
+                key = await messages.receive(chunks, incoming, transactions, most_bytes=most)
                 output = folder / "references"
                 prepared = await self._state.sandbox.run(Prepare(str(incoming.path), str(output)), Prepared, _PREPARING)
                 if prepared.faults:
@@ -162,7 +162,7 @@ class ChallengeServicer(ChallengeServiceServicer):
                     )
                     self._files.keep(incoming, key)
                     session.flush()
-                    return convert.challenge_message(found)
+                    return messages.challenge_message(found)
 
                 challenge = await transactions.write(place)
         self._state.nudge()
@@ -172,11 +172,11 @@ class ChallengeServicer(ChallengeServiceServicer):
         """Add a user."""
         del context
         organiser()
-        role = convert.role_of(request.role)
+        role = messages.role_of(request.role)
 
         def create(session: Session, now: datetime) -> pb.CreateUserResponse:
             user, secret = accounts.add_user(session, request.name, role, now)
-            return pb.CreateUserResponse(user=convert.user_message(user), secret=secret)
+            return pb.CreateUserResponse(user=messages.user_message(user), secret=secret)
 
         return await self._state.transactions.write(create)
 
@@ -188,7 +188,7 @@ class ChallengeServicer(ChallengeServiceServicer):
 
         def find(session: Session, _now: datetime) -> list[pb.User]:
             found = accounts.list_users(session, request.page_token, size + 1)
-            return [convert.user_message(user) for user in found]
+            return [messages.user_message(user) for user in found]
 
         found = await self._state.transactions.read(find)
         return pb.ListUsersResponse(
@@ -210,7 +210,7 @@ class ChallengeServicer(ChallengeServiceServicer):
 
         def create(session: Session, now: datetime) -> pb.CreateUserTokenResponse:
             token, secret = accounts.add_token(session, account, request.user, request.name, now)
-            return pb.CreateUserTokenResponse(token=convert.token_message(token), secret=secret)
+            return pb.CreateUserTokenResponse(token=messages.token_message(token), secret=secret)
 
         return await self._state.transactions.write(create)
 
@@ -227,17 +227,17 @@ class ChallengeServicer(ChallengeServiceServicer):
         """Take a submission."""
         del context
         account = account_of_call()
-        settings, chunks = await uploads.first(request_iterator, "settings")
-        uploads.check_settings(settings)
+        settings, chunks = await messages.first(request_iterator, "settings")
+        messages.check_settings(settings)
         transactions = self._state.transactions
-        splits = await transactions.read(lambda session, _now: uploads.split_names(session, settings))
+        splits = await transactions.read(lambda session, _now: messages.split_names(session, settings))
         async with self._uploads[account.user_id]:
             with self._files.incoming() as incoming:
                 most = self._state.config.submission_bytes
-                key = await uploads.receive(chunks, incoming, transactions, most_bytes=most)
+                key = await messages.receive(chunks, incoming, transactions, most_bytes=most)
                 new = submissions.NewSubmission(
                     settings.challenge,
-                    uploads.method_name(settings, splits),
+                    messages.method_name(settings, splits),
                     settings.description,
                     settings.file_name,
                     settings.split,
@@ -317,7 +317,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         rows = await self._state.transactions.read(find)
         end = start + size
         return pb.ListSubmissionFaultsResponse(
-            faults=[convert.fault_message(row) for row in rows[start:end]],
+            faults=[messages.fault_message(row) for row in rows[start:end]],
             next_page_token=str(end) if len(rows) > end else "",
         )
 
@@ -354,7 +354,7 @@ class ChallengeServicer(ChallengeServiceServicer):
 
     def _message(self, session: Session, submission: Submission, account: Account, now: datetime) -> pb.Submission:
         faults = self._faults(submission) if submission.state is State.FAILED else []
-        return convert.submission_message(session, submission, account, now, scorer=self._state.scorer, faults=faults)
+        return messages.submission_message(session, submission, account, now, scorer=self._state.scorer, faults=faults)
 
     def _faults(self, submission: Submission) -> list[FaultRow]:
         return read_faults(self._files.path(submission.faults)) if submission.faults else []
@@ -370,7 +370,7 @@ class ChallengeServicer(ChallengeServiceServicer):
             leaderboard.check_visible(split, challenge, account, now)
             reference_set = catalogue.find_reference_set(split, request.reference_set)
             found = leaderboard.standing(session, split, reference_set, request.score)
-            return convert.leaderboard_message(found, account, now, scorer=self._state.scorer)
+            return messages.leaderboard_message(found, account, now, scorer=self._state.scorer)
 
         return await self._state.transactions.read(find)
 

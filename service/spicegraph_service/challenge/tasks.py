@@ -1,10 +1,29 @@
-"""What the server asks of a child process, and what it hears back."""
+"""What the server asks of a sandbox, what it hears back, and how each task is done there."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+import pickle
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
+
+from spicegraph_parser.errors import InputError, LimitError
+from spicegraph_service.challenge.files import (
+    fault_frames,
+    read_images,
+    read_references,
+    read_results,
+    reference_frames,
+    result_frames,
+)
+from spicegraph_service.server.processes import read_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from spicegraph_scorer.core.items import Item
 
 
 class Validate(msgspec.Struct, frozen=True, tag="validate"):
@@ -120,3 +139,113 @@ def decode_task(data: bytes) -> SandboxTask:
 def decode_reply(data: bytes) -> Any:
     """Return the reply that a child sent: the kind that belongs to its task, or a :class:`TaskFailed`."""
     return _replies.decode(data)
+
+
+def _validate(task: Validate) -> Validated:
+    from spicegraph_service.challenge.validation import read_submission, split_images  # noqa: PLC0415
+
+    splits = {name: split_images(read_images(Path(path)) for path in paths) for name, paths in task.splits.items()}
+    found = read_submission(task.path, task.file_name, task.split, splits, caption_characters=task.caption_characters)
+    folder = Path(task.output)
+    if found.faults:
+        path = folder / "faults"
+        path.write_bytes(fault_frames(found.faults))
+        return Validated(faults=str(path), fault_count=len(found.faults))
+    results = {}
+    for number, (split, rows) in enumerate(found.results.items()):
+        path = folder / f"results-{number}"
+        path.write_bytes(result_frames(rows))
+        results[split] = str(path)
+    return Validated(results)
+
+
+def _prepare(task: Prepare) -> Prepared:
+    from spicegraph_scorer.readers.references import read_annotations  # noqa: PLC0415
+    from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source  # noqa: PLC0415
+
+    try:
+        with open_source(task.path) as source:
+            found = read_annotations(source._replace(name="annotations"), limits=DEFAULT_LIMITS)
+    except (InputError, LimitError) as error:
+        first, *rest = str(error).replace(task.path, "annotations").splitlines()
+        return Prepared(faults=tuple(line.strip() for line in rest) or (first,))
+    with Path(task.output).open("wb") as stream:
+        stream.writelines(reference_frames(found.captions, found.file_names))
+    counts = [len(texts) for texts in found.captions.values()]
+    if not any(counts):
+        return Prepared(faults=("annotations: no image has a caption",))
+    return Prepared(sum(map(bool, counts)), sum(counts))
+
+
+def finish(task: Finish) -> Finished:
+    """Return the scores of all metrics, with 95 % intervals."""
+    from spicegraph_scorer.core.facts import FactTable  # noqa: PLC0415
+    from spicegraph_scorer.core.run import run_of  # noqa: PLC0415
+    from spicegraph_scorer.core.significance import Resampling  # noqa: PLC0415
+    from spicegraph_scorer.metrics import METRICS, Resources  # noqa: PLC0415
+    from spicegraph_service.server.tasks import unpack_data  # noqa: PLC0415
+
+    statistics = _statistics(task)
+    resources = Resources(lambda: FactTable("parsed by the workers", {}), data=unpack_data(task.data))
+    rows: list[ScoreRow] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an undefined score says so by itself
+        for name in task.metrics:
+            metric = METRICS[name].make(resources)
+            run = run_of(name, metric, metric.finish(statistics[name]), confidence=Resampling())
+            bounds = {bound.name: bound for bound in run.intervals}
+            rows += [ScoreRow(s.name, s.value, bounds[s.name].low, bounds[s.name].high) for s in run.scores]
+    return Finished(tuple(rows))
+
+
+def _statistics(task: Finish) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {name: [] for name in task.metrics}
+    with Path(task.statistics).open("rb") as stream:
+        while (data := read_frame(stream)) is not None:
+            for name, values in pickle.loads(data).items():  # noqa: S301 (our own worker's)
+                found[name] += values
+    return found
+
+
+def _report(task: Report) -> Reported:
+    """Write the error report of a submission, which shows references: for organisers."""
+    from spicegraph_scorer.core.items import Item  # noqa: PLC0415
+    from spicegraph_service.output.report import (  # noqa: PLC0415
+        REPORT_FORMATS,
+        ReportFormat,
+        ReportOptions,
+        build_report,
+    )
+    from spicegraph_service.output.report.data import SystemInput  # noqa: PLC0415
+    from spicegraph_service.server.tasks import unpack_data  # noqa: PLC0415
+
+    captions = read_results(Path(task.results))
+    items = [Item(key, captions[key], texts) for key, texts in read_references(Path(task.references))]
+    shown = tuple(_spread(items, task.limit))
+    part = f" ({len(shown):,} of {len(items):,} images, evenly spread)" if len(shown) < len(items) else ""
+    options = ReportOptions(metrics=task.metrics, title=task.title + part, data=unpack_data(task.data))
+    system = SystemInput(task.name, shown)
+    report = build_report([system], options, pipeline=task.pipeline)
+    Path(task.output).write_text(REPORT_FORMATS[ReportFormat.HTML](report), encoding="utf-8")
+    return Reported()
+
+
+def _spread(items: Sequence[Item], most: int) -> Sequence[Item]:
+    """Return at most so many items, evenly spread.
+
+    Example:
+        >>> _spread(range(10), 3)
+        [0, 3, 6]
+    """
+    if len(items) <= most:
+        return items
+    return [items[index * len(items) // most] for index in range(most)]
+
+
+WORK: Mapping[type[SandboxTask], Callable[[Any], SandboxReply]] = {
+    Validate: _validate,
+    Prepare: _prepare,
+    Finish: finish,
+    Report: _report,
+}
+"""How each task is done. What only one of them needs is imported there: every task has a process of its own."""

@@ -28,8 +28,8 @@ from spicegraph_service.cli.options import (
 from spicegraph_service.cli.report import SplitOption, write_report
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.output.files import check_output, format_by_ending, write_text
-from spicegraph_service.output.formats import COMPARISON_BY_ENDING, COMPARISON_FORMATS, ComparisonFormat
 from spicegraph_service.output.report import ReportFormat, ReportOptions
+from spicegraph_service.output.results import COMPARISON_BY_ENDING, COMPARISON_FORMATS, ComparisonFormat
 from spicegraph_service.output.terminal import warned_progress
 
 

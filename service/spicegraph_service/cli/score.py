@@ -29,8 +29,7 @@ from spicegraph_service.cli.options import (
 )
 from spicegraph_service.engines.engine import CandidateRule, Engine, Task
 from spicegraph_service.engines.table import ENGINES
-from spicegraph_service.output.formats import ResultFormat
-from spicegraph_service.output.results import ResultOutput
+from spicegraph_service.output.results import ResultFormat, ResultOutput
 from spicegraph_service.output.terminal import say, warned_progress
 
 if TYPE_CHECKING:

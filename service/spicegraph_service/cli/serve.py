@@ -198,7 +198,7 @@ def serve(
     set_up_logging(level=log_level, as_json=log_format is LogFormat.JSON)
     hosted = None
     if challenges is not None:
-        from spicegraph_service.challenge.state import ChallengeConfig  # noqa: PLC0415
+        from spicegraph_service.challenge.runner import ChallengeConfig  # noqa: PLC0415
 
         hosted = ChallengeConfig(
             challenges,

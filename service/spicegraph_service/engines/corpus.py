@@ -32,8 +32,8 @@ from spicegraph_scorer.readers.records import JSON_LINES, Record, Records, decod
 from spicegraph_scorer.readers.tables import table_records
 from spicegraph_scorer.scoring import resources
 from spicegraph_service.engines.local import local_facts
+from spicegraph_service.engines.objects import ID, score_table, table_bytes
 from spicegraph_service.engines.repeated import Hashes, SeenIds, hashes_of, seen_ids
-from spicegraph_service.engines.score_table import ID, score_table, table_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -43,8 +43,16 @@ from spicegraph_service.engines.corpus import (
     watched,
 )
 from spicegraph_service.engines.engine import Engine, Task
-from spicegraph_service.engines.objects import Folder, copy_object, files_in, is_url, new_folder, size_of
-from spicegraph_service.engines.score_table import ScoreFile, score_file
+from spicegraph_service.engines.objects import (
+    Folder,
+    ScoreFile,
+    copy_object,
+    files_in,
+    is_url,
+    new_folder,
+    score_file,
+    size_of,
+)
 from spicegraph_service.store import open_store
 
 if TYPE_CHECKING:

@@ -31,7 +31,6 @@ def render_page(
     template: str,
     values: Mapping[str, object],
     *,
-    package: str = _HERE,
     script: str | None = None,
     images: bool = False,
     parts: bool = False,
@@ -44,9 +43,8 @@ def render_page(
     ``percent`` and ``p`` write numbers, ``None`` as a dash, and ``counted`` a number with its noun.
 
     Args:
-        template: its name in the folder ``templates`` of the package.
+        template: its name in the folder ``templates``.
         values: what the template shows.
-        package: where the template is; base template and macros are found from everywhere.
         script: the text of the page's script.
         images: let the page show pictures from elsewhere.
         parts: let the page's script load others, from files beside the page.
@@ -61,7 +59,7 @@ def render_page(
         "form-action 'none'",
     ]
     return (
-        environment(package)
+        environment()
         .get_template(template)
         .render(values, policy=_ours("; ".join(policy)), style=_ours(style), script=_ours(script or ""))
     )
@@ -73,10 +71,10 @@ def _ours(text: str) -> Markup:
 
 
 @cache
-def environment(package: str = _HERE) -> jinja2.Environment:
-    """Return the templates of a package, with the base template behind them."""
+def environment() -> jinja2.Environment:
+    """Return the templates of all pages."""
     made = jinja2.Environment(
-        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(name) for name in dict.fromkeys((package, _HERE))]),
+        loader=jinja2.PackageLoader(_HERE),
         # Markdown has no markup to escape for; its cells go through a filter of their own.
         autoescape=jinja2.select_autoescape(disabled_extensions=("md.j2",), default=True),
         undefined=jinja2.StrictUndefined,

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.results import Result
     from spicegraph_scorer.readers.checks import Empty
 
-_PACKAGE = "spicegraph_service.platforms"
 _SUBMISSION = "submission"
 
 
@@ -103,5 +102,4 @@ def _scores_page(result: Result) -> str:
     return render_page(
         "scores.html.j2",
         {"headline": headline, "counted": counted, "items": len(result.items), "signature": signature},
-        package=_PACKAGE,
     )

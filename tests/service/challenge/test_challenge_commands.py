@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spicegraph_api.v1 import challenge_pb2 as pb
-from spicegraph_service.challenge.pages import to_csv, to_html, to_json
 from spicegraph_service.cli import main
+from spicegraph_service.output.challenge import to_csv, to_html, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable

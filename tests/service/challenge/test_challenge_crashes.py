@@ -20,7 +20,7 @@ import pytest
 from sqlalchemy import func, select
 
 from spicegraph_api.v1 import challenge_pb2 as pb
-from spicegraph_service.challenge import queue
+from spicegraph_service.challenge import submissions
 from spicegraph_service.challenge.accounts import Account
 from spicegraph_service.challenge.schema import Job, JobKind, Role, Run, State, Submission, User
 from spicegraph_service.challenge.submissions import NewSubmission, accept
@@ -253,17 +253,17 @@ def old_servers_cannot_write(database: Database) -> None:
         ann = session.scalars(select(User).where(User.name == "ann")).one()
         new = NewSubmission("small", "m", "", "f.json", "", "0" * 64, 1, None)
         accept(session, Account(ann.id, "ann", Role.PARTICIPANT), new, now)
-        old = queue.claim(session, [JobKind.VALIDATE], "one", now, 5)
+        old = submissions.claim(session, [JobKind.VALIDATE], "one", now, 5)
         assert old is not None
     with database.writing() as session:
-        assert queue.claim(session, [JobKind.VALIDATE], "two", now, 5) is None
+        assert submissions.claim(session, [JobKind.VALIDATE], "two", now, 5) is None
         later = now + timedelta(seconds=6)
-        new_lease = queue.claim(session, [JobKind.VALIDATE], "two", later, 5)
+        new_lease = submissions.claim(session, [JobKind.VALIDATE], "two", later, 5)
         assert new_lease is not None
         assert new_lease.fence == old.fence + 1
-    with pytest.raises(queue.LeaseLostError), database.writing() as session:
-        queue.end_validated(session, old, "one", {})
-    with pytest.raises(queue.LeaseLostError), database.writing() as session:
-        queue.extend(session, old, "one", later, lease_s=5, progress=0.5)
+    with pytest.raises(submissions.LeaseLostError), database.writing() as session:
+        submissions.end_validated(session, old, "one", {})
+    with pytest.raises(submissions.LeaseLostError), database.writing() as session:
+        submissions.extend(session, old, "one", later, lease_s=5, progress=0.5)
     with database.writing() as session:
-        queue.end_validated(session, new_lease, "two", {})
+        submissions.end_validated(session, new_lease, "two", {})

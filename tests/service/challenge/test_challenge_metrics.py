@@ -15,8 +15,7 @@ from spicegraph_scorer.metrics import METRICS, MetricData
 from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import score
-from spicegraph_service.challenge.tasks import Finish
-from spicegraph_service.challenge.totals import finish
+from spicegraph_service.challenge.tasks import Finish, finish
 from spicegraph_service.server.evaluate import Evaluator
 from spicegraph_service.server.processes import frame
 from spicegraph_service.server.tasks import ItemsWork, ItemWork, Work, WorkReply

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spicegraph_service.challenge import catalogue, queue
+from spicegraph_service.challenge import catalogue, submissions
 from spicegraph_service.challenge import runner as challenge_runner
 from spicegraph_service.challenge.accounts import Account, add_user
 from spicegraph_service.challenge.catalogue import NewChallenge, NewReferences, NewSplit
@@ -57,7 +57,7 @@ def submit(database: Database, key: str) -> str:
 
 def take(database: Database) -> _Held:
     with database.writing() as session:
-        lease = queue.claim(session, [JobKind.VALIDATE], OWNER, database.now(session), 30)
+        lease = submissions.claim(session, [JobKind.VALIDATE], OWNER, database.now(session), 30)
         assert lease is not None
         return _Held(lease)
 
@@ -101,7 +101,7 @@ def test_a_job_s_end_is_told_though_its_lease_is_seen_to_be_gone(
         made = runner(transactions, tmp_path)
 
         async def work(held: _Held) -> None:
-            await made._end(held, lambda s, _now: queue.end_validated(s, held.lease, OWNER, {}), "is sound")
+            await made._end(held, lambda s, _now: submissions.end_validated(s, held.lease, OWNER, {}), "is sound")
 
         made._work = {JobKind.VALIDATE: work}
         await made._do(held)

@@ -204,8 +204,11 @@ def _boards(
 
 
 def _board(boards: Sequence[pb.GetLeaderboardResponse], form: BoardShownAs) -> str:
-    from spicegraph_service.challenge.pages import BOARD_FORMATS, BoardFormat  # noqa: PLC0415
-    from spicegraph_service.output.challenge import board_tables  # noqa: PLC0415
+    from spicegraph_service.output.challenge import (  # noqa: PLC0415
+        BOARD_FORMATS,
+        BoardFormat,
+        board_tables,
+    )
     from spicegraph_service.output.tables import rendered  # noqa: PLC0415
 
     if form is BoardShownAs.TABLE:

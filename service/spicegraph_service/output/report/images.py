@@ -1,8 +1,9 @@
-"""The drill-down of one image: what each tuple is, why it has no partner, and the picture of both graphs."""
+"""The drill-down of one image: its tuples, where their words stand, why they are unmatched, and both graphs drawn."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -10,20 +11,85 @@ from urllib.parse import quote
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.graph import Attribute, Relation, SceneGraph, SceneObject
 from spicegraph_parser.picture import lay_out
+from spicegraph_parser.pipelines import CaptionPipeline
 from spicegraph_parser.wordnet import load_wordnet
-from spicegraph_service.output.report.data import Box, CandidateView, Line, Picture, State, SynsetView, TupleView
-from spicegraph_service.output.report.spans import mentions
+from spicegraph_service.engines.local import PackedSource, unpacked
+from spicegraph_service.output.report.data import (
+    Box,
+    CandidateView,
+    Line,
+    Mention,
+    Picture,
+    State,
+    SynsetView,
+    TupleView,
+)
+from spicegraph_service.store.parses import StoredParse, stored_parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.graph import SceneTuple
     from spicegraph_parser.lexicon import Concept
+    from spicegraph_parser.rules import Fact
+    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.metrics.spice.match import Match
     from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
     from spicegraph_scorer.studies.errors import Finding
     from spicegraph_service.output.report.data import GradedView, ImageView
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """A source of facts that keeps, for every caption, where each word stands in it, if that is known.
+
+    Captions are parsed once for the score, or not at all where a cache has their parses; the report's marks come
+    from the same parses.
+    """
+
+    source: FactSource
+    words: dict[str, tuple[Span, ...]] = field(default_factory=dict, repr=False)
+
+    @property
+    def signature(self) -> str:
+        """The signature of what parses."""
+        return self.source.signature
+
+    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        """Return the facts of each caption, in order."""
+        wanted = list(texts)
+        for text, parse in zip(wanted, _parses(self.source, wanted), strict=True):
+            self.words[text] = parse.spans
+            yield parse.facts
+
+
+def _parses(source: FactSource, texts: Sequence[str]) -> Iterator[StoredParse]:
+    """Yield the parses of captions; of what gives facts alone, without places."""
+    if isinstance(source, CaptionPipeline):
+        return map(stored_parse, source.captions(texts))
+    if isinstance(source, PackedSource):
+        return unpacked(source.packed(texts))
+    return (StoredParse(facts, ()) for facts in source.facts(texts))
+
+
+def mentions(
+    scene_tuple: SceneTuple, captions: Sequence[str], places: dict[str, tuple[Span, ...]]
+) -> tuple[Mention, ...]:
+    """Return where a tuple stands in the captions of its side; of an object only its own words."""
+    found: dict[tuple[int, str, tuple[Span, ...]], Mention] = {}
+    size = len(scene_tuple.concepts)
+    for caption, fact in scene_tuple.evidence:
+        words = places.get(captions[caption], ())
+        tokens: list[int] = []
+        for slot, positions in enumerate(fact.tokens):
+            own = fact.words[slot] in scene_tuple.concepts[0].strings if size == 1 else True
+            tokens += positions if own else ()
+        spans = tuple(sorted({words[t] for t in tokens if t < len(words) and words[t][0] >= 0}))
+        found.setdefault((caption, fact.rule if size > 1 else "", spans), Mention(caption, fact.rule, spans))
+    return tuple(found.values())
 
 
 _PARTS = {1: ("nvar",), 2: ("nvar", "anvr"), 3: ("nvar", "vnar", "nvar")}
