@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer.metrics.graded.facts import deny, values_of
 from spicegraph_scorer.metrics.graded.matching import NO_PARTNER
+from spicegraph_scorer.metrics.graded.verdicts import judge
 
 if TYPE_CHECKING:
     from spicegraph_parser.graph import SceneTuple
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.metrics.graded.matching import GradedMatch, GraphArrays, Support
     from spicegraph_scorer.metrics.graded.vectors import Rows, Vectors
+    from spicegraph_scorer.metrics.graded.verdicts import Verdicts
 
 _HEAD: Final = {1: 0, 2: 1, 3: 1}  # the slot that a tuple adds, by its length
 
@@ -47,6 +49,7 @@ class GradedTuple:
 class GradedExplanation:
     """Both sides of an item's match, and the single changes that would raise its score most, the best first.
 
+    ``verdicts`` say which of the candidate's words and tuples the references support, contradict or do not mention.
     ``order`` is what the order of the candidate's words leaves of precision, recall and F1, in (0, 1]; what the
     changes would give is for words in the same order.
     """
@@ -54,6 +57,7 @@ class GradedExplanation:
     candidate: tuple[GradedTuple, ...]
     reference: tuple[GradedTuple, ...]
     changes: tuple[Change, ...]
+    verdicts: Verdicts
     order: float = 1.0
 
     def to_dict(self) -> dict[str, Json]:
@@ -62,6 +66,7 @@ class GradedExplanation:
             "candidate": [asdict(found) for found in self.candidate],
             "reference": [asdict(found) for found in self.reference],
             "changes": [asdict(change) for change in self.changes],
+            "verdicts": self.verdicts.to_dict(),
             "order": self.order,
         }
 
@@ -78,7 +83,8 @@ def explain_match(match: GradedMatch, vectors: Vectors, rescore: Rescore, *, cha
     candidate, reference = graded_tuples(match, vectors)
     denials = [found.denied_by for found in candidate]
     found = changes_of(match, denials, rescore)[:changes] if changes else ()
-    return GradedExplanation(candidate, reference, found, match.texts.order)
+    verdicts = judge(match, match.texts.candidate, vectors)
+    return GradedExplanation(candidate, reference, found, verdicts, match.texts.order)
 
 
 def graded_tuples(match: GradedMatch, vectors: Vectors) -> tuple[tuple[GradedTuple, ...], tuple[GradedTuple, ...]]:

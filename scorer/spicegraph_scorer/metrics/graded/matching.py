@@ -234,11 +234,12 @@ class TextMatch(NamedTuple):
     """What a candidate's text says beside its tuples.
 
     ``order`` is the share of all support that the order of its words leaves, in (0, 1]; ``aligned`` its alignment with
-    the best reference, in [0, 1], or ``None`` where no text was read.
+    the best reference, in [0, 1], or ``None`` where no text was read. ``candidate`` is the text itself.
     """
 
     order: float = 1.0
     aligned: float | None = None
+    candidate: str = ""
 
 
 def supports(candidate: GraphArrays, reference: GraphArrays, rows: Rows) -> tuple[Support, Support]:

@@ -32,6 +32,7 @@ from spicegraph_scorer.metrics.graded.matching import (
     word_nodes,
 )
 from spicegraph_scorer.metrics.graded.vectors import Rows, Vectors, load_vectors
+from spicegraph_scorer.metrics.graded.verdicts import Verdicts, judge
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
 from spicegraph_scorer.metrics.spice.custom import categories_digest
 
@@ -152,7 +153,8 @@ class SpiceG(Metric[GradedStatistic]):
         compared = dict.fromkeys(texts for item in items for texts in ((item.candidate,), item.references))
         readings = {texts: self._reading([told[text] for text in texts]) for texts in compared}
         pairs = [(readings[item.candidate,], readings[item.references]) for item in items]
-        return self._statistics(pairs, self._texts(items) if self.texts else [TextMatch()] * len(items))
+        texts = self._texts(items) if self.texts else [TextMatch(candidate=item.candidate) for item in items]
+        return self._statistics(pairs, texts)
 
     def _texts(self, items: Sequence[Item]) -> list[TextMatch]:
         order = self.vectors.order
@@ -162,6 +164,7 @@ class SpiceG(Metric[GradedStatistic]):
             TextMatch(
                 1.0 if order is None else order.share(item.candidate, item.references),
                 alignment(words[item.candidate], [words[text] for text in item.references]),
+                item.candidate,
             )
             for item in items
         ]
@@ -263,6 +266,22 @@ class SpiceG(Metric[GradedStatistic]):
             return self._statistic((mine, my_words), references, rows, match.texts).weights[ALL].f1
 
         return explain_match(match, self.vectors, rescore, changes=changes)
+
+    def verdicts(self, statistic: GradedStatistic, *, threshold: float | None = None) -> Verdicts:
+        """Say which words and tuples of an item's candidate its references support, contradict or do not mention.
+
+        Args:
+            statistic: of a metric with evidence.
+            threshold: probability of being wrong above which a word is flagged, in [0, 1], such as that of
+                :func:`spicegraph_scorer.metrics.graded.verdicts.conformal_threshold` over words that are known to be
+                right; ``None``: a tenth of the right words of the shipped calibration are above it.
+
+        Raises:
+            ValueError: the statistic has no match.
+        """
+        if statistic.match is None:
+            raise ValueError("the statistic has no match to judge")
+        return judge(statistic.match, statistic.match.texts.candidate, self.vectors, threshold=threshold)
 
     def graph(self, captions: Iterable[Sequence[Fact]]) -> SceneGraph:
         """Merge the facts of one image's captions, loose words included, tuples that say nothing left out."""

@@ -1,0 +1,110 @@
+"""Verdicts: which words the references support, contradict or do not mention, and how often right words are flagged."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spicegraph_parser.errors import InputError
+from spicegraph_parser.pipelines import load_pipeline
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.tokens import Corpus
+from spicegraph_scorer.metrics.graded.metric import SpiceG
+from spicegraph_scorer.metrics.graded.verdicts import (
+    CONTRADICTED,
+    FEATURES,
+    SUPPORTED,
+    UNMENTIONED,
+    WEIGHTS,
+    Verdicts,
+    conformal_threshold,
+)
+
+pytestmark = pytest.mark.model
+
+DOGS = (
+    "A brown dog lies on a red couch.",
+    "A dog sleeps on the couch.",
+    "The brown dog is resting on a red sofa in a living room.",
+    "A dog on a couch next to a pillow.",
+)
+
+
+@pytest.fixture(scope="module")
+def metric() -> SpiceG:
+    return SpiceG(load_pipeline())
+
+
+def verdicts(metric: SpiceG, candidate: str, references: tuple[str, ...] = DOGS) -> Verdicts:
+    (statistic,) = metric.collect(Corpus((Item(1, candidate, references),)))
+    return metric.explain(statistic, changes=0).verdicts
+
+
+def test_what_references_say_is_supported(metric: SpiceG) -> None:
+    found = verdicts(metric, "A brown dog on a couch")
+    assert {one.verdict for one in (*found.words, *found.tuples)} == {SUPPORTED}
+    assert found.probability < found.threshold
+
+
+def test_another_animal_is_less_likely_right_than_anything_else(metric: SpiceG) -> None:
+    found = verdicts(metric, "A brown giraffe on a red couch")
+    worst = max(found.words, key=lambda one: one.probability)
+    assert (worst.word, worst.verdict, worst.instead) == ("giraffe", CONTRADICTED, "dog")
+    assert [one.verdict for one in found.tuples if "giraffe" in one.words] != [SUPPORTED]
+
+
+def test_another_colour_contradicts_and_colours_are_sets(metric: SpiceG) -> None:
+    blue = verdicts(metric, "A dog on a blue couch")
+    assert ("couch", "blue") in [one.words for one in blue.tuples if one.verdict == CONTRADICTED]
+    both = verdicts(metric, "A brown and black dog on a couch")
+    assert CONTRADICTED not in {one.verdict for one in both.tuples if one.words[0] == "dog"}
+
+
+def test_what_nobody_mentions_is_unmentioned_at_a_low_threshold(metric: SpiceG) -> None:
+    (statistic,) = metric.collect(Corpus((Item(1, "A dog on a couch under a lamp", DOGS),)))
+    found = metric.verdicts(statistic, threshold=0.0)
+    lamp = next(one for one in found.words if one.word == "lamp")
+    assert lamp.verdict in {UNMENTIONED, CONTRADICTED}
+    assert lamp.probability > next(one for one in found.words if one.word == "dog").probability
+
+
+def test_words_have_the_places_where_they_stand(metric: SpiceG) -> None:
+    text = "Two dogs are sleeping on the dogs' couch"
+    spans = {one.word: [text[start:end] for start, end in one.spans] for one in verdicts(metric, text).words}
+    assert spans["dog"][:2] == ["dogs", "dogs"]
+    assert spans["sleep"] == ["sleeping"]
+    assert spans["couch"] == ["couch"]
+
+
+def test_a_candidate_without_words_has_no_verdicts(metric: SpiceG) -> None:
+    found = verdicts(metric, "")
+    assert (found.words, found.tuples, found.probability) == ((), (), 0.0)
+
+
+def test_explanations_have_them_as_json(metric: SpiceG) -> None:
+    (statistic,) = metric.collect(Corpus((Item(1, "A dog", DOGS),)))
+    (word,) = metric.explain(statistic, changes=0).to_dict()["verdicts"]["words"]  # type: ignore[index, call-overload]
+    assert word["word"] == "dog"  # type: ignore[index, call-overload]
+    assert word["spans"] == ((2, 5),)  # type: ignore[index, call-overload]
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.1, 0.2])
+def test_right_words_are_flagged_as_often_as_promised(rate: float) -> None:
+    generator = np.random.default_rng(1)
+    known, new = generator.beta(1, 8, (400, 500)), generator.beta(1, 8, (400, 500))
+    flagged = [(new[row] > conformal_threshold(known[row].tolist(), rate)).mean() for row in range(400)]
+    assert np.mean(flagged) == pytest.approx(rate, abs=0.005)
+
+
+def test_few_right_words_flag_nothing() -> None:
+    assert conformal_threshold([0.1] * 8, 0.1) == 1.0
+    assert conformal_threshold([0.1] * 9, 0.1) == 0.1
+
+
+def test_a_rate_is_a_share() -> None:
+    with pytest.raises(InputError, match="rate of false alarms is 10"):
+        conformal_threshold([0.1], 10)
+
+
+def test_every_feature_has_a_weight() -> None:
+    assert len(WEIGHTS) == len(FEATURES)
