@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import grpc
@@ -97,6 +98,19 @@ def test_a_stopped_worker_is_replaced(start_server: Callable[..., RunningServer]
     with Client(server.address, timeout_s=60) as client:
         assert len(client.score([item("1", "a dog on a mat", ["a dog"])]).items) == 1
     assert any(f"worker {worker} hangs" in str(line["message"]) for line in server.lines())
+
+
+def test_a_call_survives_the_death_of_all_workers_at_once(start_server: Callable[..., RunningServer]) -> None:
+    server = start_server("--workers=2")
+    wait_for(lambda: len(server.workers()) == 2 and server.health() == 1, 60)
+    time.sleep(1)  # until both have loaded what they need
+    items = [item(n, f"a man on a horse {n}", [f"a dog {n} {m} on a mat" for m in range(4)]) for n in range(60)]
+    with Client(server.address, timeout_s=90) as client, ThreadPoolExecutor(1) as pool:
+        call = pool.submit(client.score, items)
+        time.sleep(0.1)
+        for worker in server.workers():
+            os.kill(worker, signal.SIGKILL)
+        assert len(call.result().items) == 60
 
 
 class Process:

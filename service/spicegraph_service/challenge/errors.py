@@ -34,7 +34,7 @@ def no_challenge(name: str) -> CallError:
 
 
 def no_submission(submission_id: str) -> CallError:
-    """Return the error for a submission that does not exist, or is somebody else's: nobody learns which."""
+    """Return the error for a submission that does not exist, or is somebody else's: the caller does not learn which."""
     return not_found("submission", submission_id)
 
 

@@ -62,7 +62,7 @@ class ChallengeConfig:
         """Where uploaded files are.
 
         Raises:
-            InputError: nobody said, and it cannot be known.
+            InputError: no folder is given, and the database is not a file.
         """
         if self.files is not None:
             return self.files
@@ -196,7 +196,7 @@ class Runner:
             for result in await asyncio.gather(work, beat, return_exceptions=True):
                 if isinstance(result, LeaseLostError):
                     if not held.ended:  # otherwise the beat has only seen that the work is done
-                        _log.info("%s is no longer ours", result)
+                        _log.info("%s is held by another server or cancelled", result)
                 elif isinstance(result, Exception):
                     _log.error("a job ended unexpectedly", exc_info=result)
 

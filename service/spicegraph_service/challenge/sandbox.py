@@ -131,7 +131,7 @@ def _limit(memory_bytes: int, seconds: int) -> None:
 
 
 def _end_with_the_server() -> None:
-    """End at once when the server does: nobody would take the reply, and another server does the task again."""
+    """End at once when the server does: the reply would be lost, and another server does the task again."""
     sys.stdin.buffer.read(1)
     os._exit(1)
 

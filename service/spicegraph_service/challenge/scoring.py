@@ -78,7 +78,7 @@ class Scoring:
     """Scores plans and parses reference sets.
 
     Args:
-        scheduler: the way to the workers. It is not that of calls: parses of references are nobody's else to find.
+        scheduler: the way to the workers. It is not that of calls, which must not find parses of private references.
         sandbox: where statistics become scores.
         files: the uploaded files.
         parsing: the metrics that need parses.

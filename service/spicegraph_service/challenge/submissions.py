@@ -257,7 +257,7 @@ _MOST_TAKEN = 50
 
 
 class LeaseLostError(Exception):
-    """The job is no longer ours: it was cancelled, or our lease ran out and another server has it."""
+    """This server holds the job no longer: it was cancelled, or the lease ran out and another server has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +282,7 @@ class Failure:
 
 
 def claim(session: Session, kinds: Sequence[JobKind], owner: str, now: datetime, lease_s: float) -> Lease | None:
-    """Take the next job of these kinds that nobody holds: the first kind first, then the oldest job."""
+    """Take the next free job of these kinds: the first kind first, then the oldest job."""
     free = or_(Job.lease_end.is_(None), Job.lease_end < now)
     for kind in kinds:
         query = select(Job).where(Job.kind == kind, free).order_by(Job.id).limit(1).with_for_update(skip_locked=True)
@@ -308,7 +308,7 @@ def extend(session: Session, lease: Lease, owner: str, now: datetime, *, lease_s
     """Hold a job for longer, and tell how much of it is done.
 
     Raises:
-        LeaseLostError: it is no longer ours.
+        LeaseLostError: this server does not hold it any more.
     """
     job = _held(session, lease, owner)
     job.lease_end = now + timedelta(seconds=lease_s)
@@ -319,7 +319,7 @@ def end_validated(session: Session, lease: Lease, owner: str, files: Mapping[int
     """Keep the sound results of a submission (by split), and put it into the queue.
 
     Raises:
-        LeaseLostError: it is no longer ours.
+        LeaseLostError: this server does not hold it any more.
     """
     job = _held(session, lease, owner)
     submission = session.get_one(Submission, job.submission_id, with_for_update=True)
@@ -342,7 +342,7 @@ def end_scored(
     """Keep the scores of a submission by reference set; the job is done.
 
     Raises:
-        LeaseLostError: it is no longer ours.
+        LeaseLostError: this server does not hold it any more.
     """
     job = _held(session, lease, owner)
     submission = session.get_one(Submission, job.submission_id, with_for_update=True)
@@ -364,10 +364,10 @@ def end_scored(
 
 
 def end_parsed(session: Session, lease: Lease, owner: str) -> None:
-    """Take note that the references of a set are parsed.
+    """Record that the references of a set are parsed.
 
     Raises:
-        LeaseLostError: the job is no longer ours.
+        LeaseLostError: this server does not hold the job any more.
     """
     session.delete(_held(session, lease, owner))
 
@@ -376,7 +376,7 @@ def end_failed(session: Session, lease: Lease, owner: str, now: datetime, failur
     """End a job without a result. A submission that is only scored again keeps its old scores.
 
     Raises:
-        LeaseLostError: it is no longer ours.
+        LeaseLostError: this server does not hold it any more.
     """
     _fail(session, _held(session, lease, owner), failure, now)
 
@@ -385,7 +385,7 @@ def give_up(session: Session, lease: Lease, owner: str) -> None:
     """Let another server take a job that this one cannot finish now.
 
     Raises:
-        LeaseLostError: it is no longer ours.
+        LeaseLostError: this server does not hold it any more.
     """
     _free(session, _held(session, lease, owner))
 

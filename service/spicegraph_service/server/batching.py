@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 Group = ItemsWork | CaptionsWork
 _PATIENCE_S = 1.0  # nearly every batch takes less; callers who leave before do not end a worker
 _LONG_S = 5.0
+_TOGETHER_S = 0.2  # in which the deaths of workers that were killed together are seen
 _SMALL = 64  # items and captions to parse of a group
 _HEAD_START_S = 0.002  # for what comes next to be looked up and sent, before the calls that are done are answered
 _log = logging.getLogger(__name__)
@@ -134,7 +135,7 @@ class Dispatcher:
 
         Raises:
             LimitError: an item goes beyond a metric's limit.
-            WorkFailedError: it failed, or workers died of it twice.
+            WorkFailedError: it failed, or workers died of it three times.
             NoWorkersError: no worker can be started.
         """
         texts = tuple(dict.fromkeys(self._texts(group)))
@@ -154,7 +155,7 @@ class Dispatcher:
         """Have the statistics of a request turned into scores.
 
         Raises:
-            WorkFailedError: it failed, or workers died of it twice.
+            WorkFailedError: it failed, or workers died of it three times.
             NoWorkersError: no worker can be started.
         """
         for last in (False, True):
@@ -211,7 +212,7 @@ class Dispatcher:
             task.add_done_callback(self._tasks.discard)
 
     def _refuse(self, error: NoWorkersError) -> None:
-        """Refuse all groups that wait: there is no telling when there will be a worker."""
+        """Refuse all groups that wait: when there will be a worker is unknown."""
         self._filled.clear()
         while self._entries:
             entry = self._entries.pop()
@@ -245,7 +246,10 @@ class Dispatcher:
         return sum(entry.size for entry in self._entries) >= self._batch_captions
 
     async def _run(self, worker: Worker, batch: Sequence[_Entry]) -> None:
-        """Have a batch done; if the worker dies, once more, each group alone: one may be what killed it."""
+        """Have a batch done; if the worker dies, once more, each group alone: one may be what killed it.
+
+        A group gets a third worker: the second may have been killed together with the first.
+        """
         try:
             await self._do(worker, batch)
         except WorkerDiedError as error:
@@ -260,7 +264,11 @@ class Dispatcher:
         if entry.reply.done():
             return
         try:
-            await self._do(await self._pool.acquire(), [entry])
+            try:
+                await self._do(await self._pool.acquire(), [entry])
+            except WorkerDiedError:
+                await asyncio.sleep(_TOGETHER_S)
+                await self._do(await self._pool.acquire(), [entry])
         except WorkerDiedError as error:
             _fail([entry], str(error))
         except NoWorkersError as error:

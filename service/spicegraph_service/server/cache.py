@@ -75,7 +75,7 @@ class ParseCache:
 
     Args:
         reads: where parses are looked for. Workers wait for that.
-        writes: where new ones are kept; nobody waits for that, so it should be another thread.
+        writes: where new ones are kept; best another thread, since no call waits for that.
         signature: what the parses depend on beside the text.
         max_bytes: of parses in memory, about.
         observe: is called with where parses were found, and how many.

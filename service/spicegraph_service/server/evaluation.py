@@ -137,7 +137,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         del context
         metrics = self._metrics(request.metrics)
         call = current_call()
-        # This comes first: a refusal because there is no room even for the candidates must not wait for the store.
+        # This comes first: where the candidates alone are too many, the refusal must not wait for the store.
         self._scheduler.check_room(len(request.items), caller=call.share, refusals=call.refusals)
         categories = await validation.check_categories(request.categories)
         set_id = request.reference_set if request.HasField("reference_set") else None

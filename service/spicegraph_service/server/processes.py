@@ -62,8 +62,8 @@ class ChildProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs."""
-        return self._process.returncode is None
+        """Whether the process runs, and its output is open: that of a killed one closes before its end is known."""
+        return self._process.returncode is None and not self._reader.done()
 
     @property
     def silent_s(self) -> float:

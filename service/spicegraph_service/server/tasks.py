@@ -93,7 +93,7 @@ class WorkReply(msgspec.Struct, frozen=True, tag="work"):
 
 
 class TotalsReply(msgspec.Struct, frozen=True, tag="totals"):
-    """The serialized corpus result, and an item each: the scores that depend on the corpus, serialized.
+    """The serialized corpus result, and for each item its scores that depend on the corpus, serialized.
 
     ``each`` is empty if there are no such scores.
     """

@@ -138,7 +138,7 @@ def test_a_job_that_was_cancelled_is_dropped(
 
     with caplog.at_level(logging.INFO, "spicegraph_service.challenge.runner"):
         assert asyncio.run(run())
-    assert caplog.messages == [f"job {held.lease.job_id} is no longer ours"]
+    assert caplog.messages == [f"job {held.lease.job_id} is held by another server or cancelled"]
 
 
 def test_a_fault_in_a_lane_does_not_end_it(
