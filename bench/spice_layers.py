@@ -27,9 +27,7 @@ from spicegraph_parser.parse import Caption, Edge, Parse, Word
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_parser.rules import Fact, apply_rules
 from spicegraph_parser.spacy_front import load_spacy
-from spicegraph_scorer.metrics.spice.counting import count_concepts
-from spicegraph_scorer.metrics.spice.counts import count_match
-from spicegraph_scorer.metrics.spice.match import match_tuples
+from spicegraph_scorer.metrics.spice.match import count_concepts, count_match, match_tuples
 from spicegraph_scorer.metrics.spice.ready import score_tuples
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Unpack
 from spicegraph_parser.extract import rare_collections
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.facts import FactCache
-from spicegraph_scorer.core.pairing import in_order_of
-from spicegraph_scorer.core.run import collect, result_of, signature_of
+from spicegraph_scorer.core.items import in_order_of
+from spicegraph_scorer.core.results import collect, result_of, signature_of
 from spicegraph_scorer.core.significance import Comparison, Resampling, compare
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
 from spicegraph_scorer.metrics import DataFields, MetricData, Resources, make_metrics, merged_data, needs_of

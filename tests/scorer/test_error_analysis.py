@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from spicegraph_scorer import score_tuples
 from spicegraph_scorer.studies.errors import KINDS, Side, analyse_errors, explain, hallucinations
-from spicegraph_scorer.studies.errors.view import Near
+from spicegraph_scorer.studies.errors.rules import Near
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,8 +13,8 @@ from spicegraph_scorer.core.categories import Counts
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics import MetricData
-from spicegraph_scorer.metrics.spice.categories import CATEGORIES
-from spicegraph_scorer.metrics.spice.custom import (
+from spicegraph_scorer.metrics.spice.categories import (
+    CATEGORIES,
     CategoryDefinition,
     categories_digest,
     make_categories,

@@ -19,7 +19,7 @@ from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.graded.facts import FAMILIES, deny, values_of
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
-from spicegraph_scorer.metrics.spice.custom import CategoryDefinition, make_categories
+from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, make_categories
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -15,11 +15,8 @@ from spicegraph_parser.rules import Fact
 from spicegraph_scorer.core.categories import ALL, Counts, category_means
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
-from spicegraph_scorer.metrics.spice.counting import count_concepts
-from spicegraph_scorer.metrics.spice.counts import count_match
-from spicegraph_scorer.metrics.spice.custom import CategoryDefinition, make_categories
-from spicegraph_scorer.metrics.spice.match import match_tuples
+from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category, CategoryDefinition, make_categories
+from spicegraph_scorer.metrics.spice.match import count_concepts, count_match, match_tuples
 from spicegraph_scorer.metrics.spice.metric import Spice, score_graphs
 from spicegraph_scorer.metrics.spice.ready import score_tuples
 

@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 
 from spicegraph_parser import load_pipeline
 from spicegraph_scorer import Item
-from spicegraph_scorer.core.exact import ExactSums
-from spicegraph_scorer.core.fingerprint import Fingerprint
-from spicegraph_scorer.core.results import Summary
-from spicegraph_scorer.core.run import result_of, signature_of
+from spicegraph_scorer.core.items import Fingerprint
+from spicegraph_scorer.core.results import Summary, result_of, signature_of
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.core.totals import added, summary_of, totals_of
+from spicegraph_scorer.core.totals import ExactSums, added, summary_of, totals_of
 from spicegraph_scorer.metrics import METRICS, make_metrics
 from spicegraph_scorer.scoring import resources, score
 

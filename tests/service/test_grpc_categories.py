@@ -13,7 +13,7 @@ from spicegraph_api.v1 import scores_pb2
 from spicegraph_scorer import score
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.metrics import MetricData
-from spicegraph_scorer.metrics.spice.custom import CategoryDefinition, make_categories
+from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, make_categories
 from spicegraph_service.client import category, item
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.metrics import MetricData
 from spicegraph_scorer.metrics.graded.building import build_table
 from spicegraph_scorer.metrics.graded.vectors import Vectors
-from spicegraph_scorer.metrics.spice.custom import CategoryDefinition, make_categories
+from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, make_categories
 from spicegraph_service.client import Client, category, item
 
 if TYPE_CHECKING:

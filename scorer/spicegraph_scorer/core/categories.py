@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
-    from spicegraph_scorer.core.exact import ExactSums
 
 ALL: Final = "All"
 """The name of the total over every tuple."""
@@ -163,18 +162,3 @@ class _Sums:
         items = len(self.columns[0])
         f, pr, re = (math.fsum(column) / items if items else None for column in self.columns)
         return CategoryMeans(f, pr, re, items, None if self.counts is None else Counts(*self.counts))
-
-
-def category_rows(scores: Mapping[str, CategoryScore]) -> dict[str, Sequence[float]]:
-    """Return what is summed for each category of an item: its scores, whether it is defined, and its counts."""
-    return {
-        name: (score.f or 0.0, score.pr or 0.0, score.re or 0.0, score.f is not None, *(score.counts or ()))
-        for name, score in scores.items()
-    }
-
-
-def means_of_sums(sums: ExactSums) -> CategoryMeans:
-    """Return the means that the sums of :func:`category_rows` make."""
-    f, pr, re, items, *numbers = sums.values()
-    means = [total / items if items else None for total in (f, pr, re)]
-    return CategoryMeans(means[0], means[1], means[2], int(items), Counts(*map(int, numbers)) if numbers else None)

@@ -21,8 +21,7 @@ from spicegraph_scorer.metrics.meteor import Meteor, Meteor2005, load_data
 from spicegraph_scorer.metrics.rouge import RougeL
 from spicegraph_scorer.metrics.rouge155 import Rouge155
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
-from spicegraph_scorer.metrics.spice.metric import Spice
-from spicegraph_scorer.metrics.spice.references import ReferenceCache
+from spicegraph_scorer.metrics.spice.metric import ReferenceCache, Spice
 from spicegraph_scorer.metrics.spider import Spider
 
 __all__ = [

@@ -180,7 +180,7 @@ def _prepare(task: Prepare) -> Prepared:
 def finish(task: Finish) -> Finished:
     """Return the scores of all metrics, with 95 % intervals."""
     from spicegraph_scorer.core.facts import FactTable  # noqa: PLC0415
-    from spicegraph_scorer.core.run import run_of  # noqa: PLC0415
+    from spicegraph_scorer.core.results import run_of  # noqa: PLC0415
     from spicegraph_scorer.core.significance import Resampling  # noqa: PLC0415
     from spicegraph_scorer.metrics import METRICS, Resources  # noqa: PLC0415
     from spicegraph_service.server.tasks import unpack_data  # noqa: PLC0415

@@ -11,7 +11,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.metrics import GROUPS, METRICS, MetricData, metric_names
 from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable
 from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
-from spicegraph_scorer.metrics.spice.custom import read_categories
+from spicegraph_scorer.metrics.spice.categories import read_categories
 from spicegraph_scorer.readers.checks import Empty
 
 if TYPE_CHECKING:

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.extract import rare_collections
 from spicegraph_scorer.core.facts import FactCache
-from spicegraph_scorer.core.fingerprint import Fingerprint
-from spicegraph_scorer.core.results import Result, Summary
-from spicegraph_scorer.core.run import run_of, signature_of
+from spicegraph_scorer.core.items import Fingerprint
+from spicegraph_scorer.core.results import Result, Summary, run_of, signature_of
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.core.totals import RunTotals, added, summary_of, totals_of
 from spicegraph_scorer.core.wording import counted

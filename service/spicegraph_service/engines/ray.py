@@ -25,7 +25,7 @@ import msgspec
 
 from spicegraph_parser.errors import DataError, InputError, SpicegraphError
 from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_scorer.core.run import result_of
+from spicegraph_scorer.core.results import result_of
 from spicegraph_scorer.metrics import make_metrics, metric_names
 from spicegraph_scorer.readers.tables import find_columns
 from spicegraph_scorer.scoring import resources

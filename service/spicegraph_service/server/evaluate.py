@@ -19,7 +19,7 @@ from spicegraph_scorer.core.facts import FactTable
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics import METRICS, MetricData, Resources
-from spicegraph_scorer.metrics.spice.custom import make_categories
+from spicegraph_scorer.metrics.spice.categories import make_categories
 from spicegraph_service.server import convert
 from spicegraph_service.server.tasks import (
     CaptionsWork,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from spicegraph_parser.extract import ParsedCaption
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.core.metric import Metric, Score
-    from spicegraph_scorer.metrics.spice.custom import CategoryDefinition
+    from spicegraph_scorer.metrics.spice.categories import CategoryDefinition
 
 _categories = lru_cache(maxsize=8)(make_categories)  # a training loop asks for the same again and again
 _CHANGES = 3  # of SPICE-G, at most

@@ -18,7 +18,7 @@ from spicegraph_service.server.tasks import ItemWork
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Sequence
 
-    from spicegraph_scorer.metrics.spice.custom import CategoryDefinition
+    from spicegraph_scorer.metrics.spice.categories import CategoryDefinition
     from spicegraph_service.server.limits import Limits
     from spicegraph_service.server.references import References
 

@@ -21,7 +21,7 @@ from spicegraph_service.server.tasks import (
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
-    from spicegraph_scorer.metrics.spice.custom import CategoryDefinition
+    from spicegraph_scorer.metrics.spice.categories import CategoryDefinition
     from spicegraph_service.server.batching import Dispatcher
     from spicegraph_service.server.limits import Budget
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
-from spicegraph_scorer.metrics.spice.custom import CategoryDefinition  # noqa: TC001 (msgspec reads the annotation)
+from spicegraph_scorer.metrics.spice.categories import CategoryDefinition  # noqa: TC001 (msgspec reads the annotation)
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import grpc
 
 from spicegraph_api.v1 import scores_pb2
-from spicegraph_scorer.metrics.spice.custom import CategoryDefinition, category_faults
+from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, category_faults
 from spicegraph_service.server.status import CallError, Violation, invalid
 
 if TYPE_CHECKING:

@@ -33,8 +33,7 @@ from spicegraph_scorer.metrics.graded.matching import (
 )
 from spicegraph_scorer.metrics.graded.vectors import Rows, Vectors, load_vectors
 from spicegraph_scorer.metrics.graded.verdicts import Verdicts, judge
-from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
-from spicegraph_scorer.metrics.spice.custom import categories_digest
+from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category, categories_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

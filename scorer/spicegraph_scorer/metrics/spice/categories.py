@@ -1,24 +1,41 @@
-"""The categories that SPICE scores beside the total, as a table.
+"""The categories that SPICE scores beside the total, as a table, and those of the user's own.
 
-To add a category: a word list, a line in ``CATEGORIES``, a test case.
+To add a category of SPICE's: a word list, a line in ``CATEGORIES``, a test case. A user's category is a word list, or
+everything under a synset of WordNet; from a small TOML file:
+
+.. code-block:: toml
+
+    [Animal]
+    subtree = ["animal"]       # every word whose most frequent sense is a kind of animal; or "animal.n.01"
+
+    [Kitchen]
+    kind = "object"            # object (default), attribute or relation
+    words = ["stove", "oven", "cutting board"]
+    synonyms = true            # also what shares a WordNet synset with one of them (default: false)
 """
 
 from __future__ import annotations
 
+import hashlib
+import tomllib
 from dataclasses import dataclass
 from itertools import compress
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from spicegraph_parser.errors import InputError
+from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.wordnet import load_wordnet
+from spicegraph_scorer.core.categories import ALL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.graph import SceneTuple
     from spicegraph_parser.lexicon import Concept
     from spicegraph_parser.wordnet import Synset
-
-__all__ = ["CATEGORIES", "COLORS", "NUMERALS", "SIZES", "Category"]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -100,3 +117,204 @@ CATEGORIES: Mapping[str, Category] = {
     "Object": Category(1),
 }
 """Every category beside ``All``, in the order in which SPICE 1.0 prints them."""
+
+
+KINDS: Mapping[str, tuple[int, str]] = {"object": (1, "n"), "attribute": (2, "a"), "relation": (3, "v")}
+"""What a category is made of: the length of its tuples, and the part of speech of its words in WordNet."""
+
+MOST_CATEGORIES = 50
+MOST_WORDS = 10_000
+MOST_ROOTS = 100
+LONGEST_NAME = 60
+LONGEST_WORD = 200
+_HASH_CHARACTERS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryDefinition:
+    """A category as its user writes it.
+
+    Attributes:
+        name: its key in every result; 1 to 60 printable characters, none of SPICE's own names.
+        kind: ``object``, ``attribute`` or ``relation``.
+        words: lower- or upper-case words and phrases.
+        subtree: synsets (``animal.n.01``) or words (``animal``: its most frequent sense) of WordNet 3.0; every
+            word belongs whose own most frequent sense is one of them or a kind of one.
+        synonyms: the words' synonyms belong, too.
+    """
+
+    name: str
+    kind: str = "object"
+    words: tuple[str, ...] = ()
+    subtree: tuple[str, ...] = ()
+    synonyms: bool = False
+
+
+def make_categories(definitions: Sequence[CategoryDefinition]) -> dict[str, Category]:
+    """Return SPICE's categories, and behind them the defined ones.
+
+    Raises:
+        InputError: there are more than 50, or some are faulty; the message names every fault.
+
+    Example:
+        >>> list(make_categories([CategoryDefinition("Pet", words=("dog", "cat"))]))[-1]
+        'Pet'
+    """
+    faults = [
+        f"category {definitions[index].name[:LONGEST_NAME]!a}: {field}: {reason}"
+        for index, field, reason in category_faults(definitions)
+    ]
+    if faults:
+        raise InputError("\n".join(faults))
+    return {**CATEGORIES, **{definition.name: _category(definition) for definition in definitions}}
+
+
+def category_faults(definitions: Sequence[CategoryDefinition]) -> Iterator[tuple[int, str, str]]:
+    """Yield everything that is wrong with definitions: which of them, the field, and the reason."""
+    if len(definitions) > MOST_CATEGORIES:
+        yield MOST_CATEGORIES, "name", f"is one of {len(definitions)} categories, at most {MOST_CATEGORIES} are allowed"
+        return
+    taken = {ALL, *CATEGORIES}
+    for index, definition in enumerate(definitions):
+        for field, reason in _faults(definition, taken):
+            yield index, field, reason
+        taken.add(definition.name)
+
+
+def _faults(definition: CategoryDefinition, taken: set[str]) -> Iterator[tuple[str, str]]:
+    name = definition.name
+    if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
+        yield "name", f"is not 1 to {LONGEST_NAME} printable characters without spaces around"
+    if name in taken:
+        yield "name", "is taken"
+    if definition.kind not in KINDS:
+        yield "kind", f"is {definition.kind!a}, expected one of {', '.join(KINDS)}"
+    if not definition.words and not definition.subtree:
+        yield "words", "is empty, and there is no subtree"
+    for field, values, most in (("words", definition.words, MOST_WORDS), ("subtree", definition.subtree, MOST_ROOTS)):
+        if len(values) > most:
+            yield field, f"has {len(values)} entries, at most {most} are allowed"
+            continue
+        for place, value in enumerate(values):
+            if not value.strip() or len(value) > LONGEST_WORD:
+                yield f"{field}[{place}]", f"is empty, or longer than {LONGEST_WORD} characters"
+            elif field == "subtree" and definition.kind in KINDS:
+                yield from ((f"{field}[{place}]", reason) for reason in _unknown(value, KINDS[definition.kind][1]))
+
+
+def _unknown(name: str, part: str) -> Iterator[str]:
+    try:
+        load_wordnet().find(name, part)
+    except InputError as error:
+        yield str(error)
+
+
+def _category(definition: CategoryDefinition) -> Category:
+    length, part = KINDS[definition.kind]
+    words = {" ".join(word.lower().split()) for word in definition.words}
+    keys: set[str | int] = set(words)
+    if definition.synonyms:
+        keys.update(*map(load_lexicon().synsets, words))
+    roots = {load_wordnet().find(name, part) for name in definition.subtree}
+    return Category(length, keys=frozenset(keys), roots=tuple(sorted(roots)))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
+
+
+def _is_text_or_texts(value: object) -> bool:
+    return _is_text(value) or _is_texts(value)
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+_SHAPES: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "kind": (_is_text, "a string"),
+    "words": (_is_texts, "a list of strings"),
+    "subtree": (_is_text_or_texts, "a string or a list of strings"),
+    "synonyms": (_is_flag, "true or false"),
+}
+"""The keys of a category in a file, which are the fields of its definition: what they must hold, and that in words."""
+
+
+def _entry_faults(table: object) -> Iterator[str]:
+    """Yield what is wrong with the shape of a category: its keys, and the kinds of their values."""
+    if not isinstance(table, dict):
+        yield "is not a table: expected [NAME] with words or subtree under it"
+        return
+    for key, value in table.items():
+        if key not in _SHAPES:
+            yield f"there is no key {key!a}; the keys are {', '.join(_SHAPES)}"
+            continue
+        is_right, expected = _SHAPES[key]
+        if not is_right(value):
+            yield f"{key}: expected {expected}"
+
+
+def _definition(name: str, table: Mapping[str, Any]) -> CategoryDefinition:
+    subtree = table.get("subtree", ())
+    return CategoryDefinition(
+        name,
+        table.get("kind", "object"),
+        tuple(table.get("words", ())),
+        (subtree,) if isinstance(subtree, str) else tuple(subtree),
+        table.get("synonyms", False),
+    )
+
+
+def read_categories(path: str) -> dict[str, Category]:
+    """Read categories from a TOML file: SPICE's own, and behind them the file's.
+
+    Raises:
+        InputError: the file can't be read, or categories are faulty; the message names them all.
+
+    Example:
+        >>> list(read_categories("categories.toml"))[-1]  # doctest: +SKIP
+        'Animal'
+    """
+    try:
+        tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: can't be read ({error.strerror})") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: is not TOML: {error}") from error
+    if not tables:
+        raise InputError(f"{path}: contains no category")
+    definitions, faults = [], []
+    for name, table in tables.items():
+        wrong = list(_entry_faults(table))
+        faults += [f"category {name!a}: {fault}" for fault in wrong]
+        if not wrong:
+            definitions.append(_definition(name, table))
+    made: dict[str, Category] = {}
+    try:
+        made = make_categories(definitions)
+    except InputError as error:
+        faults += str(error).split("\n")
+    if faults:
+        raise InputError("\n".join(f"{path}: {fault}" for fault in faults))
+    return made
+
+
+def categories_digest(categories: Mapping[str, Category]) -> str | None:
+    """Return what says whether two results count the same categories of the user's own; ``None`` without any.
+
+    Names, and a hash of what belongs to each, however that was written.
+
+    Example:
+        >>> categories_digest(make_categories([CategoryDefinition("Pet", words=("dog", "cat"))]))
+        'Pet,758bd3f8'
+    """
+    own = sorted((name, category) for name, category in categories.items() if CATEGORIES.get(name) != category)
+    if not own:
+        return None
+    rows = [(name, category.length, sorted(map(str, category.keys or ())), category.roots) for name, category in own]
+    digest = hashlib.sha256(msgspec.json.encode(rows)).hexdigest()[:_HASH_CHARACTERS]
+    return "+".join(name for name, _ in own) + "," + digest

@@ -1,16 +1,22 @@
-"""Which tuples of a candidate find a tuple of the references, and which on either side do not."""
+"""Which tuples of a candidate find a tuple of the references, and how many do, in total and by category."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
 from typing import TYPE_CHECKING, Final
 
+from spicegraph_scorer.core.categories import ALL, Counts
+from spicegraph_scorer.metrics.spice.categories import CATEGORIES
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from spicegraph_parser.graph import SceneTuple
-
-__all__ = ["NO_MATCH", "Match", "group_by_length", "match_tuples"]
+    from spicegraph_parser.graph import ConceptGraph, SceneTuple
+    from spicegraph_parser.lexicon import Concept
+    from spicegraph_scorer.metrics.spice.categories import Category
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +92,155 @@ def group_by_length(tuples: Sequence[SceneTuple]) -> dict[int, list[int]]:
     for index, scene_tuple in enumerate(tuples):
         found.setdefault(len(scene_tuple.concepts), []).append(index)
     return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CategoryCounts(Mapping[str, Counts]):
+    """One item's counts by category, in a third of a dict's memory: a corpus has millions of them.
+
+    ``places`` says which of ``each`` is a category's: one dict for all items. Equal counts are one value, too.
+    """
+
+    places: Mapping[str, int]
+    each: tuple[Counts, ...]
+
+    @classmethod
+    def of(cls, counts: Mapping[str, Counts]) -> CategoryCounts:
+        """Keep counts."""
+        return cls(_places(tuple(counts)), tuple(map(_shared, counts.values())))
+
+    def __getitem__(self, name: str) -> Counts:
+        return self.each[self.places[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.places)
+
+    def __len__(self) -> int:
+        return len(self.each)
+
+
+@lru_cache(maxsize=256)
+def _places(names: tuple[str, ...]) -> dict[str, int]:
+    return {name: place for place, name in enumerate(names)}
+
+
+@lru_cache(maxsize=1 << 14)
+def _shared(counts: Counts) -> Counts:
+    return counts
+
+
+def count_match(
+    match: Match,
+    *,
+    categories: Mapping[str, Category] = CATEGORIES,
+    reference: Mapping[str, frozenset[int]] | None = None,
+) -> dict[str, Counts]:
+    """Count a match in total (``All``) and by category.
+
+    Within a category only its own tuples match each other: "grey" finds no partner among the colours when the
+    reference's is "gray/grey", as in SPICE 1.0.
+
+    Args:
+        match: what is counted.
+        categories: the categories beside ``All``.
+        reference: ``select_categories`` of the reference's tuples, where they are counted with many candidates.
+    """
+    partners = match.candidate_partners
+    counts = {ALL: Counts(sum(map(bool, partners)), len(match.candidate), len(match.reference))}
+    candidate = select_categories(match.candidate, categories)
+    if reference is None:
+        reference = select_categories(match.reference, categories)
+    for name, mine in candidate.items():
+        theirs = reference[name]
+        hits = sum(not theirs.isdisjoint(partners[index]) for index in mine)
+        counts[name] = Counts(hits, len(mine), len(theirs))
+    return counts
+
+
+def select_categories(tuples: Sequence[SceneTuple], categories: Mapping[str, Category]) -> dict[str, frozenset[int]]:
+    """Return the indices of the tuples of each category."""
+    lengths = group_by_length(tuples)
+    return {
+        name: frozenset(category.select(tuples, lengths.get(category.length, ())))
+        for name, category in categories.items()
+    }
+
+
+_Paired = tuple["Concept", list["Concept"]]
+"""What a candidate's tuple ends with (its object, attribute or relation), and the same of each of its partners."""
+
+
+def count_concepts(
+    candidate: ConceptGraph, reference: ConceptGraph, *, categories: Mapping[str, Category] = CATEGORIES
+) -> dict[str, Counts]:
+    """Match two graphs, and count in total (``All``) and by category.
+
+    Example:
+        >>> from spicegraph_parser import Fact, load_lexicon
+        >>> from spicegraph_parser.graph import merge_concepts
+        >>> mine, theirs = (
+        ...     merge_concepts([[Fact((noun, "brown"), "amod", ())]], load_lexicon()) for noun in ("sofa", "couch")
+        ... )
+        >>> count_concepts(mine, theirs)["Color"]
+        Counts(matched=1, candidate=1, reference=1)
+    """
+    near = [_sharing(concept, reference.objects) for concept in candidate.objects]
+    mine: dict[int, list[_Paired]] = {
+        1: [
+            (concept, [reference.objects[i] for i in those])
+            for concept, those in zip(candidate.objects, near, strict=True)
+        ],
+        2: list(_attributes(candidate, reference, near)),
+        3: list(_relations(candidate, reference, near)),
+    }
+    theirs: dict[int, list[Concept]] = {
+        1: reference.objects,
+        2: [reference.labels[number] for numbers in reference.attributes.values() for number in numbers],
+        3: [reference.labels[number] for numbers in reference.relations.values() for number in numbers],
+    }
+    whole = {length: _counts(mine[length], theirs[length]) for length in mine}
+    by_category = {
+        name: whole[category.length]
+        if category.takes_all
+        else _counts_within(category, mine[category.length], theirs[category.length])
+        for name, category in categories.items()
+    }
+    total = Counts(*map(sum, zip(*whole.values(), strict=True)))
+    return {ALL: total, **by_category}
+
+
+def _sharing(concept: Concept, others: Sequence[Concept]) -> list[int]:
+    """Return which concepts have a string or a synset in common with one."""
+    is_apart = concept.keys.isdisjoint
+    return [index for index, other in enumerate(others) if not is_apart(other.keys)]
+
+
+def _attributes(candidate: ConceptGraph, reference: ConceptGraph, near: Sequence[Sequence[int]]) -> Iterator[_Paired]:
+    for owner, numbers in candidate.attributes.items():
+        known = [reference.labels[number] for index in near[owner] for number in reference.attributes.get(index, ())]
+        for number in numbers:
+            yield _paired(candidate.labels[number], known)
+
+
+def _relations(candidate: ConceptGraph, reference: ConceptGraph, near: Sequence[Sequence[int]]) -> Iterator[_Paired]:
+    for (subject, target), numbers in candidate.relations.items():
+        places = product(near[subject], near[target])
+        known = [reference.labels[number] for place in places for number in reference.relations.get(place, ())]
+        for number in numbers:
+            yield _paired(candidate.labels[number], known)
+
+
+def _paired(concept: Concept, known: Sequence[Concept]) -> _Paired:
+    is_apart = concept.keys.isdisjoint
+    return concept, [other for other in known if not is_apart(other.keys)]
+
+
+def _counts(mine: Sequence[_Paired], theirs: Sequence[Concept]) -> Counts:
+    return Counts(sum(1 for _, partners in mine if partners), len(mine), len(theirs))
+
+
+def _counts_within(category: Category, mine: Sequence[_Paired], theirs: Iterable[Concept]) -> Counts:
+    """Count a category's tuples, which match each other only."""
+    takes = category.takes
+    own = [partners for (_, partners), is_taken in zip(mine, takes([c for c, _ in mine]), strict=True) if is_taken]
+    return Counts(sum(1 for partners in own if any(takes(partners))), len(own), sum(takes(theirs)))

@@ -3,29 +3,83 @@
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from spicegraph_parser.graph import SceneGraph, merge, merge_concepts
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
 from spicegraph_scorer.core.categories import ALL, CategoryScore, Counts
 from spicegraph_scorer.core.facts import FactsInOrder, FactSource
 from spicegraph_scorer.core.metric import Metric, Needs, Score
-from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
-from spicegraph_scorer.metrics.spice.counting import count_concepts
-from spicegraph_scorer.metrics.spice.counts import CategoryCounts, count_match
-from spicegraph_scorer.metrics.spice.custom import categories_digest
-from spicegraph_scorer.metrics.spice.match import NO_MATCH, Match, match_tuples
-from spicegraph_scorer.metrics.spice.references import ReferenceCache
+from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category, categories_digest
+from spicegraph_scorer.metrics.spice.match import (
+    NO_MATCH,
+    CategoryCounts,
+    Match,
+    count_concepts,
+    count_match,
+    group_by_length,
+    match_tuples,
+    select_categories,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.graph import ConceptGraph, SceneTuple
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.tokens import Corpus
+
+
+class MergedReferences(NamedTuple):
+    """What all candidates of an image have in common: tuples, their places by length, and by category."""
+
+    tuples: tuple[SceneTuple, ...]
+    by_length: Mapping[int, list[int]]
+    categories: Mapping[str, Category]
+    selected: Mapping[str, frozenset[int]]
+
+
+class ReferenceCache:
+    """Keeps the merged references of the images that were scored last, about 20 kB each.
+
+    Args:
+        images: how many images; an image is known by the metric and its references.
+    """
+
+    def __init__(self, images: int) -> None:
+        self._images = images
+        self._merged: OrderedDict[tuple[str, tuple[str, ...]], MergedReferences] = OrderedDict()
+
+    def get(
+        self,
+        metric: str,
+        references: tuple[str, ...],
+        categories: Mapping[str, Category],
+        merge: Callable[[], tuple[SceneTuple, ...]],
+    ) -> MergedReferences:
+        """Return an image's references, which are merged if they are not known.
+
+        Args:
+            metric: the name of the metric, which says how references are merged.
+            references: the captions.
+            categories: what is counted beside the total; other categories are selected anew.
+            merge: gives the tuples.
+        """
+        key = (metric, references)
+        known = self._merged.get(key)
+        if known is not None and known.categories is categories:
+            self._merged.move_to_end(key)
+            return known
+        tuples = known.tuples if known else merge()
+        made = MergedReferences(tuples, group_by_length(tuples), categories, select_categories(tuples, categories))
+        self._merged[key] = made
+        if len(self._merged) > self._images:
+            self._merged.popitem(last=False)
+        return made
 
 
 @dataclass(frozen=True, slots=True)

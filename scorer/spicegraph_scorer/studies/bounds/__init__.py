@@ -8,8 +8,8 @@ from spicegraph_scorer.studies.bounds.results import (
     RankAgreement,
     Share,
     TrialBounds,
+    find_bounds,
 )
-from spicegraph_scorer.studies.bounds.run import find_bounds
 from spicegraph_scorer.studies.bounds.study import HUMAN, Study, Trial, human, system
 from spicegraph_scorer.studies.bounds.substitutes import SUBSTITUTES, Lower, lower_trials
 

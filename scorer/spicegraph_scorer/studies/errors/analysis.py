@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spicegraph_scorer.core.categories import ALL
-from spicegraph_scorer.studies.errors.rules import INVENTED, MISSED, Finding, Kind, Side
-from spicegraph_scorer.studies.errors.view import MatchView, agreement, word
+from spicegraph_scorer.studies.errors.rules import INVENTED, MISSED, Finding, Kind, MatchView, Side, agreement, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

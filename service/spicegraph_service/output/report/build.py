@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.categories import ALL, Counts, category_means
-from spicegraph_scorer.core.items import Item
-from spicegraph_scorer.core.pairing import in_order_of
-from spicegraph_scorer.core.run import collect, run_of, signature_of
+from spicegraph_scorer.core.items import Item, in_order_of
+from spicegraph_scorer.core.results import collect, run_of, signature_of
 from spicegraph_scorer.core.significance import Resampling, compare
 from spicegraph_scorer.metrics import MetricData, make_metrics
 from spicegraph_scorer.metrics.spice.metric import Spice
