@@ -163,6 +163,7 @@ def choose_best(
 
     Example:
         >>> from spicegraph_parser import load_pipeline
+        >>> from spicegraph_scorer import Item
         >>> both = [Item("7#1", "a cat", ("a dog",)), Item("7#2", "a dog", ("a dog",))]
         >>> choose_best(both, [7, 7], load_pipeline()).items
         (Item(id=7, candidate='a dog', references=('a dog',)),)
