@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint format proto serve train bench examples docs clean
+.PHONY: help setup demo hosts test check lint format proto serve train bench examples docs clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -48,6 +48,16 @@ lint: $(READY)  ## Style, formatting, types, and the layers of the packages
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+hosts: .venv-hosts/.ready  ## Test the adapters against the tools themselves (Inspect, MLflow, Weave ...), in .venv-hosts
+	.venv-hosts/bin/python -m pytest -c tests/hosts/pytest.ini tests/hosts
+
+.venv-hosts/.ready: requirements/hosts.txt pyproject.toml
+	$(PYTHON) -m venv .venv-hosts
+	.venv-hosts/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+	  --only-binary :all: -r requirements/hosts.txt
+	.venv-hosts/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation .
+	touch $@
+
 format: $(READY)  ## Format the code
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
@@ -72,4 +82,4 @@ docs: $(READY)  ## Build the documentation site in site/
 	@echo "open site/index.html"
 
 clean:  ## Remove the environment, caches and demo output
-	rm -rf $(VENV) demo-output build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-hosts demo-output build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

