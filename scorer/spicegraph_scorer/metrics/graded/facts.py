@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import lru_cache
+from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.loose import DENIED, NO_OBJECT, NOTES, PLURAL, QUANTITY, STANDS_FOR
@@ -26,6 +28,7 @@ def _words(text: str) -> frozenset[str]:
 
 _NUMBERS_ALONE: Final = _words("one two three four five six seven eight nine ten eleven twelve")
 _COPULA: Final = "be "
+_words_of: Final = itemgetter(0)  # of a fact
 _FUNCTION_WORDS: Final = _words(
     """
     a an the be have do of in on at to with by for from as into onto over under near next through along across around
@@ -54,7 +57,7 @@ def comparable_facts(facts: Sequence[Fact]) -> list[Fact]:
     if facts and facts[-1][1] in NOTES:  # in few captions
         facts = _as_noted(facts)
     found = [fact for fact in facts if len(words := fact[0]) != 2 or words[1] not in _EMPTY_WORDS]
-    if any(fact[0][0] in _NUMBERS_ALONE or (len(fact[0]) == 3 and fact[0][1] in _NUMBERS_ALONE) for fact in found):
+    if not _NUMBERS_ALONE.isdisjoint(chain.from_iterable(map(_words_of, found))):  # in few captions
         return [other for fact in found for other in _without_number(fact)]
     return found
 

@@ -463,7 +463,7 @@ def weighed_against(candidate: GraphArrays, contradicted: npt.NDArray[np.bool_] 
     return replace(candidate, weights=np.where(contradicted, _CONTRADICTED, 1) * candidate.weights)
 
 
-_Part = tuple["Sequence[Concept]", list[float], list[float]]
+_Part = tuple["Sequence[Concept]", frozenset[str], list[float], list[float]]
 
 
 def weigh(
@@ -503,15 +503,20 @@ def _weighed(sums: Sequence[float]) -> Weighed:
 
 
 def _parts(side: GraphArrays, supported: list[float], weights: list[float]) -> list[_Part]:
-    """Return objects, attributes and relations of a side, each with the supported part of the weights and the whole."""
+    """Return objects, attributes and relations of a side: concepts, labels, supported part and whole of weights."""
     objects, attributes, _ = side.sizes
     cuts = slice(objects), slice(objects, objects + attributes), slice(objects + attributes, None)
-    return [(side.concepts[cut], supported[cut], weights[cut]) for cut in cuts]
+    return [
+        (side.concepts[cut], frozenset([one.label for one in side.concepts[cut]]), supported[cut], weights[cut])
+        for cut in cuts
+    ]
 
 
-def _sums(category: Category, concepts: Sequence[Concept], *values: list[float]) -> list[float]:
+def _sums(category: Category, concepts: Sequence[Concept], labels: frozenset[str], *values: list[float]) -> list[float]:
     """Return the sums of a category's values."""
     if category.words is None and category.keys is None:  # a whole type: no need to look at its tuples
         return list(map(sum, values))
+    if category.keys is None and category.words is not None and category.words.isdisjoint(labels):  # as most are
+        return [0.0] * len(values)
     takes = category.takes(concepts) if concepts else []
     return [sum(compress(of_all, takes)) for of_all in values] if any(takes) else [0.0] * len(values)
