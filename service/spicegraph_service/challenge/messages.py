@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -38,15 +37,6 @@ _LONGEST_METHOD = 100
 _LONGEST_KEY = 100
 _LONGEST_DESCRIPTION = 2_000
 _KEY = re.compile(r"[!-~]*")
-Message = TypeVar("Message")
-
-
-@dataclass(frozen=True, slots=True)
-class Upload:
-    """A file that has arrived, and is on the disk under no name yet."""
-
-    incoming: Incoming
-    key: str
 
 
 async def first(requests: AsyncIterator[Any], expected: str) -> tuple[Any, AsyncIterator[Any]]:

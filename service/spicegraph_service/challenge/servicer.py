@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import defaultdict
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_api.v1.challenge_pb2_grpc import ChallengeServiceServicer
@@ -44,6 +44,7 @@ _REPORTING = Allowance(memory_bytes=0, seconds=3600)
 _REPORT_IMAGES = 500
 _MOST_REPORT_IMAGES = 5_000
 _CHUNK = 1 << 20
+_Row = TypeVar("_Row")
 
 
 class ChallengeServicer(ChallengeServiceServicer):
@@ -124,10 +125,8 @@ class ChallengeServicer(ChallengeServiceServicer):
             found = catalogue.list_challenges(session, request.page_token, size + 1)
             return [messages.challenge_message(challenge) for challenge in found]
 
-        found = await self._state.transactions.read(find)
-        return pb.ListChallengesResponse(
-            challenges=found[:size], next_page_token=found[size - 1].name if len(found) > size else ""
-        )
+        found, more = _page(await self._state.transactions.read(find), size)
+        return pb.ListChallengesResponse(challenges=found, next_page_token=found[-1].name if more else "")
 
     async def DeleteChallenge(self, request: pb.DeleteChallengeRequest, context: Context) -> pb.DeleteChallengeResponse:
         """Delete a challenge without submissions."""
@@ -190,10 +189,8 @@ class ChallengeServicer(ChallengeServiceServicer):
             found = accounts.list_users(session, request.page_token, size + 1)
             return [messages.user_message(user) for user in found]
 
-        found = await self._state.transactions.read(find)
-        return pb.ListUsersResponse(
-            users=found[:size], next_page_token=found[size - 1].name if len(found) > size else ""
-        )
+        found, more = _page(await self._state.transactions.read(find), size)
+        return pb.ListUsersResponse(users=found, next_page_token=found[-1].name if more else "")
 
     async def DeleteUser(self, request: pb.DeleteUserRequest, context: Context) -> pb.DeleteUserResponse:
         """Shut a user out."""
@@ -277,10 +274,8 @@ class ChallengeServicer(ChallengeServiceServicer):
             )
             return [self._message(session, submission, account, now) for submission in found]
 
-        found = await self._state.transactions.read(find)
-        return pb.ListSubmissionsResponse(
-            submissions=found[:size], next_page_token=found[size - 1].id if len(found) > size else ""
-        )
+        found, more = _page(await self._state.transactions.read(find), size)
+        return pb.ListSubmissionsResponse(submissions=found, next_page_token=found[-1].id if more else "")
 
     async def WatchSubmission(
         self, request: pb.WatchSubmissionRequest, context: Context
@@ -315,10 +310,9 @@ class ChallengeServicer(ChallengeServiceServicer):
             return self._faults(submissions.find_submission(session, account, request.id))
 
         rows = await self._state.transactions.read(find)
-        end = start + size
+        found, more = _page(rows[start:], size)
         return pb.ListSubmissionFaultsResponse(
-            faults=[messages.fault_message(row) for row in rows[start:end]],
-            next_page_token=str(end) if len(rows) > end else "",
+            faults=map(messages.fault_message, found), next_page_token=str(start + size) if more else ""
         )
 
     async def CancelSubmission(
@@ -460,6 +454,11 @@ def organiser() -> Account:
     account = account_of_call()
     account.check_organises()
     return account
+
+
+def _page(rows: list[_Row], size: int) -> tuple[list[_Row], bool]:
+    """Return the rows of a page, and whether there are more; the list that they are from begins with the page."""
+    return rows[:size], len(rows) > size
 
 
 def _place(token: str) -> int:

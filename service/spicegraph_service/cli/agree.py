@@ -57,8 +57,16 @@ from spicegraph_service.cli.studies import (
     study_output,
 )
 from spicegraph_service.engines.local import local_facts
-from spicegraph_service.output.agreement.captions import CAPTION_TABLES, OWN_SAY, RATINGS_SAY, caption_study
-from spicegraph_service.output.agreement.pairs import PAIR_TABLES, TIES_SAY, pair_study, references_say
+from spicegraph_service.output.agreement.judgements import (
+    CAPTION_TABLES,
+    CAPTIONS_OWN_SAY,
+    PAIR_TABLES,
+    RATINGS_SAY,
+    TIES_SAY,
+    caption_study,
+    pair_study,
+    references_say,
+)
 from spicegraph_service.output.agreement.systems import SYSTEM_TABLES, system_study
 from spicegraph_service.output.studies import Column, Grid, to_rich
 from spicegraph_service.output.tables import rendered
@@ -372,7 +380,7 @@ def protocols() -> None:
             (
                 each.name,
                 COEFFICIENTS[each.coefficient].label,
-                f"{each.about} In short: {RATINGS_SAY[each.ratings]}; {OWN_SAY[each.own]}. {each.source}",
+                f"{each.about} In short: {RATINGS_SAY[each.ratings]}; {CAPTIONS_OWN_SAY[each.own]}. {each.source}",
             )
             for each in CAPTION_PROTOCOLS.values()
         ],

@@ -208,6 +208,14 @@ def by_length(texts: Sequence[str], parse: Callable[[list[str]], Iterable[Parsed
     return [found[index] for index in range(len(texts))]
 
 
+def encoded_words(pipeline: CaptionPipeline, texts: Iterable[str], *, lemmas: bool) -> Iterator[bytes]:
+    """Yield the tagged words of each caption as stores keep them: MessagePack, and equal words give equal bytes."""
+    # Imported here: the study of words brings scipy's statistics, half a second that no other command should take.
+    from spicegraph_scorer.studies.agreement.words import tagged_words  # noqa: PLC0415
+
+    return (msgspec.msgpack.encode(sorted(words)) for words in tagged_words(pipeline.parse(texts), lemmas=lemmas))
+
+
 # What follows runs in the processes; each has its one pipeline, or the reason why it could not be loaded.
 _loaded: list[CaptionPipeline] = []
 _failed: list[DataError] = []
@@ -244,11 +252,4 @@ def _packed(texts: list[str]) -> bytes:
 
 
 def _packed_words(texts: list[str], *, lemmas: bool) -> bytes:
-    # Imported here: the study of words brings scipy's statistics, half a second that no other command should take.
-    from spicegraph_scorer.studies.agreement.words import tagged_words  # noqa: PLC0415
-    from spicegraph_service.store.words import encode_words  # noqa: PLC0415
-
-    def packed(texts: list[str]) -> Iterator[bytes]:
-        return map(encode_words, tagged_words(_pipeline().parse(texts), lemmas=lemmas))
-
-    return msgspec.msgpack.encode(by_length(texts, packed))
+    return msgspec.msgpack.encode(by_length(texts, partial(encoded_words, _pipeline(), lemmas=lemmas)))

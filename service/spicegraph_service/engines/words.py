@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spicegraph_parser.pipelines import CaptionPipeline, load_pipeline
-from spicegraph_scorer.studies.agreement.words import tagged_words
+from spicegraph_scorer.studies.agreement.words import Tagged
 from spicegraph_service.engines.local import Packing, Stored
-from spicegraph_service.engines.pool import ParsingProcesses, parsing_processes
+from spicegraph_service.engines.pool import ParsingProcesses, encoded_words, parsing_processes
 from spicegraph_service.store import StoreError, open_store
-from spicegraph_service.store.words import decode_words, encode_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from spicegraph_scorer.studies.agreement.words import Tagged
+
+_words = msgspec.msgpack.Decoder(list[Tagged])
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class WordSource:
         """
         for data in self.source.packed(texts):
             try:
-                yield decode_words(data)
+                yield frozenset(_words.decode(data))
             except msgspec.DecodeError as error:
                 raise StoreError(
                     f"the cache contains an entry that is not a list of words ({error}); use another cache"
@@ -91,7 +91,7 @@ class _Here:
         return f"{self.pipeline.signature} {_unit(lemmas=self.lemmas)}"
 
     def packed(self, texts: Iterable[str]) -> Iterator[bytes]:
-        return map(encode_words, tagged_words(self.pipeline.parse(texts), lemmas=self.lemmas))
+        return encoded_words(self.pipeline, texts, lemmas=self.lemmas)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,382 @@
+"""Agreement on rated captions and on pairs of captions, for every output."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spicegraph_scorer.core.wording import counted
+from spicegraph_scorer.studies.agreement.coefficients import COEFFICIENTS
+from spicegraph_scorer.studies.agreement.pairwise import ALL, MEAN
+from spicegraph_scorer.studies.agreement.protocols import Own, PairProtocol, Ratings, ReferenceChoice, Ties
+from spicegraph_service.output.agreement.common import (
+    comparison_grid,
+    comparison_rows,
+    forest_chart,
+    lines_chart,
+    scatter_chart,
+)
+from spicegraph_service.output.studies import Column, Grid, Section, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from spicegraph_scorer.studies.agreement.captions import CaptionAgreement
+    from spicegraph_scorer.studies.agreement.judgements import CaptionPair, Judged, Judgement
+    from spicegraph_scorer.studies.agreement.pairwise import Accuracy, PairAgreement
+    from spicegraph_service.output.studies import Chart
+
+RATINGS_SAY: Mapping[Ratings, str] = {
+    Ratings.EACH: "every single rating is an observation",
+    Ratings.MEAN: "a caption with the mean of its ratings is an observation",
+}
+CAPTIONS_OWN_SAY: Mapping[Own, str] = {
+    Own.KEEP: "captions that are a reference of their image are kept, and so is the reference",
+    Own.DROP_CAPTION: "captions that are a reference of their image are left out",
+    Own.DROP_REFERENCE: "a reference that equals the caption is removed",
+    Own.DROP_FROM_IMAGE: "references that equal any judged caption of the image are removed",
+}
+_PEOPLE = "people: rating against rating"
+_TIES_NOTE = (
+    "Ties: of 100 pairs of observations, how many the metric, the people, or both score equally. tau-b corrects for "
+    "ties, tau-c does not."
+)
+_INTERVAL_NOTE = (
+    "Intervals: 95 % percentile bootstrap over images. p: no association, from scipy, which takes observations as "
+    "independent."
+)
+
+
+def caption_study(agreement: CaptionAgreement, judged: Judged[Judgement]) -> Study:
+    """Return the study of a caption-level agreement."""
+    label = COEFFICIENTS[agreement.protocol.coefficient].label
+    return Study(
+        f"Agreement with people: {judged.title}",
+        tuple(_caption_facts(agreement, judged, label)),
+        (
+            Section(
+                "agreement",
+                "Agreement",
+                (agreement.protocol.about,),
+                (_caption_grid(agreement),),
+                _CaptionCharts(agreement).coefficients,
+            ),
+            Section(
+                "comparisons",
+                "Is the difference more than chance?",
+                (),
+                (comparison_grid(agreement.comparisons, label),) if agreement.comparisons else (),
+            ),
+            Section("scatter", "Metric and ratings", (), (), _CaptionCharts(agreement).scatter),
+        ),
+        {name: table(agreement) for name, table in CAPTION_TABLES.items()},
+        {"source": judged.source, "format": judged.format, "unrated": judged.unrated, **agreement.to_dict()},
+        agreement.signature,
+    )
+
+
+def _caption_facts(agreement: CaptionAgreement, judged: Judged[Judgement], label: str) -> Iterator[str]:
+    protocol = agreement.protocol
+    yield (
+        f"Protocol {protocol.name}: {label}; {RATINGS_SAY[protocol.ratings]}; {CAPTIONS_OWN_SAY[protocol.own]}."
+        + (f" After {protocol.source}." if protocol.source else "")
+    )
+    yield (
+        f"{judged.source} ({judged.format}): {counted(agreement.captions, 'caption')} of "
+        f"{counted(agreement.images, 'image')}, "
+        f"{counted(agreement.observations, 'observation')}."
+    )
+    undefined = {f"captions where {row.metric} is undefined": row.undefined for row in agreement.metrics}
+    yield _removed({**agreement.removed, "captions without a rating": judged.unrated, **undefined})
+
+
+def _caption_grid(agreement: CaptionAgreement) -> Grid:
+    key = agreement.protocol.coefficient
+    label = COEFFICIENTS[key].label
+    rows = [
+        (
+            row.metric,
+            *(interval.value for interval in row.coefficients.values()),
+            (row.coefficients[key].low, row.coefficients[key].high),
+            row.coefficients[key].p,
+            *(
+                count / row.ties.pairs if row.ties.pairs else None
+                for count in (row.ties.metric, row.ties.human, row.ties.both)
+            ),
+        )
+        for row in agreement.metrics
+    ]
+    notes = [_INTERVAL_NOTE, _TIES_NOTE]
+    between = agreement.between_people
+    if any(interval.value is not None for interval in between.values()):
+        interval = (between[key].low, between[key].high)
+        values = [each.value for each in between.values()]
+        rows.append((_PEOPLE, *values, interval, None, None, None, None))
+        notes.append("People: one rating of a caption against another rating of it, over all ordered pairs of them.")
+    columns = (
+        Column("Metric", "text"),
+        *(Column(coefficient.label) for coefficient in COEFFICIENTS.values()),
+        Column(f"95 % of {label}", "span"),
+        Column("p", "p"),
+        *(Column(name, "percent") for name in ("ties: metric", "people", "both")),
+    )
+    return Grid(f"Agreement with ratings (the protocol's coefficient: {label})", columns, rows, notes)
+
+
+def _caption_rows(agreement: CaptionAgreement) -> Grid:
+    columns = (
+        Column("metric", "text"),
+        Column("coefficient", "text"),
+        Column("value"),
+        Column("p", "p"),
+        Column("interval", "span"),
+        *(Column(name, "count") for name in ("pairs", "tied_metric", "tied_human", "tied_both", "undefined")),
+    )
+    rows = [
+        (
+            row.metric,
+            key,
+            interval.value,
+            interval.p,
+            (interval.low, interval.high),
+            row.ties.pairs,
+            row.ties.metric,
+            row.ties.human,
+            row.ties.both,
+            row.undefined,
+        )
+        for row in agreement.metrics
+        for key, interval in row.coefficients.items()
+    ]
+    people = [
+        (_PEOPLE, key, interval.value, None, (interval.low, interval.high), *[None] * 5)
+        for key, interval in agreement.between_people.items()
+        if interval.value is not None
+    ]
+    return Grid("agreement", columns, [*rows, *people])
+
+
+class _CaptionCharts:
+    """The charts of a page, drawn when it is made."""
+
+    def __init__(self, agreement: CaptionAgreement) -> None:
+        self._agreement = agreement
+
+    def coefficients(self) -> tuple[Chart, ...]:
+        key = self._agreement.protocol.coefficient
+        label = COEFFICIENTS[key].label
+        rows = [
+            (row.metric, row.coefficients[key].value, (row.coefficients[key].low, row.coefficients[key].high))
+            for row in self._agreement.metrics
+        ]
+        people = self._agreement.between_people[key]
+        if people.value is not None:
+            rows.append((_PEOPLE, people.value, (people.low, people.high)))
+        return (forest_chart(f"{label} with 95 % intervals", rows, axis=label),)
+
+    def scatter(self) -> tuple[Chart, ...]:
+        points = self._agreement.points
+        return tuple(
+            scatter_chart(row.metric, points[row.metric], points[""], axes_names=(row.metric, "mean rating"))
+            for row in self._agreement.metrics
+        )
+
+
+def _comparisons(agreement: CaptionAgreement | PairAgreement) -> Grid:
+    return comparison_rows(agreement.comparisons)
+
+
+def _removed(reasons: Mapping[str, int]) -> str:
+    """Return the fact that says what was left out, and how many of each."""
+    return "Removed: " + ("; ".join(f"{reason} ({n:,})" for reason, n in reasons.items() if n) or "nothing") + "."
+
+
+CAPTION_TABLES: Mapping[str, Callable[[CaptionAgreement], Grid]] = {
+    "agreement": _caption_rows,
+    "comparisons": _comparisons,
+}
+"""The tables that CSV can hold; the first is the default."""
+
+
+TIES_SAY: Mapping[Ties, str] = {
+    Ties.HALF: "a tie counts half",
+    Ties.RIGHT: "a tie counts as right",
+    Ties.WRONG: "a tie counts as wrong",
+}
+PAIRS_OWN_SAY: Mapping[Own, str] = {
+    Own.KEEP: "references equal to a caption are kept",
+    Own.DROP_CAPTION: "pairs with a caption among the references are left out",
+    Own.DROP_REFERENCE: "references equal to a caption are removed",
+    Own.DROP_FROM_IMAGE: "references that equal any judged caption of the image are removed",
+}
+_PAIR_NOTES = (
+    "Intervals: 95 % percentile bootstrap over images. Ties: of 100 pairs, how many the metric scores equally.",
+    "mean is the mean of the categories; all is over all pairs.",
+)
+
+
+def pair_study(agreement: PairAgreement, judged: Judged[CaptionPair]) -> Study:
+    """Return the study of a pairwise agreement."""
+    charts = _PairCharts(agreement)
+    sections = [
+        Section("accuracy", "Accuracy", (agreement.protocol.about,), (_pair_grid(agreement),), charts.accuracies),
+    ]
+    if agreement.curve:
+        sections.append(Section("references", "Number of references", (), (_curve_grid(agreement),), charts.curve))
+    if agreement.comparisons:
+        grid = comparison_grid(agreement.comparisons, "accuracy over all pairs")
+        sections.append(Section("comparisons", "Is the difference more than chance?", (), (grid,)))
+    return Study(
+        f"Agreement with people on pairs: {judged.title}",
+        tuple(_pair_facts(agreement, judged)),
+        tuple(sections),
+        {name: table(agreement) for name, table in PAIR_TABLES.items()},
+        {"source": judged.source, "format": judged.format, "unconfirmed": judged.unrated, **agreement.to_dict()},
+        agreement.signature,
+    )
+
+
+def references_say(protocol: PairProtocol) -> str:
+    """Say which references are used."""
+    if protocol.references is None:
+        return "all references"
+    if protocol.choice is ReferenceChoice.FIRST:
+        return f"the first {counted(protocol.references, 'reference')}"
+    return f"{counted(protocol.references, 'reference')} drawn at random, mean of {counted(protocol.draws, 'draw')}"
+
+
+def _pair_facts(agreement: PairAgreement, judged: Judged[CaptionPair]) -> Iterator[str]:
+    protocol = agreement.protocol
+    yield (
+        f"Protocol {protocol.name}: {TIES_SAY[protocol.ties]}; {references_say(protocol)}; "
+        f"{PAIRS_OWN_SAY[protocol.own]}." + (f" After {protocol.source}." if protocol.source else "")
+    )
+    pairs, images = counted(agreement.pairs, "pair"), counted(agreement.images, "image")
+    yield f"{judged.source} ({judged.format}): {pairs} of {images}."
+    undefined = {f"pairs where {metric} is undefined": count for metric, count in agreement.undefined.items()}
+    yield _removed({**agreement.removed, "pairs that annotators did not confirm": judged.unrated, **undefined})
+    if agreement.fewer_references:
+        yield f"{counted(agreement.fewer_references, 'pair')} with fewer references than that: all of theirs are used."
+
+
+def _pair_columns(agreement: PairAgreement) -> tuple[str, ...]:
+    mean = (MEAN,) if len(agreement.categories) > 1 else ()
+    return (*agreement.categories, *mean, ALL)
+
+
+def _by_metric(accuracies: Sequence[Accuracy]) -> dict[str, dict[str, Accuracy]]:
+    table: dict[str, dict[str, Accuracy]] = {}
+    for row in accuracies:
+        table.setdefault(row.metric, {})[row.category] = row
+    return table
+
+
+def _pair_grid(agreement: PairAgreement) -> Grid:
+    names = _pair_columns(agreement)
+    rows = [
+        (
+            metric,
+            *(row[name].value for name in names),
+            (row[ALL].low, row[ALL].high),
+            row[ALL].tied / row[ALL].pairs if row[ALL].pairs else None,
+        )
+        for metric, row in _by_metric(agreement.accuracies).items()
+    ]
+    columns = (
+        Column("Metric", "text"),
+        *(Column(name) for name in names),
+        Column("95 % of all", "span"),
+        Column("ties", "percent"),
+    )
+    return Grid("Accuracy: how often the preferred caption scores higher", columns, rows, _PAIR_NOTES)
+
+
+def _curve_grid(agreement: PairAgreement) -> Grid:
+    metrics = list(_by_metric(agreement.accuracies))
+    rows = [
+        (metric, *(_by_metric(point.accuracies)[metric][ALL].value for point in agreement.curve)) for metric in metrics
+    ]
+    columns = (Column("Metric", "text"), *(Column(str(point.references)) for point in agreement.curve))
+    return Grid("Accuracy over all pairs by number of references", columns, rows, tuple(_curve_notes(agreement)))
+
+
+def _curve_notes(agreement: PairAgreement) -> Iterator[str]:
+    for point in agreement.curve:
+        if point.fewer_references:
+            some = any(row.pairs for row in point.accuracies)
+            what = "that column is without them" if some else "that column is undefined"
+            fewer = counted(point.fewer_references, "pair")
+            yield f"{fewer} with fewer than {counted(point.references, 'reference')}: {what}."
+
+
+def _pair_rows(agreement: PairAgreement) -> Grid:
+    points = [(agreement.protocol.references, agreement.accuracies)]
+    points += [(point.references, point.accuracies) for point in agreement.curve]
+    columns = (
+        Column("metric", "text"),
+        Column("category", "text"),
+        Column("references", "count"),
+        Column("pairs", "count"),
+        *(Column(name, "mean count") for name in ("right", "tied", "wrong")),
+        Column("accuracy"),
+        Column("interval", "span"),
+    )
+    rows = [
+        (
+            row.metric,
+            row.category,
+            "all" if references is None else references,
+            row.pairs,
+            row.right,
+            row.tied,
+            row.wrong,
+            row.value,
+            (row.low, row.high),
+        )
+        for references, accuracies in points
+        for row in accuracies
+    ]
+    return Grid("accuracy", columns, rows)
+
+
+class _PairCharts:
+    """The charts of a page, drawn when it is made."""
+
+    def __init__(self, agreement: PairAgreement) -> None:
+        self._agreement = agreement
+
+    def accuracies(self) -> tuple[Chart, ...]:
+        table = _by_metric(self._agreement.accuracies)
+        return tuple(
+            forest_chart(
+                f"{'all pairs' if name == ALL else 'mean of the categories' if name == MEAN else name}",
+                [(metric, row[name].value, (row[name].low, row[name].high)) for metric, row in table.items()],
+                axis="accuracy",
+            )
+            for name in _pair_columns(self._agreement)
+        )
+
+    def curve(self) -> tuple[Chart, ...]:
+        places = [point.references for point in self._agreement.curve]
+        return tuple(
+            lines_chart(
+                f"Accuracy by number of references: {'all pairs' if name == ALL else name}",
+                places,
+                {
+                    metric: [
+                        (row.value, (row.low, row.high))
+                        for point in self._agreement.curve
+                        for row in (_by_metric(point.accuracies)[metric][name],)
+                    ]
+                    for metric in _by_metric(self._agreement.accuracies)
+                },
+                axes_names=("references", "accuracy"),
+            )
+            for name in (ALL, *self._agreement.categories)
+        )
+
+
+PAIR_TABLES: Mapping[str, Callable[[PairAgreement], Grid]] = {
+    "accuracy": _pair_rows,
+    "comparisons": _comparisons,
+}
+"""The tables that CSV can hold; the first is the default."""
