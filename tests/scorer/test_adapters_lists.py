@@ -265,3 +265,25 @@ def test_batch_sums_are_those_of_the_metric(items: tuple[Item, ...], pipeline: C
     statistics = spice.collect(Corpus(items))
     means = means_of_sums(sums_of(statistics, SPICE_CATEGORIES), SPICE_CATEGORIES)
     assert means["spice"] == spice.total(statistics)[0].value
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: aac_metrics.cider_d(["a", "b"], [["a"], ["b"]], sgima=3.0), "unknown option sgima"),
+        (lambda: aac_metrics.cider_d(["a", "b"], [["a"], ["b"]], scale=1.0), "got n=4, sigma=6, scale=1"),
+        (lambda: aac_metrics.cider_d(["a", "b"], [["a"], ["b"]], return_tfidf=True), "return_tfidf must be False"),
+        (lambda: aac_metrics.spice(["a"], [["a"]], pipline="x"), "unknown option pipline"),
+        (lambda: aac_metrics.spider(["a", "b"], [["a"], ["b"]], n=3), "unknown option n"),
+        (lambda: aac_metrics.spider_max([["a"], ["b"]], [["a"], ["b"]], cache="x"), "unknown option cache"),
+    ],
+)
+def test_aac_options_are_used_or_refused(call: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+def test_aac_options_of_the_java_programs_do_nothing() -> None:
+    options = {"java_path": "java", "n_threads": 2, "timeout": [60], "cache_path": "/none", "verbose": 1}
+    plain = aac_metrics.spice(["a dog"], [["a dog"]], False)
+    assert aac_metrics.spice(["a dog"], [["a dog"]], False, **options) == plain

@@ -3,7 +3,8 @@
 To change over, replace ``from aac_metrics.functional import spice, spider`` by
 ``from spicegraph_scorer.adapters.aac_metrics import spice, spider``. As there, a call returns the corpus scores
 and the scores of every item, both by name; they are numpy values, which have ``item()`` and ``tolist()`` as
-tensors do. Options of the Java program (paths, memory, timeouts) are accepted and do nothing.
+tensors do. Options of the Java programs (paths, memory, timeouts) are accepted and do nothing; an option that
+aac-metrics does not have, or a value that would change the result, is refused.
 
 CIDEr-D reads words with spaces between them, as there: tokenize the captions before. SPICE takes any text.
 """
@@ -18,12 +19,12 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.adapters.caption_metric import paired_items
 from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
-from spicegraph_scorer.metrics.cider import ORDERS, SIGMA, Cider, cider_statistics
+from spicegraph_scorer.metrics.cider import ORDERS, SCALE, SIGMA, Cider, cider_statistics
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_scorer.metrics.spider import mean_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -35,6 +36,21 @@ if TYPE_CHECKING:
 Scores = tuple[dict[str, np.float64], dict[str, "NDArray[np.float64]"]]
 """The corpus scores by name, and the scores of every item by name."""
 
+_JAVA_OPTIONS = frozenset(
+    {
+        "cache_path",
+        "java_path",
+        "java_max_memory",
+        "n_threads",
+        "separate_cache_dir",
+        "timeout",
+        "tmp_path",
+        "use_shell",
+        "verbose",
+    }
+)
+"""What aac-metrics' functions take for the programs that they start."""
+
 
 def spice(
     candidates: Sequence[str],
@@ -42,7 +58,7 @@ def spice(
     return_all_scores: bool = True,  # noqa: FBT001, FBT002 (aac-metrics' signature)
     *,
     pipeline: str | FactSource = DEFAULT_PIPELINE,
-    **_java: object,
+    **java: object,
 ) -> Scores | np.float64:
     """Return SPICE under the name ``spice``; without ``return_all_scores`` the corpus score alone.
 
@@ -54,6 +70,7 @@ def spice(
         >>> corpus["spice"].item(), items["spice"].tolist()
         (1.0, [1.0])
     """
+    _check_options(java)
     score = _spice(paired_items(candidates, mult_references), pipeline)
     return _given(_scores("spice", score.value, score.each), "spice", every=return_all_scores)
 
@@ -66,15 +83,20 @@ def cider_d(
     n: int = ORDERS,
     sigma: float = SIGMA,
     tokenizer: Callable[[str], list[str]] = str.split,
-    **_other: object,
+    return_tfidf: bool = False,
+    scale: float = SCALE,
+    **java: object,
 ) -> Scores | np.float64:
     """Return CIDEr-D under the name ``cider_d``, with the document frequencies of these references.
 
     Raises:
         InputError: there are fewer than two items, the lists differ in length, or a caption is faulty.
     """
-    if n != ORDERS or sigma != SIGMA:
-        raise InputError(f"CIDEr-D takes n={ORDERS}, sigma={SIGMA}, got n={n}, sigma={sigma}")
+    _check_options(java)
+    if (n, sigma, scale) != (ORDERS, SIGMA, SCALE):
+        raise InputError(f"CIDEr-D takes n=4, sigma=6, scale=10, got n={n}, sigma={sigma:g}, scale={scale:g}")
+    if return_tfidf:
+        raise InputError("CIDEr-D gives no tf-idf weights: return_tfidf must be False")
     score = _cider(paired_items(candidates, mult_references), tokenizer)
     return _given(_scores("cider_d", score.value, score.each), "cider_d", every=return_all_scores)
 
@@ -86,13 +108,14 @@ def spider(
     *,
     tokenizer: Callable[[str], list[str]] = str.split,
     pipeline: str | FactSource = DEFAULT_PIPELINE,
-    **_java: object,
+    **java: object,
 ) -> Scores | np.float64:
     """Return SPIDEr, the mean of CIDEr-D and SPICE, under the names ``spider``, ``cider_d`` and ``spice``.
 
     Raises:
         InputError: there are fewer than two items, the lists differ in length, or a caption is faulty.
     """
+    _check_options(java)
     scores = _spider(paired_items(candidates, mult_references), tokenizer, pipeline)
     return _given(scores, "spider", every=return_all_scores)
 
@@ -104,7 +127,7 @@ def spider_max(
     *,
     tokenizer: Callable[[str], list[str]] = str.split,
     pipeline: str | FactSource = DEFAULT_PIPELINE,
-    **_java: object,
+    **java: object,
 ) -> Scores | np.float64:
     """Return SPIDEr of each item's best candidate by SPIDEr: ``spider_max``, ``cider_d_max``, ``spice_max``.
 
@@ -112,6 +135,7 @@ def spider_max(
         InputError: items differ in their number of candidates or have none, there are fewer than two items,
             the lists differ in length, or a caption is faulty.
     """
+    _check_options(java)
     counts = {len(candidates) for candidates in mult_candidates}
     if len(counts) != 1 or counts == {0}:
         raise InputError("every item must have the same number of candidates, at least one")
@@ -125,6 +149,12 @@ def spider_max(
     chosen = {f"{name}_max": np.array([each[name] for each in rounds])[best, items] for name in rounds[0]}
     corpus = {name: np.float64(values.mean()) for name, values in chosen.items()}
     return _given((corpus, chosen), "spider_max", every=return_all_scores)
+
+
+def _check_options(given: Mapping[str, object]) -> None:
+    unknown = sorted(given.keys() - _JAVA_OPTIONS)
+    if unknown:
+        raise InputError(f"unknown option {', '.join(unknown)}")
 
 
 def _spice(items: Sequence[Item], pipeline: str | FactSource) -> Score:
