@@ -195,9 +195,9 @@ def test_several_candidates_must_be_asked_for(write: Callable[[object], str]) ->
 
 BAD: dict[str, tuple[object, object | None, str]] = {
     "a row too long": ("id,candidate,reference\n1,a,b\n2,a,b,c\n", None, "row 3: has 4 columns, expected 3"),
-    "a quote that never ends": ('id,candidate,reference\n1,"a,b\n', None, "row 2: is not a row of a table"),
+    "a quote that never ends": ('id,candidate,reference\n1,"a,b\n', None, "row 2: is not a table row"),
     "no bytes of UTF-8": (b"id,candidate,reference\n1,\xff,b\n", None, "line 2: is not UTF-8"),
-    "a table in UTF-16": ("id,candidate,reference\n1,a,b\n".encode("utf-16"), None, "line 1: is not UTF-8"),
+    "a table in UTF-16": ("id,candidate,reference\n1,a,b\n".encode("utf-16"), None, "is UTF-16; save it as UTF-8"),
     "two columns of one name": ("id,caption,caption\n1,a,b\n", {"1": ["c"]}, "two columns are called 'caption'"),
     "an empty cell": ("id,candidate,reference\n1,,b\n", None, "row 2 (image_id 1), candidate: is empty"),
     "an empty id": ("id,candidate,reference\n,a dog,b\n", None, "row 2, id: is missing"),
