@@ -207,11 +207,11 @@ def test_words_do_not_depend_on_processes_or_the_cache(tmp_path, capsys, monkeyp
     assert expected[0] == 0
     assert run(capsys, *options, "--workers", "2", "--cache", cache) == expected
 
-    def nothing(captions, **_options):
+    def nothing(_pipeline, captions, **_options):
         assert not list(captions)
         return iter(())
 
-    monkeypatch.setattr(words, "tagged_words", nothing)
+    monkeypatch.setattr(words, "encoded_words", nothing)
     assert run(capsys, *options, "--cache", cache) == expected
     with pytest.raises(AssertionError):
         run(capsys, *options, "--lemmas", "--cache", cache)
