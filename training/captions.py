@@ -1,8 +1,9 @@
 """Choose the captions that the reference parser is to parse, and write them as people and programs would.
 
 From the captions of COCO train2014: ``coco.txt`` as people typed them, ``coco_lower.txt`` in lower case without end
-punctuation (as captioning models write) and ``coco_cut.txt`` cut off after an article or a preposition (as models
-trained on CIDEr end). From what is left of them, and from further files of captions: ``made.txt``, in every style.
+punctuation (as captioning models write), ``coco_cut.txt`` cut off after an article or a preposition (as models trained
+on CIDEr end) and ``coco_bare.txt`` without the first article (as older models write). From what is left of them, and
+from further files of captions: ``made.txt``, in every style.
 The further files are written too, each under its own name. One caption a line. Captions of the evaluation files,
 compared without case and end punctuation, and captions parsed already are left out.
 """
@@ -17,9 +18,9 @@ from functools import partial
 from pathlib import Path
 
 from heldout import is_held_out, kind_of
-from styles import cut, plain, restyled
+from styles import bare, cut, plain, restyled
 
-SIZES = {"coco": 133_000, "coco_lower": 48_000, "coco_cut": 24_000, "made": 20_000}
+SIZES = {"coco": 133_000, "coco_lower": 48_000, "coco_cut": 24_000, "coco_bare": 5_000, "made": 20_000}
 ANNOTATIONS = "coco/annotations/captions_train2014.json"
 LONGEST = 30  # words of a caption that is made into others
 
@@ -79,7 +80,8 @@ def main() -> None:
     parsed = {plain(caption) for path in options.parsed for caption in conllu_captions(path)}
     left = choose(read_captions(options.jar), evaluation=evaluation, parsed=parsed, seed=options.seed)
     files: dict[str, Iterable[str | None]] = {}
-    for kind, style in (("coco", str), ("coco_lower", plain), ("coco_cut", partial(cut, dice=dice))):
+    styles = {"coco": str, "coco_lower": plain, "coco_cut": partial(cut, dice=dice), "coco_bare": bare}
+    for kind, style in styles.items():
         files[kind] = list(map(style, left[: SIZES[kind]]))
         left = left[SIZES[kind] :]
     for path in options.others:

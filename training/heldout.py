@@ -21,6 +21,7 @@ SHARES: Final[Mapping[str, int]] = {
     "coco": 6,
     "coco_lower": 10,
     "coco_cut": 20,
+    "coco_bare": 50,
     "narratives": 200,
     "long_human": 60,
     "long_mllm": 150,

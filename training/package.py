@@ -8,7 +8,19 @@ from spacy.language import Language
 
 from spicegraph_parser.caption_pipeline import components
 
-VERSION = "1.0.0"
+VERSION = "1.1.0"
+SOURCES = (
+    ("COCO 2014 captions (train2014)", "CC BY 4.0"),
+    ("AudioCaps", "MIT"),
+    ("Visual Genome region descriptions", "CC BY 4.0"),
+    ("Conceptual Captions", "free use with acknowledgement of Google"),
+    ("Polaris and Nebula, machine captions", "BSD-3-Clause-Clear"),
+    ("CompreCap, descriptions by GPT-4o and LLaVA-Next", "MIT"),
+    ("ImageInWords, descriptions by people and by its model", "CC BY 4.0"),
+    ("DOCCI", "Apache-2.0; CC BY 4.0"),
+    ("Localized Narratives on COCO images", "Apache-2.0; CC BY 4.0"),
+    ("WordNet 3.0, words put into captions", "WordNet 3.0 license"),
+)
 
 
 def build(network: Path, lemmas: Path) -> Language:
@@ -22,7 +34,7 @@ def build(network: Path, lemmas: Path) -> Language:
         version=VERSION,
         description="Captions parsed as SPICE 1.0 sees them: PTB tags, Universal Dependencies v1, lemmas",
         license="Apache-2.0",
-        sources=[{"name": "COCO 2014 captions", "license": "CC BY 4.0"}],
+        sources=[{"name": name, "license": licence} for name, licence in SOURCES],
     )
     return nlp
 

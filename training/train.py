@@ -10,7 +10,7 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -31,18 +31,23 @@ class Schedule:
     """How the network is trained; see ``config.toml``."""
 
     seed: int
-    words: int
     batch: int
-    rate: float
+    rates: list[tuple[float, float]]
     warm_up: int
     decay: float
     clip: float
     save: int
     unknown: float
 
-    def rate_at(self, step: int, share: float) -> float:
-        """Return the learning rate at a batch, when a share of all words has been seen."""
-        return self.rate * min(1.0, (step + 1) / self.warm_up) * (1.0 - share)
+    @property
+    def words(self) -> float:
+        """How many words are seen in all."""
+        return self.rates[-1][0]
+
+    def rate_at(self, step: int, seen: int) -> float:
+        """Return the learning rate at a batch, after so many words."""
+        words, rates = zip(*self.rates, strict=True)
+        return float(np.interp(seen, words, rates)) * min(1.0, (step + 1) / self.warm_up)
 
 
 def loss_of(network: Network, codes: Tensor, batch: Encoded, hidden: Tensor) -> Tensor:
@@ -92,12 +97,12 @@ def fit(
     """
     random = np.random.default_rng(schedule.seed)
     dense = list(network.parameters())
-    optimizer = torch.optim.Adam(dense, lr=schedule.rate, betas=(0.9, schedule.decay), fused=True)
+    optimizer = torch.optim.Adam(dense, betas=(0.9, schedule.decay), fused=True)
     began, seen, step, saved = time.monotonic(), 0, 0, 0
     lately: list[float] = []
     while seen < schedule.words:
         for batch in batches(data, schedule.batch, random):
-            rate = schedule.rate_at(step, seen / schedule.words)
+            rate = schedule.rate_at(step, seen)
             for group in optimizer.param_groups:
                 group["lr"] = rate
             optimizer.zero_grad()
@@ -127,8 +132,10 @@ def fit(
 def train(arguments: argparse.Namespace) -> None:
     """Train as the configuration and the arguments say, and write the network."""
     config = tomllib.loads(arguments.config.read_text(encoding="utf-8"))
-    changed = {} if arguments.words is None else {"words": arguments.words}
-    data, schedule = Data(**config["data"]), Schedule(**{**config["training"], **changed})
+    data, schedule = Data(**config["data"]), Schedule(**config["training"])
+    if arguments.words is not None:
+        scale = arguments.words / schedule.words
+        schedule = replace(schedule, rates=[(scale * words, rate) for words, rate in schedule.rates])
     torch.set_num_threads(1)
     torch.manual_seed(schedule.seed)
     torch.use_deterministic_algorithms(mode=True)
@@ -182,7 +189,7 @@ def main() -> None:
         "--evaluation", type=Path, nargs="*", default=[], help="evaluation files (jsonl.gz) never trained on"
     )
     parser.add_argument("--out", type=Path, required=True, help="folder of network.npz and vocabulary.json")
-    parser.add_argument("--words", type=int, help="words to see in all, instead of the configuration's")
+    parser.add_argument("--words", type=int, help="words to see in all; the schedule is stretched to them")
     train(parser.parse_args())
 
 

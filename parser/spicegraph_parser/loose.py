@@ -74,6 +74,7 @@ def denied(parse: Parse) -> Iterator[tuple[int, int]]:
     a man with no hat               -> (hat, no)
     a man without a hat or a tie    -> (hat, without) (tie, without)
     a man is not wearing a hat      -> (hat, not): of a verb, its direct objects
+    a man not wearing a hat         -> the same where "not" governs the verb, as CoreNLP often has it
     a man is not standing           -> (standing, not): or itself, if it has none
     the bus is not red              -> (red, not)
     a no parking sign               -> nothing: what has an article is there
@@ -81,16 +82,18 @@ def denied(parse: Parse) -> Iterator[tuple[int, int]]:
     if _WITHOUT not in parse.lemmas and NEGATIONS.isdisjoint(parse.lemmas):
         return
     for label, head, dependent in parse.arcs:
-        word = parse.lemmas[dependent - 1]
+        word, negation = parse.lemmas[dependent - 1], dependent
         if label == "case" and word == _WITHOUT:
             found = [head]
+        elif label == "xcomp" and parse.lemmas[head - 1] in NEGATIONS:
+            found, negation = _objects(parse, dependent) or [dependent], head
         elif label == "neg" and word in NEGATIONS and not (word == "no" and _has_article(parse, head)):
             found = _objects(parse, head) or [head] if parse.tags[head - 1].startswith("V") else [head]
         else:
             continue
         for position in found:
             for one in (position, *_alternatives(parse, position)):
-                yield one, dependent
+                yield one, negation
 
 
 def _has_article(parse: Parse, noun: int) -> bool:

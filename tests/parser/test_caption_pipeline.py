@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.model
 
 _GOLDEN = Path(__file__).parents[1] / "golden" / "spice"
-_MOST_BYTES = 8 * 1024 * 1024
+_MOST_BYTES = 12 * 1024 * 1024
 
 
 class _Sentence(TypedDict):

@@ -35,6 +35,7 @@ WITHOUT = caption(
 NOT_WEARING = caption(
     "man NN man 4 nsubj", "is VBZ be 4 aux", "not RB not 4 neg", "wearing VBG wear 0 root", "hats NNS hat 4 dobj"
 )
+NOT_ABOVE = caption("man NN man 2 nsubj", "not RB not 0 root", "wearing VBG wear 2 xcomp", "hats NNS hat 3 dobj")
 NOT_STANDING = caption("man NN man 4 nsubj", "is VBZ be 4 aux", "not RB not 4 neg", "standing VBG stand 0 root")
 NOT_RED = caption("bus NN bus 4 nsubj", "is VBZ be 4 cop", "not RB not 4 neg", "red JJ red 0 root")
 NO_PARKING = caption("a DT a 4 det", "no DT no 4 neg", "parking NN parking 4 compound", "sign NN sign 0 root")
@@ -58,6 +59,7 @@ IN_FRONT = caption(
         pytest.param(NO_HAT, {(DENIED, "hat", "no")}, id="no"),
         pytest.param(WITHOUT, {(DENIED, "hat", "without"), (DENIED, "tie", "without")}, id="without, also behind or"),
         pytest.param(NOT_WEARING, {(DENIED, "hat", "not")}, id="not denies the objects of a verb"),
+        pytest.param(NOT_ABOVE, {(DENIED, "hat", "not"), (LOOSE, "man", "wear")}, id="not above a verb, too"),
         pytest.param(NOT_STANDING, {(DENIED, "stand", "not")}, id="not denies a verb without objects"),
         pytest.param(NOT_RED, {(DENIED, "red", "not")}, id="not denies an adjective"),
         pytest.param(NO_PARKING, {(LOOSE, "sign", "no")}, id="what has an article is there"),
