@@ -29,7 +29,7 @@ def captions_by_image() -> dict[int, list[str]]:
 
 
 def items_of(images: int, *, system: int = 0) -> list[Item]:
-    """Return items with five references each; the candidates are captions of images that are no item.
+    """Return items with five references each; the candidates are captions of images that are not items.
 
     ``system`` 0 and 1 have different candidates, as long as ``images`` is at most 13,000.
     """

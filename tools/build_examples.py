@@ -124,7 +124,7 @@ def results_file(captions: dict[int, str]) -> list[dict[str, object]]:
 
 
 def lines(content: object) -> str:
-    """Return JSON with one row of a list a line."""
+    """Return JSON with one list row per line."""
     if isinstance(content, list):
         return "[\n" + ",\n".join(json.dumps(row, ensure_ascii=False) for row in content) + "\n]"
     if isinstance(content, dict):

@@ -4,7 +4,7 @@ From the captions of COCO train2014: ``coco.txt`` as people typed them, ``coco_l
 punctuation (as captioning models write), ``coco_cut.txt`` cut off after an article or a preposition (as models trained
 on CIDEr end) and ``coco_bare.txt`` without the first article (as older models write). From what is left of them, and
 from further files of captions: ``made.txt``, in every style.
-The further files are written too, each under its own name. One caption a line. Captions of the evaluation files,
+The further files are written too, each under its own name. One caption per line. Captions of the evaluation files,
 compared without case and end punctuation, and captions parsed already are left out.
 """
 

@@ -1,6 +1,6 @@
 """Write a trained network as the package reads it.
 
-Tables of embeddings become 8-bit integers with one scale a row; all else is stored as 16-bit floats. What
+Tables of embeddings become 8-bit integers with one scale per row; all else is stored as 16-bit floats. What
 that loses is in README.md.
 """
 

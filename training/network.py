@@ -1,6 +1,6 @@
 """The trainable form of the caption pipeline's network (torch); the package holds its numpy form.
 
-Word features are embedded and mixed to one vector a word; a bidirectional LSTM reads the sentence; tags are
+Word features are embedded and mixed to one vector per word; a bidirectional LSTM reads the sentence; tags are
 read off the first layer and fed to the rest; heads come from biaffine scores (Dozat and Manning 2017), labels
 from the sum and the product of both ends of an edge.
 """
@@ -43,9 +43,9 @@ def drop(values: Tensor, rate: float, *, training: bool) -> Tensor:
 
 
 class WordVectors(nn.Module):
-    """One vector a word from the rows of its features in one table each.
+    """One vector per word from the rows of its features in one table each.
 
-    The tables are no parameters: only the rows of a batch's words have slopes, and ``update`` changes only these.
+    The tables are not parameters: only the rows of a batch's words have slopes, and ``update`` changes only these.
     """
 
     def __init__(self, rows: list[int], widths: list[int], out: int) -> None:

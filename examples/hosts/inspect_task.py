@@ -1,4 +1,4 @@
-"""Inspect: captions scored in a task, here of a model that says what it is told to."""
+"""Inspect: captions scored in a task, here of a model that answers with what it is given."""
 
 from inspect_ai import Task, task
 from inspect_ai import eval as evaluate

@@ -216,7 +216,7 @@ def test_partial_leaves_out_what_lacks_captions_or_results(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "there are no captions: name --references"),
+        ((), "there are no captions: give --references"),
         (("--references", "{captions}", "--lower", "noise"), "there is no lower bound 'noise'"),
         (("--references", "{captions}", "--lower", "intra,inter"), "inter is drawn from the texts of --other FILE"),
         (("--references", "{captions}", "--metrics", "nothing"), "there is no metric 'nothing'"),
@@ -226,7 +226,7 @@ def test_partial_leaves_out_what_lacks_captions_or_results(
         (("--references", "{captions}", "--other", "missing.json"), "missing.json"),
         (("--references", "{captions}", "-o", "/nowhere/out.html"), "there is no folder"),
         (("--references", "{captions}", "--table", "ranks"), "there is no table 'ranks'; there are scores, rounds,"),
-        (("--references", "{captions}", "--table", "ranking"), "--table: only CSV holds one table"),
+        (("--references", "{captions}", "--table", "ranking"), "--table selects a table for CSV: add --format csv"),
         (("{retrieval}", "{retrieval}", "--references", "{captions}"), "two trials are called 'retrieval'"),
         (("human={retrieval}", "--references", "{captions}"), "two trials are called 'human'"),
     ],

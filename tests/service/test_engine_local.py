@@ -88,7 +88,7 @@ def test_a_damaged_cache_is_one_clear_error(expected, tmp_path):
     with closing(sqlite3.connect(cache)) as connection:
         connection.execute("UPDATE parses SET value = x'00'")
         connection.commit()
-    with local_facts("en_caption", cache=str(cache)) as source, pytest.raises(StoreError, match="no parse"):
+    with local_facts("en_caption", cache=str(cache)) as source, pytest.raises(StoreError, match="not a parse"):
         list(source.facts(CAPTIONS))
 
 

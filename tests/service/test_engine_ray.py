@@ -238,7 +238,7 @@ def test_text_that_is_not_utf8_is_one_clear_error(found):
 
 @pytest.mark.model
 def test_what_a_worker_says_arrives(found):
-    assert "of the metric bleu, tokenizer is ptb-coco" in found["told"]
+    assert "for the metric bleu, tokenizer is ptb-coco" in found["told"]
 
 
 @pytest.mark.model
@@ -278,13 +278,16 @@ def test_a_cache_that_can_t_be_reached_is_one_clear_error(tmp_path, capsys):
         (["s3://elsewhere/lines"], "s3://elsewhere/lines: there is no such file, or no file in it"),
         (["s3://bucket/lines", "-o", "s3://elsewhere/x.parquet"], "s3://elsewhere/x.parquet: can't be written"),
         (["s3://bucket/lines", "-o", "s3://elsewhere/x/"], "s3://elsewhere/x/: can't be made a folder"),
-        (["s3://bucket/lines", "-o", "s3://bucket/lines/"], "s3://bucket/lines/: there are files in it already"),
-        (["s3://bucket/lines", "-o", "s3://bucket/lines", "--format", "parquet"], "s3://bucket/lines: is a folder"),
+        (["s3://bucket/lines", "-o", "s3://bucket/full/"], "s3://bucket/full/: there are files in it already"),
+        (["s3://bucket/lines", "-o", "s3://bucket/full", "--format", "parquet"], "s3://bucket/full: is a folder"),
+        (["s3://bucket/lines", "-o", "s3://bucket/lines/"], "s3://bucket/lines/: this would overwrite an input"),
     ],
 )
 def test_what_a_bucket_has_not_is_one_clear_error(options, message, bucket, s3, monkeypatch, capsys):
     for name, value in s3.items():
         monkeypatch.setenv(name, value)
+    with bucket.open_output_stream("bucket/full/part.jsonl") as stream:
+        stream.write(b"{}\n")
     assert main(["score", *options, "--engine", "ray", "--metrics", "bleu"]) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"error: {message}")
@@ -390,7 +393,7 @@ def test_parquet_needs_a_file_and_a_url_needs_parquet(capsys):
     assert main(["score", "x.jsonl", "--format", "parquet"]) == 2
     assert main(["score", "x.jsonl", "-o", "s3://bucket/x.json"]) == 2
     assert capsys.readouterr().err.splitlines() == [
-        "error: --format parquet is no text: name a file with -o",
+        "error: --format parquet is binary and is not printed: name a file with -o",
         "error: s3://bucket/x.json: only Parquet is written to a URL or a folder; give --format parquet, or a file",
     ]
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("spicegraph_api", "spicegraph_parser", "spicegraph_scorer", "spicegraph_service")
+PACKAGES = ("spicegraph_api", "spicegraph_parser", "spicegraph_scorer", "spicegraph_service", "spicegraph_shim")
 LARGEST_MB = 15
 MADE_AT = "1700000000"
 

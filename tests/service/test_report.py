@@ -278,7 +278,7 @@ def files(tmp_path: Path) -> tuple[str, str]:
 @pytest.mark.model
 @pytest.mark.parametrize(
     ("name", "begins"),
-    [("r.html", "<!DOCTYPE html>"), ("r.json", "{"), ("r.md", "# mine and b"), ("r.txt", "<!DOCTYPE")],
+    [("r.html", "<!DOCTYPE html>"), ("r.json", "{"), ("r.md", "# mine and b"), ("r", "<!DOCTYPE")],
 )
 def test_the_command_writes_what_the_ending_says(
     files: tuple[str, str], tmp_path: Path, name: str, begins: str

@@ -220,7 +220,7 @@ class Network:
     def _arc_scores(self, children: Floats, parents: Floats, layout: _Layout) -> Floats:
         """Scores of heads (sentences, n, 1 + n) from vectors (words, width) of words at either end.
 
-        What pads a shorter sentence is no word's head, and each piece of it hangs on what stands before it:
+        The padding of a shorter sentence is never a word's head, and each piece of it hangs on what stands before it:
         that changes neither which trees there are nor which of them is the best.
         """
         bilinear = children @ self._weights["arc_scores"]
@@ -256,7 +256,7 @@ class Network:
 class _Layout:
     """How the words of sentences are ordered inside the network: all first words, then all second words, and so on.
 
-    Sentences stand longest first, so that those which have a word at a step are always the first ones.
+    Sentences stand longest first, so that the sentences that have a word at a step are always the first ones.
 
     Attributes:
         sentence: (words,) the number of each word's sentence.

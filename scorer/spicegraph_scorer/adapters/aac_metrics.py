@@ -96,7 +96,7 @@ def cider_d(
     if (n, sigma, scale) != (ORDERS, SIGMA, SCALE):
         raise InputError(f"CIDEr-D takes n=4, sigma=6, scale=10, got n={n}, sigma={sigma:g}, scale={scale:g}")
     if return_tfidf:
-        raise InputError("CIDEr-D gives no tf-idf weights: return_tfidf must be False")
+        raise InputError("CIDEr-D does not return tf-idf weights: return_tfidf must be False")
     score = _cider(paired_items(candidates, mult_references), tokenizer)
     return _given(_scores("cider_d", score.value, score.each), "cider_d", every=return_all_scores)
 

@@ -180,7 +180,7 @@ def _check_unique(field: str, names: Iterable[str]) -> None:
 def find_challenge(session: Session, name: str, *, lock: bool = False, share: bool = False) -> Challenge:
     """Return a challenge.
 
-    With ``share`` it does not change before the transaction ends; with ``lock`` it takes no submissions either.
+    With ``share`` it does not change before the transaction ends; with ``lock`` it does not take submissions either.
 
     Raises:
         CallError: NOT_FOUND.

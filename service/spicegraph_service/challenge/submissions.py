@@ -308,7 +308,7 @@ def extend(session: Session, lease: Lease, owner: str, now: datetime, *, lease_s
     """Hold a job for longer, and tell how much of it is done.
 
     Raises:
-        LeaseLostError: this server does not hold it any more.
+        LeaseLostError: this server no longer holds it.
     """
     job = _held(session, lease, owner)
     job.lease_end = now + timedelta(seconds=lease_s)
@@ -319,7 +319,7 @@ def end_validated(session: Session, lease: Lease, owner: str, files: Mapping[int
     """Keep the sound results of a submission (by split), and put it into the queue.
 
     Raises:
-        LeaseLostError: this server does not hold it any more.
+        LeaseLostError: this server no longer holds it.
     """
     job = _held(session, lease, owner)
     submission = session.get_one(Submission, job.submission_id, with_for_update=True)
@@ -342,7 +342,7 @@ def end_scored(
     """Keep the scores of a submission by reference set; the job is done.
 
     Raises:
-        LeaseLostError: this server does not hold it any more.
+        LeaseLostError: this server no longer holds it.
     """
     job = _held(session, lease, owner)
     submission = session.get_one(Submission, job.submission_id, with_for_update=True)
@@ -367,7 +367,7 @@ def end_parsed(session: Session, lease: Lease, owner: str) -> None:
     """Record that the references of a set are parsed.
 
     Raises:
-        LeaseLostError: this server does not hold the job any more.
+        LeaseLostError: this server no longer holds the job.
     """
     session.delete(_held(session, lease, owner))
 
@@ -376,7 +376,7 @@ def end_failed(session: Session, lease: Lease, owner: str, now: datetime, failur
     """End a job without a result. A submission that is only scored again keeps its old scores.
 
     Raises:
-        LeaseLostError: this server does not hold it any more.
+        LeaseLostError: this server no longer holds it.
     """
     _fail(session, _held(session, lease, owner), failure, now)
 
@@ -385,7 +385,7 @@ def give_up(session: Session, lease: Lease, owner: str) -> None:
     """Let another server take a job that this one cannot finish now.
 
     Raises:
-        LeaseLostError: this server does not hold it any more.
+        LeaseLostError: this server no longer holds it.
     """
     _free(session, _held(session, lease, owner))
 

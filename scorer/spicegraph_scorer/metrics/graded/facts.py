@@ -45,7 +45,7 @@ def comparable_facts(facts: Sequence[Fact]) -> list[Fact]:
     """Return the facts that graded matching compares.
 
     Attributes that say nothing are left out: SPICE makes ("banana", "a") of "a bunch of bananas". A quantity is read
-    as that of which it is: "a large group of people" are people, and the group is how many, not they are large. Nouns
+    as its members: "a large group of people" are people; the group says how many they are, not that they are large. Nouns
     of prepositions are not objects, nor are numbers ("two" in "two of the dogs", or where the parse takes it for a
     noun). What is denied is an object, attribute or relation of its own: "no hat".
 
