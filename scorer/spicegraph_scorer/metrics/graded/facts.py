@@ -45,9 +45,9 @@ def comparable_facts(facts: Sequence[Fact]) -> list[Fact]:
     """Return the facts that graded matching compares.
 
     Attributes that say nothing are left out: SPICE makes ("banana", "a") of "a bunch of bananas". A quantity is read
-    as its members: "a large group of people" are people; the group says how many they are, not that they are large. Nouns
-    of prepositions are not objects, nor are numbers ("two" in "two of the dogs", or where the parse takes it for a
-    noun). What is denied is an object, attribute or relation of its own: "no hat".
+    as its members: "a large group of people" are people; the group says how many they are, not that they are large.
+    Nouns of prepositions are not objects, nor are numbers ("two" in "two of the dogs", or where the parse takes it for
+    a noun). What is denied is an object, attribute or relation of its own: "no hat".
 
     Example:
         >>> facts = [Fact(("hat",), "objects", ((4,),)), Fact(("hat", "no"), DENIED, ((4,), (3,)))]

@@ -1,4 +1,4 @@
-"""Settings of all tests."""
+"""Settings of the hypothesis tests."""
 
 from hypothesis import HealthCheck, settings
 
