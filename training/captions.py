@@ -1,11 +1,13 @@
 """Choose the captions that the reference parser is to parse, and write them as people and programs would.
 
 From the captions of COCO train2014: ``coco.txt`` as people typed them, ``coco_lower.txt`` in lower case without end
-punctuation (as captioning models write), ``coco_cut.txt`` cut off after an article or a preposition (as models trained
-on CIDEr end) and ``coco_bare.txt`` without the first article (as older models write). From what is left of them, and
-from further files of captions: ``made.txt``, in every style.
-The further files are written too, each under its own name. One caption per line. Captions of the evaluation files,
-compared without case and end punctuation, and captions parsed already are left out.
+punctuation (as captioning models write), ``coco_toolkit.txt`` without any punctuation (as the COCO toolkit's tokenizer
+leaves them), ``coco_cut.txt`` cut off after an article or a preposition (as models trained on CIDEr end) and
+``coco_bare.txt`` without the first article (as older models write). The further files are written under their own
+names. From them come ``toolkit.txt`` (without punctuation) and, together with what is left of COCO, ``cut.txt`` (cut
+off) and ``made.txt`` (in every style); from captions of sounds ``mixed.txt``, whose clauses come from several.
+One caption per line. Captions of the evaluation files, compared without case and end punctuation, and captions parsed
+already are left out.
 """
 
 import argparse
@@ -17,10 +19,21 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-from heldout import is_held_out, kind_of
-from styles import bare, cut, plain, restyled
+from heldout import FEWEST, Held, is_held_out, kind_of
+from styles import Clauses, bare, cut, plain, restyled, toolkit
 
-SIZES = {"coco": 133_000, "coco_lower": 48_000, "coco_cut": 24_000, "coco_bare": 5_000, "made": 20_000}
+SIZES = {
+    "coco": 133_000,
+    "coco_lower": 48_000,
+    "coco_toolkit": 14_000,
+    "coco_cut": 24_000,
+    "coco_bare": 5_000,
+    "made": 20_000,
+    "mixed": 30_000,
+    "toolkit": 20_000,
+    "cut": 14_000,
+}
+SOUNDS = "audiocaps"  # the kind whose clauses are mixed
 ANNOTATIONS = "coco/annotations/captions_train2014.json"
 LONGEST = 30  # words of a caption that is made into others
 
@@ -54,6 +67,15 @@ def choose(captions: Iterable[str], *, evaluation: set[str], parsed: set[str], s
     return chosen
 
 
+def mixes(clauses: Clauses, held: Held, size: int, dice: random.Random) -> Iterator[str]:
+    """Yield captions of mixed clauses that hold no held-out caption."""
+    while size:
+        text = clauses.mixed(dice)
+        if FEWEST <= len(text.split()) <= LONGEST and not held.covers(text):
+            size -= 1
+            yield text
+
+
 def text_lines(path: Path) -> list[str]:
     """Read captions, one a line, gzipped or not; white space is made single."""
     opened = gzip.open if path.suffix == ".gz" else open
@@ -80,19 +102,38 @@ def main() -> None:
     parsed = {plain(caption) for path in options.parsed for caption in conllu_captions(path)}
     left = choose(read_captions(options.jar), evaluation=evaluation, parsed=parsed, seed=options.seed)
     files: dict[str, Iterable[str | None]] = {}
-    styles = {"coco": str, "coco_lower": plain, "coco_cut": partial(cut, dice=dice), "coco_bare": bare}
-    for kind, style in styles.items():
+    for kind, style in (
+        ("coco", str),
+        ("coco_lower", plain),
+        ("coco_toolkit", toolkit),
+        ("coco_cut", partial(cut, dice=dice)),
+        ("coco_bare", bare),
+    ):
         files[kind] = list(map(style, left[: SIZES[kind]]))
         left = left[SIZES[kind] :]
+    others: list[str] = []
     for path in options.others:
         kind = kind_of(path)
-        files[kind] = choose(text_lines(path), evaluation=evaluation, parsed=parsed, seed=options.seed)
-        left += [c for c in files[kind] if len(c.split()) <= LONGEST and not is_held_out(c, kind)]
-    files["made"] = [restyled(caption, dice) for caption in dice.sample(left, min(len(left), SIZES["made"]))]
+        files[kind] = own = choose(text_lines(path), evaluation=evaluation, parsed=parsed, seed=options.seed)
+        short = [caption for caption in own if len(caption.split()) <= LONGEST]
+        open_ones = [caption for caption in short if not is_held_out(caption, kind)]
+        others += open_ones
+        if kind == SOUNDS:
+            held = Held([caption for caption in own if is_held_out(caption, kind)])
+            files["mixed"] = mixes(Clauses.of(open_ones), held, SIZES["mixed"], dice)
+    pool = others + left
+    for kind, source, form in (
+        ("toolkit", others, toolkit),
+        ("cut", pool, partial(cut, dice=dice)),
+        ("made", pool, partial(restyled, dice=dice)),
+    ):
+        files[kind] = map(form, dice.sample(source, min(len(source), SIZES[kind])))
+    written: set[str | None] = {None}
     options.out.mkdir(parents=True, exist_ok=True)
     for kind, captions in files.items():
-        text = "".join(f"{caption}\n" for caption in dict.fromkeys(captions) if caption)
-        (options.out / f"{kind}.txt").write_text(text, encoding="utf-8")
+        fresh = {caption: None for caption in captions if caption not in written}
+        written.update(fresh)
+        (options.out / f"{kind}.txt").write_text("".join(f"{caption}\n" for caption in fresh), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,16 +1,15 @@
 """Which captions are held out: decided by a hash of the text, so that it is the same in every run.
 
-No held-out caption is trained on in any form: not in lower case, not cut off, not with a prompt in front, and
-not with words replaced.
+No held-out caption is trained on in any form: not in lower case, without punctuation, cut off, with a prompt in front,
+inside a longer text or with words replaced.
 """
 
-import itertools
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from styles import plain
+from styles import plain, toolkit
 
 FEWEST: Final = 4  # words: what is shorter is common to many captions
 SHARES: Final[Mapping[str, int]] = {
@@ -42,15 +41,30 @@ def is_held_out(text: str, kind: str) -> bool:
 
 
 class Held:
-    """The held-out texts: what is equal to one, ends with one (a prompt before it) or is the beginning of one."""
+    """The held-out texts, in any form: what holds one, and what is the beginning of one.
+
+    Case and punctuation do not count. A text of fewer than ``FEWEST`` words is found only where it is the whole text.
+    """
 
     def __init__(self, texts: Sequence[str]) -> None:
-        self._whole = {plain(text) for text in texts}
-        beginnings = (itertools.accumulate(text.split(), "{} {}".format) for text in self._whole)
-        self._beginnings = {start for starts in beginnings for start in itertools.islice(starts, FEWEST - 1, None)}
+        self._whole = {toolkit(text) for text in texts}
+        self._by_start: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+        self._beginnings: set[str] = set()
+        for words in (tuple(text.split()) for text in self._whole):
+            if len(words) >= FEWEST:
+                self._by_start.setdefault(words[:FEWEST], set()).add(words)
+                self._beginnings.update(" ".join(words[:end]) for end in range(FEWEST, len(words)))
 
     def covers(self, text: str) -> bool:
         """Whether a text holds a held-out caption, or is part of one."""
-        words = plain(text).split()
-        ends = (" ".join(words[start:]) for start in range(max(1, len(words) - FEWEST + 1)))
-        return " ".join(words) in self._beginnings or any(end in self._whole for end in ends)
+        form = toolkit(text)
+        words = tuple(form.split())
+        return (
+            form in self._whole
+            or form in self._beginnings
+            or any(
+                words[start : start + len(held)] == held
+                for start in range(len(words) - FEWEST + 1)
+                for held in self._by_start.get(words[start : start + FEWEST], ())
+            )
+        )

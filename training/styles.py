@@ -2,10 +2,15 @@
 
 import random
 import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 ARTICLE = re.compile(r"^(?:an?|the) ")
 END_PUNCTUATION = re.compile(r"[\s.!?,;:]+$")
 PUNCTUATION = re.compile(r"[.,;:!?\"“”()\[\]]|--+")
+CONNECTIVE = re.compile(r"(,? (?:and then|then|followed by|while|as|and|with|before|after) |, )")
+"""What joins two clauses of a caption of sounds."""
 CUT_AFTER = frozenset(
     [
         "a",
@@ -87,6 +92,32 @@ def cut(caption: str, dice: random.Random) -> str | None:
 def prompted(caption: str, dice: random.Random) -> str:
     """Return the caption behind the beginning of a description by a chat model."""
     return f"{dice.choice(PROMPTS)} {caption[:1].lower()}{END_PUNCTUATION.sub('', caption[1:])}."
+
+
+@dataclass(frozen=True, slots=True)
+class Clauses:
+    """Clauses of captions of sounds: those that begin one, and the others, each behind its connective."""
+
+    first: Sequence[str]
+    later: Sequence[str]
+
+    @classmethod
+    def of(cls, captions: Iterable[str]) -> Self:
+        """Split captions into their clauses."""
+        first: list[str] = []
+        later: list[str] = []
+        for caption in captions:
+            start, *rest = CONNECTIVE.split(END_PUNCTUATION.sub("", caption))
+            first.append(start)
+            later += map("".join, zip(rest[::2], rest[1::2], strict=True))
+        return cls(first, later)
+
+    def mixed(self, dice: random.Random) -> str:
+        """Return clauses of up to four captions as one, with or without a full stop, or in the toolkit's form."""
+        count = dice.choices((1, 2, 3), weights=(5, 4, 1))[0]
+        text = "".join([dice.choice(self.first), *dice.choices(self.later, k=count)])
+        form = dice.random()
+        return toolkit(text) if form < 0.4 else f"{text}." if form < 0.6 else text
 
 
 def restyled(caption: str, dice: random.Random) -> str | None:

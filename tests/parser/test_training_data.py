@@ -79,9 +79,11 @@ def test_held_out_texts_are_known_in_every_form(training: dict[str, ModuleType])
         "a man rides a brown horse",
         "A man rides a",
         "The image shows a man rides a brown horse.",
+        "At dusk, a man rides a brown horse while birds sing.",
+        "a man, rides a brown horse",
         "a dog!",
     ]
-    assert [held.covers(text) for text in again] == [True] * 4
+    assert [held.covers(text) for text in again] == [True] * 6
     others = ["a man rides", "a man rides a horse", "he sees a dog", "brown horse"]
     assert [held.covers(text) for text in others] == [False] * 4
 
@@ -110,6 +112,34 @@ def test_captions_in_other_styles(training: dict[str, ModuleType]) -> None:
     start, _, rest = styles.prompted(text, dice).partition(" a dog")
     assert start in styles.PROMPTS
     assert rest == ", barking, sits on a couch with a (red) ball."
+
+
+def test_clauses_of_sounds_are_mixed(training: dict[str, ModuleType]) -> None:
+    """Each clause keeps its connective, the first begins a caption, and all three forms come up."""
+    styles, dice = training["styles"], random.Random(1)
+    clauses = styles.Clauses.of(
+        ["A man speaks, then a dog barks.", "Rain falls", "Birds sing as wind blows and a door shuts"]
+    )
+    assert clauses.first == ["A man speaks", "Rain falls", "Birds sing"]
+    assert clauses.later == [", then a dog barks", " as wind blows", " and a door shuts"]
+    texts = [clauses.mixed(dice) for _ in range(300)]
+    assert {text.split(" then")[0].rstrip(",") for text in texts if text.endswith("then a dog barks")} >= set(
+        clauses.first
+    )
+    assert {text.split()[0] for text in texts} == {"A", "Rain", "Birds", "a", "rain", "birds"}
+    assert any(text.endswith(".") for text in texts)
+    assert all("," not in text for text in texts if text[0].islower())
+
+
+def test_mixed_captions_hold_no_held_out_caption(training: dict[str, ModuleType]) -> None:
+    clauses = training["styles"].Clauses.of(
+        ["A man speaks and a dog barks", "Rain falls", "Music plays as a bell rings"]
+    )
+    held = training["heldout"].Held(["Music plays and a dog barks."])
+    mixed = list(training["captions"].mixes(clauses, held, 200, random.Random(1)))
+    assert len(mixed) == 200
+    assert any("a bell rings and a dog barks" in text for text in mixed)
+    assert not any("usic plays and a dog barks" in text for text in mixed)
 
 
 def test_lemma_table_holds_what_rules_get_wrong(training: dict[str, ModuleType]) -> None:
