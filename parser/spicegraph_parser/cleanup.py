@@ -47,6 +47,7 @@ _ARTICLES = frozenset({"a", "an"})
 _PHRASE_INNER = frozenset({"amod", "det"})
 
 _BY_POSITION = itemgetter(1, 2)  # head, then dependent
+_DEPENDENT = itemgetter(2)
 
 
 class RuleGraph(NamedTuple):
@@ -90,10 +91,10 @@ def clean_up(parse: Parse, *, offset: int = 0, sentence: int = 0) -> RuleGraph:
     forms, tags, lemmas = parse.forms, parse.tags, parse.lemmas
     size = len(forms)
     slots = list(zip(lemmas, _places(offset, offset + size), strict=True))
-    present: Collection[int] = range(1, size + 1)
-    last = max([size, *[dependent for _, _, dependent in parse.arcs]])
+    present: Collection[int] = ()
+    last = max(map(_DEPENDENT, parse.arcs), default=0)
     if last > size:  # words have copies, which stand for the same places
-        present = {*present, *(dependent for _, _, dependent in parse.arcs)}
+        present = {*range(1, size + 1), *map(_DEPENDENT, parse.arcs)}
         repeats = -(-last // size)
         forms, tags, slots = forms * repeats, tags * repeats, slots * repeats
     arcs = _promote_quantified(parse.arcs, forms, tags)
@@ -114,7 +115,7 @@ def clean_up(parse: Parse, *, offset: int = 0, sentence: int = 0) -> RuleGraph:
     nouns = {
         position: slots[position - 1]
         for position, tag in enumerate(tags, start=1)
-        if tag in _NOUN_TAGS and position in present
+        if tag in _NOUN_TAGS and (last <= size or position in present)
     }
     return RuleGraph(forms, tags, children, families, slots, nouns)
 

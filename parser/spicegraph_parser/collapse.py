@@ -24,6 +24,7 @@ _BASIC_SUBTYPES = frozenset({"nmod:poss", "nmod:tmod", "nmod:npmod"})
 _PREDICATE_TAGS = ("V", "J")
 _NO_ARC = ("", 0, 0)
 _MARKERS = frozenset({"case", "mark"})
+_NAMING = frozenset({"case", "mwe"})
 _ACTIVE_TAGS = ("VBP", "VBZ", "J")
 TABLE_SIZE = 16
 """Places in the reference's hash tables of a word's dependents."""
@@ -56,7 +57,7 @@ def collapse(parse: Parse, *, sentence: int = 0) -> Parse:
     if "case" in labels:
         arcs = join_prepositions(arcs, forms, cases=[arc for arc in arcs if arc[0] in _MARKERS])
         prepositions = _prepositions(arcs, forms, sentence)
-        arcs = _name_relations(arcs, prepositions)
+        arcs = _name_relations(arcs, prepositions, has_passives="auxpass" in labels)
         if "conj" in labels:
             arcs = _split_conjuncts(arcs, forms, prepositions, sentence)
     if "conj" in labels:
@@ -95,22 +96,25 @@ def _prepositions(arcs: Sequence[Arc], forms: Sequence[str], sentence: int) -> d
     Of several, the reference takes the last in the order of its hash table: most often the last one of the sentence
     (``from inside a box``), but of the words 15 and 16 the first one.
     """
-    chosen: dict[int, tuple[int, int]] = {}
+    chosen: dict[int, int] = {}
     further: dict[int, list[int]] = {}
-    for label, head, dependent in arcs:
-        if label == "case":
-            chosen[head] = max(chosen.get(head, (-1, 0)), (table_place(dependent, sentence), dependent))
-        elif label == "mwe":
+    for label, head, dependent in [arc for arc in arcs if arc[0] in _NAMING]:
+        if label == "mwe":
             insort(further.setdefault(head, []), dependent)
-    return {
-        head: "_".join([_name(forms, position) for position in (case, *further.get(case, ()))])
-        for head, (_, case) in chosen.items()
-    }
+        elif head not in chosen:
+            chosen[head] = dependent
+        else:
+            chosen[head] = max(chosen[head], dependent, key=lambda word: (table_place(word, sentence), word))
+    names = {head: forms[case - 1].lower() for head, case in chosen.items()}
+    if further:
+        for head, case in chosen.items():
+            names[head] = "_".join([names[head], *[_name(forms, position) for position in further.get(case, ())]])
+    return names
 
 
-def _name_relations(arcs: Sequence[Arc], prepositions: Mapping[int, str]) -> list[Arc]:
+def _name_relations(arcs: Sequence[Arc], prepositions: Mapping[int, str], *, has_passives: bool) -> list[Arc]:
     """Put the preposition into the relation; ``by`` under a passive verb is its agent."""
-    passives = {head for label, head, _ in arcs if label == "auxpass"}
+    passives = {head for label, head, _ in arcs if label == "auxpass"} if has_passives else frozenset[int]()
     named = []
     for arc in arcs:
         relation, head, dependent = arc
@@ -300,7 +304,8 @@ _AROUND_NOUN = frozenset(
         ("with", "respect", "to"),
     }
 )
-_BEFORE_LAST = frozenset(names[-2] for names in _GOVERNING | _SISTER | _AROUND_NOUN)
+_PAIRS = _GOVERNING | _SISTER
+_BEFORE_LAST = frozenset(names[-2] for names in _PAIRS | _AROUND_NOUN)
 # Relations that a prepositional phrase may stand in; under others (root, acl:relcl, ccomp) it is a predicate.
 _OBLIQUE = frozenset({"advmod", "amod", "dobj", "nmod", "nsubj", "xcomp"})
 _CLAUSAL = frozenset({"acl", "advcl"})
@@ -324,7 +329,7 @@ def join_prepositions(arcs: Sequence[Arc], forms: Sequence[str], *, cases: Itera
         names = tuple([form.lower() for form in forms[max(last - 3, 0) : last]])
         if names in _AROUND_NOUN:
             around.append((last, names))
-        if names[-2:] in _GOVERNING | _SISTER:
+        if names[-2:] in _PAIRS:
             pairs.append((last, names[-2:]))
     if not around and not pairs:
         return arcs
