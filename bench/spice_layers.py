@@ -28,7 +28,7 @@ from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_parser.rules import Fact, apply_rules
 from spicegraph_parser.spacy_front import load_spacy
 from spicegraph_scorer.metrics.spice.match import count_concepts, count_match, match_tuples
-from spicegraph_scorer.metrics.spice.ready import score_tuples
+from spicegraph_scorer.metrics.spice.metric import score_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

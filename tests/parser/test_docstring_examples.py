@@ -13,7 +13,7 @@ import pytest
     [
         "spicegraph_parser.caption_pipeline.lemmas",
         "spicegraph_parser.caption_pipeline.network",
-        "spicegraph_parser.clearnlp",
+        "spicegraph_parser.spacy_front",
         "spicegraph_parser.discourse",
         "spicegraph_parser.export",
         "spicegraph_parser.extract",
@@ -32,7 +32,7 @@ import pytest
         "spicegraph_scorer.readers.records",
         "spicegraph_scorer.scoring",
         "spicegraph_scorer.metrics.spider",
-        "spicegraph_scorer.metrics.spice.ready",
+        "spicegraph_scorer.metrics.spice.metric",
     ],
 )
 def test_examples(name: str) -> None:

@@ -28,8 +28,7 @@ from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics import MetricData
 from spicegraph_scorer.metrics.graded.building import build_table
 from spicegraph_scorer.metrics.graded.vectors import Vectors
-from spicegraph_scorer.metrics.spice.metric import Spice
-from spicegraph_scorer.metrics.spice.ready import score_tuples
+from spicegraph_scorer.metrics.spice.metric import Spice, score_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ import pytest
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer import Item, score
-from spicegraph_scorer.metrics.spice.ready import jar_output
+from spicegraph_scorer.metrics.spice.metric import jar_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

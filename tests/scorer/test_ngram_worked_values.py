@@ -11,7 +11,7 @@ import pytest
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
 from spicegraph_scorer.metrics.bleu import Bleu, bleu_statistics
-from spicegraph_scorer.metrics.rouge155 import Rouge155
+from spicegraph_scorer.metrics.rouge import Rouge155
 
 FOX = "the quick brown fox jumped over the lazy dog"
 

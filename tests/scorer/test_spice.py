@@ -17,8 +17,7 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category, CategoryDefinition, make_categories
 from spicegraph_scorer.metrics.spice.match import count_concepts, count_match, match_tuples
-from spicegraph_scorer.metrics.spice.metric import Spice, score_graphs
-from spicegraph_scorer.metrics.spice.ready import score_tuples
+from spicegraph_scorer.metrics.spice.metric import Spice, score_graphs, score_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

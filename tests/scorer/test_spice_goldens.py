@@ -11,7 +11,7 @@ import pytest
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.metrics.spice.categories import COLORS, NUMERALS, SIZES
-from spicegraph_scorer.metrics.spice.ready import ScoredTuple, TupleResult, score_tuples
+from spicegraph_scorer.metrics.spice.metric import ScoredTuple, TupleResult, score_tuples
 
 pytestmark = pytest.mark.slow
 

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from spicegraph_parser import load_pipeline
 from spicegraph_scorer import Item
 from spicegraph_scorer.core.items import Fingerprint
-from spicegraph_scorer.core.results import Summary, result_of, signature_of
+from spicegraph_scorer.core.results import ExactSums, Summary, added, result_of, signature_of, summary_of, totals_of
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.core.totals import ExactSums, added, summary_of, totals_of
 from spicegraph_scorer.metrics import METRICS, make_metrics
 from spicegraph_scorer.scoring import resources, score
 

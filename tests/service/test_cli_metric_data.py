@@ -10,7 +10,7 @@ import pytest
 from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.metrics.graded.building import build_table
 from spicegraph_scorer.metrics.graded.vectors import VectorTable
-from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
+from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
 from spicegraph_service.cli import main
 
 if TYPE_CHECKING:

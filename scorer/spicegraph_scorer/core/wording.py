@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["counted"]
-
 
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun, which is in the plural but for 1.

@@ -18,8 +18,7 @@ from spicegraph_scorer.metrics.data import DataFields, MetricData, Resources, me
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
 from spicegraph_scorer.metrics.meteor import Meteor, Meteor2005, load_data
-from spicegraph_scorer.metrics.rouge import RougeL
-from spicegraph_scorer.metrics.rouge155 import Rouge155
+from spicegraph_scorer.metrics.rouge import Rouge155, RougeL
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
 from spicegraph_scorer.metrics.spice.metric import ReferenceCache, Spice
 from spicegraph_scorer.metrics.spider import Spider

@@ -17,8 +17,16 @@ from scipy import sparse
 
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh
 from spicegraph_scorer.core.tokens import TOKENIZER, TokenizedItems
-from spicegraph_scorer.metrics.ngram.counts import CorpusCounts, Floats, Integers, NgramCounts, count_slices
-from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies, frequencies_of, images_with
+from spicegraph_scorer.metrics.ngram.counts import (
+    CorpusCounts,
+    DocumentFrequencies,
+    Floats,
+    Integers,
+    NgramCounts,
+    count_slices,
+    frequencies_of,
+    images_with,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

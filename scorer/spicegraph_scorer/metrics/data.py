@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.metrics.graded.vectors import Vectors
-    from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
+    from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
     from spicegraph_scorer.metrics.spice.categories import Category
 
 

@@ -1,22 +1,23 @@
-"""ROUGE-L as the COCO toolkit computes it.
-
-Source: Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries"; Chen et al. 2015, "Microsoft COCO
-Captions", equations 5 to 7.
-"""
+"""ROUGE: ROUGE-L as the COCO toolkit computes it, and ROUGE-1.5.5."""
 
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from spicegraph_scorer.core.metric import Metric, Score
 from spicegraph_scorer.core.tokens import TOKENIZER
+from spicegraph_scorer.metrics.porter import stem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
+
 
 Words: TypeAlias = "Sequence[str | int]"
 """Words, or numbers that stand for them: only which are equal matters."""
@@ -112,3 +113,295 @@ def common_length(first: Words, second: Words) -> int:
         if found:
             row = ((row + found) | (row - found)) & all_ones
     return len(first) - row.bit_count()
+
+
+_WEIGHT: Final = 1.2
+_WORD: Final = re.compile("[a-z0-9]+")
+
+_KEPT: Final = 1024
+"""Captions whose profiles are kept for the next item that has them: 10 kB each."""
+
+Tokens: TypeAlias = "Sequence[str]"
+Measure: TypeAlias = Literal["recall", "precision", "f"]
+
+
+class Overlap(NamedTuple):
+    """What a candidate and a reference share, and what each has; such counts add up over references."""
+
+    common: float
+    candidate: float
+    reference: float
+
+
+class Measures(NamedTuple):
+    """Recall, precision and their F-score, each in [0, 1]."""
+
+    recall: float
+    precision: float
+    f: float
+
+
+class Profile(NamedTuple):
+    """A text as one member of the family sees it: its words, and how often it has each unit that is counted."""
+
+    words: Tokens
+    units: Counter[tuple[str, ...]]
+
+
+def _no_units(_words: Tokens) -> Iterator[tuple[str, ...]]:
+    return iter(())
+
+
+class Kind(NamedTuple):
+    """A member of the family: how two texts overlap, and the exponent that its shares are brought back by.
+
+    ``symmetric``: two texts share the same, whichever of them is the candidate.
+    """
+
+    overlap: Callable[[Profile, Profile], Overlap]
+    units: Callable[[Tokens], Iterator[tuple[str, ...]]] = _no_units
+    exponent: float = 1.0
+    symmetric: bool = True
+
+
+class Rouge155Statistic(NamedTuple):
+    """The measures of one item, in the order of the metric's ``kinds``."""
+
+    measures: tuple[Measures, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rouge155(Metric[Rouge155Statistic]):
+    """The ROUGE family as the program ROUGE-1.5.5 gives it; the corpus value is the mean over the items.
+
+    Scores are in [0, 1]. ``kinds`` are keys of :data:`KINDS`. ``stem`` is the program's ``-m``.
+    ``combine`` says what several references give: ``average`` (the program's default ``-f A``) adds up
+    their counts, ``best`` (``-f B``) takes the one with the highest recall. ``alpha`` weighs precision (1)
+    against recall (0) in F. A text without a word scores 0, as in the program.
+    """
+
+    kinds: tuple[str, ...] = ("1", "2", "L", "W-1.2", "S4", "SU4")
+    stem: bool = True
+    combine: Literal["average", "best"] = "average"
+    alpha: float = 0.5
+    measure: Measure = "f"
+
+    def __post_init__(self) -> None:
+        unknown = [kind for kind in self.kinds if kind not in KINDS]
+        if unknown or not 0 <= self.alpha <= 1:
+            reason = f"no ROUGE-{unknown[0]}; there are {', '.join(KINDS)}" if unknown else "alpha is not in [0, 1]"
+            raise ValueError(f"ROUGE-1.5.5: {reason}")
+
+    @property
+    def name(self) -> str:
+        """The key of the metric: ``rouge-1.5.5``."""
+        return "rouge-1.5.5"
+
+    def signature(self) -> Mapping[str, str]:
+        """Return what must be equal for two values to be comparable."""
+        return {
+            "variant": "1.5.5",
+            "tokenizer": "letters and digits",
+            "stemmer": "porter-1.5.5, wordnet exceptions" if self.stem else "none",
+            "references": self.combine,
+            "alpha": f"{self.alpha:g}",
+            "measure": self.measure,
+        }
+
+    def collect(self, corpus: Corpus) -> list[Rouge155Statistic]:
+        """Return the measures of each item, in the order of ``corpus.items``."""
+        profile = lru_cache(_KEPT)(partial(self._profile, stems=self._stems()))
+        return [
+            self.statistic([self.overlaps(profile(item.candidate), profile(text)) for text in item.references])
+            for item in corpus.items
+        ]
+
+    def total(self, statistics: Sequence[Rouge155Statistic]) -> tuple[Score, ...]:
+        """Return one score for each kind, e.g. ``ROUGE-1`` and ``ROUGE-SU4``.
+
+        >>> from spicegraph_scorer.core.tokens import Corpus
+        >>> from spicegraph_scorer.core.items import Item
+        >>> rouge = Rouge155(kinds=("1", "SU4"))
+        >>> corpus = Corpus((Item(1, "Police killed the gunman", ("The gunman kills policemen",)),))
+        >>> [(score.name, round(score.value, 5)) for score in rouge.total(rouge.collect(corpus))]
+        [('ROUGE-1', 0.75), ('ROUGE-SU4', 0.33333)]
+        """
+        scores: list[Score] = []
+        for place, kind in enumerate(self.kinds):
+            each = tuple(self._value(statistic.measures[place]) for statistic in statistics)
+            scores.append(Score(f"ROUGE-{kind}", math.fsum(each) / len(each) if each else None, each))
+        return tuple(scores)
+
+    def _value(self, measures: Measures) -> float:
+        return {"recall": measures.recall, "precision": measures.precision, "f": measures.f}[self.measure]
+
+    def profiles(self, texts: Sequence[str]) -> list[tuple[Profile, ...]]:
+        """Return each text as each of the metric's kinds sees it."""
+        stems = self._stems()
+        return [self._profile(text, stems) for text in texts]
+
+    def _stems(self) -> _Stems | None:
+        return _Stems() if self.stem else None
+
+    def _profile(self, text: str, stems: _Stems | None) -> tuple[Profile, ...]:
+        words = rouge_words(text, stems)
+        return tuple(Profile(words, Counter(KINDS[kind].units(words))) for kind in self.kinds)
+
+    def overlaps(
+        self,
+        candidate: Sequence[Profile],
+        reference: Sequence[Profile],
+        *,
+        turned: Sequence[Overlap] | None = None,
+    ) -> tuple[Overlap, ...]:
+        """Return what a candidate and a reference share, by each of the metric's kinds.
+
+        ``turned``: the same with the two texts in each other's place, where that is known already.
+        """
+        return tuple(
+            Overlap(turned[place].common, turned[place].reference, turned[place].candidate)
+            if turned is not None and KINDS[kind].symmetric
+            else KINDS[kind].overlap(candidate[place], reference[place])
+            for place, kind in enumerate(self.kinds)
+        )
+
+    def statistic(self, overlaps: Sequence[Sequence[Overlap]]) -> Rouge155Statistic:
+        """Return the measures of a candidate from its overlaps with each reference."""
+        by_kind = zip(self.kinds, zip(*overlaps, strict=True), strict=True)
+        return Rouge155Statistic(tuple(self._measures(KINDS[kind], found) for kind, found in by_kind))
+
+    def _measures(self, kind: Kind, overlaps: Sequence[Overlap]) -> Measures:
+        if self.combine == "best":
+            # The lengths that the program chooses by are not yet weighted twice.
+            overlap = max(overlaps, key=lambda o: _share(o.common, o.reference ** (1 / kind.exponent)))
+        else:
+            overlap = Overlap(*(math.fsum(counts) for counts in zip(*overlaps, strict=True)))
+        recall = _recall(overlap) ** (1 / kind.exponent)
+        precision = _share(overlap.common, overlap.candidate) ** (1 / kind.exponent)
+        return Measures(recall, precision, _balanced(recall, precision, self.alpha))
+
+
+class _Stems(dict[str, str]):
+    """Stems of the words of one corpus: each word is stemmed once."""
+
+    def __missing__(self, word: str) -> str:
+        self[word] = stem(word)
+        return self[word]
+
+
+def rouge_words(text: str, stems: Mapping[str, str] | None = None) -> list[str]:
+    """Return the words that ROUGE-1.5.5 compares: lower-cased runs of ASCII letters and digits.
+
+    ``stems`` gives what to put in place of each word.
+
+    >>> rouge_words("A man's well-known café")
+    ['a', 'man', 's', 'well', 'known', 'caf']
+    """
+    words = _WORD.findall(text.lower())
+    return words if stems is None else [stems[word] for word in words]
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
+
+
+def _recall(overlap: Overlap) -> float:
+    return _share(overlap.common, overlap.reference)
+
+
+def _balanced(recall: float, precision: float, alpha: float) -> float:
+    weighted = (1 - alpha) * precision + alpha * recall
+    return recall * precision / weighted if weighted else 0.0
+
+
+def _counted(candidate: Profile, reference: Profile) -> Overlap:
+    """Overlap of counted units: each counts as often as it is in both texts."""
+    ours, theirs = candidate.units, reference.units
+    common = sum([min(ours[unit], theirs[unit]) for unit in ours.keys() & theirs.keys()])
+    return Overlap(common, ours.total(), theirs.total())
+
+
+def _ngrams(words: Tokens, *, n: int) -> Iterator[tuple[str, ...]]:
+    return (tuple(words[place : place + n]) for place in range(len(words) - n + 1))
+
+
+def _skip_bigrams(words: Tokens, *, gap: int | None, unigrams: bool) -> Iterator[tuple[str, ...]]:
+    """Yield pairs of words with at most ``gap`` words between them.
+
+    With ``unigrams`` also the single words, but not the last one: the program takes a word only where pairs
+    begin.
+    """
+    for place, word in enumerate(words[:-1]):
+        stop = None if gap is None else place + gap + 2
+        for other in words[place + 1 : stop]:
+            yield word, other
+        if unigrams:
+            yield (word,)
+
+
+def _subsequence(candidate: Profile, reference: Profile) -> Overlap:
+    common = common_length(candidate.words, reference.words)
+    return Overlap(common, len(candidate.words), len(reference.words))
+
+
+def _weighted_subsequence(candidate: Profile, reference: Profile) -> Overlap:
+    """Overlap by the weighted longest common subsequence: a run of k words counts k^1.2.
+
+    The program looks for the subsequence whose runs are longest in both texts, but then counts the runs in
+    the reference. It weighs the reference's length twice, so that even a repeated text has a recall below
+    1.
+    """
+    places = _best_places(candidate.words, reference.words)
+    lengths = len(candidate.words), len(reference.words)
+    starts = [place for place in places if place - 1 not in places]
+    runs = [next(k for k in range(1, lengths[1] + 1) if start + k not in places) for start in starts]
+    common = math.fsum(run**_WEIGHT for run in runs)
+    return Overlap(common, lengths[0] ** _WEIGHT, lengths[1] ** _WEIGHT**2)
+
+
+def _best_places(candidate: Tokens, reference: Tokens) -> frozenset[int]:
+    """Return the places in the reference of the weighted longest common subsequence."""
+    weights = [k**_WEIGHT for k in range(len(candidate) + 1)]
+    table = [[0.0] * (len(reference) + 1)]
+    runs = [0] * (len(reference) + 1)
+    for word in candidate:
+        runs = [0] + [runs[place] + 1 if word == other else 0 for place, other in enumerate(reference)]
+        above, row = table[-1], [0.0]
+        for place, run in enumerate(runs[1:]):
+            matched = above[place] + weights[run] - weights[run - 1] if run else 0.0
+            row.append(matched or max(above[place + 1], row[place]))
+        table.append(row)
+    places: set[int] = set()
+    row_number, place = len(candidate), len(reference)
+    while row_number and place:
+        if candidate[row_number - 1] == reference[place - 1]:
+            row_number, place = row_number - 1, place - 1
+            places.add(place)
+        elif table[row_number - 1][place] > table[row_number][place - 1]:
+            row_number -= 1
+        else:
+            place -= 1
+    return frozenset(places)
+
+
+def _ngram_kind(n: int) -> Kind:
+    return Kind(_counted, partial(_ngrams, n=n))
+
+
+def _skip_kind(gap: int | None, *, unigrams: bool) -> Kind:
+    return Kind(_counted, partial(_skip_bigrams, gap=gap, unigrams=unigrams))
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "1": _ngram_kind(1),
+    "2": _ngram_kind(2),
+    "3": _ngram_kind(3),
+    "4": _ngram_kind(4),
+    "L": Kind(_subsequence),
+    "W-1.2": Kind(_weighted_subsequence, exponent=_WEIGHT, symmetric=False),
+    "S": _skip_kind(None, unigrams=False),
+    "S4": _skip_kind(4, unigrams=False),
+    "SU": _skip_kind(None, unigrams=True),
+    "SU4": _skip_kind(4, unigrams=True),
+}
+"""The members of the family; 4 is the largest gap within a skip-bigram."""

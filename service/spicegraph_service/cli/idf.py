@@ -8,7 +8,7 @@ import typer
 
 from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.core.wording import counted
-from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
+from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
 from spicegraph_scorer.readers import read_references
 from spicegraph_service.output.files import check_output, whole_path
 

@@ -10,7 +10,7 @@ import typer
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.metrics import GROUPS, METRICS, MetricData, metric_names
 from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable
-from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
+from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
 from spicegraph_scorer.metrics.spice.categories import read_categories
 from spicegraph_scorer.readers.checks import Empty
 

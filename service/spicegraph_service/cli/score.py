@@ -10,7 +10,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics import METRICS
-from spicegraph_scorer.metrics.spice.ready import JAR_METRICS
+from spicegraph_scorer.metrics.spice.metric import JAR_METRICS
 from spicegraph_scorer.readers import parse_columns
 from spicegraph_service.cli.options import (
     CacheOption,

@@ -20,9 +20,17 @@ from spicegraph_parser.errors import DataError
 from spicegraph_parser.extract import rare_collections
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.items import Fingerprint
-from spicegraph_scorer.core.results import Result, Summary, run_of, signature_of
+from spicegraph_scorer.core.results import (
+    Result,
+    RunTotals,
+    Summary,
+    added,
+    run_of,
+    signature_of,
+    summary_of,
+    totals_of,
+)
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.core.totals import RunTotals, added, summary_of, totals_of
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.metrics import make_metrics, needs_of
 from spicegraph_scorer.readers.checks import SHOWN_FAULTS, Fault, input_error, label, shown

@@ -17,14 +17,14 @@ import msgspec
 from spicegraph_parser.pipelines import CaptionPipeline, load_pipeline
 from spicegraph_service.engines.pool import parsing_processes
 from spicegraph_service.store import Store, StoreError, StoreFullError, open_store, parse_signature
-from spicegraph_service.store.parses import encode_parse, stored_parse, unpack_parse
+from spicegraph_service.store.base import encode_parse, stored_parse, unpack_parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.core.facts import FactSource
-    from spicegraph_service.store.parses import StoredParse
+    from spicegraph_service.store.base import StoredParse
 
 _LOOK_UP: Final = 8192
 """Captions that are looked up, parsed and stored at a time: what a crash loses of the work."""

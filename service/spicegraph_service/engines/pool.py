@@ -26,7 +26,7 @@ from spicegraph_parser.errors import DataError
 from spicegraph_parser.extract import RARE
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, CaptionPipeline, load_pipeline
 from spicegraph_parser.rules import Fact
-from spicegraph_service.store.parses import encode_parse, stored_parse
+from spicegraph_service.store.base import encode_parse, stored_parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

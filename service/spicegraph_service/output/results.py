@@ -15,7 +15,7 @@ import msgspec
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.results import Summary
-from spicegraph_scorer.metrics.spice.ready import jar_rows
+from spicegraph_scorer.metrics.spice.metric import jar_rows
 from spicegraph_service.engines.objects import (
     METADATA,
     check_object,

@@ -19,7 +19,7 @@ import msgspec
 from spicegraph_parser.errors import SpicegraphError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.categories import ALL, Counts
-from spicegraph_scorer.metrics.spice.ready import jar_output
+from spicegraph_scorer.metrics.spice.metric import jar_output
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import score
 from spicegraph_service.engines.local import local_facts

@@ -33,7 +33,7 @@ from spicegraph_service.server.tasks import (
     WorkerInfo,
     WorkReply,
 )
-from spicegraph_service.store.parses import StoredParse, decode_parse, encode_parse, stored_parse
+from spicegraph_service.store.base import StoredParse, decode_parse, encode_parse, stored_parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.adapters.pycocoevalcap.scorers import SpiceScores
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import ItemId
-    from spicegraph_scorer.metrics.ngram.frequencies import DocumentFrequencies
+    from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
 
 ImageScores = dict[str, "ItemId | float | SpiceScores"]
 """An image's scores by the COCO toolkit's keys, and its ``image_id``."""

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_scorer.metrics.graded.order import words_of_text
-from spicegraph_scorer.metrics.ngram.porter import stem
+from spicegraph_scorer.metrics.porter import stem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.wordnet import load_wordnet
-from spicegraph_scorer.metrics.ngram.porter import stem
+from spicegraph_scorer.metrics.porter import stem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

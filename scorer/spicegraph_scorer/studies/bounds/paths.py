@@ -22,8 +22,7 @@ from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.meteor import Meteor, Meteor2005, coco_texts, load_data, score_texts
 from spicegraph_scorer.metrics.meteor.text import SEPARATOR
 from spicegraph_scorer.metrics.ngram.counts import CorpusCounts, NgramCounts, count_ngrams, split_at_spaces
-from spicegraph_scorer.metrics.rouge import RougeL, RougeLStatistic, common_length
-from spicegraph_scorer.metrics.rouge155 import Overlap, Rouge155, Rouge155Statistic
+from spicegraph_scorer.metrics.rouge import Overlap, Rouge155, Rouge155Statistic, RougeL, RougeLStatistic, common_length
 from spicegraph_scorer.metrics.spice.match import count_match, match_tuples
 from spicegraph_scorer.metrics.spice.metric import Spice, SpiceStatistic
 from spicegraph_scorer.metrics.spider import Spider
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.tokens import Tokens
     from spicegraph_scorer.metrics.cider import CiderStatistic
     from spicegraph_scorer.metrics.meteor import MeteorStatistic
-    from spicegraph_scorer.metrics.rouge155 import Profile
+    from spicegraph_scorer.metrics.rouge import Profile
     from spicegraph_scorer.studies.bounds.study import Candidates, Study
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spicegraph_parser.graph import SceneTuple
 from spicegraph_parser.wordnet import load_wordnet
-from spicegraph_scorer.metrics.ngram.porter import stem
+from spicegraph_scorer.metrics.porter import stem
 from spicegraph_scorer.metrics.spice.categories import COLORS, NUMERALS, SIZES
 
 if TYPE_CHECKING:

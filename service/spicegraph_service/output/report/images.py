@@ -24,7 +24,7 @@ from spicegraph_service.output.report.data import (
     SynsetView,
     TupleView,
 )
-from spicegraph_service.store.parses import StoredParse, stored_parse
+from spicegraph_service.store.base import StoredParse, stored_parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["stem", "stem_regular"]
-
 _SHORTEST: Final = 4
 """Shorter words are left as they are."""
 
