@@ -59,7 +59,7 @@ class CaptionAnalyser:
             texts: the captions as they came: words' places refer to them.
             normal: what is parsed: with single spaces, and nothing that UTF-8 cannot hold.
         """
-        read = list(map(_read, texts, normal))
+        read = list(map(read_tokens, texts, normal))
         ptb = list(chain.from_iterable([found.ptb for found in read]))
         if not ptb:
             return [Caption(text, ()) for text in texts]
@@ -104,7 +104,7 @@ class _Remembered(dict[tuple[str, str], str]):
         return lemma
 
 
-class _Read(NamedTuple):
+class ReadTokens(NamedTuple):
     """A caption's tokens: PTB forms, their characters in the caption, words a sentence, and where they stand."""
 
     ptb: Sequence[str]
@@ -113,14 +113,15 @@ class _Read(NamedTuple):
     spans: Sequence[Span] | str
 
 
-def _read(text: str, normal: str) -> _Read:
+def read_tokens(text: str, normal: str) -> ReadTokens:
+    """Return the tokens of a caption; ``normal`` is what is parsed of it (:func:`spicegraph_parser.parse.normalise`)."""
     words = plain_words(normal)
     if words is not None:
         lengths = cut_sentences([len(words)] if words else [])
-        return _Read(words, words, lengths, text if len(lengths) < 2 else list(find_spans(words, text)))
+        return ReadTokens(words, words, lengths, text if len(lengths) < 2 else list(find_spans(words, text)))
     tokens = tokenize(normal, variant="spice")
     forms = [normal[start:end] for _, start, end in tokens]
     spans = [(start, end) for _, start, end in tokens]
     if text != normal:
         spans = list(find_spans(forms, without_surrogates(text)))
-    return _Read([token.text for token in tokens], forms, cut_sentences(split_sentences(tokens)), spans)
+    return ReadTokens([token.text for token in tokens], forms, cut_sentences(split_sentences(tokens)), spans)

@@ -25,6 +25,7 @@ from spicegraph_parser.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
 KINDS = ("form", "suffix4", "suffix3", "suffix2", "prefix3", "case")
 
@@ -163,8 +164,8 @@ class _WordInputs:
         return inputs
 
 
-class Network:
-    """Tags, heads and labels for sentences given as words.
+class Encoder:
+    """States and tags of words: the layers that read a sentence.
 
     Args:
         weights: arrays by name, input before output: see ``training/export.py``.
@@ -172,36 +173,13 @@ class Network:
     """
 
     def __init__(self, weights: Mapping[str, Floats], vocabulary: Vocabulary) -> None:
-        self.vocabulary = vocabulary
         self._weights = weights
         layers = sum(name.startswith("lstm.") and name.endswith(".input") for name in weights)
         first, *self._layers = [_Lstm(weights, layer) for layer in range(layers)]
         self._first = first
         self.words = _WordInputs(weights, vocabulary, first)
-        self._ends = np.concatenate([weights[name] for name in _ENDS], axis=1)
-        self._ends_bias = np.concatenate([weights[f"{name}.bias"] for name in _ENDS])
-        self._end_bounds = np.cumsum([weights[name].shape[1] for name in _ENDS])[:-1]
-        self._root_label = vocabulary.labels.index("root")
 
-    def analyse(self, words: Words, lengths: Integers) -> Analysis:
-        """Analyse sentences.
-
-        Args:
-            words: the words, sentence after sentence, as ``words`` returns them.
-            lengths: (sentences,) words of each sentence, at least 1, longest first.
-        """
-        layout = _Layout.of(lengths)
-        states, tags = self._encode(words, layout)
-        ends = states @ self._ends
-        ends += self._ends_bias
-        arc_child, arc_head, label_child, label_head = np.split(ends, self._end_bounds, axis=1)
-        heads = best_heads(self._arc_scores(_relu(arc_child), _relu(arc_head), layout))[layout.sentence, layout.step]
-        labels = self._labels(label_child, label_head, heads, layout)
-        found = np.empty((3, len(tags)), dtype=np.intp)
-        found[:, layout.place] = tags, heads, labels
-        return Analysis(*found)
-
-    def _encode(self, words: Words, layout: _Layout) -> tuple[Floats, Integers]:
+    def encode(self, words: Words, layout: Layout) -> tuple[Floats, Integers]:
         """Return the states (words, both directions) and best tags of words, step after step."""
         rows = words.rows[layout.place]
         projected = np.empty((2, len(rows), self._first.gates), dtype=np.float32)
@@ -217,7 +195,44 @@ class Network:
             inputs = states = lstm.states(lstm.project(inputs, layout), layout)
         return states, tags.argmax(axis=1)
 
-    def _arc_scores(self, children: Floats, parents: Floats, layout: _Layout) -> Floats:
+
+class Network:
+    """Tags, heads and labels for sentences given as words.
+
+    Args:
+        weights: arrays by name, input before output: see ``training/export.py``.
+        vocabulary: the names behind the network's numbers.
+    """
+
+    def __init__(self, weights: Mapping[str, Floats], vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self._weights = weights
+        self._encoder = Encoder(weights, vocabulary)
+        self.words = self._encoder.words
+        self._ends = np.concatenate([weights[name] for name in _ENDS], axis=1)
+        self._ends_bias = np.concatenate([weights[f"{name}.bias"] for name in _ENDS])
+        self._end_bounds = np.cumsum([weights[name].shape[1] for name in _ENDS])[:-1]
+        self._root_label = vocabulary.labels.index("root")
+
+    def analyse(self, words: Words, lengths: Integers) -> Analysis:
+        """Analyse sentences.
+
+        Args:
+            words: the words, sentence after sentence, as ``words`` returns them.
+            lengths: (sentences,) words of each sentence, at least 1, longest first.
+        """
+        layout = Layout.of(lengths)
+        states, tags = self._encoder.encode(words, layout)
+        ends = states @ self._ends
+        ends += self._ends_bias
+        arc_child, arc_head, label_child, label_head = np.split(ends, self._end_bounds, axis=1)
+        heads = best_heads(self._arc_scores(relu(arc_child), relu(arc_head), layout))[layout.sentence, layout.step]
+        labels = self._labels(label_child, label_head, heads, layout)
+        found = np.empty((3, len(tags)), dtype=np.intp)
+        found[:, layout.place] = tags, heads, labels
+        return Analysis(*found)
+
+    def _arc_scores(self, children: Floats, parents: Floats, layout: Layout) -> Floats:
         """Scores of heads (sentences, n, 1 + n) from vectors (words, width) of words at either end.
 
         The padding of a shorter sentence is never a word's head, and each piece of it hangs on what stands before it:
@@ -236,14 +251,14 @@ class Network:
         scores[sentence, step, step] = 0.0
         return scores
 
-    def _labels(self, children: Floats, parents: Floats, heads: Integers, layout: _Layout) -> Integers:
+    def _labels(self, children: Floats, parents: Floats, heads: Integers, layout: Layout) -> Integers:
         """Best labels (words,) of the edges from the given heads; only a root's edge is labelled so."""
         is_root = heads == 0
         above = parents[layout.padded[layout.sentence, heads - 1]]
         above[is_root] = self._weights["root_label"]
         edges = np.empty((len(heads), 2 * above.shape[1]), dtype=np.float32)
         np.multiply(children, above, out=edges[:, above.shape[1] :])
-        _relu(np.add(children, above, out=edges[:, : above.shape[1]]))
+        relu(np.add(children, above, out=edges[:, : above.shape[1]]))
         scores = edges @ self._weights["labeller"]
         scores += self._weights["labeller.bias"]
         scores[:, self._root_label] = -np.inf
@@ -253,7 +268,7 @@ class Network:
 
 
 @dataclass(frozen=True, slots=True)
-class _Layout:
+class Layout:
     """How the words of sentences are ordered inside the network: all first words, then all second words, and so on.
 
     Sentences stand longest first, so that the sentences that have a word at a step are always the first ones.
@@ -311,7 +326,7 @@ class _Lstm:
         self.bias = np.stack(np.split(weights[f"{name}.bias"] * np.tile(half, 2), 2))
         self._state = weights[f"{name}.state"] * half  # (2, hidden, gates)
 
-    def project(self, inputs: Floats, layout: _Layout) -> Floats:
+    def project(self, inputs: Floats, layout: Layout) -> Floats:
         """Inputs (words, width) to the gates without the state's part (2, words, gates), in reading order."""
         projected = np.empty((2, len(inputs), self.gates), dtype=np.float32)
         np.matmul(inputs, self.input[0], out=projected[0])
@@ -319,7 +334,7 @@ class _Lstm:
         projected += self.bias[:, None]
         return projected
 
-    def states(self, projected: Floats, layout: _Layout) -> Floats:
+    def states(self, projected: Floats, layout: Layout) -> Floats:
         """Gates without the state's part, which are overwritten, to states (words, 2 * hidden)."""
         read = self._read(projected, layout.steps)
         return np.concatenate([read[0], read[1][layout.back]], axis=1)
@@ -351,7 +366,8 @@ class _Lstm:
         return states
 
 
-def _relu(values: Floats) -> Floats:
+def relu(values: Floats) -> Floats:
+    """Set what is negative to 0, in place."""
     return np.maximum(values, 0.0, out=values)
 
 
@@ -386,16 +402,33 @@ def analyse_sentences(network: Network, forms: Iterable[str], lengths: Sequence[
     words = list(forms)
     found = np.empty((3, len(words)), dtype=np.intp)
     sizes = np.array(lengths, dtype=np.intp)
-    starts = np.cumsum(sizes) - sizes
-    # The products are small: threads of the linear algebra library wait for each other, ten times slower
-    # on a busy machine; several cores are better used by several processes.
-    with _blas().limit(limits=1, user_api="blas"):
-        for part in _parts(sizes):
-            own = sizes[part]
-            where = np.repeat(starts[part] - (np.cumsum(own) - own), own) + np.arange(own.sum())
-            analysis = network.analyse(network.words([words[position] for position in where.tolist()]), own)
+    with single_threaded():
+        for part, where in in_parts(lengths):
+            analysis = network.analyse(network.words([words[position] for position in where.tolist()]), sizes[part])
             found[:, where] = analysis.tags, analysis.heads, analysis.labels
     return Analysis(*found)
+
+
+def single_threaded() -> AbstractContextManager[object]:
+    """Keep numpy to one thread within this.
+
+    The products are small: threads of the linear algebra library wait for each other, ten times slower on a busy machine;
+    several cores are better used by several processes.
+    """
+    return _blas().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]  # it has no stubs
+
+
+def in_parts(lengths: Sequence[int]) -> Iterator[tuple[Integers, Integers]]:
+    """Yield the sentences that go through a network together, longest first, and the positions of their words.
+
+    Args:
+        lengths: the number of words of each sentence; words are counted through all sentences.
+    """
+    sizes = np.array(lengths, dtype=np.intp)
+    starts = np.cumsum(sizes) - sizes
+    for part in _parts(sizes):
+        own = sizes[part]
+        yield part, np.repeat(starts[part] - (np.cumsum(own) - own), own) + np.arange(own.sum())
 
 
 def _parts(lengths: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
