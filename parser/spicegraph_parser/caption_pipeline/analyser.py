@@ -114,7 +114,7 @@ class ReadTokens(NamedTuple):
 
 
 def read_tokens(text: str, normal: str) -> ReadTokens:
-    """Return the tokens of a caption; ``normal`` is what is parsed of it (:func:`spicegraph_parser.parse.normalise`)."""
+    """Return the tokens of a caption; ``normal`` is what is parsed of it (``spicegraph_parser.parse.normalise``)."""
     words = plain_words(normal)
     if words is not None:
         lengths = cut_sentences([len(words)] if words else [])

@@ -412,8 +412,8 @@ def analyse_sentences(network: Network, forms: Iterable[str], lengths: Sequence[
 def single_threaded() -> AbstractContextManager[object]:
     """Keep numpy to one thread within this.
 
-    The products are small: threads of the linear algebra library wait for each other, ten times slower on a busy machine;
-    several cores are better used by several processes.
+    The products are small: threads of the linear algebra library wait for each other, ten times slower on a busy
+    machine; several cores are better used by several processes.
     """
     return _blas().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]  # it has no stubs
 
