@@ -68,7 +68,7 @@ def choose(captions: Iterable[str], *, evaluation: set[str], parsed: set[str], s
 
 
 def mixes(clauses: Clauses, held: Held, size: int, dice: random.Random) -> Iterator[str]:
-    """Yield captions of mixed clauses that hold no held-out caption."""
+    """Yield captions of mixed clauses in which no held-out caption occurs."""
     while size:
         text = clauses.mixed(dice)
         if FEWEST <= len(text.split()) <= LONGEST and not held.covers(text):

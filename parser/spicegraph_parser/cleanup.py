@@ -183,7 +183,7 @@ def _is_quantifier(form: str) -> bool:
 
 
 def _quantifier_start(forms: Sequence[str], tags: Sequence[str], own: Sequence[Arc], head: int, governed: int) -> int:
-    """Return where the quantifying phrase with the given head begins, or 0 if it is none.
+    """Return where the quantifying phrase with the given head begins, or 0 if it is not one.
 
     ``own`` are the arcs of the head.
     """

@@ -35,7 +35,7 @@ def is_graph_text(text: str) -> bool:
 
 
 def graph_fault(text: str) -> str | None:
-    """Say why a text that looks like a graph is none; ``None``: it is one, or an ordinary caption.
+    """Say why a text that looks like a graph is not one; ``None``: it is one, or an ordinary caption.
 
     A text looks like a graph if it begins with a parenthesis, or ends with a comma, words and a parenthesis. A caption
     may do that, too, but its parentheses pair up, and it has words outside of them.

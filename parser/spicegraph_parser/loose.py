@@ -127,7 +127,7 @@ NO_OBJECT: Final = "no object"
 DENIED: Final = "denied"
 """A note: the first word is denied by the second ("hat" by "no")."""
 NOTES: Final = frozenset({STANDS_FOR, NO_OBJECT, DENIED})
-"""The rules of notes, which stand last. They say how other facts are read and are none themselves."""
+"""The rules of notes, which stand last. They say how other facts are read and are not facts themselves."""
 
 _BESIDE: Final = NOTES | {LOOSE, PLURAL, QUANTITY}
 _CONTENT: Final = frozenset({"NN", "VB", "JJ", "CD"})  # the first two letters of a PTB tag

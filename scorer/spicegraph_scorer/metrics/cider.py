@@ -13,7 +13,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh
 from spicegraph_scorer.core.tokens import TOKENIZER, TokenizedItems
@@ -189,6 +188,8 @@ def _own_frequencies(counts: CorpusCounts) -> tuple[Integers, ...]:
 
 def _similarity(ngrams: NgramCounts, counts: CorpusCounts, weights: Floats, *, clip: bool) -> Floats:
     """Return the cosine of each reference with its candidate, over the n-grams of one order."""
+    from scipy import sparse  # noqa: PLC0415 (see ngram.counts)
+
     weighted = sparse.csr_array(ngrams.matrix * weights)
     norms: Floats = np.sqrt(weighted.power(2).sum(axis=1))
     candidates, references = weighted[: counts.items][counts.item], weighted[counts.items :]

@@ -49,7 +49,7 @@ class GraphTexts:
 
 
 def check_graphs(items: Iterable[Item], *, source: str) -> None:
-    """Refuse items with a text that looks like a graph and is none, which would be parsed as a caption.
+    """Refuse items with a text that looks like a graph but is not one, which would be parsed as a caption.
 
     Raises:
         InputError: the message names every such item, its field, and what is wrong with the text.

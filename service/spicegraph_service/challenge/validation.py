@@ -121,7 +121,7 @@ def _largest(splits: Mapping[str, SplitImages]) -> int:
 
 
 def _split_of(name: str, given: str, splits: Mapping[str, SplitImages], taken: Container[str]) -> str:
-    """Return the split of a file: the given one, or by its name; the only split of a challenge needs no name."""
+    """Return the split of a file: the given one, or by its name, or the only one that the challenge has."""
     named = method_of(name, splits)
     if given:
         found = given

@@ -73,7 +73,7 @@ class RowReader:
     empty: Empty = "refuse"
 
     def items(self, rows: pa.Table) -> tuple[tuple[Item, ...], list[Fault]]:
-        """Return the items, and every fault of what is none; a place is the name of the file."""
+        """Return the items, and every fault of what is not an item; a place is the name of the file."""
         return items_of(self.records(rows), empty=self.empty)
 
     def records(self, rows: pa.Table) -> Records:

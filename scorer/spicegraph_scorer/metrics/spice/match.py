@@ -137,7 +137,7 @@ def count_match(
 ) -> dict[str, Counts]:
     """Count a match in total (``All``) and by category.
 
-    Within a category only its own tuples match each other: "grey" finds no partner among the colours when the
+    Within a category only its own tuples match each other: "grey" does not match any of the colours when the
     reference's is "gray/grey", as in SPICE 1.0.
 
     Args:
