@@ -182,6 +182,42 @@ class ChallengeSplit(_message.Message):
 Global___ChallengeSplit: _TypeAlias = ChallengeSplit  # noqa: Y015
 
 @_typing.final
+class Disclosure(_message.Message):
+    """What scores may tell participants about private references. Organisers see every score in full."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DIGITS_FIELD_NUMBER: _builtins.int
+    CATEGORY_IMAGES_FIELD_NUMBER: _builtins.int
+    EQUAL_PERCENT_FIELD_NUMBER: _builtins.int
+    digits: _builtins.int
+    """Decimal places of the scores that participants see, and by which leaderboards rank: 1 to 9. 0: as many as leave the
+    score of a single image unseen (1 to 4, by the number of images). -1: all.
+    """
+    category_images: _builtins.int
+    """Participants see the score of a category where at least this number of images have the category in their
+    references. 0: 50. 1: always.
+    """
+    equal_percent: _builtins.int
+    """Results for more than ten images are refused where more than this percentage of the captions are equal; case,
+    digits and punctuation do not count. 0: 50. 100: never refused.
+    """
+    def __init__(
+        self,
+        *,
+        digits: _builtins.int = ...,
+        category_images: _builtins.int = ...,
+        equal_percent: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["category_images", b"category_images", "digits", b"digits", "equal_percent", b"equal_percent"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Disclosure: _TypeAlias = Disclosure  # noqa: Y015
+
+@_typing.final
 class Challenge(_message.Message):
     """A challenge."""
 
@@ -199,6 +235,7 @@ class Challenge(_message.Message):
     TOTAL_LIMIT_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     READY_FIELD_NUMBER: _builtins.int
+    DISCLOSURE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name in calls and commands, unique on the server: 1 to 40 letters, digits, ".", "-"."""
     title: _builtins.str
@@ -208,9 +245,11 @@ class Challenge(_message.Message):
     primary_score: _builtins.str
     """The score that ranks the leaderboard unless a request names another: "SPICE", "CIDEr". Empty: the first of a run."""
     daily_limit: _builtins.int
-    """Submissions of one user in one day (UTC) that are neither failed nor cancelled. 0: no limit."""
+    """Submissions of one user in one day (UTC) that are neither failed nor cancelled. 0: no limit. Absent when a challenge
+    is created: 5.
+    """
     total_limit: _builtins.int
-    """The same in all. 0: no limit."""
+    """The same in all. 0: no limit. Absent when a challenge is created: 20."""
     ready: _builtins.bool
     """Whether all references are there. Set by the server."""
     @_builtins.property
@@ -233,6 +272,10 @@ class Challenge(_message.Message):
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was created. Set by the server."""
 
+    @_builtins.property
+    def disclosure(self) -> Global___Disclosure:
+        """What scores may tell participants about the references."""
+
     def __init__(
         self,
         *,
@@ -244,16 +287,24 @@ class Challenge(_message.Message):
         splits: _abc.Iterable[Global___ChallengeSplit] | None = ...,
         open_time: _timestamp_pb2.Timestamp | None = ...,
         close_time: _timestamp_pb2.Timestamp | None = ...,
-        daily_limit: _builtins.int = ...,
-        total_limit: _builtins.int = ...,
+        daily_limit: _builtins.int | None = ...,
+        total_limit: _builtins.int | None = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         ready: _builtins.bool = ...,
+        disclosure: Global___Disclosure | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["close_time", b"close_time", "create_time", b"create_time", "open_time", b"open_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_daily_limit", b"_daily_limit", "_total_limit", b"_total_limit", "close_time", b"close_time", "create_time", b"create_time", "daily_limit", b"daily_limit", "disclosure", b"disclosure", "open_time", b"open_time", "total_limit", b"total_limit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["close_time", b"close_time", "create_time", b"create_time", "daily_limit", b"daily_limit", "description", b"description", "metrics", b"metrics", "name", b"name", "open_time", b"open_time", "primary_score", b"primary_score", "ready", b"ready", "splits", b"splits", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_daily_limit", b"_daily_limit", "_total_limit", b"_total_limit", "close_time", b"close_time", "create_time", b"create_time", "daily_limit", b"daily_limit", "description", b"description", "disclosure", b"disclosure", "metrics", b"metrics", "name", b"name", "open_time", b"open_time", "primary_score", b"primary_score", "ready", b"ready", "splits", b"splits", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__daily_limit: _TypeAlias = _typing.Literal["daily_limit"]  # noqa: Y015
+    _WhichOneofArgType__daily_limit: _TypeAlias = _typing.Literal["_daily_limit", b"_daily_limit"]  # noqa: Y015
+    _WhichOneofReturnType__total_limit: _TypeAlias = _typing.Literal["total_limit"]  # noqa: Y015
+    _WhichOneofArgType__total_limit: _TypeAlias = _typing.Literal["_total_limit", b"_total_limit"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__daily_limit) -> _WhichOneofReturnType__daily_limit | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__total_limit) -> _WhichOneofReturnType__total_limit | None: ...
 
 Global___Challenge: _TypeAlias = Challenge  # noqa: Y015
 
@@ -350,6 +401,7 @@ class UpdateChallengeRequest(_message.Message):
     DAILY_LIMIT_FIELD_NUMBER: _builtins.int
     TOTAL_LIMIT_FIELD_NUMBER: _builtins.int
     VISIBILITIES_FIELD_NUMBER: _builtins.int
+    DISCLOSURE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name of the challenge."""
     title: _builtins.str
@@ -374,6 +426,10 @@ class UpdateChallengeRequest(_message.Message):
     def visibilities(self) -> _containers.RepeatedCompositeFieldContainer[Global___SplitVisibility]:
         """New visibility of splits."""
 
+    @_builtins.property
+    def disclosure(self) -> Global___Disclosure:
+        """New disclosure, all of it."""
+
     def __init__(
         self,
         *,
@@ -386,10 +442,11 @@ class UpdateChallengeRequest(_message.Message):
         daily_limit: _builtins.int | None = ...,
         total_limit: _builtins.int | None = ...,
         visibilities: _abc.Iterable[Global___SplitVisibility] | None = ...,
+        disclosure: Global___Disclosure | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_daily_limit", b"_daily_limit", "_description", b"_description", "_primary_score", b"_primary_score", "_title", b"_title", "_total_limit", b"_total_limit", "close_time", b"close_time", "daily_limit", b"daily_limit", "description", b"description", "open_time", b"open_time", "primary_score", b"primary_score", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_daily_limit", b"_daily_limit", "_description", b"_description", "_primary_score", b"_primary_score", "_title", b"_title", "_total_limit", b"_total_limit", "close_time", b"close_time", "daily_limit", b"daily_limit", "description", b"description", "disclosure", b"disclosure", "open_time", b"open_time", "primary_score", b"primary_score", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_daily_limit", b"_daily_limit", "_description", b"_description", "_primary_score", b"_primary_score", "_title", b"_title", "_total_limit", b"_total_limit", "close_time", b"close_time", "daily_limit", b"daily_limit", "description", b"description", "name", b"name", "open_time", b"open_time", "primary_score", b"primary_score", "title", b"title", "total_limit", b"total_limit", "visibilities", b"visibilities"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_daily_limit", b"_daily_limit", "_description", b"_description", "_primary_score", b"_primary_score", "_title", b"_title", "_total_limit", b"_total_limit", "close_time", b"close_time", "daily_limit", b"daily_limit", "description", b"description", "disclosure", b"disclosure", "name", b"name", "open_time", b"open_time", "primary_score", b"primary_score", "title", b"title", "total_limit", b"total_limit", "visibilities", b"visibilities"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__daily_limit: _TypeAlias = _typing.Literal["daily_limit"]  # noqa: Y015
     _WhichOneofArgType__daily_limit: _TypeAlias = _typing.Literal["_daily_limit", b"_daily_limit"]  # noqa: Y015
@@ -1246,7 +1303,7 @@ class SplitScores(_message.Message):
     """Number of images scored."""
     @_builtins.property
     def scores(self) -> _containers.RepeatedCompositeFieldContainer[Global___CorpusScore]:
-        """The scores, in the order of the challenge's metrics."""
+        """The scores that the caller may see, in the order of the challenge's metrics."""
 
     def __init__(
         self,
@@ -1777,7 +1834,7 @@ class LeaderboardRow(_message.Message):
 
     @_builtins.property
     def scores(self) -> _containers.RepeatedCompositeFieldContainer[Global___CorpusScore]:
-        """All scores."""
+        """The scores that the caller may see."""
 
     @_builtins.property
     def origin(self) -> Global___ScoreOrigin:

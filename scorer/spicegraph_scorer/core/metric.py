@@ -97,6 +97,8 @@ class Metric(ABC, Generic[Statistic]):
     """What it reads beside the captions' words."""
     means: ClassVar[bool] = True
     """Corpus scores are the means over the items where they are defined; else ``columns`` and ``from_sums`` say how."""
+    highest: ClassVar[float] = 1.0
+    """The highest score of an item; the lowest is 0."""
     explains: ClassVar[bool] = False
     """:meth:`explain` gives an :class:`Explanation`, which results hold where explanations are asked for."""
 

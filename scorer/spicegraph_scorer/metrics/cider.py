@@ -65,6 +65,7 @@ class Cider(Metric[CiderStatistic]):
     """
 
     needs: ClassVar[Needs] = Needs(data=frozenset({"frequencies"}))
+    highest: ClassVar[float] = SCALE
 
     variant: Variant = "CIDEr-D"
     frequencies: DocumentFrequencies | None = None

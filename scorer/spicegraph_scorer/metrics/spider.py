@@ -32,6 +32,7 @@ class Spider(Metric[SpiderStatistic]):
     """
 
     needs: ClassVar[Needs] = Needs(facts=True, data=Cider.needs.data)
+    highest: ClassVar[float] = (Cider.highest + Metric.highest) / 2
 
     spice: Spice
     cider: Cider = field(default_factory=Cider)

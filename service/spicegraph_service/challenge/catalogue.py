@@ -36,6 +36,22 @@ _LONGEST_SCORE = 100
 _MOST = 1_000_000
 
 
+DAILY_LIMIT, TOTAL_LIMIT = 5, 20
+"""Submissions of a user where the organiser says nothing else: whoever may try without limit can search."""
+
+ALL_DIGITS = -1
+"""Participants see scores in full."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disclosure:
+    """What scores may tell participants; the contract's ``Disclosure`` says what each field means."""
+
+    digits: int = 0
+    category_images: int = 50
+    equal_percent: int = 50
+
+
 @dataclass(frozen=True, slots=True)
 class NewSplit:
     """A split of a challenge that is to be."""
@@ -58,8 +74,9 @@ class NewChallenge:
     splits: tuple[NewSplit, ...]
     opens: datetime | None = None
     closes: datetime | None = None
-    daily_limit: int = 0
-    total_limit: int = 0
+    daily_limit: int = DAILY_LIMIT
+    total_limit: int = TOTAL_LIMIT
+    disclosure: Disclosure = Disclosure()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +98,7 @@ def add_challenge(session: Session, new: NewChallenge, now: datetime) -> Challen
     check_name("challenge.name", new.name)
     check_texts(new.title, new.description, new.primary_score)
     check_limits(new.daily_limit, new.total_limit)
+    check_disclosure(new.disclosure)
     check_times(new.opens, new.closes)
     _check_splits(new.splits)
     if session.scalars(select(Challenge).where(Challenge.name == new.name)).one_or_none() is not None:
@@ -95,6 +113,9 @@ def add_challenge(session: Session, new: NewChallenge, now: datetime) -> Challen
         closes=new.closes,
         daily_limit=new.daily_limit,
         total_limit=new.total_limit,
+        score_digits=new.disclosure.digits,
+        category_images=new.disclosure.category_images,
+        equal_percent=new.disclosure.equal_percent,
         created=now,
         splits=[_split(place, split) for place, split in enumerate(new.splits)],
     )
@@ -143,6 +164,21 @@ def check_limits(daily: int, total: int) -> None:
     for field, value in (("daily_limit", daily), ("total_limit", total)):
         if not 0 <= value <= _MOST:
             raise wrong(f"challenge.{field}", f"0 (no limit) to {_MOST:,}, got {value}")
+
+
+def check_disclosure(disclosure: Disclosure) -> None:
+    """Check what scores may tell participants.
+
+    Raises:
+        CallError: INVALID_ARGUMENT.
+    """
+    for field, value, least, most, meaning in (
+        ("digits", disclosure.digits, ALL_DIGITS, 9, "-1 (all), 0 (by the number of images), or 1"),
+        ("category_images", disclosure.category_images, 1, _MOST, "0 (50), or 1"),
+        ("equal_percent", disclosure.equal_percent, 1, 100, "0 (50), or 1"),
+    ):
+        if not least <= value <= most:
+            raise wrong(f"challenge.disclosure.{field}", f"{meaning} to {most:,}, got {value}")
 
 
 def check_times(opens: datetime | None, closes: datetime | None) -> None:

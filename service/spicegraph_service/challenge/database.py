@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from alembic import command
 from alembic.config import Config
-from alembic.util.exc import CommandError
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, create_engine, event, func, make_url, select, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import DataError as NoRoomError
@@ -30,6 +31,7 @@ from spicegraph_service.store import StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from alembic.runtime.migration import MigrationInfo
     from sqlalchemy import Connection
     from sqlalchemy.engine.interfaces import DBAPIConnection
     from sqlalchemy.pool import ConnectionPoolEntry
@@ -63,8 +65,7 @@ class Database:
         self._readers = self._engine.execution_options(**one_state)
         if migrate:
             try:
-                with _told():
-                    self._migrate()
+                self.migrate()
             except BaseException:
                 self.close()
                 raise
@@ -113,21 +114,49 @@ class Database:
         """Close all connections."""
         self.close()
 
-    def _migrate(self) -> None:
-        """Run the migrations that are missing, in one transaction that locks out other servers."""
+    def migrate(self, to: str = "", *, dry_run: bool = False) -> list[str]:
+        """Bring the schema to a revision, in one transaction that locks out other servers.
+
+        Args:
+            to: the revision; empty: the newest, which this version of spicegraph needs.
+            dry_run: run the migrations, and take everything back.
+
+        Returns:
+            The steps, such as ``0001 -> 0002``; none where the schema is there already.
+
+        Raises:
+            InputError: there is no such revision.
+            DataError: the schema is a newer version's.
+            StoreError: the database fails.
+        """
+        steps: list[str] = []
+
+        def applied(*, step: MigrationInfo, **_: object) -> None:
+            steps.append(f"{', '.join(step.source_revision_ids) or 'empty'} -> {step.destination_revision_ids[0]}")
+
         with (
+            _told(),
             as_file(files("spicegraph_service.challenge") / "migrations") as folder,
-            self._engine.begin() as connection,
+            self._engine.connect() as connection,
+            connection.begin() as transaction,
         ):
             if not self.is_sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
             config = Config()
             config.set_main_option("script_location", str(folder).replace("%", "%%"))
-            config.attributes["connection"] = connection
-            try:
-                command.upgrade(config, "head")
-            except CommandError as error:
-                raise DataError(f"the challenge database is a newer version's: {error}") from error
+            config.attributes.update(connection=connection, applied=applied)
+            revisions = [script.revision for script in ScriptDirectory.from_config(config).walk_revisions()][::-1]
+            now = MigrationContext.configure(connection).get_current_revision()
+            wanted = to or revisions[-1]
+            if now is not None and now not in revisions:
+                raise DataError(f"the challenge database is a newer version's: its schema is {now}")
+            if wanted not in revisions:
+                raise InputError(f"there is no schema {wanted!a}; there are {', '.join(revisions)}")
+            back = now is not None and revisions.index(wanted) < revisions.index(now)
+            (command.downgrade if back else command.upgrade)(config, wanted)
+            if dry_run:
+                transaction.rollback()
+        return steps
 
 
 class Transactions:

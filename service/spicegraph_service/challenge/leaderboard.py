@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import select
 from sqlalchemy.orm import selectinload
 
+from spicegraph_service.challenge.catalogue import ALL_DIGITS
 from spicegraph_service.challenge.errors import denied, wrong
 from spicegraph_service.challenge.schema import (
     Challenge,
@@ -25,12 +26,15 @@ from spicegraph_service.challenge.schema import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy.orm import Session
 
     from spicegraph_service.challenge.accounts import Account
+
+
+_FEWEST_PLACES = 1  # for scores of older versions, which do not say
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,15 @@ class ScorerVersion:
         """Say whether a run's scores would come out the same today."""
         wanted = {name: dict(self.signatures.get(name, {})) for name in run.signatures}
         return run.version == self.version and run.signatures == wanted
+
+
+class ShownScore(NamedTuple):
+    """A corpus score with its interval, as a caller may see it."""
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +105,27 @@ _SHOWN: Mapping[Visibility, Callable[[Challenge, datetime], bool]] = {
 }
 
 
+def shown_scores(rows: Iterable[RunScore], challenge: Challenge, account: Account) -> tuple[ShownScore, ...]:
+    """Return scores as a caller may see them: participants see rounded ones, and no category of few images."""
+    if account.organises:
+        return tuple(ShownScore(row.name, row.value, row.low, row.high) for row in rows)
+    return tuple(
+        ShownScore(row.name, *(_rounded(value, row, challenge) for value in (row.value, row.low, row.high)))
+        for row in rows
+        if _rests_on_enough(row, challenge)
+    )
+
+
+def _rests_on_enough(row: RunScore, challenge: Challenge) -> bool:
+    return row.images is None or challenge.category_images == 1 or row.images >= challenge.category_images
+
+
+def _rounded(value: float | None, row: RunScore, challenge: Challenge) -> float | None:
+    if value is None or challenge.score_digits == ALL_DIGITS:
+        return value
+    return round(value, challenge.score_digits or row.places or _FEWEST_PLACES)
+
+
 def check_visible(split: Split, challenge: Challenge, account: Account, now: datetime) -> None:
     """Check that a caller may see the leaderboard of a split.
 
@@ -103,8 +137,10 @@ def check_visible(split: Split, challenge: Challenge, account: Account, now: dat
         raise denied(f"the leaderboard of the split {split.name!r} is {when}", reason="NOT_VISIBLE")
 
 
-def standing(session: Session, split: Split, reference_set: ReferenceSet, score: str) -> Standing:
-    """Return the leaderboard of a split: one submission a user, the best first, equal ones by the earlier time.
+def standing(session: Session, split: Split, reference_set: ReferenceSet, score: str, account: Account) -> Standing:
+    """Return the leaderboard of a split: one submission per user, the best first, equal ones by the earlier time.
+
+    Scores that participants see as equal are equal: a rank must not tell more than the score.
 
     Raises:
         CallError: INVALID_ARGUMENT: there is no such score.
@@ -116,13 +152,14 @@ def standing(session: Session, split: Split, reference_set: ReferenceSet, score:
         scores = tuple(row for row in run.scores if row.reference_set_id == reference_set.id)
         if scores:
             rows.append((submission, run, scores))
-    names = list(dict.fromkeys(row.name for _, _, scores in rows for row in scores))
+    seen = (row.name for _, _, scores in rows for row in shown_scores(scores, challenge, account))
+    names = list(dict.fromkeys(seen))
     chosen = score or challenge.primary_score or (names[0] if names else "")
     if chosen and names and chosen not in names:
         if score:
             raise wrong("score", f"there is no score {chosen!a}; there are {', '.join(names)}")
         chosen = names[0]
-    return Standing(challenge, split, reference_set, chosen, _ranked(rows, chosen))
+    return Standing(challenge, split, reference_set, chosen, _ranked(rows, chosen, challenge))
 
 
 def _entries(session: Session, split: Split) -> list[Submission]:
@@ -148,9 +185,11 @@ def _entries(session: Session, split: Split) -> list[Submission]:
     return list(entries.values())
 
 
-def _ranked(rows: Sequence[tuple[Submission, Run, tuple[RunScore, ...]]], score: str) -> tuple[Row, ...]:
+def _ranked(
+    rows: Sequence[tuple[Submission, Run, tuple[RunScore, ...]]], score: str, challenge: Challenge
+) -> tuple[Row, ...]:
     def value(scores: Sequence[RunScore]) -> float | None:
-        return next((row.value for row in scores if row.name == score), None)
+        return next((_rounded(row.value, row, challenge) for row in scores if row.name == score), None)
 
     def order(row: tuple[Submission, Run, tuple[RunScore, ...]]) -> tuple[bool, float, datetime, str]:
         found = value(row[2])

@@ -12,9 +12,9 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_service.challenge import catalogue
-from spicegraph_service.challenge.catalogue import NewChallenge, NewSplit
+from spicegraph_service.challenge.catalogue import DAILY_LIMIT, TOTAL_LIMIT, Disclosure, NewChallenge, NewSplit
 from spicegraph_service.challenge.errors import wrong
-from spicegraph_service.challenge.leaderboard import visible
+from spicegraph_service.challenge.leaderboard import shown_scores, visible
 from spicegraph_service.challenge.schema import Role, State, Visibility
 from spicegraph_service.challenge.submissions import queue_position
 from spicegraph_service.challenge.validation import method_of
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from spicegraph_service.challenge.accounts import Account
     from spicegraph_service.challenge.database import Transactions
     from spicegraph_service.challenge.files import FaultRow, Incoming
-    from spicegraph_service.challenge.leaderboard import Row, ScorerVersion, Standing
+    from spicegraph_service.challenge.leaderboard import Row, ScorerVersion, ShownScore, Standing
 
 _LONGEST_FILE_NAME = 255
 _LONGEST_METHOD = 100
@@ -233,8 +233,19 @@ def new_challenge(message: pb.Challenge) -> NewChallenge:
         splits,
         moment_of("challenge.open_time", message.open_time),
         moment_of("challenge.close_time", message.close_time),
-        message.daily_limit,
-        message.total_limit,
+        message.daily_limit if message.HasField("daily_limit") else DAILY_LIMIT,
+        message.total_limit if message.HasField("total_limit") else TOTAL_LIMIT,
+        disclosure_of(message.disclosure),
+    )
+
+
+def disclosure_of(message: pb.Disclosure) -> Disclosure:
+    """Return what scores may tell participants, with the defaults in place."""
+    default = Disclosure()
+    return Disclosure(
+        message.digits,
+        message.category_images or default.category_images,
+        message.equal_percent or default.equal_percent,
     )
 
 
@@ -267,6 +278,11 @@ def challenge_message(challenge: schema.Challenge) -> pb.Challenge:
         total_limit=challenge.total_limit,
         create_time=timestamp(challenge.created),
         ready=challenge.ready,
+        disclosure=pb.Disclosure(
+            digits=challenge.score_digits,
+            category_images=challenge.category_images,
+            equal_percent=challenge.equal_percent,
+        ),
     )
 
 
@@ -350,11 +366,11 @@ def _split_scores(
                 split=found.split.name,
                 reference_set=reference_set.name,
                 image_count=reference_set.image_count,
-                scores=map(_score, rows),
+                scores=map(_score, shown_scores(rows, challenge, account)),
             )
 
 
-def _score(row: schema.RunScore) -> pb.CorpusScore:
+def _score(row: ShownScore) -> pb.CorpusScore:
     return pb.CorpusScore(name=row.name, value=row.value, low=row.low, high=row.high)
 
 
@@ -377,18 +393,18 @@ def leaderboard_message(
         split=found.split.name,
         reference_set=found.reference_set.name,
         score=found.score,
-        rows=[_row(row, account, scorer) for row in found.rows],
+        rows=[_row(row, found.challenge, account, scorer) for row in found.rows],
         create_time=timestamp(now),
     )
 
 
-def _row(row: Row, account: Account, scorer: ScorerVersion | None) -> pb.LeaderboardRow:
+def _row(row: Row, challenge: schema.Challenge, account: Account, scorer: ScorerVersion | None) -> pb.LeaderboardRow:
     return pb.LeaderboardRow(
         rank=row.rank,
         user=row.submission.user.name,
         method=row.submission.method,
         create_time=timestamp(row.submission.created),
-        scores=map(_score, row.scores),
+        scores=map(_score, shown_scores(row.scores, challenge, account)),
         origin=_origin(row.run, scorer),
         submission=row.submission.id if account.organises else "",
     )
@@ -407,6 +423,12 @@ def change_challenge(challenge: schema.Challenge, request: pb.UpdateChallengeReq
         challenge.opens = moment_of("open_time", request.open_time)
     if request.HasField("close_time"):
         challenge.closes = moment_of("close_time", request.close_time)
+    if request.HasField("disclosure"):
+        disclosure = disclosure_of(request.disclosure)
+        catalogue.check_disclosure(disclosure)
+        challenge.score_digits = disclosure.digits
+        challenge.category_images = disclosure.category_images
+        challenge.equal_percent = disclosure.equal_percent
     catalogue.check_texts(challenge.title, challenge.description, challenge.primary_score)
     catalogue.check_limits(challenge.daily_limit, challenge.total_limit)
     catalogue.check_times(challenge.opens, challenge.closes)

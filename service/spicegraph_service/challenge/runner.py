@@ -277,7 +277,7 @@ class Runner:
 
     async def _validate(self, held: _Held) -> None:
         lease = held.lease
-        sent, splits = await self._transactions.read(lambda session, _now: _to_validate(session, lease))
+        sent, equal_percent, splits = await self._transactions.read(lambda session, _now: _to_validate(session, lease))
         with self._files.workspace() as folder:
             task = Validate(
                 str(self._files.path(sent.sha256)),
@@ -286,6 +286,7 @@ class Runner:
                 {name: tuple(str(self._files.path(key)) for key in keys) for name, (_, keys) in splits.items()},
                 str(folder),
                 self._caption_characters,
+                equal_percent,
             )
             found = await self._sandbox.run(task, Validated, VALIDATION)
             if found.faults:
@@ -336,14 +337,14 @@ class Runner:
         )
 
 
-def _to_validate(session: Session, lease: Lease) -> tuple[Submission, dict[str, tuple[int, tuple[str, ...]]]]:
-    """Return the submission, and of each split its id and its reference files."""
+def _to_validate(session: Session, lease: Lease) -> tuple[Submission, int, dict[str, tuple[int, tuple[str, ...]]]]:
+    """Return the submission, how many of its captions may be equal, and of each split its id and reference files."""
     submission = session.get_one(Submission, lease.submission_id)
     splits = {
         split.name: (split.id, tuple(found.file for found in split.reference_sets if found.file))
         for split in submission.challenge.splits
     }
-    return submission, splits
+    return submission, submission.challenge.equal_percent, splits
 
 
 def _to_score(session: Session, lease: Lease) -> Plan:

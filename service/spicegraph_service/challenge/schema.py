@@ -168,6 +168,9 @@ class Challenge(Base):
     closes: Mapped[datetime | None]
     daily_limit: Mapped[int]
     total_limit: Mapped[int]
+    score_digits: Mapped[int]
+    category_images: Mapped[int]
+    equal_percent: Mapped[int]
     created: Mapped[datetime]
     splits: Mapped[list[Split]] = relationship(
         back_populates="challenge", order_by="Split.position", cascade="all, delete-orphan"
@@ -285,7 +288,11 @@ class Run(Base):
 
 
 class RunScore(Base):
-    """A score of a run against one reference set."""
+    """A score of a run against one reference set.
+
+    ``places`` are the decimal places that leave the score of a single image unseen; ``images``, of the score of a
+    category, how many images have the category in their references. Runs of older versions have neither.
+    """
 
     __tablename__ = "run_scores"
 
@@ -296,6 +303,8 @@ class RunScore(Base):
     value: Mapped[float | None]
     low: Mapped[float | None]
     high: Mapped[float | None]
+    images: Mapped[int | None]
+    places: Mapped[int | None]
 
 
 class Choice(Base):

@@ -363,7 +363,7 @@ class ChallengeServicer(ChallengeServiceServicer):
             split = catalogue.find_split(challenge, request.split)
             leaderboard.check_visible(split, challenge, account, now)
             reference_set = catalogue.find_reference_set(split, request.reference_set)
-            found = leaderboard.standing(session, split, reference_set, request.score)
+            found = leaderboard.standing(session, split, reference_set, request.score, account)
             return messages.leaderboard_message(found, account, now, scorer=self._state.scorer)
 
         return await self._state.transactions.read(find)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import warnings
 from pathlib import Path
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.items import Item
 
 
+_FEWEST_PLACES, _MOST_PLACES = 1, 4
+_ROUNDING = 1e-9
+
+
 class Validate(msgspec.Struct, frozen=True, tag="validate"):
     """Check a submitted file.
 
@@ -39,6 +44,7 @@ class Validate(msgspec.Struct, frozen=True, tag="validate"):
     splits: dict[str, tuple[str, ...]]
     output: str
     caption_characters: int
+    equal_percent: int
 
 
 class Validated(msgspec.Struct, frozen=True, tag="validated"):
@@ -76,12 +82,14 @@ class Finish(msgspec.Struct, frozen=True, tag="finish"):
 
 
 class ScoreRow(NamedTuple):
-    """A corpus score with its interval."""
+    """A corpus score with its interval; the table of scores says what ``images`` and ``places`` are."""
 
     name: str
     value: float | None
     low: float | None
     high: float | None
+    images: int | None
+    places: int
 
 
 class Finished(msgspec.Struct, frozen=True, tag="finished"):
@@ -145,7 +153,14 @@ def _validate(task: Validate) -> Validated:
     from spicegraph_service.challenge.validation import read_submission, split_images  # noqa: PLC0415
 
     splits = {name: split_images(read_images(Path(path)) for path in paths) for name, paths in task.splits.items()}
-    found = read_submission(task.path, task.file_name, task.split, splits, caption_characters=task.caption_characters)
+    found = read_submission(
+        task.path,
+        task.file_name,
+        task.split,
+        splits,
+        caption_characters=task.caption_characters,
+        equal_percent=task.equal_percent,
+    )
     folder = Path(task.output)
     if found.faults:
         path = folder / "faults"
@@ -194,8 +209,34 @@ def finish(task: Finish) -> Finished:
             metric = METRICS[name].make(resources)
             run = run_of(name, metric, metric.finish(statistics[name]), confidence=Resampling())
             bounds = {bound.name: bound for bound in run.intervals}
-            rows += [ScoreRow(s.name, s.value, bounds[s.name].low, bounds[s.name].high) for s in run.scores]
+            headline = {score.name for score in run.headline}
+            for score in run.scores:
+                bound, images = bounds[score.name], sum(value is not None for value in score.each)
+                rows.append(
+                    ScoreRow(
+                        score.name,
+                        score.value,
+                        bound.low,
+                        bound.high,
+                        None if score.name in headline else images,
+                        decimal_places(images, highest=metric.highest),
+                    )
+                )
     return Finished(tuple(rows))
+
+
+def decimal_places(images: int, *, highest: float = 1.0) -> int:
+    """Return in how many decimal places a mean over images can be shown without showing any one image's score.
+
+    The last place is at least as large as the most that an image can add to the mean; one to four places.
+
+    Example:
+        >>> [decimal_places(images) for images in (5, 200, 5_000, 40_504, 1_000_000)]
+        [1, 2, 3, 4, 4]
+        >>> decimal_places(5_000, highest=10)
+        2
+    """
+    return min(max(int(math.log10(max(images / highest, 1)) + _ROUNDING), _FEWEST_PLACES), _MOST_PLACES)
 
 
 def _statistics(task: Finish) -> dict[str, list[Any]]:

@@ -7,9 +7,11 @@ its size and its number of values are known to be those of results for the chall
 from __future__ import annotations
 
 import json
+import re
 import stat
 import zipfile
 import zlib
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import IO, TYPE_CHECKING, NamedTuple, NoReturn
@@ -32,6 +34,8 @@ _SPARE_VALUES = 10_000
 _MOST_FAULTS = 200_000
 _ENCRYPTED = 1
 _LONGEST_METHOD = 100
+_FEW_IMAGES = 10  # of which most may well have the same caption
+_NO_LETTERS = re.compile(r"[\W\d_]+")
 _IGNORED_ROOTS = frozenset({"__MACOSX"})
 
 Id = int | str
@@ -91,7 +95,13 @@ def method_of(file_name: str, splits: Iterable[str]) -> tuple[str, str] | None:
 
 
 def read_submission(
-    path: str, file_name: str, split: str, splits: Mapping[str, SplitImages], *, caption_characters: int = 2_000
+    path: str,
+    file_name: str,
+    split: str,
+    splits: Mapping[str, SplitImages],
+    *,
+    caption_characters: int = 2_000,
+    equal_percent: int = 100,
 ) -> SubmittedResults:
     """Read a submitted file.
 
@@ -101,6 +111,7 @@ def read_submission(
         split: the split of a single JSON file, if the sender gave one; otherwise empty.
         splits: the images of every split of the challenge.
         caption_characters: the longest caption that is accepted.
+        equal_percent: how many captions of a split may be equal, in per cent.
     """
     results: dict[str, list[Result]] = {}
     faults: list[FaultRow] = []
@@ -109,7 +120,8 @@ def read_submission(
         for content in contents:
             found = _split_of(content.name, split, splits, results)
             results[found] = []
-            faults += _read(content, splits[found], results[found], longest=caption_characters)
+            new = list(_read(content, splits[found], results[found], longest=caption_characters))
+            faults += new or _equal_faults(content.name, results[found], equal_percent)
     except _RefusedError as refused:
         faults.append(FaultRow(file_name, "", "", str(refused)))
     return SubmittedResults(results, faults[:_MOST_FAULTS])
@@ -273,6 +285,18 @@ def _read(content: _Content, images: SplitImages, results: list[Result], *, long
     for image_id in images.needed:
         if image_id not in first:
             yield FaultRow(content.name, f"image_id {shown(image_id)}", "", "has no result")
+
+
+def _equal_faults(name: str, results: Sequence[Result], percent: int) -> Iterator[FaultRow]:
+    """Yield a fault where most captions are one: only the other images would count, and scores would show them."""
+    if len(results) <= _FEW_IMAGES:
+        return
+    letters = Counter(_NO_LETTERS.sub(" ", result.caption).strip().casefold() for result in results)
+    ((caption, count),) = letters.most_common(1)
+    if 100 * count > percent * len(results):
+        kind = f"the caption {shown(caption)}" if caption else "captions without letters"
+        reason = f"{count:,} of {len(results):,} images have {kind}; at most {percent} % may have the same"
+        yield FaultRow(name, "", "caption", reason)
 
 
 def _record_faults(

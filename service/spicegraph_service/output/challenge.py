@@ -79,8 +79,18 @@ def challenge_view(found: pb.GetChallengeResponse) -> Iterator[RenderableType]:
                 _visibility(split.leaderboard_visibility),
             )
     yield table
+    yield Text(_disclosure(challenge.disclosure))
     left = str(quota.left) if quota.HasField("left") else "any number"
     yield Text(f"your submissions that count: {quota.used_today} today, {quota.used_total} in all; left now: {left}")
+
+
+def _disclosure(disclosure: pb.Disclosure) -> str:
+    places = {0: "as many decimal places as no single image shows in", -1: "all decimal places"}
+    digits = places.get(disclosure.digits, counted(disclosure.digits, "decimal place"))
+    return (
+        f"participants see: {digits}, categories that at least {counted(disclosure.category_images, 'image')} have; "
+        f"at most {disclosure.equal_percent} % of the captions may be equal"
+    )
 
 
 def _visibility(value: pb.Visibility.ValueType) -> str:

@@ -48,6 +48,7 @@ def test_a_challenge_from_beginning_to_end(
     references = arena.write("references.json", tools.annotations(tools.small))
     place = f"val/c2={references}"
     options = ("--metrics", "rouge,spice", "--rank-by", "ROUGE_L", "--total", "2", "--closes", "2999-01-01")
+    options += ("--category-images", "1")
     assert "SPLIT/SET=FILE" in run("create", "pets", "--references", "x", *options, token=organiser, status=2)
     wrong = arena.write("wrong.json", {"annotations": []})
     said = run("create", "pets", "--references", f"val/c2={wrong}", *options, status=2)
@@ -56,6 +57,7 @@ def test_a_challenge_from_beginning_to_end(
         ("--rank-by", "CIDEr"): "--rank-by: there is no score 'CIDEr'; the metrics give ROUGE_L, SPICE, SPICE_Relation",
         ("--opens", "2999-01-02"): "--closes: is not after the opening",
         ("--title", "x" * 201): "--title: at most 200 characters",
+        ("--digits", "many"): "--digits: expected 1 to 9, auto or all, got 'many'",
         ("--references", "a+b/c5=" + str(references)): "--references: 1 to 40 letters",
     }.items():
         said = run("create", "pets", "--references", place, *options, *bad, status=2)
@@ -66,6 +68,7 @@ def test_a_challenge_from_beginning_to_end(
     shown = run("show", "pets")
     assert "Pets and things" in shown
     assert "left now: 2" in shown
+    assert "at most 50 % of the captions may be equal" in shown
     first, second = run("user", "add", "ann").strip(), run("user", "add", "bob").strip()
     assert "there is a user 'ann' already" in run("user", "add", "ann", status=2)
     assert re.search(r"ann\s+participant", run("user", "list"))
@@ -107,7 +110,9 @@ def test_a_challenge_from_beginning_to_end(
     assert "--rank-by: there is no score 'CIDEr'" in run("update", "pets", "--rank-by", "CIDEr", status=2)
     empty = arena.write("captions_val_empty_results.json", "")
     assert run("submit", "pets", empty, status=2) == f"error: {empty}: the file is empty\n"
-    run("update", "pets", "--rank-by", "SPICE_Color")
+    run("update", "pets", "--rank-by", "SPICE_Color", "--digits", "3")
+    disclosure = json.loads(run("show", "pets", "--format", "json"))["challenge"]["disclosure"]
+    assert disclosure == {"digits": 3, "category_images": 1, "equal_percent": 50}
     run("update", "pets", "--total", "0", "--leaderboard", "organisers", "--closes", "never")
     assert "shown to participants" in run("leaderboard", "pets", token=first, status=2)
     more = ("--references", place, "--references", f"test/c2={references}", "--metrics", "rouge")
@@ -215,7 +220,7 @@ def test_migrations_are_what_the_tables_say(own_arena: Arena) -> None:
     with databases[0] as database, database.reading() as session:
         context = MigrationContext.configure(session.connection())
         assert compare_metadata(context, Base.metadata) == []
-        assert context.get_current_revision() == "0001"
+        assert context.get_current_revision() == "0002"
 
 
 def test_a_database_of_a_newer_version_is_left_alone(own_arena: Arena) -> None:

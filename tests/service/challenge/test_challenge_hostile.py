@@ -143,6 +143,26 @@ def test_a_wrong_record_is_named(kind: str, tmp_path: Path) -> None:
     assert found.faults[0].file == NAME
 
 
+def test_files_of_one_caption_are_refused(tmp_path: Path) -> None:
+    """Else the few images with another one could be read off the scores. Digits and case make no caption another."""
+    images = {"val": split_images([[Image(key, "", 1) for key in range(20)]])}
+    path = tmp_path / "file"
+
+    def faults(captions: list[str]) -> list[str]:
+        path.write_text(json.dumps([{"image_id": key, "caption": text} for key, text in enumerate(captions)]))
+        return [row.reason for row in read_submission(str(path), NAME, "", images, equal_percent=50).faults]
+
+    others = [
+        f"a dog with {word}" for word in ("ears", "legs", "fur", "eyes", "a tail", "teeth", "spots", "a toy", "x")
+    ]
+    same = [f"{'A' if key % 2 else 'a'} dog, {key}." for key in range(11)]
+    assert faults([*same, *others]) == ["11 of 20 images have the caption 'a dog'; at most 50 % may have the same"]
+    assert not faults([*same[1:], *others, "a cat"])
+    assert faults(["?"] * 11 + others) == [
+        "11 of 20 images have captions without letters; at most 50 % may have the same"
+    ]
+
+
 def test_all_faults_come_at_once(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text('[{"image_id": 0, "caption": ""}, {"image_id": 0, "caption": 5, "caption": 6}, 7, {"image_id": 5}]')

@@ -190,6 +190,63 @@ def test_the_scan_would_find_a_reference() -> None:
         check_texts([REFERENCES[0][0].upper().encode()], [])
 
 
+def test_participants_see_no_more_than_the_disclosure_says(
+    secret: tuple[Arena, RunningServer, ChallengeClient], tools: type
+) -> None:
+    """Scores and intervals are rounded, and categories of few images are left out; organisers see all of it."""
+    arena, server, organiser = secret
+    default = tools.challenge("default", metrics=["spice", "rouge"], primary_score="ROUGE_L")
+    for field in ("disclosure", "daily_limit", "total_limit"):
+        default.ClearField(field)
+    made = organiser.create_challenge(default)
+    assert (made.daily_limit, made.total_limit) == (5, 20)
+    assert made.disclosure == pb.Disclosure(digits=0, category_images=50, equal_percent=50)
+    organiser.upload_references("default", "val", "c5", arena.write("r.json", tools.annotations(REFERENCES)))
+    sent = []
+    for name, color in (("ann", "crimson"), ("bea", "red")):
+        path = arena.write(
+            "captions_val_x_results.json",
+            [{"image_id": key, "caption": f"a {color} {noun} on a table"} for key, noun in enumerate(NOUNS)],
+        )
+        with ChallengeClient(server.address, organiser.create_user(name)) as client:
+            found, _ = client.submit("default", path)
+            *_, last = client.watch(found.id)
+            sent.append(last)
+            board = client.leaderboard("default")
+            with pytest.raises(grpc.RpcError, match="there is no score 'SPICE_Color'; there are SPICE, ROUGE_L"):
+                client.leaderboard("default", score="SPICE_Color")
+    full = organiser.get_submission(sent[0].id).scores[0].scores
+    shown = sent[0].scores[0].scores
+    assert [row.name for row in shown] == ["SPICE", "ROUGE_L"]
+    assert "SPICE_Color" in [row.name for row in full]
+    exact = {row.name: row for row in full}
+    for row in shown:
+        assert (row.value, row.low, row.high) == tuple(
+            round(getattr(exact[row.name], field), 1) for field in ("value", "low", "high")
+        )
+    # Ranks tell no more than the scores: the second is better by less than what is shown, and stays second.
+    first, second = organiser.leaderboard("default").rows
+    assert [row.user for row in board.rows] == [first.user, second.user] == ["ann", "bea"]
+    assert first.scores != second.scores
+    assert [list(row.scores) for row in board.rows] == [list(found.scores[0].scores) for found in sent]
+    everything = pb.Disclosure(digits=-1, category_images=1)
+    organiser.update_challenge(pb.UpdateChallengeRequest(name="default", disclosure=everything))
+    with ChallengeClient(server.address, organiser.create_user("late")) as client:
+        assert [list(row.scores) for row in client.leaderboard("default").rows] == [
+            list(row.scores) for row in organiser.leaderboard("default").rows
+        ]
+
+
+@pytest.mark.parametrize("digits", [-2, 10])
+def test_a_wrong_disclosure_is_refused(
+    secret: tuple[Arena, RunningServer, ChallengeClient], tools: type, digits: int
+) -> None:
+    *_, organiser = secret
+    wrong = tools.challenge("wrong", disclosure=pb.Disclosure(digits=digits))
+    with pytest.raises(grpc.RpcError, match=r"challenge\.disclosure\.digits"):
+        organiser.create_challenge(wrong)
+
+
 def test_parses_of_references_cannot_be_found_by_guessing(
     secret: tuple[Arena, RunningServer, ChallengeClient],
 ) -> None:

@@ -11,5 +11,6 @@ context.configure(
     target_metadata=Base.metadata,
     render_as_batch=True,
     transactional_ddl=True,  # SQLite's is, whatever its driver used to do: half a migration never stays
+    on_version_apply=context.config.attributes["applied"],
 )
 context.run_migrations()

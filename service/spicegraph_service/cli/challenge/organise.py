@@ -29,6 +29,29 @@ ReferencesOption = Annotated[
 ]
 OpensOption = Annotated[str | None, typer.Option(metavar="TIME", help="ISO 8601; without a zone, UTC. never: at once.")]
 ClosesOption = Annotated[str | None, typer.Option(metavar="TIME", help="ISO 8601; without a zone, UTC; or never.")]
+DigitsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="1-9|auto|all",
+        help="Decimal places of the scores that participants see. Default: auto, so many that no score shows what a "
+        "single image adds to it.",
+    ),
+]
+CategoryImagesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--category-images",
+        min=1,
+        help="Participants see a category where at least this number of images have it in their references. "
+        "Default: 50.",
+    ),
+]
+EqualOption = Annotated[
+    int | None,
+    typer.Option(
+        "--equal", metavar="PERCENT", min=1, max=100, help="How many captions of a file may be equal. Default: 50."
+    ),
+]
 SplitOption = Annotated[str, typer.Option(help="The split; default: the first.")]
 SetOption = Annotated[str, typer.Option("--set", help="The reference set; default: the first of the split.")]
 
@@ -80,8 +103,15 @@ def create(
     ] = "",
     opens: OpensOption = None,
     closes: ClosesOption = None,
-    daily: Annotated[int, typer.Option(min=0, help="Submissions per user and day (UTC); 0: any number.")] = 0,
-    total: Annotated[int, typer.Option(min=0, help="Submissions per user in total; 0: any number.")] = 0,
+    daily: Annotated[
+        int | None, typer.Option(min=0, help="Submissions per user and day (UTC); 0: any number. Default: 5.")
+    ] = None,
+    total: Annotated[
+        int | None, typer.Option(min=0, help="Submissions per user in total; 0: any number. Default: 20.")
+    ] = None,
+    digits: DigitsOption = None,
+    category_images: CategoryImagesOption = None,
+    equal: EqualOption = None,
     scores: Annotated[Shown, typer.Option(help="When participants see their scores.")] = Shown.ALWAYS,
     leaderboard: Annotated[Shown, typer.Option(help="When participants see the leaderboard.")] = Shown.ALWAYS,
 ) -> None:
@@ -113,6 +143,7 @@ def create(
         close_time=_moment("--closes", closes),
         daily_limit=daily,
         total_limit=total,
+        disclosure=_disclosure(pb.Disclosure(), digits, category_images, equal),
     )
     with connected(context) as client:
         client.create_challenge(challenge)
@@ -145,6 +176,9 @@ def update(
     closes: ClosesOption = None,
     daily: Annotated[int | None, typer.Option(min=0, help="New daily limit; 0: none.")] = None,
     total: Annotated[int | None, typer.Option(min=0, help="New total limit; 0: none.")] = None,
+    digits: DigitsOption = None,
+    category_images: CategoryImagesOption = None,
+    equal: EqualOption = None,
     split: Annotated[list[str] | None, typer.Option(help="Splits that --scores and --leaderboard are for.")] = None,
     scores: Annotated[Shown | None, typer.Option(help="When participants see their scores.")] = None,
     leaderboard: Annotated[Shown | None, typer.Option(help="When participants see the leaderboard.")] = None,
@@ -171,6 +205,9 @@ def update(
                 )
                 for found in names
             )
+        if (digits, category_images, equal) != (None, None, None):
+            now = client.get_challenge(name).challenge.disclosure
+            request.disclosure.CopyFrom(_disclosure(now, digits, category_images, equal))
         client.update_challenge(request)
 
 
@@ -310,6 +347,22 @@ def _visibility(shown: Shown | None) -> pb.Visibility.ValueType:
         Shown.ORGANISERS: pb.VISIBILITY_ORGANISERS,
     }
     return table[shown]
+
+
+def _disclosure(
+    disclosure: pb.Disclosure, digits: str | None, category_images: int | None, equal: int | None
+) -> pb.Disclosure:
+    """Return what scores may tell participants, changed by what the options name."""
+    if digits is not None:
+        named = {"auto": 0, "all": -1}
+        if digits not in named and not (digits.isascii() and digits.isdigit() and 1 <= int(digits) <= 9):
+            raise InputError(f"--digits: expected 1 to 9, auto or all, got {digits!a}")
+        disclosure.digits = named[digits] if digits in named else int(digits)
+    if category_images is not None:
+        disclosure.category_images = category_images
+    if equal is not None:
+        disclosure.equal_percent = equal
+    return disclosure
 
 
 def _moment(option: str, text: str | None) -> Timestamp | None:
