@@ -13,6 +13,15 @@ Example:
 
 from spicegraph_service.client.challenges import ChallengeClient
 from spicegraph_service.client.connection import SERVICE_CONFIG, TlsOptions
-from spicegraph_service.client.evaluation import AsyncClient, Client, category, item
+from spicegraph_service.client.evaluation import AsyncClient, Client, ScoreOptions, category, item
 
-__all__ = ["SERVICE_CONFIG", "AsyncClient", "ChallengeClient", "Client", "TlsOptions", "category", "item"]
+__all__ = [
+    "SERVICE_CONFIG",
+    "AsyncClient",
+    "ChallengeClient",
+    "Client",
+    "ScoreOptions",
+    "TlsOptions",
+    "category",
+    "item",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, cast
 
 import grpc
 
@@ -20,23 +20,7 @@ _CHUNK = 1 << 20
 _PAUSE_S = 1.0
 
 
-class _Paged(Protocol):
-    """A request for a page of a list."""
-
-    page_token: str
-
-
-class _Page(Protocol):
-    """A page of a list."""
-
-    next_page_token: str
-
-
-Paged = TypeVar("Paged", bound=_Paged)
-Page = TypeVar("Page", bound=_Page)
-
-
-class ChallengeClient:
+class ChallengeClient(Connection):
     """A synchronous client. Its calls raise ``grpc.RpcError``, and ``OSError`` where a file cannot be read.
 
     Args:
@@ -55,22 +39,20 @@ class ChallengeClient:
     def __init__(
         self, address: str, token: str, *, tls: TlsOptions | None = None, timeout_s: float | None = 60.0
     ) -> None:
-        self._connection = Connection.to(address, token=token, tls=tls, timeout_s=timeout_s)
-        self._stub = ChallengeServiceStub(self._connection.channel)
+        super().__init__(address, token=token, tls=tls, timeout_s=timeout_s)
+        self._stub = ChallengeServiceStub(self._channel)
 
     def create_challenge(self, challenge: pb.Challenge) -> pb.Challenge:
         """Create a challenge."""
-        return self._connection.call(
-            self._stub.CreateChallenge, pb.CreateChallengeRequest(challenge=challenge)
-        ).challenge
+        return self._call(self._stub.CreateChallenge, pb.CreateChallengeRequest(challenge=challenge)).challenge
 
     def update_challenge(self, request: pb.UpdateChallengeRequest) -> pb.Challenge:
         """Change a challenge."""
-        return self._connection.call(self._stub.UpdateChallenge, request).challenge
+        return self._call(self._stub.UpdateChallenge, request).challenge
 
     def get_challenge(self, name: str) -> pb.GetChallengeResponse:
         """Return a challenge, and what the caller may still submit."""
-        return self._connection.call(self._stub.GetChallenge, pb.GetChallengeRequest(name=name))
+        return self._call(self._stub.GetChallenge, pb.GetChallengeRequest(name=name))
 
     def list_challenges(self) -> Iterator[pb.Challenge]:
         """Return all challenges by name."""
@@ -80,7 +62,7 @@ class ChallengeClient:
 
     def delete_challenge(self, name: str) -> None:
         """Delete a challenge that has no submissions."""
-        self._connection.call(self._stub.DeleteChallenge, pb.DeleteChallengeRequest(name=name))
+        self._call(self._stub.DeleteChallenge, pb.DeleteChallengeRequest(name=name))
 
     def upload_references(self, challenge: str, split: str, reference_set: str, path: str | Path) -> pb.Challenge:
         """Upload COCO annotations as the references of a split."""
@@ -91,11 +73,11 @@ class ChallengeClient:
             yield from (pb.UploadReferencesRequest(chunk=chunk) for chunk in stream)
 
         with _chunks(path) as chunks:
-            return self._stub.UploadReferences(messages(chunks), metadata=self._connection.metadata).challenge
+            return self._stub.UploadReferences(messages(chunks), metadata=self._metadata).challenge
 
     def create_user(self, name: str, role: pb.UserRole.ValueType = pb.USER_ROLE_PARTICIPANT) -> str:
         """Add a user; return the secret of their first token."""
-        return self._connection.call(self._stub.CreateUser, pb.CreateUserRequest(name=name, role=role)).secret
+        return self._call(self._stub.CreateUser, pb.CreateUserRequest(name=name, role=role)).secret
 
     def list_users(self) -> Iterator[pb.User]:
         """Return all users by name."""
@@ -104,15 +86,15 @@ class ChallengeClient:
 
     def delete_user(self, name: str) -> None:
         """Shut a user out."""
-        self._connection.call(self._stub.DeleteUser, pb.DeleteUserRequest(name=name))
+        self._call(self._stub.DeleteUser, pb.DeleteUserRequest(name=name))
 
     def create_token(self, name: str, *, user: str = "") -> str:
         """Make a token for a user (default: oneself); return its secret."""
-        return self._connection.call(self._stub.CreateUserToken, pb.CreateUserTokenRequest(user=user, name=name)).secret
+        return self._call(self._stub.CreateUserToken, pb.CreateUserTokenRequest(user=user, name=name)).secret
 
     def revoke_token(self, token_id: str) -> None:
         """Revoke a token."""
-        self._connection.call(self._stub.RevokeUserToken, pb.RevokeUserTokenRequest(id=token_id))
+        self._call(self._stub.RevokeUserToken, pb.RevokeUserTokenRequest(id=token_id))
 
     def submit(
         self,
@@ -140,12 +122,12 @@ class ChallengeClient:
             yield from (pb.CreateSubmissionRequest(chunk=chunk) for chunk in stream)
 
         with _chunks(path) as chunks:
-            reply = self._stub.CreateSubmission(messages(chunks), metadata=self._connection.metadata)
+            reply = self._stub.CreateSubmission(messages(chunks), metadata=self._metadata)
         return reply.submission, reply.existed
 
     def get_submission(self, submission_id: str) -> pb.Submission:
         """Return a submission."""
-        return self._connection.call(self._stub.GetSubmission, pb.GetSubmissionRequest(id=submission_id)).submission
+        return self._call(self._stub.GetSubmission, pb.GetSubmissionRequest(id=submission_id)).submission
 
     def list_submissions(self, challenge: str, *, user: str = "") -> Iterator[pb.Submission]:
         """Return submissions, the newest first."""
@@ -163,7 +145,7 @@ class ChallengeClient:
         heard = time.monotonic()
         while True:
             try:
-                for reply in self._stub.WatchSubmission(request, metadata=self._connection.metadata):
+                for reply in self._stub.WatchSubmission(request, metadata=self._metadata):
                     heard = time.monotonic()
                     if reply.submission != seen:
                         seen = reply.submission
@@ -184,13 +166,11 @@ class ChallengeClient:
 
     def cancel(self, submission_id: str) -> pb.Submission:
         """Cancel a submission."""
-        return self._connection.call(
-            self._stub.CancelSubmission, pb.CancelSubmissionRequest(id=submission_id)
-        ).submission
+        return self._call(self._stub.CancelSubmission, pb.CancelSubmissionRequest(id=submission_id)).submission
 
     def choose(self, challenge: str, submission_id: str | None) -> None:
         """Choose which of one's submissions stands on the leaderboard; ``None``: none."""
-        self._connection.call(
+        self._call(
             self._stub.ChooseSubmission, pb.ChooseSubmissionRequest(challenge=challenge, submission=submission_id)
         )
 
@@ -199,12 +179,12 @@ class ChallengeClient:
     ) -> pb.GetLeaderboardResponse:
         """Return the leaderboard of a split."""
         request = pb.GetLeaderboardRequest(challenge=challenge, split=split, reference_set=reference_set, score=score)
-        return self._connection.call(self._stub.GetLeaderboard, request)
+        return self._call(self._stub.GetLeaderboard, request)
 
     def rescore(self, challenge: str, *, everything: bool = False) -> int:
         """Have submissions scored again; return how many."""
         request = pb.RescoreChallengeRequest(challenge=challenge, all=everything)
-        return self._connection.call(self._stub.RescoreChallenge, request).submission_count
+        return self._call(self._stub.RescoreChallenge, request).submission_count
 
     def report(
         self, submission_id: str, *, split: str = "", reference_set: str = "", image_limit: int = 0
@@ -213,28 +193,8 @@ class ChallengeClient:
         request = pb.GetSubmissionReportRequest(
             id=submission_id, split=split, reference_set=reference_set, image_limit=image_limit
         )
-        for reply in self._stub.GetSubmissionReport(request, metadata=self._connection.metadata):
+        for reply in self._stub.GetSubmissionReport(request, metadata=self._metadata):
             yield reply.chunk
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._connection.channel.close()
-
-    def __enter__(self) -> Self:
-        """Return the client."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the connection."""
-        self.close()
-
-    def _pages(self, method: grpc.UnaryUnaryMultiCallable[Paged, Page], request: Paged) -> Iterator[Page]:
-        while True:
-            page = self._connection.call(method, request)
-            yield page
-            if not page.next_page_token:
-                return
-            request.page_token = page.next_page_token
 
 
 @contextmanager

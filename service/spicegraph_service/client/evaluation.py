@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import TYPE_CHECKING, Self, TypeVar
+from itertools import chain, islice
+from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
 from spicegraph_api.v1 import evaluation_service_pb2 as evaluation
 from spicegraph_api.v1 import reference_service_pb2 as references
@@ -27,9 +27,6 @@ STREAM_BATCH = 64
 UPLOAD_BATCH = 200
 """Entries in one message of an upload."""
 
-SPICE_ALONE = ("spice",)
-"""The metric that is scored where none is named."""
-
 T = TypeVar("T")
 
 
@@ -49,17 +46,28 @@ def item(
     )
 
 
-def settings_message(
-    metrics: Sequence[str],
-    detail: scores_pb2.Detail.ValueType,
-    reference_set: str | None,
-    categories: Sequence[scores_pb2.CategoryDefinition] = (),
-) -> evaluation.ScoreStreamRequest:
+class ScoreOptions(TypedDict, total=False):
+    """What a caller may say of scoring.
+
+    Attributes:
+        metrics: names of metrics and groups; SPICE alone by default.
+        detail: what the reply says of each item; its scores by default.
+        reference_set: the set that has the references of items without any.
+        categories: categories of one's own for SPICE; see :func:`category`.
+    """
+
+    metrics: Sequence[str]
+    detail: scores_pb2.Detail.ValueType
+    reference_set: str | None
+    categories: Sequence[scores_pb2.CategoryDefinition]
+
+
+_DEFAULTS: ScoreOptions = {"metrics": ("spice",), "detail": scores_pb2.DETAIL_SCORES}
+
+
+def settings_message(options: ScoreOptions) -> evaluation.ScoreStreamRequest:
     """Return the first message of a stream."""
-    settings = evaluation.ScoreStreamSettings(
-        metrics=metrics, detail=detail, reference_set=reference_set, categories=categories
-    )
-    return evaluation.ScoreStreamRequest(settings=settings)
+    return evaluation.ScoreStreamRequest(settings=evaluation.ScoreStreamSettings(**(_DEFAULTS | options)))
 
 
 def category(
@@ -79,21 +87,14 @@ def item_batch(items: Iterable[scores_pb2.Item]) -> evaluation.ScoreStreamReques
     return evaluation.ScoreStreamRequest(items=evaluation.ItemBatch(items=items))
 
 
-def set_settings_message(display_name: str) -> references.CreateReferenceSetRequest:
-    """Return the first message of an upload."""
-    return references.CreateReferenceSetRequest(settings=references.ReferenceSetSettings(display_name=display_name))
-
-
-def entry_batch(entries: Iterable[tuple[str, Sequence[str]]]) -> references.CreateReferenceSetRequest:
-    """Return a message with entries of an upload."""
-    batch = [references.ReferenceEntry(id=str(entry_id), references=captions) for entry_id, captions in entries]
-    return references.CreateReferenceSetRequest(entries=references.ReferenceEntryBatch(entries=batch))
-
-
-def then(first: T, others: Iterator[T]) -> Iterator[T]:
-    """Return the first value, then the others."""
-    yield first
-    yield from others
+def upload_messages(
+    entries: Mapping[str, Sequence[str]], display_name: str
+) -> Iterator[references.CreateReferenceSetRequest]:
+    """Yield the messages of an upload: its settings, then the entries in batches."""
+    yield references.CreateReferenceSetRequest(settings=references.ReferenceSetSettings(display_name=display_name))
+    for batch in batches(entries.items(), UPLOAD_BATCH):
+        rows = [references.ReferenceEntry(id=str(entry_id), references=captions) for entry_id, captions in batch]
+        yield references.CreateReferenceSetRequest(entries=references.ReferenceEntryBatch(entries=rows))
 
 
 def batches(values: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -103,7 +104,7 @@ def batches(values: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-class Client:
+class Client(Connection):
     """A synchronous client. Its calls raise ``grpc.RpcError``; it may be shared by threads.
 
     Args:
@@ -121,91 +122,57 @@ class Client:
         tls: TlsOptions | None = None,
         timeout_s: float | None = 60.0,
     ) -> None:
-        self._connection = Connection.to(address, token=token, tls=tls, timeout_s=timeout_s)
-        self._evaluation = EvaluationServiceStub(self._connection.channel)
-        self._references = ReferenceServiceStub(self._connection.channel)
+        super().__init__(address, token=token, tls=tls, timeout_s=timeout_s)
+        self._evaluation = EvaluationServiceStub(self._channel)
+        self._references = ReferenceServiceStub(self._channel)
 
     def parse(self, captions: Sequence[str]) -> Sequence[scene_graph_pb2.ParsedCaption]:
         """Parse captions to scene graphs."""
         request = evaluation.ParseCaptionsRequest(captions=captions)
-        reply = self._connection.call(self._evaluation.ParseCaptions, request)
+        reply = self._call(self._evaluation.ParseCaptions, request)
         return reply.captions
 
-    def score(
-        self,
-        items: Iterable[scores_pb2.Item],
-        *,
-        metrics: Sequence[str] = SPICE_ALONE,
-        detail: scores_pb2.Detail.ValueType = scores_pb2.DETAIL_SCORES,
-        reference_set: str | None = None,
-        categories: Sequence[scores_pb2.CategoryDefinition] = (),
-    ) -> evaluation.ScoreResponse:
+    def score(self, items: Iterable[scores_pb2.Item], **options: Unpack[ScoreOptions]) -> evaluation.ScoreResponse:
         """Score a batch of items."""
-        request = evaluation.ScoreRequest(
-            items=items, metrics=metrics, detail=detail, reference_set=reference_set, categories=categories
-        )
-        return self._connection.call(self._evaluation.Score, request)
+        request = evaluation.ScoreRequest(items=items, **(_DEFAULTS | options))
+        return self._call(self._evaluation.Score, request)
 
     def stream(
-        self,
-        items: Iterable[scores_pb2.Item],
-        *,
-        metrics: Sequence[str] = SPICE_ALONE,
-        detail: scores_pb2.Detail.ValueType = scores_pb2.DETAIL_SCORES,
-        reference_set: str | None = None,
-        categories: Sequence[scores_pb2.CategoryDefinition] = (),
+        self, items: Iterable[scores_pb2.Item], **options: Unpack[ScoreOptions]
     ) -> Iterator[evaluation.ScoreStreamResponse]:
         """Score items of any number: results as they come, the corpus result last."""
-        settings = settings_message(metrics, detail, reference_set, categories)
-        requests = then(settings, (item_batch(batch) for batch in batches(items, STREAM_BATCH)))
-        yield from self._evaluation.ScoreStream(requests, metadata=self._connection.metadata)
+        requests = chain([settings_message(options)], map(item_batch, batches(items, STREAM_BATCH)))
+        yield from self._evaluation.ScoreStream(requests, metadata=self._metadata)
 
     def server_info(self) -> evaluation.GetServerInfoResponse:
         """Return what runs on the server."""
-        return self._connection.call(self._evaluation.GetServerInfo, evaluation.GetServerInfoRequest())
+        return self._call(self._evaluation.GetServerInfo, evaluation.GetServerInfoRequest())
 
     def create_reference_set(
         self, entries: Mapping[str, Sequence[str]], *, display_name: str = ""
     ) -> references.ReferenceSet:
         """Store the references of images by id; the same content gives the same set."""
-        settings = set_settings_message(display_name)
-        requests = then(settings, (entry_batch(batch) for batch in batches(entries.items(), UPLOAD_BATCH)))
-        return self._references.CreateReferenceSet(requests, metadata=self._connection.metadata).reference_set
+        requests = upload_messages(entries, display_name)
+        return self._references.CreateReferenceSet(requests, metadata=self._metadata).reference_set
 
     def get_reference_set(self, set_id: str) -> references.ReferenceSet:
         """Return what is known of a set."""
         request = references.GetReferenceSetRequest(id=set_id)
-        return self._connection.call(self._references.GetReferenceSet, request).reference_set
+        return self._call(self._references.GetReferenceSet, request).reference_set
 
     def list_reference_sets(self) -> Iterator[references.ReferenceSet]:
         """Return all sets, ordered by id."""
         request = references.ListReferenceSetsRequest(page_size=PAGE)
-        while True:
-            page = self._connection.call(self._references.ListReferenceSets, request)
+        for page in self._pages(self._references.ListReferenceSets, request):
             yield from page.reference_sets
-            if not page.next_page_token:
-                return
-            request.page_token = page.next_page_token
 
     def delete_reference_set(self, set_id: str) -> None:
         """Delete a set."""
         request = references.DeleteReferenceSetRequest(id=set_id)
-        self._connection.call(self._references.DeleteReferenceSet, request)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._connection.channel.close()
-
-    def __enter__(self) -> Self:
-        """Return the client."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the connections."""
-        self.close()
+        self._call(self._references.DeleteReferenceSet, request)
 
 
-class AsyncClient:
+class AsyncClient(AsyncConnection):
     """An asynchronous client, with the same calls as :class:`Client`. Use it in one event loop."""
 
     def __init__(
@@ -216,44 +183,30 @@ class AsyncClient:
         tls: TlsOptions | None = None,
         timeout_s: float | None = 60.0,
     ) -> None:
-        self._connection = AsyncConnection.to(address, token=token, tls=tls, timeout_s=timeout_s)
-        self._evaluation = EvaluationServiceStub(self._connection.channel)
-        self._references = ReferenceServiceStub(self._connection.channel)
+        super().__init__(address, token=token, tls=tls, timeout_s=timeout_s)
+        self._evaluation = EvaluationServiceStub(self._channel)
+        self._references = ReferenceServiceStub(self._channel)
 
     async def parse(self, captions: Sequence[str]) -> Sequence[scene_graph_pb2.ParsedCaption]:
         """Parse captions to scene graphs."""
         request = evaluation.ParseCaptionsRequest(captions=captions)
-        reply = await self._connection.call(self._evaluation.ParseCaptions, request)
+        reply = await self._call(self._evaluation.ParseCaptions, request)
         return reply.captions
 
     async def score(
-        self,
-        items: Iterable[scores_pb2.Item],
-        *,
-        metrics: Sequence[str] = SPICE_ALONE,
-        detail: scores_pb2.Detail.ValueType = scores_pb2.DETAIL_SCORES,
-        reference_set: str | None = None,
-        categories: Sequence[scores_pb2.CategoryDefinition] = (),
+        self, items: Iterable[scores_pb2.Item], **options: Unpack[ScoreOptions]
     ) -> evaluation.ScoreResponse:
         """Score a batch of items."""
-        request = evaluation.ScoreRequest(
-            items=items, metrics=metrics, detail=detail, reference_set=reference_set, categories=categories
-        )
-        return await self._connection.call(self._evaluation.Score, request)
+        request = evaluation.ScoreRequest(items=items, **(_DEFAULTS | options))
+        return await self._call(self._evaluation.Score, request)
 
     async def stream(
-        self,
-        items: Iterable[scores_pb2.Item] | AsyncIterable[scores_pb2.Item],
-        *,
-        metrics: Sequence[str] = SPICE_ALONE,
-        detail: scores_pb2.Detail.ValueType = scores_pb2.DETAIL_SCORES,
-        reference_set: str | None = None,
-        categories: Sequence[scores_pb2.CategoryDefinition] = (),
+        self, items: Iterable[scores_pb2.Item] | AsyncIterable[scores_pb2.Item], **options: Unpack[ScoreOptions]
     ) -> AsyncIterator[evaluation.ScoreStreamResponse]:
         """Score items of any number: results as they come, the corpus result last."""
 
         async def requests() -> AsyncIterator[evaluation.ScoreStreamRequest]:
-            yield settings_message(metrics, detail, reference_set, categories)
+            yield settings_message(options)
             if isinstance(items, AsyncIterable):
                 async for one in items:
                     yield item_batch([one])
@@ -261,33 +214,32 @@ class AsyncClient:
                 for batch in batches(items, STREAM_BATCH):
                     yield item_batch(batch)
 
-        async for response in self._evaluation.ScoreStream(requests(), metadata=self._connection.metadata):
+        async for response in self._evaluation.ScoreStream(requests(), metadata=self._metadata):
             yield response
 
     async def server_info(self) -> evaluation.GetServerInfoResponse:
         """Return what runs on the server."""
-        return await self._connection.call(self._evaluation.GetServerInfo, evaluation.GetServerInfoRequest())
+        return await self._call(self._evaluation.GetServerInfo, evaluation.GetServerInfoRequest())
 
     async def create_reference_set(
         self, entries: Mapping[str, Sequence[str]], *, display_name: str = ""
     ) -> references.ReferenceSet:
         """Store the references of images by id; the same content gives the same set."""
-        settings = set_settings_message(display_name)
-        requests = then(settings, (entry_batch(batch) for batch in batches(entries.items(), UPLOAD_BATCH)))
-        reply = await self._references.CreateReferenceSet(requests, metadata=self._connection.metadata)
+        requests = upload_messages(entries, display_name)
+        reply = await self._references.CreateReferenceSet(requests, metadata=self._metadata)
         return reply.reference_set
 
     async def get_reference_set(self, set_id: str) -> references.ReferenceSet:
         """Return what is known of a set."""
         request = references.GetReferenceSetRequest(id=set_id)
-        reply = await self._connection.call(self._references.GetReferenceSet, request)
+        reply = await self._call(self._references.GetReferenceSet, request)
         return reply.reference_set
 
     async def list_reference_sets(self) -> AsyncIterator[references.ReferenceSet]:
         """Return all sets, ordered by id."""
         request = references.ListReferenceSetsRequest(page_size=PAGE)
         while True:
-            page = await self._connection.call(self._references.ListReferenceSets, request)
+            page = await self._call(self._references.ListReferenceSets, request)
             for reference_set in page.reference_sets:
                 yield reference_set
             if not page.next_page_token:
@@ -297,16 +249,4 @@ class AsyncClient:
     async def delete_reference_set(self, set_id: str) -> None:
         """Delete a set."""
         request = references.DeleteReferenceSetRequest(id=set_id)
-        await self._connection.call(self._references.DeleteReferenceSet, request)
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._connection.channel.close()
-
-    async def __aenter__(self) -> Self:
-        """Return the client."""
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        """Close the connections."""
-        await self.close()
+        await self._call(self._references.DeleteReferenceSet, request)
