@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo hosts test check lint format proto serve train bench examples docs clean
+.PHONY: help setup demo hosts test check lint format proto serve train bench bench-checkouts examples docs clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -73,6 +73,9 @@ train:  ## Train the caption pipeline anew (hours; see training/README.md)
 
 bench: $(READY)  ## What scoring costs, as one table of ratios; the other scripts in bench/ answer one question each
 	@$(BIN)/python bench/table.py
+
+bench-checkouts: $(READY)  ## Processor time and memory of this checkout against another: make bench-checkouts OLD=FOLDER
+	@$(BIN)/python bench/checkouts.py $(OLD) .
 
 examples: $(READY)  ## Rebuild examples/coco from the captions in the installed pycocoevalcap wheel
 	$(BIN)/python tools/build_examples.py examples/coco

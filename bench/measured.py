@@ -2,8 +2,8 @@
 
     python bench/measured.py COMMAND ...
 
-Sandbox are included. A process of its own, and a small one: on Linux a command's peak is never below that of the
-process which started it.
+Child processes are included. A process of its own, and a small one: on Linux a command's peak is never below that of
+the process which started it.
 """
 
 from __future__ import annotations
