@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -41,6 +42,21 @@ def fetch(folder: Path) -> None:
         print("running", *arguments, flush=True)
         subprocess.run(arguments, check=True)
     (folder / "complete").touch()
+
+
+def scores(folder: Path, items: list[Item]) -> list[float]:
+    """Return the program's F1 of every item; what it gave for the same items before is kept in the folder."""
+    content = json.dumps([{"image_id": item.id, "test": item.candidate, "refs": item.references} for item in items])
+    stem = folder / hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
+    source, output = stem.with_suffix(".in.json"), stem.with_suffix(".out.json")
+    if not output.exists():
+        source.write_text(content)
+        part = output.with_suffix(".part")
+        arguments = ["java", "-Xmx6g", "-jar", "spice-1.0.jar", str(source.resolve()), "-threads", str(THREADS)]
+        subprocess.run([*arguments, "-out", str(part.resolve())], cwd=folder, capture_output=True, check=True)
+        part.rename(output)
+    by_id = {row["image_id"]: row["scores"]["All"]["f"] for row in json.loads(output.read_text())}
+    return [by_id[item.id] for item in items]
 
 
 def seconds(folder: Path, items: list[Item]) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 from spicegraph_parser.extract import rare_collections
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.facts import FactCache
-from spicegraph_scorer.core.items import in_order_of
+from spicegraph_scorer.core.items import Fingerprint, empty_candidates, in_order_of
 from spicegraph_scorer.core.results import collect, result_of, signature_of
 from spicegraph_scorer.core.significance import Comparison, Resampling, compare
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
@@ -48,7 +48,7 @@ def score(
         items: at least one; ids differ.
         metrics: names from :data:`spicegraph_scorer.metrics.METRICS`, or a group such as
             ``coco`` or ``all``.
-        data: document frequencies, categories and vectors that metrics use instead of their own.
+        data: document frequencies, categories, vectors and the text for SPICE that metrics use instead of their own.
         pipeline: the spaCy pipeline that SPICE parses with, by name, or whatever else gives facts. It is
             loaded only when a metric needs it, and every caption is parsed once, however many metrics do.
         progress: is called while something takes long: with what it is, how much is done, and of how much.
@@ -59,7 +59,7 @@ def score(
             SPICE's own output need it; without, SPICE and SPICE-G take less time and memory.
         empty: ``refuse`` an empty candidate as a fault, or let it score ``zero``, as the original programs do;
             :attr:`spicegraph_scorer.core.results.Result.empty_candidates` says how many there were.
-        fields: ``frequencies``, ``categories`` and ``vectors`` alone, in place of ``data``:
+        fields: ``frequencies``, ``categories``, ``vectors`` and ``spice_text`` alone, in place of ``data``:
             ``score(items, categories=mine)`` is ``score(items, data=MetricData(categories=mine))``.
 
     Raises:
@@ -126,7 +126,8 @@ def compare_systems(
     chosen = make_metrics(metrics, resources(pipeline, progress, merged_data(data, fields), evidence=False))
     mine, theirs = collect(one, chosen), collect(other, chosen)
     found = {name: compare(metric, mine[name], theirs[name], resampling=resampling) for name, metric in chosen.items()}
-    signature = signature_of(one, {name: metric.signature() for name, metric in chosen.items()})
+    both = replace(Fingerprint.of(one), empty=empty_candidates([*one, *other]))
+    signature = signature_of(both, {name: metric.signature() for name, metric in chosen.items()})
     return SystemComparison({**signature, "resampling": resampling.signature()}, found)
 
 
@@ -147,19 +148,21 @@ def choose_best(
     images: Sequence[ItemId],
     source: FactSource,
     *,
-    frequencies: DocumentFrequencies | None = None,
+    data: MetricData | None = None,
+    **fields: Unpack[DataFields],
 ) -> Choice:
     """Keep the candidate of every image with the highest SPIDEr, the first of equals (SPIDEr-max).
 
-    With a single image and no ``frequencies``, CIDEr-D is undefined and SPICE alone decides.
+    With a single image and no document frequencies, CIDEr-D is undefined and SPICE alone decides.
     SPIDEr-max: Labbé, Pellegrini and Pinquier, DCASE 2022.
 
     Args:
         items: the candidates, each with its image's references.
         images: the id of each item's image.
         source: what turns captions into facts.
-        frequencies: CIDEr-D's document frequencies; ``None``: those of the images' references, each image
-            counted once.
+        data: CIDEr-D's document frequencies, by default those of the images' references, each image counted once; and
+            the text that SPICE parses.
+        fields: as for :func:`score`.
 
     Example:
         >>> from spicegraph_parser import load_pipeline
@@ -169,7 +172,9 @@ def choose_best(
         (Item(id=7, candidate='a dog', references=('a dog',)),)
     """
     corpus = Corpus(tuple(items))
-    spice = Spice(source, evidence=False)
+    given = merged_data(data, fields)
+    spice = Spice(source, evidence=False, text=given.spice_text or "written")
+    frequencies = given.frequencies
     if frequencies is None:
         references = dict(zip(images, (item.references for item in items), strict=True))
         if len(references) > 1:

@@ -242,7 +242,9 @@ def test_missing_references_are_one_fault_of_the_file_beside_those_of_its_items(
 
 def test_columns_are_told_of_tables_only(write: Callable[[object], str]) -> None:
     lines = '{"id": 1, "candidate": "a dog", "system": "a cat", "references": ["b"]}\n'
-    with pytest.raises(InputError, match="is JSON Lines, which has no columns to name"):
+    with pytest.raises(
+        InputError, match="is JSON Lines, which has no columns: --columns and --delimiter are for tables"
+    ):
         read_items(write(lines), columns=Columns(candidate="system"))
     table = "key,gold\n1,the dog\n"
     items = read_items(write({"1": "a dog"}), references=write(table), columns=Columns(references=("gold",))).items

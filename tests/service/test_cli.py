@@ -165,7 +165,7 @@ def test_bad_input_ends_with_2_one_message_and_no_file(
             ("--metrics", "bleu", "-o", "out.tex"),
             "out.tex: this command can't write .tex; it can write .json, .jsonl",
         ),
-        (("--metrics", "bleu", "--columns", "candidate=other"), "is SPICE input, which has no columns to name"),
+        (("--metrics", "bleu", "--columns", "candidate=other"), "is SPICE input, which has no columns"),
     ],
 )
 def test_bad_options_end_with_2(

@@ -124,7 +124,7 @@ def test_a_file_that_no_metric_uses_is_refused(
     captured = capsys.readouterr()
     assert captured.out == ""
     (line,) = captured.err.splitlines()
-    assert line.startswith(f"error: {option}: none of the chosen metrics uses {UNUSED[option].format(folder)}; ")
+    assert line.startswith(f"error: {option} {UNUSED[option].format(folder)}: none of the chosen metrics uses it; ")
     assert {"--vectors": "spice-g", "--idf": "cider-d", "--categories": "spice-exact"}[option] in line
 
 

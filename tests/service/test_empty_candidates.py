@@ -68,7 +68,9 @@ def test_the_scores_are_those_of_the_library(files):
     names = tuple(METRICS.split(","))
     items = [Item(i, text, tuple(refs)) for i, (text, refs) in enumerate(ITEMS)]
     expected = score(items, names, empty="zero")
-    result = score_here(Task("a.jsonl", names, empty="zero"))
+    with pytest.warns(UserWarning, match=r"a\.jsonl: 1 empty candidate scored as zero"):
+        result = score_here(Task("a.jsonl", names, empty="zero"))
+    assert result.signature["empty"] == {"candidates": 1, "scored": "zero"}
     assert result.corpus == expected.corpus
     assert result.item_scores()[1]["SPICE"] == 0.0
 

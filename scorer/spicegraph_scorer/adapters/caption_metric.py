@@ -101,8 +101,8 @@ class CaptionMetric:
     ) -> None:
         """Take the metrics' names, what parses, the metrics' data, and what is done with an empty candidate.
 
-        See :func:`spicegraph_scorer.score`; ``frequencies``, ``categories`` and ``vectors`` are keywords here too;
-        ``by_category`` is of :func:`flat_scores`.
+        See :func:`spicegraph_scorer.score`; ``frequencies``, ``categories``, ``vectors`` and ``spice_text`` are
+        keywords here too; ``by_category`` is of :func:`flat_scores`.
 
         Raises:
             InputError: a field of the data is given twice.

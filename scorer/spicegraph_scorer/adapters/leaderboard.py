@@ -10,7 +10,7 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.adapters.caption_metric import flat_scores
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.readers import read_items
-from spicegraph_scorer.readers.checks import copies_note
+from spicegraph_scorer.readers.notes import notes_on
 from spicegraph_scorer.scoring import score
 
 if TYPE_CHECKING:
@@ -47,11 +47,7 @@ def score_files(
             f"{candidates}: {counted(left_out, 'image')} of the {images:,} in {references} left out: no candidate",
             stacklevel=2,
         )
-    blank = sum(not item.candidate.strip() for item in dataset.items)
-    if blank:
-        warnings.warn(f"{candidates}: {counted(blank, 'empty candidate')} scored as zero", stacklevel=2)
-    note = copies_note(candidates, dataset.items)
-    if note is not None:
+    for note in notes_on(candidates, dataset.items):
         warnings.warn(note, stacklevel=2)
     return score(dataset.items, tuple(metrics), pipeline=pipeline, data=data)
 

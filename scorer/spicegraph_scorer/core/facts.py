@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from spicegraph_parser.rules import Fact, FactPool
+from spicegraph_scorer.core.tokens import toolkit_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -42,6 +43,22 @@ class FactTable:
     def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
         """Return the facts of each caption, in order."""
         return map(self.known.__getitem__, texts)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolkitFacts:
+    """A source that parses captions as the COCO toolkit hands them to SPICE: lower-cased tokens without punctuation."""
+
+    source: FactSource
+
+    @property
+    def signature(self) -> str:
+        """The signature of what parses."""
+        return self.source.signature
+
+    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        """Return the facts of each caption's tokens, in order."""
+        return self.source.facts(map(toolkit_text, texts))
 
 
 @dataclass(frozen=True, slots=True)

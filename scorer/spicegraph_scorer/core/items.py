@@ -11,7 +11,7 @@ import msgspec
 from spicegraph_parser.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 
 ItemId = int | str
@@ -41,7 +41,7 @@ _BYTES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """Number of items, the fewest and the most references of one, and a hash of all ids and references.
+    """Number of items, the fewest and the most references of one, a hash of all ids and references, empty candidates.
 
     The fingerprints of parts of a corpus add up to that of the whole: the hash is the sum of the items' hashes,
     modulo 2^64.
@@ -57,12 +57,13 @@ class Fingerprint:
     fewest: int
     most: int
     hash: int
+    empty: int = 0
 
     @classmethod
     def of(cls, items: Sequence[Item]) -> Fingerprint:
         """Take the fingerprint of at least one item."""
         counts = [len(item.references) for item in items]
-        return cls(len(items), min(counts), max(counts), _modulo(sum(map(_hash, items))))
+        return cls(len(items), min(counts), max(counts), _modulo(sum(map(_hash, items))), empty_candidates(items))
 
     def __add__(self, other: Fingerprint) -> Fingerprint:
         """Return the fingerprint of both corpora together."""
@@ -71,12 +72,18 @@ class Fingerprint:
             min(self.fewest, other.fewest),
             max(self.most, other.most),
             _modulo(self.hash + other.hash),
+            self.empty + other.empty,
         )
 
     @property
     def digest(self) -> str:
         """The hash in hexadecimal."""
         return f"{self.hash:0{2 * _BYTES}x}"
+
+
+def empty_candidates(items: Iterable[Item]) -> int:
+    """Return how many candidates are empty: they score as in the original programs, which is zero."""
+    return sum(not item.candidate.strip() for item in items)
 
 
 def _modulo(value: int) -> int:

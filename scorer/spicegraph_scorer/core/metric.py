@@ -19,6 +19,7 @@ from spicegraph_scorer.core.tokens import Corpus
 
 if TYPE_CHECKING:
     from spicegraph_scorer.core.categories import CategoryScore
+    from spicegraph_scorer.core.items import Item
 
 Statistic = TypeVar("Statistic")
 Statistic_contra = TypeVar("Statistic_contra", contravariant=True)
@@ -118,6 +119,10 @@ class Metric(ABC, Generic[Statistic]):
     @abstractmethod
     def total(self, statistics: Sequence[Statistic]) -> tuple[Score, ...]:
         """Return the metric's scores; ``each`` follows the order of ``statistics``."""
+
+    def reads(self, item: Item) -> Item:
+        """Return an item with its captions as the metric parses them; by default as they are."""
+        return item
 
     def columns(self, statistics: Sequence[Statistic]) -> Matrix:
         """Return what is summed over the items for the corpus scores, (items, columns)."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from spicegraph_scorer.core.categories import CategoryMeans, CategoryScore, Counts, category_means
-from spicegraph_scorer.core.items import Fingerprint
+from spicegraph_scorer.core.items import Fingerprint, empty_candidates
 from spicegraph_scorer.core.metric import Metric
 from spicegraph_scorer.core.significance import intervals
 from spicegraph_scorer.core.tokens import Corpus
@@ -148,7 +148,7 @@ class Result:
     @property
     def empty_candidates(self) -> int:
         """How many candidates are empty, which only ``score(..., empty="zero")`` accepts."""
-        return sum(not item.candidate.strip() for item in self.items)
+        return empty_candidates(self.items)
 
     @property
     def corpus(self) -> dict[str, Json]:
@@ -299,6 +299,7 @@ def signature_of(references: Fingerprint | Sequence[Item], metrics: Mapping[str,
     return {
         "spicegraph": version("spicegraph"),
         "items": found.items,
+        **({"empty": {"candidates": found.empty, "scored": "zero"}} if found.empty else {}),
         "references": {"min": found.fewest, "max": found.most, "digest": found.digest},
         "metrics": {name: dict(signature) for name, signature in metrics.items()},
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice, pairwise
@@ -29,6 +29,12 @@ PUNCTUATION: Final = frozenset(["''", "'", "``", "`", ".", "?", "!", ",", ":", "
 
 TOKENIZER: Final = "ptb-coco, each caption alone"
 """The tokenizer's part of a metric's signature."""
+
+SpiceText = Literal["written", "coco"]
+"""The text that SPICE parses: captions as written, as its own program does, or the tokens of the COCO toolkit."""
+
+SPICE_TEXTS: Final[Mapping[SpiceText, str]] = {"written": "as written", "coco": TOKENIZER}
+"""What signatures say of the text that SPICE parsed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +118,17 @@ def tokenize_texts(
         return tuple(_lowered(line, removed) for line in tokenize_lines(texts))
     known = {text: _lowered(words(text), removed) for text in dict.fromkeys(texts)}
     return tuple(map(known.__getitem__, texts))
+
+
+def toolkit_text(text: str) -> str:
+    """Return a caption as the COCO toolkit hands it to SPICE: its tokens, lower-cased, without punctuation.
+
+    Source: ``pycocoevalcap/eval.py``, where every scorer gets the output of ``PTBTokenizer``.
+
+    >>> toolkit_text("A man's dog (brown).")
+    "a man 's dog -lrb- brown -rrb-"
+    """
+    return " ".join(_lowered(words(text), PUNCTUATION))
 
 
 def tokenize_items(items: Sequence[Item], *, together: bool = False) -> TokenizedItems:

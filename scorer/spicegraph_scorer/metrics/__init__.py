@@ -35,6 +35,7 @@ __all__ = [
     "merged_data",
     "metric_names",
     "needs_of",
+    "with_spice_text",
 ]
 
 Factory = Callable[[Resources], Metric[Any]]
@@ -59,6 +60,7 @@ def _spice(resources: Resources, *, exact: bool = False) -> Metric[Any]:
         exact=exact,
         categories=_categories(resources),
         evidence=resources.evidence,
+        text=resources.data.spice_text or "written",
         references=ReferenceCache(resources.images) if resources.images else None,
     )
 
@@ -115,7 +117,7 @@ def _cider_plain(resources: Resources) -> Metric[Any]:
 
 
 def _spider(resources: Resources) -> Metric[Any]:
-    spice = Spice(resources.facts(), evidence=resources.evidence)
+    spice = Spice(resources.facts(), evidence=resources.evidence, text=resources.data.spice_text or "written")
     return Spider(spice, Cider("CIDEr-D", frequencies=resources.data.frequencies))
 
 
@@ -144,7 +146,17 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "coco": ("bleu", "meteor", "rouge", "cider", "spice"),
     "all": tuple(METRICS),
 }
-"""Names that stand for several metrics; ``coco`` is what the COCO toolkit prints."""
+"""Names that stand for several metrics; ``coco`` is what the COCO toolkit prints, from the text that it scores."""
+
+
+def with_spice_text(names: Iterable[str], data: MetricData) -> MetricData:
+    """Return the data with the text that SPICE parses: as given, else the toolkit's where the group ``coco`` is named.
+
+    Example:
+        >>> with_spice_text(["coco"], MetricData()).spice_text, with_spice_text(["spice"], MetricData()).spice_text
+        ('coco', 'written')
+    """
+    return data if data.spice_text else replace(data, spice_text="coco" if "coco" in names else "written")
 
 
 def metric_names(names: Iterable[str]) -> tuple[str, ...]:
@@ -191,4 +203,6 @@ def make_metrics(names: Iterable[str], resources: Resources) -> dict[str, Metric
         InputError: a name is unknown.
         DataError: something that a metric needs is not installed.
     """
-    return {name: METRICS[name].make(resources) for name in metric_names(names)}
+    asked = tuple(names)
+    resources = replace(resources, data=with_spice_text(asked, resources.data))
+    return {name: METRICS[name].make(resources) for name in metric_names(asked)}

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from spicegraph_scorer.core.facts import FactSource, Progress
+    from spicegraph_scorer.core.tokens import SpiceText
     from spicegraph_scorer.metrics.graded.vectors import Vectors
     from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
     from spicegraph_scorer.metrics.spice.categories import Category
@@ -22,12 +23,15 @@ class MetricData:
 
     ``frequencies`` are CIDEr's document frequencies; ``None``: those of the corpus that is scored. ``categories`` are
     what SPICE and SPICE-G count beside the total; ``None``: SPICE's own. ``vectors`` are SPICE-G's; ``None``: the
-    bundled ones.
+    bundled ones. ``spice_text`` is the text that SPICE and SPIDEr parse: ``written``, captions as they are, or
+    ``coco``, the COCO toolkit's tokens; ``None``: ``coco`` where the group of that name is asked for, else ``written``.
+    SPICE-G always parses captions as written: its formula and verdicts were measured on those.
     """
 
     frequencies: DocumentFrequencies | None = None
     categories: Mapping[str, Category] | None = None
     vectors: Vectors | None = None
+    spice_text: SpiceText | None = None
 
 
 class DataFields(TypedDict, total=False):
@@ -36,6 +40,7 @@ class DataFields(TypedDict, total=False):
     frequencies: DocumentFrequencies | None
     categories: Mapping[str, Category] | None
     vectors: Vectors | None
+    spice_text: SpiceText | None
 
 
 def merged_data(data: MetricData | None, fields: DataFields) -> MetricData:
@@ -47,7 +52,7 @@ def merged_data(data: MetricData | None, fields: DataFields) -> MetricData:
 
     Example:
         >>> merged_data(None, {"categories": {}})
-        MetricData(frequencies=None, categories={}, vectors=None)
+        MetricData(frequencies=None, categories={}, vectors=None, spice_text=None)
     """
     alone = MetricData(**fields)
     if data is None:

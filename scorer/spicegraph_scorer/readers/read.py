@@ -97,7 +97,9 @@ def read_items(
         annotations = read_reference_files(paths, limits=limits, columns=columns) if paths else None
         _check_pairing(name, found, annotations)
         if columns is not None and not (found.format.table or (annotations is not None and annotations.table)):
-            raise InputError(f"{name}: is {found.format.name}, which has no columns to name: --columns is for tables")
+            raise InputError(
+                f"{name}: is {found.format.name}, which has no columns: --columns and --delimiter are for tables"
+            )
         collected = _Collected(found.format, annotations, several=several, empty=empty)
         wrong = [fault for record in found.records for fault in collected.add(record)]
     faults = list(found.faults)
@@ -252,6 +254,10 @@ class _Collected:
         return other if loose and other is not None and other in self._annotations.captions else image_id
 
     def _repeated(self, image_id: ItemId, name: str, key: str, place: str) -> Iterator[Fault]:
+        other = _other(image_id)
+        if other in self._first and str(other) == str(image_id) and not self._part:
+            kinds = ("a number", "a string") if isinstance(image_id, int) else ("a string", "a number")
+            yield Fault(name, key, f"is {kinds[0]} here, and {kinds[1]} in {self._first[other]}")
         earlier = self._first.setdefault(image_id, place)
         if earlier != place and not self._several and not self._part:
             self.has_several = True

@@ -44,15 +44,21 @@ _LISTS = ("references", "refs", "captions")
 _REFERENCES = (*_LISTS, "reference", "ref")
 _NUMBERED = re.compile(r"(?:caption_)?(?:reference|ref|caption|raw|sentence)s?[_ .-]?\d+")
 _FIELDS = ("id", "candidate", "references")
+_TABS = {"tab": "\t", "\\t": "\t"}
+_NO_DELIMITERS = frozenset('\r\n"')
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The names of a table's columns: of the id and the candidate (or nothing), and of the references."""
+    """The names of a table's columns: of the id and the candidate (or nothing), and of the references.
+
+    ``delimiter`` separates the columns of delimited text; ``None``: what the header shows.
+    """
 
     id: str | None = None
     candidate: str | None = None
     references: tuple[str, ...] = ()
+    delimiter: str | None = None
 
     def __str__(self) -> str:
         named = {"id": self.id, "candidate": self.candidate, "references": _joined(self.references)}
@@ -63,18 +69,31 @@ def _joined(names: tuple[str, ...]) -> str:
     return f"{names[0]} .. {names[-1]}" if len(names) > 3 else "+".join(names)
 
 
-def parse_columns(text: str) -> Columns:
-    """Read what ``--columns`` says: ``id=NAME,candidate=NAME,references=NAME+NAME``; each part may be missing.
+def parse_columns(text: str | None, *, delimiter: str | None = None) -> Columns | None:
+    r"""Read what ``--columns`` says: ``id=NAME,candidate=NAME,references=NAME+NAME``; each part may be missing.
+
+    Args:
+        text: what it says; ``None``: columns are found by their usual names.
+        delimiter: what ``--delimiter`` says: one character, or ``tab`` (also as ``\\t``); ``None``: it is found.
+
+    Returns:
+        ``None`` if neither is given.
 
     Raises:
         InputError: it says something else.
 
     Example:
-        >>> parse_columns("id=file,references=ref_a+ref_b").references
-        ('ref_a', 'ref_b')
+        >>> parse_columns("id=file,references=ref_a+ref_b", delimiter="tab")
+        Columns(id='file', candidate=None, references=('ref_a', 'ref_b'), delimiter='\t')
     """
+    if text is None and delimiter is None:
+        return None
+    if delimiter is not None:
+        delimiter = _TABS.get(delimiter, delimiter)
+        if len(delimiter) != 1 or delimiter in _NO_DELIMITERS:
+            raise InputError(f"--delimiter: expected one character, such as | or ;, or tab, got {shown(delimiter)}")
     named: dict[str, str] = {}
-    for part in text.split(","):
+    for part in text.split(",") if text is not None else ():
         field, is_pair, column = (piece.strip() for piece in part.partition("="))
         if not is_pair or field not in _FIELDS or not column or field in named:
             raise InputError(
@@ -82,7 +101,7 @@ def parse_columns(text: str) -> Columns:
             )
         named[field] = column
     references = tuple(name for name in named.get("references", "").split("+") if name)
-    return Columns(named.get("id"), named.get("candidate"), references)
+    return Columns(named.get("id"), named.get("candidate"), references, delimiter)
 
 
 def find_columns(header: Sequence[str], *, named: Columns | None = None, only_references: bool = False) -> Columns:
@@ -157,12 +176,12 @@ def read_delimited(source: Source, *, limits: Limits, columns: Columns | None, o
     """
     lines = _decoded(source, limits)
     header_line = next(lines, "")
-    delimiter = _delimiter(header_line)
+    delimiter = (columns.delimiter if columns else None) or _delimiter(header_line)
     header = next(csv.reader([header_line], delimiter=delimiter), [])
     found = _columns(source, header, columns, only_references=only_references)
     faults: list[Fault] = []
     rows = _rows(source, csv.reader(lines, delimiter=delimiter, strict=True), header, faults)
-    return table_records(_DELIMITERS[delimiter], found, rows, faults)
+    return table_records(_DELIMITERS.get(delimiter, f"CSV with {delimiter!a}"), found, rows, faults)
 
 
 def _decoded(source: Source, limits: Limits) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,8 +11,8 @@ import typer
 from rich.text import Text
 
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.metrics import metric_names
 from spicegraph_scorer.studies.agreement.captions import agree_on_captions
 from spicegraph_scorer.studies.agreement.coefficients import COEFFICIENTS
 from spicegraph_scorer.studies.agreement.judgements import Scoring
@@ -37,17 +37,7 @@ from spicegraph_scorer.studies.agreement.reading import (
 )
 from spicegraph_scorer.studies.agreement.systems import agree_on_systems
 from spicegraph_service.cli.agree_words import words
-from spicegraph_service.cli.inputs import system_name
-from spicegraph_service.cli.options import (
-    CacheOption,
-    FrequenciesOption,
-    PipelineOption,
-    VectorsOption,
-    WorkersOption,
-    cache_at,
-    metric_data,
-    names_of,
-)
+from spicegraph_service.cli.options import MetricOptions, ParsingOptions, system_name
 from spicegraph_service.cli.studies import (
     DrawsOption,
     FormatOption,
@@ -56,7 +46,6 @@ from spicegraph_service.cli.studies import (
     TableOption,
     study_output,
 )
-from spicegraph_service.engines.local import local_facts
 from spicegraph_service.output.agreement.judgements import (
     CAPTION_TABLES,
     CAPTIONS_OWN_SAY,
@@ -78,28 +67,35 @@ if TYPE_CHECKING:
 
 NO_METRIC = "none"
 
-JudgedMetricsOption = Annotated[
-    str,
-    typer.Option(
-        metavar="NAMES",
-        help="Metrics to compute, comma-separated, as for score; none: use only the scores in the input.",
-    ),
-]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedOptions(MetricOptions):
+    """Which metrics are computed for captions that people have judged."""
+
+    metrics: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="Metrics to compute, comma-separated, as for score; none: use only the scores in the input.",
+        ),
+    ] = "spice"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The metrics, groups spelled out; empty if none is to be computed."""
+        return () if self.metrics.strip() == NO_METRIC else metric_names(self.asked)
 
 
 @contextmanager
-def scoring_with(
-    metrics: str, *, pipeline: str, workers: int, cache: str, frequencies: str | None, vectors: str | None
-) -> Iterator[Scoring]:
+def computing(scoring: JudgedOptions, parsing: ParsingOptions) -> Iterator[Scoring]:
     """Give what computes the metrics, with a progress bar on a terminal.
 
     Raises:
         InputError: a metric is unknown, or a file is given that no metric uses.
         DataError: the pipeline is not installed, or a file can't be read.
     """
-    names = () if metrics.strip() == NO_METRIC else names_of(metrics)
-    data = metric_data(names, frequencies=frequencies, vectors=vectors)
-    with warned_progress() as progress, local_facts(pipeline, workers=workers, cache=cache_at(cache)) as facts:
+    names, data = scoring.names, scoring.data()
+    with warned_progress() as progress, parsing.facts() as facts:
         yield Scoring(names, facts, data, progress)
 
 
@@ -167,17 +163,13 @@ def captions(
             help="How to treat captions that are also a reference of their image. Default: the protocol's choice."
         ),
     ] = None,
-    metrics: JudgedMetricsOption = "spice",
+    scoring: JudgedOptions,
     form: FormatOption = None,
     output: OutputOption = None,
     table: TableOption = None,
     draws: DrawsOption = 1000,
     seed: SeedOption = 12345,
-    frequencies: FrequenciesOption = None,
-    vectors: VectorsOption = None,
-    workers: WorkersOption = 1,
-    cache: CacheOption = "none",
-    pipeline: PipelineOption = DEFAULT_PIPELINE,
+    parsing: ParsingOptions,
 ) -> None:
     """Correlate metrics with ratings of captions: Kendall tau-b and tau-c, Pearson, Spearman.
 
@@ -193,10 +185,8 @@ def captions(
     )
     writer = study_output(form, output, table, CAPTION_TABLES)
     judged = read_judgements(*sources, references=references or (), rating=rating)
-    with scoring_with(
-        metrics, pipeline=pipeline, workers=workers, cache=cache, frequencies=frequencies, vectors=vectors
-    ) as scoring:
-        found = agree_on_captions(judged.items, chosen, scoring=scoring, resampling=Resampling(draws, seed))
+    with computing(scoring, parsing) as computed:
+        found = agree_on_captions(judged.items, chosen, scoring=computed, resampling=Resampling(draws, seed))
     writer.write(caption_study(found, judged))
 
 
@@ -263,17 +253,13 @@ def pairs(
             metavar="NUMBERS", help="Also compute the accuracy with these numbers of references, such as 1,2,5,10,48."
         ),
     ] = None,
-    metrics: JudgedMetricsOption = "spice",
+    scoring: JudgedOptions,
     form: FormatOption = None,
     output: OutputOption = None,
     table: TableOption = None,
     draws: DrawsOption = 1000,
     seed: SeedOption = 12345,
-    frequencies: FrequenciesOption = None,
-    vectors: VectorsOption = None,
-    workers: WorkersOption = 1,
-    cache: CacheOption = "none",
-    pipeline: PipelineOption = DEFAULT_PIPELINE,
+    parsing: ParsingOptions,
 ) -> None:
     """Count how often metrics prefer the caption that people prefer, by category of pair.
 
@@ -294,10 +280,8 @@ def pairs(
     counts = whole_numbers(curve, "--curve") if curve is not None else ()
     writer = study_output(form, output, table, PAIR_TABLES)
     judged = read_pairs(*sources, annotations=annotations or ())
-    with scoring_with(
-        metrics, pipeline=pipeline, workers=workers, cache=cache, frequencies=frequencies, vectors=vectors
-    ) as scoring:
-        found = agree_on_pairs(judged.items, chosen, scoring=scoring, resampling=Resampling(draws, seed), curve=counts)
+    with computing(scoring, parsing) as computed:
+        found = agree_on_pairs(judged.items, chosen, scoring=computed, resampling=Resampling(draws, seed), curve=counts)
     writer.write(pair_study(found, judged))
 
 

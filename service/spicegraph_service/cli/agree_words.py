@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.studies.agreement.reading import read_captioned_images, read_word_scores
 from spicegraph_scorer.studies.agreement.words import count_words, held_words, study_words
-from spicegraph_service.cli.inputs import system_name
-from spicegraph_service.cli.options import CacheOption, PipelineOption, WorkersOption, cache_at
+from spicegraph_service.cli.options import ParsingOptions, system_name
 from spicegraph_service.cli.studies import (
     DrawsOption,
     FormatOption,
@@ -60,9 +58,7 @@ def words(
     table: TableOption = None,
     draws: DrawsOption = 1000,
     seed: SeedOption = 12345,
-    workers: WorkersOption = 1,
-    cache: CacheOption = "none",
-    pipeline: PipelineOption = DEFAULT_PIPELINE,
+    parsing: ParsingOptions,
 ) -> None:
     """Show how far people agree on nouns, adjectives and verbs, and how precise a system is at human recall.
 
@@ -74,7 +70,7 @@ def words(
     said = {name: read_word_scores(path) for name, path in named.items()}
     with (
         warned_progress() as progress,
-        local_words(pipeline, lemmas=lemmas, workers=workers, cache=cache_at(cache)) as tagger,
+        local_words(parsing.pipeline, lemmas=lemmas, workers=parsing.workers, cache=parsing.cache_place) as tagger,
     ):
         counted = count_words(_tagged(images, tagger, progress), people=people, words=size)
         scores = {name: found.scores or _shares(_tagged(found.captions, tagger)) for name, found in said.items()}

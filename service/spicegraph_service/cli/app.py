@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from importlib import import_module
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
@@ -57,7 +59,43 @@ def _not_loaded() -> None:
 
 def _load(name: str) -> Callable[..., None] | typer.Typer:
     loaded: Callable[..., None] | typer.Typer = getattr(import_module(f"spicegraph_service.cli.{name}"), name)
+    if not isinstance(loaded, typer.Typer):
+        return flattened(loaded)
+    for command in loaded.registered_commands:
+        if command.callback is not None:
+            command.callback = flattened(command.callback)
     return loaded
+
+
+def flattened(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose groups of options are parameters of their own, which Typer understands.
+
+    A group is a parameter whose type is a dataclass; its fields are the options.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: hint for name, hint in hints.items() if is_dataclass(hint) and isinstance(hint, type)}
+    if not groups:
+        return command
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command).parameters.values():
+        if parameter.name in groups:
+            kind = groups[parameter.name]
+            types = get_type_hints(kind, include_extras=True)
+            parameters += (
+                parameter.replace(name=field.name, default=field.default, annotation=types[field.name])
+                for field in fields(kind)
+            )
+        else:
+            parameters.append(parameter.replace(annotation=hints[parameter.name]))
+
+    def run(**given: Any) -> None:
+        made = {name: kind(**{f.name: given.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
+        command(**given, **made)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what inspect.signature reads
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    return run
 
 
 def make_app(*wanted: str) -> typer.Typer:

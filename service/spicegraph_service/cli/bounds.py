@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.readers.records import read_lines
 from spicegraph_scorer.readers.references import read_reference_files
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS
 from spicegraph_scorer.studies.bounds import SUBSTITUTES, Lower, Study, find_bounds, lower_trials, system
-from spicegraph_service.cli.inputs import system_input
-from spicegraph_service.cli.options import (
-    CacheOption,
-    CategoriesOption,
-    EmptyOption,
-    FrequenciesOption,
-    MetricsOption,
-    PipelineOption,
-    ReferencesOption,
-    VectorsOption,
-    cache_at,
-    metric_data,
-    names_of,
-)
+from spicegraph_service.cli.options import InputOptions, MetricOptions, ParsingOptions
 from spicegraph_service.cli.studies import (
     DrawsOption,
     FormatOption,
@@ -35,7 +22,6 @@ from spicegraph_service.cli.studies import (
     TableOption,
     study_output,
 )
-from spicegraph_service.engines.local import local_facts
 from spicegraph_service.engines.pool import spread_over
 from spicegraph_service.output.bounds import BOUNDS_TABLES, bounds_study
 from spicegraph_service.output.terminal import warned_progress
@@ -51,6 +37,16 @@ if TYPE_CHECKING:
 _DRAWN_FROM = {"inter": "--other", "sentences": "--sentences", "gibberish-sentences": "--sentences"}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyInput(InputOptions):
+    """What is read, where images may be left out for more than one reason."""
+
+    partial: Annotated[
+        bool,
+        typer.Option("--partial", help="Leave out images that have too few captions or lack a result of any system."),
+    ] = False
+
+
 def bounds(
     sources: Annotated[
         list[str] | None,
@@ -61,8 +57,8 @@ def bounds(
         ),
     ] = None,
     *,
-    references: ReferencesOption = None,
-    metrics: MetricsOption = "spice",
+    given: StudyInput,
+    scoring: MetricOptions,
     captions: Annotated[
         int | None, typer.Option(metavar="N", help="Use only the first N captions of each image; default: all.")
     ] = None,
@@ -99,27 +95,17 @@ def bounds(
             help="How many texts each lower bound draws per image; default: one for each of its captions.",
         ),
     ] = None,
-    partial: Annotated[
-        bool,
-        typer.Option("--partial", help="Leave out images that have too few captions or lack a result of any system."),
-    ] = False,
-    empty: EmptyOption = "refuse",
     form: FormatOption = None,
     output: OutputOption = None,
     table: TableOption = None,
     draws: DrawsOption = 1000,
     seed: SeedOption = 12345,
-    categories: CategoriesOption = None,
-    frequencies: FrequenciesOption = None,
-    vectors: VectorsOption = None,
-    workers: Annotated[int, typer.Option(min=1, help="Number of processes that parse and score.")] = 1,
-    cache: CacheOption = "none",
-    pipeline: PipelineOption = DEFAULT_PIPELINE,
+    parsing: ParsingOptions,
 ) -> None:
     """Find how high and how low scores can go: people against people, systems, and texts that fit no image."""
-    names = names_of(metrics)
+    names = scoring.names
     writer = study_output(form, output, table, BOUNDS_TABLES)
-    data = metric_data(names, frequencies=frequencies, categories=categories, vectors=vectors)
+    data = scoring.data()
     wanted = Lower(
         _kinds(lower, given={"--other": bool(others), "--sentences": sentences is not None}),
         tuple(_captions([path]) for path in others or ()),
@@ -128,11 +114,11 @@ def bounds(
         per_image,
         seed,
     )
-    study, systems = _read(sources or [], references, first=captions, partial=partial, empty=empty)
+    study, systems = _read(sources or [], given, first=captions, empty=scoring.empty)
     with (
         warned_progress() as progress,
-        spread_over(workers) as spread,
-        local_facts(pipeline, workers=workers, cache=cache_at(cache)) as facts,
+        spread_over(parsing.workers) as spread,
+        parsing.facts() as facts,
     ):
         found = find_bounds(
             study,
@@ -169,26 +155,25 @@ def _captions(paths: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _read(
-    sources: Sequence[str], references: Sequence[str] | None, *, first: int | None, partial: bool, empty: Empty
-) -> tuple[Study, list[Trial]]:
+def _read(sources: Sequence[str], given: InputOptions, *, first: int | None, empty: Empty) -> tuple[Study, list[Trial]]:
     """Return the images with their captions, and the systems.
 
     Raises:
         InputError: there are neither inputs nor references, or the inputs are faulty or don't fit each other.
     """
-    inputs = [system_input(source, references=references, partial=partial, empty=empty) for source in sources]
-    if references:
-        known: Mapping[ItemId, Sequence[str]] = read_reference_files(references, limits=DEFAULT_LIMITS).captions
+    inputs = [given.system(source, empty=empty) for source in sources]
+    if given.references:
+        files = read_reference_files(given.references, limits=DEFAULT_LIMITS, columns=given.table)
+        known: Mapping[ItemId, Sequence[str]] = files.captions
     elif inputs:
         known = _shared(inputs)
     else:
         raise InputError("there are no captions: give --references, or inputs that contain references")
-    texts = [{item.id: item.candidate for item in given.items} for given in inputs]
-    if partial:
+    texts = [{item.id: item.candidate for item in each.items} for each in inputs]
+    if given.partial:
         known = {name: captions for name, captions in known.items() if all(name in mine for mine in texts)}
-    study = Study.of(known, first=first, partial=partial)
-    return study, [system(given.name, mine, study) for given, mine in zip(inputs, texts, strict=True)]
+    study = Study.of(known, first=first, partial=given.partial)
+    return study, [system(each.name, mine, study) for each, mine in zip(inputs, texts, strict=True)]
 
 
 def _shared(inputs: Sequence[SystemInput]) -> dict[ItemId, tuple[str, ...]]:

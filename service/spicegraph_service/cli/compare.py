@@ -7,26 +7,10 @@ from typing import Annotated
 import typer
 
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.scoring import compare_systems
-from spicegraph_service.cli.inputs import system_input, system_name
-from spicegraph_service.cli.options import (
-    CacheOption,
-    CategoriesOption,
-    EmptyOption,
-    FrequenciesOption,
-    MetricsOption,
-    PipelineOption,
-    ReferencesOption,
-    VectorsOption,
-    WorkersOption,
-    cache_at,
-    metric_data,
-    names_of,
-)
+from spicegraph_service.cli.options import InputOptions, MetricOptions, ParsingOptions, system_name
 from spicegraph_service.cli.report import SplitOption, write_report
-from spicegraph_service.engines.local import local_facts
 from spicegraph_service.output.files import check_output, format_by_ending, write_text
 from spicegraph_service.output.report import ReportFormat, ReportOptions
 from spicegraph_service.output.results import COMPARISON_BY_ENDING, COMPARISON_FORMATS, ComparisonFormat
@@ -37,8 +21,8 @@ def compare(
     first: Annotated[str, typer.Argument(metavar="[NAME=]A", help="One system's captions, as for score.")],
     second: Annotated[str, typer.Argument(metavar="[NAME=]B", help="The other system's, for the same images.")],
     *,
-    references: ReferencesOption = None,
-    metrics: MetricsOption = "spice",
+    given: InputOptions,
+    scoring: MetricOptions,
     form: Annotated[
         ComparisonFormat | None,
         typer.Option(
@@ -51,34 +35,24 @@ def compare(
         str | None,
         typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead: .json, or .html for a page."),
     ] = None,
-    partial: Annotated[
-        bool, typer.Option("--partial", help="Compare only the images of --references that have a result.")
-    ] = False,
-    empty: EmptyOption = "refuse",
     draws: Annotated[int, typer.Option(min=1, help="Number of resamples for each test.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same p-values.")] = 12345,
     split: SplitOption = False,
-    categories: CategoriesOption = None,
-    frequencies: FrequenciesOption = None,
-    vectors: VectorsOption = None,
-    workers: WorkersOption = 1,
-    cache: CacheOption = "none",
-    pipeline: PipelineOption = DEFAULT_PIPELINE,
+    parsing: ParsingOptions,
 ) -> None:
     """Compare two systems by every score: paired bootstrap and approximate randomisation over the images."""
-    names = names_of(metrics)
+    names = scoring.names
     if output is not None:
         check_output(output)
     chosen = form or format_by_ending(output, COMPARISON_BY_ENDING, ComparisonFormat.TABLE)
     if split and (output is None or chosen is not ComparisonFormat.HTML):
         raise InputError("--split: only an HTML page (-o FILE.html) can be split")
-    computed = ("spice", *names) if chosen is ComparisonFormat.HTML else names  # a report always has SPICE
-    data = metric_data(computed, frequencies=frequencies, categories=categories, vectors=vectors)
+    data = scoring.data(*(("spice",) if chosen is ComparisonFormat.HTML else ()))  # a report always has SPICE
     one, other = (
-        system_input(source, name=name, references=references, partial=partial, empty=empty)
+        given.system(source, name=name, empty=scoring.empty)
         for source, name in zip((first, second), _names(first, second), strict=True)
     )
-    with local_facts(pipeline, workers=workers, cache=cache_at(cache)) as facts:
+    with parsing.facts() as facts:
         if chosen is ComparisonFormat.HTML:
             options = ReportOptions(
                 metrics=names,

@@ -1,127 +1,211 @@
-"""The options that several commands share, and what they are read as."""
+"""What commands share: groups of options, what they are read as, and the systems that arguments name.
+
+A command takes a group as one keyword parameter; ``app.flattened`` gives the command line its options one by one.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.metrics import GROUPS, METRICS, MetricData, metric_names
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+from spicegraph_scorer.core.tokens import SpiceText
+from spicegraph_scorer.metrics import GROUPS, METRICS, MetricData, metric_names, with_spice_text
 from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable
 from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
 from spicegraph_scorer.metrics.spice.categories import read_categories
+from spicegraph_scorer.readers import parse_columns, read_items
 from spicegraph_scorer.readers.checks import Empty
+from spicegraph_scorer.readers.notes import notes_on
+from spicegraph_service.engines.local import local_facts
+from spicegraph_service.output.terminal import say_warning
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
 
-ReferencesOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="FILE",
-        help="The references, if INPUT contains none: COCO annotations, references by id, JSON Lines, a table, or "
-        "plain text with one line per candidate. May be given several times.",
-    ),
-]
-ColumnsOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAMES",
-        help="The columns of CSV, TSV and Parquet files: id=NAME,candidate=NAME,references=NAME+NAME. Default: found "
-        "by their usual names.",
-    ),
-]
+    from spicegraph_scorer.core.facts import FactSource
+    from spicegraph_scorer.readers.tables import Columns
+    from spicegraph_service.output.report.data import SystemInput
+
 MetricsOption = Annotated[
     str, typer.Option(metavar="NAMES", help=f"Comma-separated: {', '.join((*METRICS, *GROUPS))}.")
-]
-CategoriesOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="TOML file with your own SPICE categories: word lists, or everything under a WordNet synset.",
-    ),
-]
-FrequenciesOption = Annotated[
-    str | None,
-    typer.Option(
-        "--idf",
-        metavar="FILE",
-        help="CIDEr's document frequencies, from spicegraph idf; default: counted in the references.",
-    ),
-]
-VectorsOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="SPICE-G's vectors, from spicegraph vectors build; default: those of COCO train2014.",
-    ),
-]
-WorkersOption = Annotated[int, typer.Option(min=1, help="Number of processes that parse captions.")]
-CacheOption = Annotated[
-    str,
-    typer.Option(
-        metavar="PATH|URL|none",
-        help="Keep parses between runs: an SQLite file, or redis://HOST.",
-        envvar="SPICEGRAPH_CACHE",
-        show_envvar=True,
-    ),
-]
-EmptyOption = Annotated[
-    Empty,
-    typer.Option(
-        help="What to do with an empty candidate: refuse the input, or score it as the original programs do: zero."
-    ),
 ]
 PipelineOption = Annotated[str, typer.Option(metavar="NAME", help="The spaCy pipeline that parses captions.")]
 
 
-def names_of(metrics: str) -> tuple[str, ...]:
-    """Return the metrics that a comma-separated option names.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputOptions:
+    """What is read beside the captions' own file, and how."""
 
-    Raises:
-        InputError: a name is unknown, or there is none.
+    references: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="The references, if INPUT contains none: COCO annotations, references by id, JSON Lines, a table, or "
+            "plain text with one line per candidate. May be given several times.",
+        ),
+    ] = None
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="The columns of CSV, TSV and Parquet files: id=NAME,candidate=NAME,references=NAME+NAME. Default: "
+            "found by their usual names.",
+        ),
+    ] = None
+    delimiter: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHARACTER",
+            help="What separates the columns of CSV files. Default: tab, comma or semicolon, as the header shows.",
+        ),
+    ] = None
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Use only the images of --references that have a result.")
+    ] = False
+
+    @property
+    def table(self) -> Columns | None:
+        """How tables are read; ``None``: as they show themselves."""
+        return parse_columns(self.columns, delimiter=self.delimiter)
+
+    def system(self, source: str, *, empty: Empty, name: str | None = None) -> SystemInput:
+        """Read a system; its name stands before the file (``mine=results.json``), or is given, or is the file's own."""
+        # Imported here: it brings what draws reports, which the command that only scores need not load.
+        from spicegraph_service.output.report.data import SystemInput  # noqa: PLC0415
+
+        own, path = system_name(source)
+        items = read_items(
+            path, references=self.references, partial=self.partial, empty=empty, columns=self.table
+        ).items
+        for note in notes_on(path, items):
+            say_warning(note)
+        return SystemInput(name or own, items)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricOptions:
+    """Which metrics a command computes, and from which data."""
+
+    metrics: MetricsOption = "spice"
+    spice_text: Annotated[
+        SpiceText | None,
+        typer.Option(
+            help="What SPICE parses: captions as written, as its own program does, or the tokens that the COCO toolkit "
+            "gives it. Default: coco with --metrics coco, else written."
+        ),
+    ] = None
+    empty: Annotated[
+        Empty,
+        typer.Option(
+            help="What to do with an empty candidate: refuse the input, or score it as the original programs do: zero."
+        ),
+    ] = "refuse"
+    categories: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="TOML file with your own SPICE categories: word lists, or everything under a WordNet synset.",
+        ),
+    ] = None
+    frequencies: Annotated[
+        str | None,
+        typer.Option(
+            "--idf",
+            metavar="FILE",
+            help="CIDEr's document frequencies, from spicegraph idf; default: counted in the references.",
+        ),
+    ] = None
+    vectors: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="SPICE-G's vectors, from spicegraph vectors build; default: those of COCO train2014.",
+        ),
+    ] = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The metrics, groups spelled out.
+
+        Raises:
+            InputError: a name is unknown, or there is none.
+        """
+        return metric_names(self.asked)
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """What ``--metrics`` names."""
+        return tuple(name.strip() for name in self.metrics.split(",") if name.strip())
+
+    def data(self, *more: str) -> MetricData:
+        """Read what the metrics take.
+
+        Args:
+            more: metrics that the command computes beside those asked for.
+
+        Raises:
+            InputError: an option is given that none of the metrics uses, or its file can't be read, or is faulty.
+            DataError: the frequencies or the vectors can't be read.
+        """
+        computed = {*self.names, *more}
+        given = {name: value for name in METRIC_DATA if (value := getattr(self, name)) is not None}
+        for name, value in given.items():
+            users = [metric for metric, entry in METRICS.items() if name in entry.kind.needs.data]
+            if computed.isdisjoint(users):
+                do = "does" if len(users) == 1 else "do"
+                option, _ = METRIC_DATA[name]
+                raise InputError(f"{option} {value}: none of the chosen metrics uses it; {', '.join(users)} {do}")
+        read = {name: METRIC_DATA[name][1](value) for name, value in given.items()}
+        return with_spice_text(self.asked, MetricData(**read))
+
+
+METRIC_DATA: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
+    "spice_text": ("--spice-text", str),
+    "frequencies": ("--idf", lambda path: DocumentFrequencies.read(Path(path))),
+    "categories": ("--categories", read_categories),
+    "vectors": ("--vectors", lambda path: Vectors.of(VectorTable.read(Path(path)))),
+}
+"""For each field of ``MetricData`` the option that gives it, and what the option's value is read with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsingOptions:
+    """How captions are parsed."""
+
+    workers: Annotated[int, typer.Option(min=1, help="Number of processes that parse captions.")] = 1
+    cache: Annotated[
+        str,
+        typer.Option(
+            metavar="PATH|URL|none",
+            help="Keep parses between runs: an SQLite file, or redis://HOST.",
+            envvar="SPICEGRAPH_CACHE",
+            show_envvar=True,
+        ),
+    ] = "none"
+    pipeline: PipelineOption = DEFAULT_PIPELINE
+
+    @property
+    def cache_place(self) -> str | None:
+        """Where parses are kept; ``None``: nowhere."""
+        return None if self.cache == "none" else self.cache
+
+    def facts(self) -> AbstractContextManager[FactSource]:
+        """Give what parses captions."""
+        return local_facts(self.pipeline, workers=self.workers, cache=self.cache_place)
+
+
+def system_name(source: str) -> tuple[str, str]:
+    """Return the name and the file that an argument such as ``mine=results.json`` holds.
+
+    Example:
+        >>> system_name("runs/first.json"), system_name("mine=runs/first.json")
+        (('first', 'runs/first.json'), ('mine', 'runs/first.json'))
     """
-    return metric_names(name.strip() for name in metrics.split(",") if name.strip())
-
-
-_FIELDS = {"--idf": "frequencies", "--categories": "categories", "--vectors": "vectors"}
-"""The options that name files, and the field of a metric's data that each gives."""
-
-
-def metric_data(
-    computed: Collection[str],
-    *,
-    frequencies: str | None = None,
-    categories: str | None = None,
-    vectors: str | None = None,
-) -> MetricData:
-    """Read the files that metrics take.
-
-    Args:
-        computed: the metrics that the command computes, asked for or not.
-        frequencies: what ``--idf`` says.
-        categories: what ``--categories`` says.
-        vectors: what ``--vectors`` says.
-
-    Raises:
-        InputError: a file is given that none of the metrics looks at, can't be read, or is faulty.
-        DataError: the frequencies or the vectors can't be read.
-    """
-    given = {"--idf": frequencies, "--categories": categories, "--vectors": vectors}
-    for option, path in given.items():
-        users = [name for name, entry in METRICS.items() if _FIELDS[option] in entry.kind.needs.data]
-        if path is not None and set(users).isdisjoint(computed):
-            do = "does" if len(users) == 1 else "do"
-            raise InputError(f"{option}: none of the chosen metrics uses {path}; {', '.join(users)} {do}")
-    return MetricData(
-        None if frequencies is None else DocumentFrequencies.read(Path(frequencies)),
-        None if categories is None else read_categories(categories),
-        None if vectors is None else Vectors.of(VectorTable.read(Path(vectors))),
-    )
-
-
-def cache_at(place: str) -> str | None:
-    """Return where parses are kept; ``none`` is nowhere."""
-    return None if place == "none" else place
+    name, equals, path = source.partition("=")
+    return (name, path) if equals and name and "/" not in name else (PurePath(source).stem, source)

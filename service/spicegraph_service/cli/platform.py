@@ -8,14 +8,7 @@ import msgspec
 import typer
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_service.cli.options import (
-    EmptyOption,
-    MetricsOption,
-    PipelineOption,
-    VectorsOption,
-    metric_data,
-    names_of,
-)
+from spicegraph_service.cli.options import MetricOptions, PipelineOption
 from spicegraph_service.output.files import check_output, write_text
 from spicegraph_service.output.tables import rendered, score_table
 from spicegraph_service.output.terminal import warned_progress, write_stdout
@@ -32,26 +25,23 @@ def codabench(
     input_folder: Annotated[str, typer.Argument(metavar="INPUT", help="The folder with ref/ and res/.")],
     output_folder: Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder to write to.")],
     *,
-    metrics: MetricsOption = "spice",
+    scoring: MetricOptions,
     show_references: Annotated[
         bool,
         typer.Option(
             "--show-references", help="Write a full error report; it shows the private references to every team."
         ),
     ] = False,
-    empty: EmptyOption = "refuse",
-    vectors: VectorsOption = None,
     pipeline: PipelineOption = DEFAULT_PIPELINE,
 ) -> None:
     """Run as a Codabench scoring program: write scores.json and detailed_results.html."""
-    names = names_of(metrics)
-    data = metric_data(names, vectors=vectors)
+    data = scoring.data()
     with warned_progress():
         scores = score_submission(
             input_folder,
             output_folder,
-            metrics=names,
-            empty=empty,
+            metrics=scoring.names,
+            empty=scoring.empty,
             show_references=show_references,
             pipeline=pipeline,
             data=data,
@@ -65,15 +55,14 @@ def capevalkit(
     predictions: Annotated[str, typer.Option(metavar="FILE", help='JSON Lines of {"id", "caption"}.')],
     references: Annotated[str, typer.Option(metavar="FILE", help='JSON Lines of {"id", "references"}.')],
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The JSON file to write.")],
-    metrics: MetricsOption = "spice",
-    empty: EmptyOption = "refuse",
-    vectors: VectorsOption = None,
+    scoring: MetricOptions,
     pipeline: PipelineOption = DEFAULT_PIPELINE,
 ) -> None:
     """Run as a CapEvalKit plug-in: score predictions, write corpus and item scores as JSON."""
     check_output(output)
-    names = names_of(metrics)
-    data = metric_data(names, vectors=vectors)
+    data = scoring.data()
     with warned_progress():
-        found = plugin_output(predictions, references, metrics=names, empty=empty, pipeline=pipeline, data=data)
+        found = plugin_output(
+            predictions, references, metrics=scoring.names, empty=scoring.empty, pipeline=pipeline, data=data
+        )
     write_text(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n", output)

@@ -8,24 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_service.cli.inputs import system_input
-from spicegraph_service.cli.options import (
-    CacheOption,
-    CategoriesOption,
-    EmptyOption,
-    FrequenciesOption,
-    MetricsOption,
-    PipelineOption,
-    ReferencesOption,
-    VectorsOption,
-    WorkersOption,
-    cache_at,
-    metric_data,
-    names_of,
-)
-from spicegraph_service.engines.local import local_facts
+from spicegraph_service.cli.options import InputOptions, MetricOptions, ParsingOptions
 from spicegraph_service.output.charts import require_charts
 from spicegraph_service.output.files import check_output, format_by_ending, write_text
 from spicegraph_service.output.report import REPORT_FORMATS, ReportFormat, ReportOptions, build_report
@@ -61,8 +45,8 @@ def report(
         ),
     ],
     *,
-    references: ReferencesOption = None,
-    metrics: MetricsOption = "spice",
+    given: InputOptions,
+    scoring: MetricOptions,
     form: Annotated[
         ReportFormat | None,
         typer.Option("--format", help="The format; default: the one of -o's file ending, else html."),
@@ -79,41 +63,30 @@ def report(
             help="Show the images: a folder, or an address with {id} or {id:012} in it.",
         ),
     ] = None,
-    categories: CategoriesOption = None,
-    frequencies: FrequenciesOption = None,
-    vectors: VectorsOption = None,
     human: Annotated[
         bool,
         typer.Option("--human/--no-human", help="Also score the first reference of each image against the others."),
     ] = True,
     split: SplitOption = False,
-    partial: Annotated[
-        bool, typer.Option("--partial", help="Use only the images of --references that have a result.")
-    ] = False,
-    empty: EmptyOption = "refuse",
     draws: Annotated[int, typer.Option(min=1, help="Number of resamples for each interval and test.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same intervals.")] = 12345,
-    workers: WorkersOption = 1,
-    cache: CacheOption = "none",
-    pipeline: PipelineOption = DEFAULT_PIPELINE,
+    parsing: ParsingOptions,
 ) -> None:
     """Show what systems get wrong, by category and image: one HTML page, JSON, or Markdown."""
-    names = names_of(metrics)
     if output is not None:
         check_output(output)
-    data = metric_data(("spice", *names), frequencies=frequencies, categories=categories, vectors=vectors)
     options = ReportOptions(
-        metrics=names,
+        metrics=scoring.names,
         title=title,
         images=images,
         resampling=Resampling(draws, seed),
         human=human,
-        data=data,
+        data=scoring.data("spice"),
     )
     chosen = form or format_by_ending(output, _BY_ENDING, ReportFormat.HTML)
     check_split(split=split, form=chosen, output=output)
-    systems = [system_input(source, references=references, partial=partial, empty=empty) for source in sources]
-    with local_facts(pipeline, workers=workers, cache=cache_at(cache)) as facts:
+    systems = [given.system(source, empty=scoring.empty) for source in sources]
+    with parsing.facts() as facts:
         write_report(systems, options, form=chosen, output=output, facts=facts, split=split)
 
 

@@ -7,26 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics import METRICS
 from spicegraph_scorer.metrics.spice.metric import JAR_METRICS
-from spicegraph_scorer.readers import parse_columns
-from spicegraph_service.cli.options import (
-    CacheOption,
-    CategoriesOption,
-    ColumnsOption,
-    EmptyOption,
-    FrequenciesOption,
-    MetricsOption,
-    PipelineOption,
-    ReferencesOption,
-    VectorsOption,
-    WorkersOption,
-    cache_at,
-    metric_data,
-    names_of,
-)
+from spicegraph_service.cli.options import InputOptions, MetricOptions, ParsingOptions
 from spicegraph_service.engines.engine import CandidateRule, Engine, Task
 from spicegraph_service.engines.table import ENGINES
 from spicegraph_service.output.results import ResultFormat, ResultOutput
@@ -52,9 +36,8 @@ def score(
         ),
     ],
     *,
-    references: ReferencesOption = None,
-    columns: ColumnsOption = None,
-    metrics: MetricsOption = "spice",
+    given: InputOptions,
+    scoring: MetricOptions,
     form: Annotated[
         ResultFormat | None,
         typer.Option(
@@ -73,10 +56,6 @@ def score(
             "parts. Without --format the table is printed too.",
         ),
     ] = None,
-    partial: Annotated[
-        bool, typer.Option("--partial", help="Score only the images of --references that have a result.")
-    ] = False,
-    empty: EmptyOption = "refuse",
     candidates: Annotated[
         CandidateRule,
         typer.Option(
@@ -98,12 +77,7 @@ def score(
     seed: Annotated[
         int, typer.Option(min=0, help="Seed of the resampling: the same seed gives the same intervals.")
     ] = 12345,
-    categories: CategoriesOption = None,
-    frequencies: FrequenciesOption = None,
-    vectors: VectorsOption = None,
-    workers: WorkersOption = 1,
-    cache: CacheOption = "none",
-    pipeline: PipelineOption = DEFAULT_PIPELINE,
+    parsing: ParsingOptions,
     engine: Annotated[
         str,
         typer.Option(
@@ -129,7 +103,7 @@ def score(
     ] = False,
 ) -> None:
     """Score captions against references, with SPICE by category and the COCO metrics."""
-    names = names_of(metrics)
+    names = scoring.names
     place = ResultOutput(form, output)
     chosen = _engine(engine)
     place.check(folders=chosen.summarize is not None)
@@ -142,20 +116,18 @@ def score(
             f"--confidence: intervals are of corpus scores, but {place.form} contains only the scores of images; "
             "use table, json or parquet"
         )
-    computed = (*names, "spider") if candidates is CandidateRule.BEST else names
-    data = metric_data(computed, frequencies=frequencies, categories=categories, vectors=vectors)
-    named = parse_columns(columns) if columns is not None else None
+    data = scoring.data(*(("spider",) if candidates is CandidateRule.BEST else ()))
     with warned_progress() as progress:
         task = Task(
             source,
             names,
-            pipeline,
-            workers=workers,
-            cache=cache_at(cache),
-            columns=named,
-            references=references,
-            partial=partial,
-            empty=empty,
+            parsing.pipeline,
+            workers=parsing.workers,
+            cache=parsing.cache_place,
+            columns=given.table,
+            references=given.references,
+            partial=given.partial,
+            empty=scoring.empty,
             candidates=candidates,
             parses=parses,
             graphs=graphs,

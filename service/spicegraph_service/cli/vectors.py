@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.metrics.graded.building import DIMENSIONS, FEWEST, build_table, word_sets
 from spicegraph_scorer.metrics.graded.order import learn_order
 from spicegraph_scorer.readers import read_references
-from spicegraph_service.cli.options import CacheOption, PipelineOption, WorkersOption, cache_at
-from spicegraph_service.engines.local import local_facts
+from spicegraph_service.cli.options import ParsingOptions
 from spicegraph_service.output.files import check_output, whole_path
 from spicegraph_service.output.terminal import progress_bar
 
@@ -44,9 +42,7 @@ def build(
     ] = None,
     dimensions: Annotated[int, typer.Option(min=1, help="Number of dimensions of a vector.")] = DIMENSIONS,
     fewest: Annotated[int, typer.Option(min=1, help="In how many captions a word must occur.")] = FEWEST,
-    workers: WorkersOption = 1,
-    cache: CacheOption = "none",
-    pipeline: PipelineOption = DEFAULT_PIPELINE,
+    parsing: ParsingOptions,
 ) -> None:
     """Learn which words people use for the same images and in which order, for --vectors FILE of the other commands.
 
@@ -54,7 +50,7 @@ def build(
     """
     check_output(output)
     images = [texts for texts in read_references(references).values() if texts]
-    with progress_bar() as progress, local_facts(pipeline, workers=workers, cache=cache_at(cache)) as facts:
+    with progress_bar() as progress, parsing.facts() as facts:
         words = list(word_sets(images, FactCache(facts, progress)))
     order = learn_order(text for texts in images for text in texts)
     table = build_table(words, name=name or PurePath(output).stem, dimensions=dimensions, fewest=fewest, order=order)

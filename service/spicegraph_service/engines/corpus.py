@@ -106,14 +106,13 @@ def _name(path: str) -> str:
 class Checked:
     """What the first pass says of some rows.
 
-    ``fingerprint`` is ``None`` without items, ``integers`` counts the ids that are numbers, ``empty`` the empty
-    candidates, ``hashes`` are those of all ids, ``faults`` the first ones of ``faulty``, ``weights`` what each
-    function that was asked for counts, and ``items`` the items themselves, if asked for.
+    ``fingerprint`` is ``None`` without items, ``integers`` counts the ids that are numbers, ``hashes`` are those of all
+    ids, ``faults`` the first ones of ``faulty``, ``weights`` what each function that was asked for counts, and ``items``
+    the items themselves, if asked for.
     """
 
     fingerprint: Fingerprint | None
     integers: int
-    empty: int
     hashes: Hashes
     faults: list[Fault]
     faulty: int
@@ -136,7 +135,6 @@ def check_rows(rows: pa.Table, *, reader: RowReader, release: str, weigh: Sequen
     return Checked(
         Fingerprint.of(items) if items else None,
         sum(isinstance(item.id, int) for item in items),
-        sum(not item.candidate.strip() for item in items),
         hashes_of(item.id for item in items),
         faults[:SHOWN_FAULTS],
         len(faults),
@@ -343,8 +341,8 @@ def checked_corpus(
         raise input_error(source, [Fault("", "", "contains no items")])
     if found.fingerprint is None or found.faulty or faults:
         raise input_error(source, [*found.faults, *faults], count=found.faulty + count_again)
-    if found.empty:
-        warnings.warn(f"{source}: {counted(found.empty, 'empty candidate')} scored as zero", stacklevel=2)
+    if found.fingerprint.empty:
+        warnings.warn(f"{source}: {counted(found.fingerprint.empty, 'empty candidate')} scored as zero", stacklevel=2)
     return CheckedCorpus(
         found.fingerprint,
         found.integers < found.fingerprint.items,
@@ -359,7 +357,6 @@ class _Found:
     def __init__(self) -> None:
         self.fingerprint: Fingerprint | None = None
         self.integers = 0
-        self.empty = 0
         self.faults: list[Fault] = []
         self.faulty = 0
         self.items: list[Item] = []
@@ -373,7 +370,6 @@ class _Found:
             self.fingerprint = checked.fingerprint if before is None else before + checked.fingerprint
             self.weights.add(checked.fingerprint.items, checked.weights)
         self.integers += checked.integers
-        self.empty += checked.empty
         self.items += checked.items
 
 

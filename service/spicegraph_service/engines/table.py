@@ -11,7 +11,7 @@ from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.metrics import needs_of
 from spicegraph_scorer.readers import read_items
-from spicegraph_scorer.readers.checks import copies_note
+from spicegraph_scorer.readers.notes import notes_on
 from spicegraph_scorer.readers.parses import GraphTexts, check_graphs, read_parses
 from spicegraph_scorer.scoring import choose_best, score
 from spicegraph_service.engines.engine import CandidateRule, Engine
@@ -47,8 +47,7 @@ def score_here(task: Task) -> Result:
     )
     if task.say is not None:
         task.say(_description(dataset))
-    note = copies_note(dataset.source, dataset.items)
-    if note is not None:
+    for note in notes_on(dataset.source, dataset.items):
         warnings.warn(note, stacklevel=2)
     if task.graphs:
         check_graphs(dataset.items, source=dataset.source)
@@ -77,9 +76,7 @@ def _description(dataset: Dataset) -> str:
     images = f" of {counted(len(set(dataset.images)), 'image')}" if dataset.images else ""
     references = f"; references: {dataset.references}" if dataset.references else ""
     left_out = f"; {counted(dataset.left_out, 'image')} without a result left out" if dataset.left_out else ""
-    empty = sum(not item.candidate.strip() for item in dataset.items)
-    zero = f"; {counted(empty, 'empty candidate')} scored as zero" if empty else ""
-    return f"{dataset.source}: {dataset.format}, {items}{images}{references}{left_out}{zero}"
+    return f"{dataset.source}: {dataset.format}, {items}{images}{references}{left_out}"
 
 
 def _chosen(dataset: Dataset, task: Task, facts: FactSource) -> tuple[tuple[Item, ...], dict[str, Json]]:
@@ -90,7 +87,7 @@ def _chosen(dataset: Dataset, task: Task, facts: FactSource) -> tuple[tuple[Item
     counts: dict[str, Json] = {"min": min(numbers), "max": max(numbers)}
     if task.candidates is CandidateRule.EACH:
         return dataset.items, {"candidates": {**counts, "scored": "each"}}
-    choice = choose_best(dataset.items, dataset.images, facts, frequencies=task.data.frequencies)
+    choice = choose_best(dataset.items, dataset.images, facts, data=task.data)
     return choice.items, {"candidates": {**counts, "scored": f"best by {choice.by}"}}
 
 

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from spicegraph_scorer.core.categories import micro_shares
 from spicegraph_scorer.core.results import Summary
+from spicegraph_scorer.core.tokens import SPICE_TEXTS
 from spicegraph_service.output.terminal import is_terminal, printable
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from spicegraph_scorer.scoring import SystemComparison
 
 UNDEFINED = "–"
+TOOLKIT_NOTE = (
+    "SPICE is of the COCO toolkit's tokens, as COCOEvalCap prints it; for captions as written: --spice-text written"
+)
 SIGNIFICANT = 0.05
 _PLAIN_WIDTH = 120
 _WIDTH_FOR_COUNTS = 100
@@ -58,7 +62,15 @@ def result_tables(result: Result | Summary) -> Iterator[RenderableType]:
     for run in summary.runs:
         if run.categories:
             yield _category_table(run, counts=_width() >= _WIDTH_FOR_COUNTS)
+    if _is_toolkit_text(summary.signature):
+        yield Text(TOOLKIT_NOTE)
     yield from _signatures(summary.signature)
+
+
+def _is_toolkit_text(signature: Mapping[str, Json]) -> bool:
+    metrics = signature["metrics"]
+    signatures = metrics.values() if isinstance(metrics, Mapping) else ()
+    return any(isinstance(one, Mapping) and one.get("text") == SPICE_TEXTS["coco"] for one in signatures)
 
 
 def _table(title: str) -> Table:
@@ -110,6 +122,8 @@ def comparison_tables(found: SystemComparison, names: tuple[str, str]) -> Iterat
                 "*" if sure else "",
             )
     yield table
+    if _is_toolkit_text(found.signature):
+        yield Text(TOOLKIT_NOTE)
     yield Text(f"* both tests: p < {SIGNIFICANT:g}, not corrected for the number of scores", style="dim")
     yield from _signatures(found.signature)
 

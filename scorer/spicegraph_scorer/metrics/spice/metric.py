@@ -13,8 +13,9 @@ from spicegraph_parser.graph import SceneGraph, merge, merge_concepts
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer.core.categories import ALL, CategoryScore, Counts
-from spicegraph_scorer.core.facts import FactsInOrder, FactSource
+from spicegraph_scorer.core.facts import FactsInOrder, FactSource, ToolkitFacts
 from spicegraph_scorer.core.metric import Metric, Needs, Score
+from spicegraph_scorer.core.tokens import SPICE_TEXTS, SpiceText, toolkit_text
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category, categories_digest
 from spicegraph_scorer.metrics.spice.match import (
     NO_MATCH,
@@ -114,18 +115,22 @@ class Spice(Metric[SpiceStatistic]):
     The corpus value of a category is the mean of the items' F1 over the items whose references have such
     tuples.
 
+    ``text`` is what it parses: captions as written, as the SPICE program does by itself, or ``coco``: tokens without
+    punctuation, as within the COCO toolkit.
+
     With ``evidence`` every statistic keeps its match, from which reports and explanations are drawn; without, there
     are the counts only, in half the time and a hundredth of the memory. ``references`` keeps merged references from one
     corpus to the next.
     """
 
-    needs: ClassVar[Needs] = Needs(facts=True, data=frozenset({"categories"}))
+    needs: ClassVar[Needs] = Needs(facts=True, data=frozenset({"categories", "spice_text"}))
 
     source: FactSource
     exact: bool = False
     categories: Mapping[str, Category] = field(default_factory=lambda: CATEGORIES)
     lexicon: Lexicon = field(default_factory=load_lexicon)
     evidence: bool = True
+    text: SpiceText = "written"
     references: ReferenceCache | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -134,18 +139,32 @@ class Spice(Metric[SpiceStatistic]):
         return "spice-exact" if self.exact else "spice"
 
     def signature(self) -> dict[str, str]:
-        """Return metric, pipeline and lexicon, and the categories of the user's own, if there are any."""
+        """Return metric, pipeline, text and lexicon, and the categories of the user's own, if there are any."""
         own = categories_digest(self.categories)
         return {
             "metric": self.name,
             "pipeline": self.source.signature,
+            "text": SPICE_TEXTS[self.text],
             "lexicon": "none" if self.exact else self.lexicon.signature,
             **({} if own is None else {"categories": own}),
         }
 
+    @property
+    def facts(self) -> FactSource:
+        """What gives the facts of captions: the source, from the text that it is to parse."""
+        return ToolkitFacts(self.source) if self.text == "coco" else self.source
+
+    def reads(self, item: Item) -> Item:
+        """Return an item with its captions as they are parsed."""
+        if self.text == "written":
+            return item
+        return replace(
+            item, candidate=toolkit_text(item.candidate), references=tuple(map(toolkit_text, item.references))
+        )
+
     def collect(self, corpus: Corpus) -> list[SpiceStatistic]:
         """Parse every distinct caption once, and return the counts of every item."""
-        found = FactsInOrder(self.source, corpus.items)
+        found = FactsInOrder(self.facts, corpus.items)
         if self.evidence:
             cache = self.references or ReferenceCache(1)  # items of one image usually follow each other
             return [self._matched(item, found, cache) for item in corpus.items]

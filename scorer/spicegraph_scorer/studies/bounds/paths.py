@@ -31,6 +31,7 @@ from spicegraph_scorer.studies.bounds.study import Batch, Part, Table, batches, 
 if TYPE_CHECKING:
     from spicegraph_parser.graph import SceneTuple
     from spicegraph_parser.rules import Fact
+    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.metric import Metric
     from spicegraph_scorer.core.tokens import Tokens
     from spicegraph_scorer.metrics.cider import CiderStatistic
@@ -310,21 +311,25 @@ class _Overlaps(dict[tuple[str, str], tuple[Overlap, ...]]):
         return found
 
 
-AnySpice = TypeVar("AnySpice", "Spice", "SpiceG")
+def portable_spice(metric: Spice, batch: Batch) -> Spice:
+    """Return the metric with the facts of a batch in the place of what parses, which are those of its text."""
+    return replace(metric, source=_table(metric.facts, batch), text="written")
 
 
-def portable_spice(metric: AnySpice, batch: Batch) -> AnySpice:
+def portable_graded(metric: SpiceG, batch: Batch) -> SpiceG:
     """Return the metric with the facts of a batch in the place of what parses."""
+    return replace(metric, source=_table(metric.source, batch))
+
+
+def _table(source: FactSource, batch: Batch) -> FactTable:
     texts = batch.texts()
-    return replace(
-        metric, source=FactTable(metric.source.signature, dict(zip(texts, metric.source.facts(texts), strict=True)))
-    )
+    return FactTable(source.signature, dict(zip(texts, source.facts(texts), strict=True)))
 
 
 def spice_statistics(metric: Spice, batch: Batch) -> list[list[SpiceStatistic]]:
     """Return the statistics of each trial's candidates, each against its image's other captions."""
     texts = batch.texts()
-    facts = dict(zip(texts, metric.source.facts(texts), strict=True))
+    facts = dict(zip(texts, metric.facts.facts(texts), strict=True))
     found: list[list[SpiceStatistic]] = [[] for _ in batch.trials]
     for captions, *trials in zip(batch.captions, *batch.trials, strict=True):
         tuples = _Tuples(metric, facts)
@@ -467,7 +472,7 @@ PATHS: Mapping[type[Any], Path] = {
     Meteor: ByCaption(meteor_statistics, portable_meteor),
     Meteor2005: ByRound(meteor_2005_rounds),
     Spice: ByCaption(spice_statistics, portable_spice),
-    SpiceG: ByCaption(item_statistics, portable_spice),
+    SpiceG: ByCaption(item_statistics, portable_graded),
     Cider: ByRound(cider_rounds),
     Spider: _MeanOfTwo(),
 }

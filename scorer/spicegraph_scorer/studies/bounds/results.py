@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack
 
@@ -12,10 +12,19 @@ import numpy as np
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.facts import FactCache
-from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.items import Fingerprint, Item
 from spicegraph_scorer.core.results import signature_of
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
-from spicegraph_scorer.metrics import DataFields, MetricData, Resources, make_metrics, merged_data, needs_of
+from spicegraph_scorer.core.tokens import toolkit_text
+from spicegraph_scorer.metrics import (
+    DataFields,
+    MetricData,
+    Resources,
+    make_metrics,
+    merged_data,
+    needs_of,
+    with_spice_text,
+)
 from spicegraph_scorer.studies.agreement.coefficients import Correlation, correlation
 from spicegraph_scorer.studies.bounds.paths import path_of
 from spicegraph_scorer.studies.bounds.study import human
@@ -403,9 +412,12 @@ def find_bounds(
         raise InputError(f"two trials are called {twice[0]!a}; give the systems names of their own")
     resampling = resampling or Resampling()
     texts = [text for trial in everyone for mine in trial.candidates for text in mine]
+    data = with_spice_text(metrics, merged_data(data, fields))
+    if data.spice_text == "coco":
+        texts = list(map(toolkit_text, texts))
     places = any(needs.loose for needs in needs_of(metrics))  # notes on loose words name the places that they are about
     facts = _facts_of(pipeline, texts, progress, places=places)
-    chosen = make_metrics(metrics, Resources(facts, progress, merged_data(data, fields)))
+    chosen = make_metrics(metrics, Resources(facts, progress, data))
     weights = resample_weights(len(study.ids), resampling)
     found: list[dict[str, tuple[Bound, ...]]] = [{} for _ in everyone]
     ranked: dict[str, Matrix] = {}
@@ -418,7 +430,7 @@ def find_bounds(
         for mine, bounds in zip(found, _bounds(metric, tables, study, weights), strict=True):
             mine[name] = bounds
     return BoundsResult(
-        _signature(study, chosen, resampling),
+        _signature(study, chosen, resampling, empty=sum(not text.strip() for text in texts)),
         len(study.ids),
         int(study.sizes.sum()),
         study.rounds,
@@ -465,9 +477,10 @@ def _bounds(
         yield bounds
 
 
-def _signature(study: Study, metrics: dict[str, Metric[Any]], resampling: Resampling) -> dict[str, Json]:
+def _signature(study: Study, metrics: dict[str, Metric[Any]], resampling: Resampling, *, empty: int) -> dict[str, Json]:
     items = [Item(name, texts[0], texts) for name, texts in zip(study.ids, study.captions, strict=True)]
-    signature = signature_of(items, {name: metric.signature() for name, metric in metrics.items()})
+    found = replace(Fingerprint.of(items), empty=empty)
+    signature = signature_of(found, {name: metric.signature() for name, metric in metrics.items()})
     signature["held out"] = "caption k of every image in round k"
     signature["confidence"] = resampling.signature()
     return signature

@@ -11,7 +11,7 @@ import typer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_service.cli.challenge.connection import connected
-from spicegraph_service.cli.options import MetricsOption, names_of
+from spicegraph_service.cli.options import MetricOptions, MetricsOption
 from spicegraph_service.cli.stores import server_extra
 from spicegraph_service.output.files import check_output, whole_path
 from spicegraph_service.output.terminal import note, write_stdout
@@ -128,7 +128,7 @@ def create(
         name=name,
         title=title,
         description=description,
-        metrics=names_of(metrics),
+        metrics=MetricOptions(metrics=metrics).names,
         primary_score=rank_by,
         splits=[
             pb.ChallengeSplit(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.categories import ALL, Counts, category_means
-from spicegraph_scorer.core.items import Item, in_order_of
+from spicegraph_scorer.core.items import Fingerprint, Item, empty_candidates, in_order_of
 from spicegraph_scorer.core.results import collect, run_of, signature_of
 from spicegraph_scorer.core.significance import Resampling, compare
 from spicegraph_scorer.metrics import MetricData, make_metrics
@@ -100,13 +100,16 @@ def build_report(
     chosen = make_metrics((_SPICE, *options.metrics), resources(places, progress, options.data))
     found = {name: collect(items, chosen) for name, items in corpora.items()}
     items = next(iter(corpora.values()))
-    signature = signature_of(items, {name: metric.signature() for name, metric in chosen.items()})
+    empty = empty_candidates(item for mine in corpora.values() for item in mine)
+    references = replace(Fingerprint.of(items), empty=empty)
+    signature = signature_of(references, {name: metric.signature() for name, metric in chosen.items()})
     draws = options.resampling
     signature["resampling"] = draws.signature()
     errors = {name: analyse_errors(statistics[_SPICE]) for name, statistics in found.items()}
     views = {n: _view(n, chosen, found[n], errors[n], corpora[n], draws=draws) for n in corpora}
     graded = _graded(chosen.get(_SPICE_G), found, progress)
-    images = _images(corpora, found, errors, places.words, options.images, graded=graded)
+    parsed = {name: list(map(chosen[_SPICE].reads, mine)) for name, mine in corpora.items()}
+    images = _images(parsed, found, errors, places.words, options.images, graded=graded)
     gained, lost = _moved(items, [statistics[_SPICE] for statistics in found.values()])
     return Report(
         options.title or " and ".join(corpora),

@@ -1,0 +1,112 @@
+"""The text that SPICE parses: captions as written, or the tokens that the COCO toolkit hands it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spicegraph_parser.pipelines import load_pipeline
+from spicegraph_parser.rules import Fact
+from spicegraph_scorer.compat.pycocoevalcap import COCO, COCOEvalCap
+from spicegraph_scorer.core.facts import FactTable
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.tokens import TOKENIZER, Corpus, toolkit_text
+from spicegraph_scorer.metrics.spice.metric import Spice
+from spicegraph_scorer.readers import read_items
+from spicegraph_scorer.scoring import choose_best, compare_systems, score
+from spicegraph_scorer.studies.bounds import Study, find_bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "coco"
+ITEMS = (Item(1, "A Dog, running!", ("A dog -- it runs.",)), Item(2, "Two CATS.", ("two cats (sleeping)",)))
+
+
+class Heard:
+    """A source that keeps the texts that it is asked for, and gives each word as an object."""
+
+    signature = "heard"
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        for text in texts:
+            self.texts.append(text)
+            yield tuple(Fact((word,), "word", ((place,),)) for place, word in enumerate(text.split()))
+
+
+@pytest.mark.parametrize(
+    ("metrics", "text", "expected"),
+    [
+        (("spice",), None, "written"),
+        (("coco",), None, "coco"),
+        (("all",), None, "written"),
+        (("coco", "spider"), None, "coco"),
+        (("coco",), "written", "written"),
+        (("spice",), "coco", "coco"),
+        (("spice-exact",), "coco", "coco"),
+        (("spider",), "coco", "coco"),
+    ],
+)
+def test_what_spice_parses_depends_on_the_group_and_the_option(
+    metrics: tuple[str, ...], text: str | None, expected: str
+) -> None:
+    source = Heard()
+    result = score(ITEMS, metrics, pipeline=source, spice_text=text)  # type: ignore[arg-type]
+    written = {text for item in ITEMS for text in (item.candidate, *item.references)}
+    assert set(source.texts) == (written if expected == "written" else set(map(toolkit_text, written)))
+    said = {run.name: run.signature["text"] for run in result.runs if run.name in {"spice", "spice-exact", "spider"}}
+    assert said
+    assert set(said.values()) == {TOKENIZER if expected == "coco" else "as written"}
+
+
+def test_spice_g_always_parses_captions_as_written() -> None:
+    source = Heard()
+    both = score(ITEMS, ("coco", "spice-g"), pipeline=source)
+    assert {"A Dog, running!", "a dog running"} <= set(source.texts)
+    assert both.corpus["SPICE-G"] == score(ITEMS, ("spice-g",), pipeline=Heard()).corpus["SPICE-G"]
+
+
+def test_every_way_to_compute_takes_the_same_text() -> None:
+    expected = score(ITEMS, ("spice",), pipeline=Heard(), spice_text="coco").item_scores()
+    assert expected != score(ITEMS, ("spice",), pipeline=Heard()).item_scores()
+    for evidence in (True, False):
+        metric = Spice(Heard(), text="coco", evidence=evidence)
+        assert [one.f1("All") for one in metric.collect(Corpus(ITEMS))] == [row["SPICE"] for row in expected]
+    compared = compare_systems(ITEMS, ITEMS, ("coco",), pipeline=Heard())
+    assert compared.metrics["spice"][0].first == score(ITEMS, ("coco",), pipeline=Heard()).corpus["SPICE"]
+    source = Heard()
+    choose_best(ITEMS, [1, 2], source, spice_text="coco")
+    assert "a dog running" in source.texts
+
+
+def test_bounds_hold_out_captions_of_the_same_text() -> None:
+    study = Study((1, 2), (("A dog.", "A dog, running!"), ("Two CATS.", "two cats (sleeping)")))
+    tokens = Study(study.ids, tuple(tuple(map(toolkit_text, texts)) for texts in study.captions))
+    found = find_bounds(study, metrics=("spice",), pipeline=Heard(), spice_text="coco").human.scores[0]
+    assert found.value == find_bounds(tokens, metrics=("spice",), pipeline=Heard()).human.scores[0].value
+    assert found.value != find_bounds(study, metrics=("spice",), pipeline=Heard()).human.scores[0].value
+
+
+def test_what_an_item_is_parsed_from_can_be_shown() -> None:
+    table = FactTable("table", {})
+    assert Spice(table, text="coco").reads(ITEMS[0]) == Item(1, "a dog running", ("a dog it runs",))
+    assert Spice(table).reads(ITEMS[0]) is ITEMS[0]
+
+
+@pytest.mark.model
+def test_the_group_coco_gives_what_cocoevalcap_prints() -> None:
+    references, results = EXAMPLES / "captions_without_first.json", EXAMPLES / "human.json"
+    coco = COCO(str(references))
+    evaluation = COCOEvalCap(coco, coco.loadRes(str(results)))
+    evaluation.params["image_id"] = [row["image_id"] for row in json.loads(results.read_text())]
+    evaluation.evaluate()
+    items = read_items(str(results), references=str(references), partial=True).items
+    found = score(items, ("coco",), pipeline=load_pipeline())
+    assert {name: found.corpus[name] for name in evaluation.eval} == pytest.approx(evaluation.eval, abs=1e-12)
+    assert found.corpus["SPICE"] != score(items).corpus["SPICE"]
