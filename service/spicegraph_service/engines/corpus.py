@@ -107,7 +107,7 @@ class Checked:
     """What the first pass says of some rows.
 
     ``fingerprint`` is ``None`` without items, ``integers`` counts the ids that are numbers, ``hashes`` are those of all
-    ids, ``faults`` the first ones of ``faulty``, ``weights`` what each function that was asked for counts, and ``items``
+    ids, ``faults`` the first ones of ``faulty``, ``weights`` what each function that was asked for counts, ``items``
     the items themselves, if asked for.
     """
 

@@ -19,7 +19,7 @@ from spicegraph_scorer.core.tokens import SPICE_TEXTS
 from spicegraph_service.output.terminal import is_terminal, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from spicegraph_parser.extract import ParsedCaption
     from spicegraph_scorer.core.categories import Counts
@@ -32,7 +32,7 @@ TOOLKIT_NOTE = (
 )
 SIGNIFICANT = 0.05
 _PLAIN_WIDTH = 120
-_WIDTH_FOR_COUNTS = 100
+_ANY_WIDTH = 10_000
 
 
 def _width() -> int:
@@ -51,8 +51,60 @@ def rendered(contents: Iterable[RenderableType]) -> str:
     )
     with console.capture() as capture:
         for content in contents:
-            console.print(content, soft_wrap=isinstance(content, Text))
+            for part in fitted(content, console) if isinstance(content, Table) else (content,):
+                console.print(part, soft_wrap=isinstance(part, Text))
     return "\n".join(line.rstrip() for line in capture.get().split("\n"))
+
+
+def fitted(table: Table, console: Console) -> Iterator[Table]:
+    """Yield a table in as many parts as it takes for no number to be cut or broken, one below another.
+
+    Numbers are the cells of columns that are aligned to the right. Each part has the columns of text to the left of the
+    first number, which may wrap between words, and as many of the others as fit.
+    """
+    numbers = [column.justify == "right" for column in table.columns]
+    if not any(numbers):
+        yield table
+        return
+    labels = list(range(numbers.index(True)))
+    chosen = list(labels)
+    parts = [chosen]
+    for place in range(len(labels), len(table.columns)):
+        wider = _part(table, [*chosen, place], first=True)
+        if len(chosen) > len(labels) and _least_width(wider, console) > console.width:
+            chosen = list(labels)
+            parts.append(chosen)
+        chosen.append(place)
+    yield from (_part(table, places, first=number == 0) for number, places in enumerate(parts))
+
+
+def _least_width(table: Table, console: Console) -> int:
+    """Return the columns of a terminal that a table takes if its texts wrap between words."""
+    return console.measure(table, options=console.options.update(max_width=_ANY_WIDTH)).minimum
+
+
+def _part(table: Table, places: Sequence[int], *, first: bool) -> Table:
+    """Return some columns of a table; its title stands above the first part alone."""
+    part = Table(
+        title=table.title if first else None,
+        title_justify=table.title_justify,
+        box=table.box,
+        pad_edge=table.pad_edge,
+        padding=table.padding,
+    )
+    columns = [table.columns[place] for place in places]
+    for column in columns:
+        is_number = column.justify == "right"
+        part.add_column(
+            column.header,
+            justify=column.justify,
+            overflow="fold",
+            no_wrap=is_number or column.no_wrap,
+            ratio=column.ratio,
+        )
+    for row, cells in zip(table.rows, zip(*(column.cells for column in columns), strict=True), strict=True):
+        part.add_row(*cells, style=row.style, end_section=row.end_section)
+    return part
 
 
 def result_tables(result: Result | Summary) -> Iterator[RenderableType]:
@@ -61,7 +113,7 @@ def result_tables(result: Result | Summary) -> Iterator[RenderableType]:
     yield _metric_table(summary)
     for run in summary.runs:
         if run.categories:
-            yield _category_table(run, counts=_width() >= _WIDTH_FOR_COUNTS)
+            yield _category_table(run)
     if _is_toolkit_text(summary.signature):
         yield Text(TOOLKIT_NOTE)
     yield from _signatures(summary.signature)
@@ -132,12 +184,12 @@ def _interval(low: float | None, high: float | None) -> str:
     return UNDEFINED if low is None or high is None else f"{low:.4f} .. {high:.4f}"
 
 
-def _category_table(run: RunSummary, *, counts: bool) -> Table:
+def _category_table(run: RunSummary) -> Table:
     """Return means as SPICE takes them on the left, and sums over every item on the right, if tuples are counted."""
     table = _table(f"{run.headline[0].name} by category")
     table.add_column("Category")
     counted = any(means.micro is not None for means in run.categories.values())
-    micro = ("micro P", "micro R", "micro F", *(("tp", "fp", "fn") if counts else ())) if counted else ()
+    micro = ("micro P", "micro R", "micro F", "tp", "fp", "fn") if counted else ()
     for name in ("F", "P", "R", "Items", *micro):
         table.add_column(name, justify="right")
     for name, means in run.categories.items():
@@ -147,7 +199,7 @@ def _category_table(run: RunSummary, *, counts: bool) -> Table:
             *map(_number, (means.f, means.pr, means.re)),
             str(means.items),
             *map(_number, shares),
-            *(map(str, tallies) if counts else ()),
+            *map(str, tallies),
         )
     return table
 
