@@ -31,7 +31,7 @@ from spicegraph_service.client import Client, item
 from spicegraph_service.client.connection import channel_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 
     from spicegraph_parser.rules import Fact
 
@@ -39,6 +39,7 @@ BATCH = 64
 OVERLOAD_BATCH = 16
 OVERLOAD = 3.0
 NORMAL = 0.7
+SMALL_EVERY_S = 0.05
 CACHE_MB = 4  # small, so that it is full before the overload is measured
 
 
@@ -291,6 +292,114 @@ def overload(seconds: float) -> Iterator[Row]:
     yield Row("server alive after it", "yes" if alive else "no", "yes", alive)
 
 
+# --- several callers at once ------------------------------------------------------------------------------------
+
+
+class Shares(NamedTuple):
+    """What callers got in a time: items a second of each, and the seconds of every small call."""
+
+    stream: float
+    batches: float
+    small: list[float]
+    refused: int
+
+
+async def callers(running: Running, set_id: str, supply: Iterator[Candidate], seconds: float, *who: str) -> Shares:
+    """Let callers work beside each other, none of which retries, each with a connection of its own.
+
+    ``stream``: one endless stream of messages of 64 new candidates; ``batches``: calls with as many, one after the
+    other; ``small``: twenty calls a second with one item that the server has seen.
+    """
+    end = time.perf_counter() + seconds
+    done = Counter[str]()
+    small: list[float] = []
+
+    def channel(name: str) -> grpc.aio.Channel:
+        return grpc.aio.insecure_channel(
+            running.address, [("grpc.enable_retries", 0), ("grpc.use_local_subchannel_pool", 1), ("caller", name)]
+        )
+
+    async def stream() -> None:
+        numbers = itertools.count()
+
+        async def messages() -> AsyncIterator[bytes]:
+            yield pb.ScoreStreamRequest(settings=pb.ScoreStreamSettings(reference_set=set_id)).SerializeToString()
+            while time.perf_counter() < end:
+                new = itertools.islice(supply, BATCH)
+                items = [item(next(numbers), one.text, reference_id=one.image) for one in new]
+                yield pb.ScoreStreamRequest(items=pb.ItemBatch(items=items)).SerializeToString()
+
+        async with channel("stream") as own:
+            call = own.stream_stream("/spicegraph.v1.EvaluationService/ScoreStream")(messages())
+            async for data in call:
+                if time.perf_counter() >= end:
+                    call.cancel()  # or else what lies in buffers would be done after the time
+                    break
+                done["stream"] += len(pb.ScoreStreamResponse.FromString(data).items)
+
+    async def batches() -> None:
+        async with channel("batches") as own:
+            call = score(own)
+            while time.perf_counter() < end:
+                try:
+                    await call(request(set_id, itertools.islice(supply, BATCH)))
+                except grpc.aio.AioRpcError:
+                    done["refused"] += 1
+                    continue
+                if time.perf_counter() < end:
+                    done["batches"] += BATCH
+
+    async def cached() -> None:
+        data = request(set_id, CANDIDATES[:1])
+        async with channel("small") as own:
+            call = score(own)
+            while time.perf_counter() < end:
+                began = time.perf_counter()
+                try:
+                    await call(data)
+                except grpc.aio.AioRpcError:
+                    done["refused"] += 1
+                else:
+                    small.append(time.perf_counter() - began)
+                await asyncio.sleep(max(0.0, began + SMALL_EVERY_S - time.perf_counter()))
+
+    run = {"stream": stream, "batches": batches, "small": cached}
+    await asyncio.gather(*(run[name]() for name in who))
+    return Shares(done["stream"] / seconds, done["batches"] / seconds, small, done["refused"])
+
+
+def mixed(seconds: float) -> Iterator[Row]:
+    with server() as running:
+        set_id = running.with_references()
+        supply = new_candidates()
+
+        def play(*who: str) -> Shares:
+            return uvloop.run(callers(running, set_id, supply, seconds, *who))
+
+        play("stream", "batches", "small")  # warms up
+        idle = play("small")
+        alone = play("batches")
+        beside = {name: play(name, "small") for name in ("stream", "batches")}
+        found = play("stream", "batches", "small")
+        after = play("batches")
+    one = (alone.batches + after.batches) / 2
+    usual = percentile(idle.small, 0.5)
+    for name, some in {**beside, "both": found}.items():
+        p50, p99 = percentile(some.small, 0.5), percentile(some.small, 0.99)
+        what = f"cached one-item calls beside {name} of 64 new candidates"
+        yield Row(f"{what}: refused", str(some.refused), "0", not some.refused)
+        figure = f"{1000 * p50:.1f} ms, idle {1000 * usual:.1f} ms: {p50 / usual:.1f} times"
+        yield Row(f"{what}: p50", figure, "<= 5 times", p50 <= 5 * usual)
+        yield Row(f"{what}: p99", f"{1000 * p99:.0f} ms", "<= 50 ms", p99 <= 0.05)
+    total = found.stream + found.batches
+    for name, rate in (("stream", found.stream), ("batches", found.batches)):
+        yield Row(
+            f"{name}, of half of the two callers' items", f"{2 * rate / total:.2f}", ">= 0.8", 2 * rate >= 0.8 * total
+        )
+    ratio = total / one
+    yield Row(f"both together, against batches alone ({one:.0f} items/s)", f"{ratio:.2f}", ">= 0.95", ratio >= 0.95)
+
+
 def show(table: Sequence[Row]) -> None:
     lines = [("what", "measured", "target", "")]
     lines += [(r.what, r.figure, r.target, {True: "met", False: "MISSED", None: ""}[r.met]) for r in table]
@@ -301,12 +410,15 @@ def show(table: Sequence[Row]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60, help="length of the overload")
+    parser.add_argument(
+        "--seconds", type=float, default=60, help="length of the overload; each mix of callers takes a quarter of it"
+    )
     parts: dict[str, Callable[[], Iterator[Row]]] = {
         "cold": cold_start,
         "latency": latency,
         "throughput": throughput,
         "coalescing": coalescing,
+        "mixed": lambda: mixed(arguments.seconds / 4),
         "overload": lambda: overload(arguments.seconds),
     }
     parser.add_argument("--only", nargs="*", choices=list(parts), default=list(parts))

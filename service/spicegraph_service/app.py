@@ -15,29 +15,31 @@ from typing import TYPE_CHECKING
 
 import grpc
 import grpc.aio
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import add_EvaluationServiceServicer_to_server
 from spicegraph_api.v1.reference_service_pb2_grpc import add_ReferenceServiceServicer_to_server
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import DataError, InputError
 from spicegraph_service.server.auth import Authenticator
 from spicegraph_service.server.batching import Dispatcher
 from spicegraph_service.server.cache import ParseCache, StoreThread
 from spicegraph_service.server.evaluation import EvaluationServicer
+from spicegraph_service.server.health import HealthMonitor
 from spicegraph_service.server.interceptor import CallInterceptor
 from spicegraph_service.server.limits import Budget, Limits
 from spicegraph_service.server.references import References, ReferencesServicer
 from spicegraph_service.server.scheduler import Scheduler
 from spicegraph_service.server.service import Service, TokenService
 from spicegraph_service.server.tasks import Setup, pack_data
-from spicegraph_service.server.telemetry import CallLog, Telemetry
+from spicegraph_service.server.telemetry import CallLog, ProcessCollector, Telemetry
+from spicegraph_service.server.tls import Certificates, TlsFiles
 from spicegraph_service.server.workers import WorkerPool
 from spicegraph_service.store import MEMORY, open_store, parse_signature
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Coroutine, Iterator
     from pathlib import Path
     from wsgiref.simple_server import WSGIServer
 
@@ -47,19 +49,10 @@ if TYPE_CHECKING:
 _EVALUATION = evaluation_service_pb2.DESCRIPTOR.services_by_name["EvaluationService"]
 _REFERENCES = reference_service_pb2.DESCRIPTOR.services_by_name["ReferenceService"]
 _PRIVATE = " private"  # parses of private references are not found by guesses
-
-_SERVING = health_pb2.HealthCheckResponse.SERVING
-_NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+_KEEPALIVE_S = 60.0  # without a sign of life of a client before it is asked for one
+_UNANSWERED_S = 20.0  # keepalives, and handshakes
+_RELOAD_EVERY_S = 2.0
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class TlsFiles:
-    """PEM files: the server's certificate chain and key; ``client_ca`` demands certificates of clients (mTLS)."""
-
-    certificate: Path
-    key: Path
-    client_ca: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +66,9 @@ class ServerConfig:
         rate: a caller's captions per second; 0: no limit.
         max_wait_s: how long a call may have to wait (see :class:`~.server.limits.Budget`).
         queue_captions: how many captions may be accepted and not answered yet.
+        connection_age_s: after which a connection is closed when its calls have ended, so that clients come to look for
+            servers anew; 0: never.
+        logged_calls: how many calls of a method and a status the log names in a second; 0: all.
         metrics_address: where Prometheus asks; ``None``: nowhere.
         challenges: the evaluation server; ``None``: not served.
     """
@@ -96,7 +92,9 @@ class ServerConfig:
     task_timeout_s: float = 120.0
     worker_growth_bytes: int = 1 << 30
     grace_s: float = 30.0
+    connection_age_s: float = 3_600.0
     reflection: bool = False
+    logged_calls: int = 0
     metrics_address: str | None = None
     reuse_port: bool = False
     challenges: ChallengeConfig | None = None
@@ -160,6 +158,7 @@ class _Lane:
 
     scheduler: Scheduler
     suffix: str  # of the signature
+    reserve: WorkerPool | None = None
     parses: ParseCache | None = None
     dispatcher: Dispatcher | None = None
 
@@ -191,19 +190,24 @@ class Server:
         # New parses are written beside all else, but a store in memory exists only once.
         self._writes = self._store if config.store == MEMORY else StoreThread(open_store(config.store))
         count = config.workers or default_workers()
-        self.pool = WorkerPool(
+        start_pool = partial(
+            WorkerPool,
             Setup(config.pipeline, data),
-            count,
             task_timeout_s=config.task_timeout_s,
             growth_bytes=config.worker_growth_bytes,
             changed=self._workers_changed,
         )
+        self.pool = start_pool(count)
+        self.reserve = start_pool(1, name="reserve")
+        self._deaths = 0
+        self.telemetry.registry.register(ProcessCollector(self._processes))
         self._lanes: list[_Lane] = []
         self.services = tuple(self._build_services(data, workers=count))
-        self._health = health.aio.HealthServicer()
+        self._health = HealthMonitor(self.services, observe=self.telemetry.service)
+        self._certificates = Certificates(config.tls) if config.tls is not None else None
         self._server: grpc.aio.Server | None = None
         self._metrics_server: WSGIServer | None = None
-        self._background: set[asyncio.Task[None]] = set()
+        self._background: set[asyncio.Task[object]] = set()
         self._serving = False
 
     def _build_services(self, data: bytes, *, workers: int) -> Iterator[Service]:
@@ -211,23 +215,26 @@ class Server:
         config, store = self.config, self._store
         budget = Budget(config.queue_captions, max_wait_s=config.max_wait_s)
         self.telemetry.queue.set_function(lambda: budget.used)
-        scheduler = self._open_lane(Scheduler(budget, chunks_at_once=2 * workers))
+        scheduler = self._open_lane(Scheduler(budget, chunks_at_once=2 * workers), reserve=self.reserve)
         authenticator = Authenticator(store, required=config.needs_tokens, rate=config.rate)
         references = References(store, max_bytes=config.memory_bytes)
         evaluation = EvaluationServicer(scheduler, references, config.limits)
-        yield TokenService(_EVALUATION, partial(add_EvaluationServiceServicer_to_server, evaluation), authenticator)
+        add_evaluation = partial(add_EvaluationServiceServicer_to_server, evaluation)
+        yield TokenService(_EVALUATION, add_evaluation, authenticator, store if config.needs_tokens else None)
         sets = ReferencesServicer(scheduler, references, store, config.limits)
-        yield TokenService(_REFERENCES, partial(add_ReferenceServiceServicer_to_server, sets), authenticator)
+        yield TokenService(_REFERENCES, partial(add_ReferenceServiceServicer_to_server, sets), authenticator, store)
         if config.challenges is not None:
             # Its database takes a third of the time in which a server starts.
             from spicegraph_service.challenge.service import ChallengeService  # noqa: PLC0415
 
             # A lane of its own, so that a call waits behind one chunk of a submission at most.
             scheduler = self._open_lane(Scheduler(Budget(config.queue_captions), chunks_at_once=1), suffix=_PRIVATE)
-            yield ChallengeService(config.challenges, scheduler, data=data, workers=workers)
+            yield ChallengeService(
+                config.challenges, scheduler, data=data, workers=workers, observe=self.telemetry.queue_state
+            )
 
-    def _open_lane(self, scheduler: Scheduler, *, suffix: str = "") -> Scheduler:
-        self._lanes.append(_Lane(scheduler, suffix))
+    def _open_lane(self, scheduler: Scheduler, *, suffix: str = "", reserve: WorkerPool | None = None) -> Scheduler:
+        self._lanes.append(_Lane(scheduler, suffix, reserve))
         return scheduler
 
     async def start(self) -> None:
@@ -236,7 +243,7 @@ class Server:
         Raises:
             InputError: the address cannot be used.
         """
-        await self._set_health(_NOT_SERVING)
+        await self._health.start()
         self._server = self._listen()
         await self._server.start()
         if self.config.metrics_address is not None:
@@ -263,7 +270,9 @@ class Server:
         for service in self.services:
             service.start(info)
         self._serving = True
-        await self._set_health(_SERVING)
+        await self._health.set_workers(alive=self.pool.alive > 0)
+        self._in_background(self._reload_regularly())
+        self._in_background(self._start_reserve())
         gc.collect()
         gc.freeze()  # what is here stays: a full collection must not look through it in the middle of calls
         self.telemetry.runs(version=info.version, pipeline=info.pipeline, vectors=info.vectors)
@@ -273,6 +282,13 @@ class Server:
             info.vectors,
             ", ".join(metric.name for metric in info.metrics),
         )
+
+    async def _start_reserve(self) -> None:
+        """Start the worker in reserve, for which no call waits: until it is ready, the others do its work."""
+        try:
+            await self.reserve.start()
+        except DataError as error:
+            _log.error("there is no worker in reserve: %s", error)
 
     def _connect(self, lane: _Lane, info: WorkerInfo) -> None:
         """Open the way to the workers."""
@@ -289,6 +305,7 @@ class Server:
             parsing=frozenset(metric.name for metric in info.metrics if metric.parses),
             batch_captions=self.config.batch_captions,
             window_s=self.config.window_s,
+            reserve=lane.reserve,
             observe=self.telemetry.batch,
         )
         lane.scheduler.loaded(info, lane.dispatcher)
@@ -296,21 +313,40 @@ class Server:
     async def stop(self, grace_s: float | None = None) -> None:
         """Refuse new calls, let those under way finish, and release everything."""
         self._serving = False
-        await self._health.enter_graceful_shutdown()
+        await self._health.stop()
         for service in self.services:
             service.leave()
         if self._server is not None:
             await self._server.stop(self.config.grace_s if grace_s is None else grace_s)
         for service in self.services:
             await service.stop()
+        for task in self._background:
+            task.cancel()
         for lane in self._lanes:
             await lane.close()
-        await self.pool.close()
+        await asyncio.gather(self.pool.close(), self.reserve.close())
         if self._metrics_server is not None:
             await asyncio.to_thread(self._metrics_server.shutdown)
             self._metrics_server.server_close()
         for thread in {self._store, self._writes}:
             await thread.close()
+
+    def reload(self) -> None:
+        """Read certificates and tokens anew; what cannot be read stays as it was."""
+        self._reload_certificates()
+        for service in self.services:
+            service.reload()
+        _log.info("reloaded")
+
+    def _reload_certificates(self) -> None:
+        if self._certificates is not None:
+            self._certificates.reload()
+
+    async def _reload_regularly(self) -> None:
+        """Find new certificates without a signal, which those who renew them cannot always send."""
+        while True:
+            await asyncio.sleep(_RELOAD_EVERY_S)
+            self._reload_certificates()
 
     async def hurry(self) -> None:
         """End the calls that :meth:`stop` still waits for."""
@@ -320,51 +356,49 @@ class Server:
     def _listen(self) -> grpc.aio.Server:
         config = self.config
         server = grpc.aio.server(
-            interceptors=[CallInterceptor(self.services, CallLog(self.telemetry))],
+            interceptors=[CallInterceptor(self.services, CallLog(self.telemetry, most=config.logged_calls))],
             options=[
                 ("grpc.max_receive_message_length", config.limits.max_message_bytes),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.so_reuseport", int(config.reuse_port)),
+                ("grpc.keepalive_time_ms", round(1000 * _KEEPALIVE_S)),
+                ("grpc.keepalive_timeout_ms", round(1000 * _UNANSWERED_S)),
+                ("grpc.server_handshake_timeout_ms", round(1000 * _UNANSWERED_S)),
+                ("grpc.max_connection_idle_ms", round(1000 * config.limits.max_silence_s)),
+                *([("grpc.max_connection_age_ms", round(1000 * age))] if (age := config.connection_age_s) else []),
             ],
             maximum_concurrent_rpcs=config.max_calls,
         )
         for service in self.services:
             service.add_to(server)
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health.servicer, server)
         if config.reflection:
             names = (service.descriptor.full_name for service in self.services)
             reflection.enable_server_reflection((*names, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
         try:
-            if config.tls is None:
+            if self._certificates is None:
                 self.port = server.add_insecure_port(config.address)
             else:
-                self.port = server.add_secure_port(config.address, _credentials(config.tls))
+                self.port = server.add_secure_port(config.address, self._certificates.credentials())
         except RuntimeError as error:
             raise InputError(f"cannot listen on {config.address}: {error}") from error
         return server
 
-    def _workers_changed(self, alive: int) -> None:
+    def _workers_changed(self) -> None:
         """Serve while there is a worker: called when one gets ready or ends."""
-        self.telemetry.workers.set(alive)
-        self.telemetry.worker_deaths.set(self.pool.deaths)
-        if not self._serving:
-            return
-        task = asyncio.create_task(self._set_health(_SERVING if alive else _NOT_SERVING))
+        self.telemetry.workers.set(self.pool.alive)
+        self.telemetry.worker_deaths.inc(self.pool.deaths + self.reserve.deaths - self._deaths)
+        self._deaths = self.pool.deaths + self.reserve.deaths
+        if self._serving:
+            self._in_background(self._health.set_workers(alive=self.pool.alive > 0))
+
+    def _processes(self) -> dict[str, list[int]]:
+        return {"server": [os.getpid()], "worker": self.pool.pids, "reserve": self.reserve.pids}
+
+    def _in_background(self, work: Coroutine[None, None, object]) -> None:
+        task = asyncio.create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
-
-    async def _set_health(self, status: int) -> None:
-        for name in ("", *(service.descriptor.full_name for service in self.services)):
-            await self._health.set(name, status)
-
-
-def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:
-    try:
-        pair = (tls.key.read_bytes(), tls.certificate.read_bytes())
-        client_ca = tls.client_ca.read_bytes() if tls.client_ca else None
-    except OSError as error:
-        raise InputError(f"cannot read the TLS file {error.filename}: {error.strerror}") from error
-    return grpc.ssl_server_credentials([pair], client_ca, client_ca is not None)
 
 
 def serve(config: ServerConfig) -> None:
@@ -384,7 +418,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
 
 
 async def run(config: ServerConfig, *, started: Callable[[Server], None] | None = None) -> None:
-    """Serve until SIGTERM or SIGINT; a second signal does not wait for calls under way.
+    """Serve until SIGTERM or SIGINT; a second signal does not wait for calls under way. SIGHUP reloads.
 
     Raises:
         InputError: an option is wrong.
@@ -396,6 +430,8 @@ async def run(config: ServerConfig, *, started: Callable[[Server], None] | None 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    if hasattr(signal, "SIGHUP"):
+        loop.add_signal_handler(signal.SIGHUP, server.reload)
     await server.start()
     if started is not None:
         started(server)

@@ -70,14 +70,22 @@ class RunningServer:
         raise AssertionError(f"the server does not serve: {self.log.read_text()}")
 
     def workers(self) -> list[int]:
-        """Process ids of the worker processes."""
+        """Process ids of the worker processes, but for the one in reserve for light calls."""
+        return [pid for pid, command in self._children() if b"reserve" not in command]
+
+    def reserve(self) -> list[int]:
+        """Process id of the worker in reserve, once it runs."""
+        return [pid for pid, command in self._children() if b"reserve" in command]
+
+    def _children(self) -> list[tuple[int, list[bytes]]]:
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        return [pid for pid in map(int, children) if b"worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        commands = [(int(pid), Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")) for pid in children]
+        return [(pid, command) for pid, command in commands if b"spicegraph_service.server.workers" in command]
 
     def memory_mb(self) -> float:
         """Resident memory of the server and its workers."""
         total = 0.0
-        for pid in (self.process.pid, *self.workers()):
+        for pid in (self.process.pid, *self.workers(), *self.reserve()):
             for line in Path(f"/proc/{pid}/status").read_text().splitlines():
                 if line.startswith("VmRSS"):
                     total += int(line.split()[1]) / 1024

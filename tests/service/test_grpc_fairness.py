@@ -105,6 +105,11 @@ class Pool:
     def __init__(self) -> None:
         self.free = asyncio.Semaphore(0)
         self.batches: list[list[str]] = []
+        self.alive = 1
+
+    @property
+    def idle(self) -> int:
+        return int(not self.free.locked())
 
     async def acquire(self) -> None:
         await self.free.acquire()
@@ -171,6 +176,72 @@ def test_equal_callers_get_equal_shares() -> None:
     order = [name[0] for batch in batches for name in batch]
     for end in range(1, 12):
         assert abs(order[:end].count("a") - order[:end].count("b")) <= 2
+
+
+def captions(*texts: str) -> CaptionsWork:
+    return CaptionsWork(texts, graphs=False)
+
+
+@pytest.mark.parametrize("reserve_is_alive", [True, False])
+def test_cached_light_groups_have_a_worker_in_reserve(reserve_is_alive: bool) -> None:
+    async def play() -> None:
+        pool, reserve, thread = Pool(), Pool(), StoreThread(open_store("memory"))
+        reserve.alive = int(reserve_is_alive)
+        reserve.free.release()
+        parses = ParseCache(thread, thread, "signature", max_bytes=1 << 20)
+        parses.put({"known": b"parse", "long " * 2_000: b"parse"})
+        dispatcher = Dispatcher(
+            pool,  # type: ignore[arg-type]
+            parses,
+            parsing=frozenset(),
+            batch_captions=256,
+            window_s=0,
+            reserve=reserve,  # type: ignore[arg-type]
+        )
+        groups = [captions("known"), captions("new"), captions(*["known"] * 9), captions("long " * 2_000)]
+        tasks = [asyncio.create_task(dispatcher.submit(group)) for group in groups]
+        if reserve_is_alive:
+            await asyncio.wait_for(asyncio.shield(tasks[0]), 10)
+        assert [task.done() for task in tasks] == [reserve_is_alive, False, False, False]
+        for _ in groups:
+            pool.free.release()
+        await asyncio.gather(*tasks)
+        assert reserve.batches == ([["known"]] if reserve_is_alive else [])
+        assert len([text for batch in pool.batches for text in batch]) == 4 - reserve_is_alive
+        await dispatcher.close()
+        await thread.close()
+
+    asyncio.run(play())
+
+
+def test_light_groups_go_to_any_worker_when_the_one_in_reserve_is_busy() -> None:
+    async def play() -> None:
+        pool, reserve, thread = Pool(), Pool(), StoreThread(open_store("memory"))
+        parses = ParseCache(thread, thread, "signature", max_bytes=1 << 20)
+        parses.put({"known": b"parse"})
+        dispatcher = Dispatcher(
+            pool,  # type: ignore[arg-type]
+            parses,
+            parsing=frozenset(),
+            batch_captions=256,
+            window_s=0,
+            reserve=reserve,  # type: ignore[arg-type]
+        )
+        pool.free.release()
+        await asyncio.wait_for(dispatcher.submit(captions("known")), 10)
+        assert pool.batches == [["known"]]
+        await dispatcher.close()
+        await thread.close()
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("length", [10, 1_000, 40_000])
+def test_chunks_of_long_captions_are_smaller(length: int) -> None:
+    items = [ItemWork(str(n), "a" * length, ("b" * length,)) for n in range(64)]
+    sizes = [len(chunk) for chunk in item_chunks(items)]
+    assert sum(sizes) == 64
+    assert max(sizes) == {10: 64, 1_000: 16, 40_000: 1}[length]
 
 
 @given(st.lists(st.integers(1, 500), max_size=150))

@@ -100,6 +100,21 @@ def test_a_stopped_worker_is_replaced(start_server: Callable[..., RunningServer]
     assert any(f"worker {worker} hangs" in str(line["message"]) for line in server.lines())
 
 
+def test_a_stopped_worker_in_reserve_is_replaced(start_server: Callable[..., RunningServer]) -> None:
+    """Light calls wait for it at most until it is seen to hang."""
+    server = start_server()
+    wait_for(lambda: bool(server.reserve()), 20)
+    (reserve,) = server.reserve()
+    wait_for(lambda: any(line["message"] == f"worker {reserve} is ready" for line in server.lines()), 60)
+    with Client(server.address, timeout_s=60) as client:
+        items = [item("1", "a dog on a mat", ["a dog"])]
+        client.score(items)
+        os.kill(reserve, signal.SIGSTOP)
+        for _ in range(5):
+            assert len(client.score(items).items) == 1
+    wait_for(lambda: reserve not in server.reserve(), 20)
+
+
 def test_a_call_survives_the_death_of_all_workers_at_once(start_server: Callable[..., RunningServer]) -> None:
     server = start_server("--workers=2")
     wait_for(lambda: len(server.workers()) == 2 and server.health() == 1, 60)

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser.errors import InputError
-from spicegraph_service.app import ServerConfig, TlsFiles, host_and_port, is_local
+from spicegraph_service.app import ServerConfig, host_and_port, is_local
 from spicegraph_service.server.cache import Lru
 from spicegraph_service.server.limits import Budget, FullError, TokenBucket
+from spicegraph_service.server.tls import TlsFiles
 
 
 class Clock:

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
 import urllib.request
 from typing import TYPE_CHECKING
 
@@ -12,7 +18,7 @@ import pytest
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from spicegraph_service.client import AsyncClient, Client
-from spicegraph_service.server.telemetry import JsonFormatter
+from spicegraph_service.server.telemetry import CallLog, JsonFormatter, Telemetry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,6 +100,99 @@ def test_reflection_lists_the_services(server: RunningServer) -> None:
         "spicegraph.v1.ReferenceService",
         "grpc.health.v1.Health",
     } <= names
+
+
+def test_the_request_id_comes_back(server: RunningServer) -> None:
+    with grpc.insecure_channel(server.address) as channel:
+        method = channel.unary_unary("/spicegraph.v1.EvaluationService/ParseCaptions")
+        for request, code in ((b"\x0a\x05a dog", grpc.StatusCode.OK), (b"", grpc.StatusCode.INVALID_ARGUMENT)):
+            call = method.future(request, metadata=(("x-request-id", "mine"),), timeout=20)
+            assert call.code() is code
+            assert dict(call.trailing_metadata())["x-request-id"] == "mine"
+        call = method.future(b"\x0a\x05a dog", timeout=20)
+        assert len(dict(call.trailing_metadata())["x-request-id"]) == 16
+
+
+def test_processes_have_memory_and_time(server: RunningServer) -> None:
+    for kind in ("server", "worker"):
+        assert sample(server, "spicegraph_process_resident_memory_bytes", process=kind) > 1 << 20
+        assert sample(server, "spicegraph_process_cpu_seconds_total", process=kind) > 0
+    assert sample(server, "spicegraph_service_up", service="spicegraph.v1.EvaluationService") == 1
+
+
+class Lines(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fields: list[dict[str, object]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.fields.append(record.fields)  # type: ignore[attr-defined]
+
+
+def test_the_log_names_so_many_calls_a_second_and_counts_the_others() -> None:
+    now, lines = 7.5, Lines()
+    log = CallLog(Telemetry(), most=3, clock=lambda: now)
+
+    def call(code: str) -> None:
+        log.started()
+        log.ended(method="m", code=code, seconds=0.1, captions=1, caller="c", request_id="r", message="")
+
+    logger = logging.getLogger("spicegraph.calls")
+    logger.addHandler(lines)
+    level, logger.level = logger.level, logging.INFO
+    try:
+        for _ in range(10):
+            call("RESOURCE_EXHAUSTED")
+        call("OK")
+        now = 8.1
+        for _ in range(2):
+            call("RESOURCE_EXHAUSTED")
+    finally:
+        logger.removeHandler(lines)
+        logger.level = level
+    assert [(line["code"], line.get("omitted", 0)) for line in lines.fields] == [
+        *[("RESOURCE_EXHAUSTED", 0)] * 3,
+        ("OK", 0),
+        ("RESOURCE_EXHAUSTED", 7),
+        ("RESOURCE_EXHAUSTED", 0),
+    ]
+
+
+LOUD = """
+import logging, os, sys, warnings
+from spicegraph_service.server.telemetry import logging_to_stderr
+with logging_to_stderr(level="info", as_json=True):
+    os.write(2, b"E1122 12:00:00.000000 12 ssl_transport.cc:1] handshake failed\\n")
+    print("from a library", file=sys.stderr)
+    warnings.warn("two\\nlines")
+    logging.getLogger("x").info("ours")
+    os.write(2, b"\\xff not text\\n")
+print("afterwards", file=sys.stderr)
+"""
+
+
+def test_every_line_of_the_log_is_one_object() -> None:
+    done = subprocess.run([sys.executable, "-c", LOUD], capture_output=True, text=True, check=True, timeout=60)
+    *lines, last = done.stderr.splitlines()
+    assert last == "afterwards"
+    found = [json.loads(line) for line in lines]
+    messages = {str(line["message"]): (line["level"], line["logger"]) for line in found}
+    assert messages["E1122 12:00:00.000000 12 ssl_transport.cc:1] handshake failed"] == ("error", "stderr")
+    assert messages["from a library"] == ("info", "stderr")
+    assert messages["ours"] == ("info", "x")
+    assert messages["\ufffd not text"] == ("info", "stderr")
+    assert [line for line in found if line["logger"] == "py.warnings" and "two\nlines" in str(line["message"])]
+
+
+def test_a_real_server_s_log_holds_nothing_else(start_server: Callable[..., RunningServer]) -> None:
+    server = start_server("--grace=1")
+    with socket.create_connection(("127.0.0.1", server.port)) as plain:
+        plain.sendall(b"not HTTP/2 " * 20)
+    os.kill(server.workers()[0], signal.SIGKILL)
+    with Client(server.address) as client:
+        client.parse(["a dog"])
+    assert server.stop() == 0
+    assert all(json.loads(line)["message"] for line in server.log.read_text().splitlines())
 
 
 def test_a_log_line_is_one_line() -> None:

@@ -131,6 +131,8 @@ def test_scopes_bound_what_a_token_may_do(
         with pytest.raises(grpc.RpcError) as caught:
             list(client.list_reference_sets())
         assert caught.value.code() is CODES.PERMISSION_DENIED
+    refusals = [line for line in server.lines() if line.get("code") == "PERMISSION_DENIED"]
+    assert {(line["caller"], line["certificate"]) for line in refusals} == {("a trainer", "client.example")}
     with Client(address, token=sets_only, tls=options) as client:
         client.create_reference_set({"1": ["a dog"]})
         with pytest.raises(grpc.RpcError) as caught:

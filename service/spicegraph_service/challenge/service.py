@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import time
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select
+from sqlalchemy import func, select, text
 
 from spicegraph_api.v1 import challenge_pb2
 from spicegraph_api.v1.challenge_pb2_grpc import add_ChallengeServiceServicer_to_server
@@ -15,12 +16,14 @@ from spicegraph_service.challenge import submissions
 from spicegraph_service.challenge.accounts import find_account
 from spicegraph_service.challenge.leaderboard import ScorerVersion
 from spicegraph_service.challenge.runner import ChallengeConfig, ChallengeState, Runner
-from spicegraph_service.challenge.schema import UNCHARGED, ReferenceSet, Submission, SubmissionFile
+from spicegraph_service.challenge.schema import UNCHARGED, ReferenceSet, State, Submission, SubmissionFile
 from spicegraph_service.challenge.scoring import Scoring
 from spicegraph_service.challenge.servicer import ChallengeServicer
+from spicegraph_service.server.telemetry import QueueState
 from spicegraph_service.store import StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     import grpc.aio
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from spicegraph_service.server.tasks import WorkerInfo
 
 _SWEEP_EVERY_S = 24 * 3600.0
+_COUNT_EVERY_S = 15.0
 _log = logging.getLogger(__name__)
 
 
@@ -43,6 +47,7 @@ class ChallengeService:
             at most, and parses of private references are not found by guesses.
         data: the server's own for the metrics.
         workers: how many worker processes there are.
+        observe: is called with the state of the queue now and then.
 
     Raises:
         InputError: an option is wrong.
@@ -51,7 +56,17 @@ class ChallengeService:
 
     descriptor = challenge_pb2.DESCRIPTOR.services_by_name["ChallengeService"]
 
-    def __init__(self, config: ChallengeConfig, scheduler: Scheduler, *, data: bytes, workers: int) -> None:
+    def __init__(
+        self,
+        config: ChallengeConfig,
+        scheduler: Scheduler,
+        *,
+        data: bytes,
+        workers: int,
+        observe: Callable[[QueueState], None],
+    ) -> None:
+        self._observe = observe
+        self._counted = -_COUNT_EVERY_S
         self._state = ChallengeState(config, data)
         self._scheduler = scheduler
         self._chunks_at_once = max(1, workers - 1)
@@ -100,6 +115,21 @@ class ChallengeService:
         )
         self._tasks = [asyncio.create_task(state.runner.run()), asyncio.create_task(self._sweep())]
 
+    async def probe(self) -> None:
+        """Check that the database answers, and now and then count the submissions.
+
+        Raises:
+            StoreError: it does not.
+        """
+        if time.monotonic() - self._counted < _COUNT_EVERY_S:
+            await self._state.transactions.read(lambda session, _now: session.execute(text("SELECT 1")).all())
+        else:
+            self._observe(await self._state.transactions.read(_queue))
+            self._counted = time.monotonic()
+
+    def reload(self) -> None:
+        """Do nothing: the database has everything, and is asked with every call."""
+
     def leave(self) -> None:
         """Let those who watch submissions go to another server."""
         self._state.leaving.set()
@@ -130,6 +160,14 @@ class ChallengeService:
             except StoreError as error:
                 _log.warning("abandoned files stay: %s", error)
             await asyncio.sleep(_SWEEP_EVERY_S)
+
+
+def _queue(session: Session, now: datetime) -> QueueState:
+    counts = dict.fromkeys((state.value for state in State), 0)
+    query = select(Submission.state, func.count()).group_by(Submission.state)
+    counts |= {state.value: count for state, count in session.execute(query)}
+    oldest = session.scalar(select(func.min(Submission.created)).where(Submission.state == State.QUEUED))
+    return QueueState(counts, (now - oldest).total_seconds() if oldest is not None else 0.0)
 
 
 def _used_files(session: Session, _now: datetime) -> set[str]:

@@ -41,6 +41,7 @@ COMMANDS: Mapping[str, str] = {
     "pipelines": "Print the model card of the bundled pipeline.",
     "cache": "Show, trim or clear a cache of parses.",
     "serve": "Serve parses and scores over gRPC.",
+    "health": "Ask a server whether it serves.",
     "token": "Make, list and revoke tokens for a server.",
     "challenge": "Take part in a challenge with private references, or run one.",
     "platform": "Score for an evaluation platform (Codabench, CapEvalKit).",

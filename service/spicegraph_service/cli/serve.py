@@ -144,6 +144,23 @@ def serve(
         bool,
         typer.Option("--reuse-port", help="Let several servers share the port.", envvar="SPICEGRAPH_REUSE_PORT"),
     ] = False,
+    silence: Annotated[
+        float,
+        typer.Option(
+            help="Seconds after which a stream ends whose client sends nothing, and a connection without calls.",
+            min=1,
+            envvar="SPICEGRAPH_SILENCE",
+        ),
+    ] = 300.0,
+    connection_age: Annotated[
+        float,
+        typer.Option(
+            help="Seconds after which a connection is closed once its calls have ended; clients then find new servers. "
+            "0: never.",
+            min=0,
+            envvar="SPICEGRAPH_CONNECTION_AGE",
+        ),
+    ] = 3_600.0,
     grace: Annotated[
         float,
         typer.Option(help="Seconds that running calls get to finish after SIGTERM.", min=0, envvar="SPICEGRAPH_GRACE"),
@@ -181,6 +198,15 @@ def serve(
         ),
     ] = 64,
     log_format: Annotated[LogFormat, typer.Option(envvar="SPICEGRAPH_LOG_FORMAT")] = LogFormat.JSON,
+    log_calls: Annotated[
+        int,
+        typer.Option(
+            help="How many calls of each method and status the log has in a second; the next line counts the others. "
+            "0: all.",
+            min=0,
+            envvar="SPICEGRAPH_LOG_CALLS",
+        ),
+    ] = 50,
     log_level: Annotated[str, typer.Option(metavar="LEVEL", envvar="SPICEGRAPH_LOG_LEVEL")] = "info",
 ) -> None:
     """Serve parses and scores over gRPC until SIGTERM. The log goes to standard error."""
@@ -189,13 +215,13 @@ def serve(
     with server_extra():
         from spicegraph_service import app  # noqa: PLC0415
         from spicegraph_service.server.limits import Limits  # noqa: PLC0415
-        from spicegraph_service.server.telemetry import set_up_logging  # noqa: PLC0415
+        from spicegraph_service.server.telemetry import logging_to_stderr  # noqa: PLC0415
+        from spicegraph_service.server.tls import TlsFiles  # noqa: PLC0415
     if (tls_cert is None) != (tls_key is None) or (tls_client_ca is not None and tls_cert is None):
         raise InputError("TLS needs both --tls-cert and --tls-key")
-    tls = app.TlsFiles(tls_cert, tls_key, tls_client_ca) if tls_cert is not None and tls_key is not None else None
+    tls = TlsFiles(tls_cert, tls_key, tls_client_ca) if tls_cert is not None and tls_key is not None else None
     if log_level.lower() not in {"debug", "info", "warning", "error"}:
         raise InputError(f"--log-level: expected debug, info, warning or error, got {log_level!a}")
-    set_up_logging(level=log_level, as_json=log_format is LogFormat.JSON)
     hosted = None
     if challenges is not None:
         from spicegraph_service.challenge.runner import ChallengeConfig  # noqa: PLC0415
@@ -218,7 +244,13 @@ def serve(
         tokens=_TOKENS[tokens],
         allow_insecure=allow_insecure,
         rate=rate,
-        limits=Limits(max_items=max_items, max_caption_characters=max_caption, max_message_bytes=max_message << 20),
+        limits=Limits(
+            max_items=max_items,
+            max_caption_characters=max_caption,
+            max_message_bytes=max_message << 20,
+            max_silence_s=silence,
+        ),
+        connection_age_s=connection_age,
         max_wait_s=max_wait,
         queue_captions=queue,
         window_s=window_ms / 1000,
@@ -226,7 +258,9 @@ def serve(
         grace_s=grace,
         reflection=reflection,
         metrics_address=metrics_address,
+        logged_calls=log_calls,
         reuse_port=reuse_port,
         challenges=hosted,
     )
-    app.serve(config)
+    with logging_to_stderr(level=log_level, as_json=log_format is LogFormat.JSON):
+        app.serve(config)

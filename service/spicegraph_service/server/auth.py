@@ -106,8 +106,12 @@ class Authenticator:
         """
         caller = await self.identify(authorization)
         if scope is not None and scope not in caller.scopes:
-            raise permission_denied(scope)
+            raise permission_denied(scope, caller=caller.name)
         return caller
+
+    def reload(self) -> None:
+        """Ask the store for all tokens again."""
+        self._callers.expire()
 
     async def _find(self, token_hash: str) -> TokenCaller | None:
         record = await self._thread.run(lambda: self._thread.store.find_token(token_hash))

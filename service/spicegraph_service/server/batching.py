@@ -3,6 +3,9 @@
 A batch goes out as soon as a worker is free, with all that has come in until then (up to a size). Where a
 worker is free at once and captions must be parsed, it waits a few milliseconds for company: parsing thirty
 captions together costs little more than parsing five.
+
+Light groups (few items, short captions, all of them parsed before) have a worker in reserve, so that they never wait
+for a batch of somebody else's new captions; the other workers take them too when nothing else waits.
 """
 
 from __future__ import annotations
@@ -38,6 +41,10 @@ _PATIENCE_S = 1.0  # nearly every batch takes less; callers who leave before do 
 _LONG_S = 5.0
 _TOGETHER_S = 0.2  # in which the deaths of workers that were killed together are seen
 _SMALL = 64  # items and captions to parse of a group
+_LIGHT_ITEMS = 8  # of a light group
+_LIGHT_CHARACTERS = 8_192  # of its captions
+_LIGHT_BATCH = 32  # items; a few milliseconds
+_CHARACTERS_PER_COST = 256  # of long captions, which count as several
 _HEAD_START_S = 0.002  # for what comes next to be looked up and sent, before the calls that are done are answered
 _log = logging.getLogger(__name__)
 
@@ -53,6 +60,7 @@ class _Entry:
     group: Group
     texts: tuple[str, ...]
     size: int
+    cost: int
     fresh: bool
     caller: str
     since: float
@@ -85,7 +93,7 @@ class _FairQueue:
     def push(self, entry: _Entry) -> None:
         """Add an entry: behind those that its caller has here, beside those of others."""
         start = max(self._now, self._ends.get(entry.caller, 0))
-        self._ends[entry.caller] = start + entry.size
+        self._ends[entry.caller] = start + entry.cost
         heappush(self._heap, (start, next(self._arrivals), entry))
 
     def pop(self) -> _Entry:
@@ -106,6 +114,7 @@ class Dispatcher:
         parsing: names of the metrics that need parses.
         batch_captions: about how many captions make a batch.
         window_s: how long a batch with captions to parse waits for company.
+        reserve: workers for light groups alone; ``None``: the others do them.
         observe: is called with the captions and the seconds of every batch.
     """
 
@@ -117,6 +126,7 @@ class Dispatcher:
         parsing: frozenset[str],
         batch_captions: int,
         window_s: float,
+        reserve: WorkerPool | None = None,
         observe: Callable[[int, float], None] | None = None,
     ) -> None:
         self._pool = pool
@@ -125,10 +135,15 @@ class Dispatcher:
         self._batch_captions = batch_captions
         self._window_s = window_s
         self._observe = observe
+        self._reserve = reserve
         self._entries = _FairQueue()
+        self._light = _FairQueue()
         self._filled = asyncio.Event()
+        self._light_filled = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._feeder = asyncio.create_task(self._feed())
+        self._feeders = [asyncio.create_task(self._feed())]
+        if reserve is not None:
+            self._feeders.append(asyncio.create_task(self._feed_light(reserve)))
 
     async def submit(self, group: Group, *, caller: str = "") -> GroupReply:
         """Have a group of a caller done; if the caller is cancelled before a worker takes it, it is not done.
@@ -141,15 +156,27 @@ class Dispatcher:
         texts = tuple(dict.fromkeys(self._texts(group)))
         fresh = self._parses.missing(texts)
         items = len(group.items) if isinstance(group, ItemsWork) else len(group.texts)
+        characters = sum(map(len, _captions(group)))
+        cost = items + fresh + characters // _CHARACTERS_PER_COST
         reply: asyncio.Future[GroupReply] = asyncio.get_running_loop().create_future()
-        self._entries.push(_Entry(group, texts, items + fresh, fresh > 0, caller, time.monotonic(), reply))
-        self._filled.set()
+        entry = _Entry(group, texts, items + fresh, cost, fresh > 0, caller, time.monotonic(), reply)
+        self._enter(entry, light=not fresh and items <= _LIGHT_ITEMS and characters <= _LIGHT_CHARACTERS)
         done = await reply
         if done.refused:
             raise LimitError(done.error)
         if done.error:
             raise WorkFailedError(done.error)
         return done
+
+    def _enter(self, entry: _Entry, *, light: bool) -> None:
+        if not light or self._reserve is None or not self._reserve.alive:
+            self._entries.push(entry)
+            self._filled.set()
+            return
+        self._light.push(entry)
+        self._light_filled.set()
+        if not self._reserve.idle:
+            self._filled.set()
 
     async def totals(self, work: Totals) -> TotalsReply:
         """Have the statistics of a request turned into scores.
@@ -180,20 +207,15 @@ class Dispatcher:
 
     async def close(self) -> None:
         """Stop; what still waits is cancelled."""
-        self._feeder.cancel()
-        for task in self._tasks:
+        for task in (*self._feeders, *self._tasks):
             task.cancel()
-        await asyncio.gather(self._feeder, *self._tasks, return_exceptions=True)
-        while self._entries:
-            self._entries.pop().reply.cancel()
+        await asyncio.gather(*self._feeders, *self._tasks, return_exceptions=True)
+        while queue := self._entries or self._light:
+            queue.pop().reply.cancel()
 
     def _texts(self, group: Group) -> Iterator[str]:
-        if isinstance(group, CaptionsWork):
-            yield from group.texts
-        elif not self._parsing.isdisjoint(group.metrics):
-            for item in group.items:
-                yield item.candidate
-                yield from item.references
+        if isinstance(group, CaptionsWork) or not self._parsing.isdisjoint(group.metrics):
+            yield from _captions(group)
 
     async def _feed(self) -> None:
         while True:
@@ -207,15 +229,37 @@ class Dispatcher:
             if not batch:
                 self._pool.release(worker)
                 continue
-            task = asyncio.create_task(self._run(worker, batch))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._start(self._pool, worker, batch)
+
+    async def _feed_light(self, reserve: WorkerPool) -> None:
+        while True:
+            await self._light_filled.wait()
+            try:
+                worker = await reserve.acquire()
+            except NoWorkersError:
+                while self._light:
+                    self._enter(self._light.pop(), light=False)
+            else:
+                batch = self._take(self._light, _LIGHT_BATCH)
+                if batch:
+                    self._start(reserve, worker, batch)
+                else:
+                    reserve.release(worker)
+            if not self._light:
+                self._light_filled.clear()
+            else:
+                self._filled.set()
+
+    def _start(self, pool: WorkerPool, worker: Worker, batch: Sequence[_Entry]) -> None:
+        task = asyncio.create_task(self._run(pool, worker, batch))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _refuse(self, error: NoWorkersError) -> None:
         """Refuse all groups that wait: when there will be a worker is unknown."""
         self._filled.clear()
-        while self._entries:
-            entry = self._entries.pop()
+        while queue := self._entries or self._light:
+            entry = queue.pop()
             if not entry.reply.done():
                 entry.reply.set_exception(error)
 
@@ -224,34 +268,36 @@ class Dispatcher:
         if self._entries and all(entry.fresh for entry in self._entries) and not self._enough():
             since = min(entry.since for entry in self._entries)
             await asyncio.sleep(max(0.0, since + self._window_s - time.monotonic()))
-        batch: list[_Entry] = []
-        size = 0
-        while self._entries and (not batch or self._suits(batch, size)):
-            entry = self._entries.pop()
-            if not entry.reply.done():  # its caller has gone
-                batch.append(entry)
-                size += entry.size
-        if not self._entries:
+        batch = self._take(self._entries or self._light, self._batch_captions)
+        if not self._entries and not self._light:
             self._filled.clear()
         return batch
 
-    def _suits(self, batch: Sequence[_Entry], size: int) -> bool:
-        """Say whether the next entry goes with a batch: small groups do not wait for a large one of somebody else."""
-        entry = self._entries.first
-        if size + entry.size > self._batch_captions:
-            return False
-        return entry.size <= _SMALL or any(entry.caller == other.caller for other in batch)
+    def _take(self, queue: _FairQueue, most: int) -> list[_Entry]:
+        """Take a batch from a queue; small groups do not wait for a large one of somebody else."""
+        batch: list[_Entry] = []
+        size = 0
+        while queue:
+            entry = queue.first
+            alike = entry.size <= _SMALL or any(entry.caller == other.caller for other in batch)
+            if batch and not (alike and size + entry.size <= most):
+                break
+            queue.pop()
+            if not entry.reply.done():  # its caller has gone
+                batch.append(entry)
+                size += entry.size
+        return batch
 
     def _enough(self) -> bool:
         return sum(entry.size for entry in self._entries) >= self._batch_captions
 
-    async def _run(self, worker: Worker, batch: Sequence[_Entry]) -> None:
+    async def _run(self, pool: WorkerPool, worker: Worker, batch: Sequence[_Entry]) -> None:
         """Have a batch done; if the worker dies, once more, each group alone: one may be what killed it.
 
         A group gets a third worker: the second may have been killed together with the first.
         """
         try:
-            await self._do(worker, batch)
+            await self._do(pool, worker, batch)
         except WorkerDiedError as error:
             _log.warning("a batch of %d groups is tried again: %s", len(batch), error)
             for entry in batch:
@@ -265,10 +311,10 @@ class Dispatcher:
             return
         try:
             try:
-                await self._do(await self._pool.acquire(), [entry])
+                await self._do(self._pool, await self._pool.acquire(), [entry])
             except WorkerDiedError:
                 await asyncio.sleep(_TOGETHER_S)
-                await self._do(await self._pool.acquire(), [entry])
+                await self._do(self._pool, await self._pool.acquire(), [entry])
         except WorkerDiedError as error:
             _fail([entry], str(error))
         except NoWorkersError as error:
@@ -278,14 +324,14 @@ class Dispatcher:
             _log.exception("a group failed when it was tried again")
             _fail([entry], f"an unexpected {type(error).__name__}")
 
-    async def _do(self, worker: Worker, batch: Sequence[_Entry]) -> None:
+    async def _do(self, pool: WorkerPool, worker: Worker, batch: Sequence[_Entry]) -> None:
         try:
             known = await self._parses.get(dict.fromkeys(text for entry in batch for text in entry.texts))
         except BaseException:
-            self._pool.release(worker)
+            pool.release(worker)
             raise
         started = time.monotonic()
-        call = asyncio.create_task(self._pool.call(worker, Work(tuple(entry.group for entry in batch), known)))
+        call = asyncio.create_task(pool.call(worker, Work(tuple(entry.group for entry in batch), known)))
         try:
             reply: Reply = await self._while_wanted(call, worker, batch)
         finally:
@@ -296,7 +342,7 @@ class Dispatcher:
         if self._observe is not None:
             self._observe(sum(entry.size for entry in batch), time.monotonic() - started)
         self._parses.put(reply.parsed)
-        if self._entries:
+        if self._entries and pool is self._pool:
             # To answer a batch of small calls takes about as long as a worker needs for the next one.
             await asyncio.sleep(_HEAD_START_S)
         for entry, done in zip(batch, reply.groups, strict=True):
@@ -323,6 +369,16 @@ class Dispatcher:
                 worker.kill()
                 break
         return await call
+
+
+def _captions(group: Group) -> Iterator[str]:
+    """Yield the texts of a group, whether or not they are parsed."""
+    if isinstance(group, CaptionsWork):
+        yield from group.texts
+    else:
+        for item in group.items:
+            yield item.candidate
+            yield from item.references
 
 
 def _fail(batch: Sequence[_Entry], reason: str) -> None:

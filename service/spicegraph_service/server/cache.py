@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
@@ -211,6 +212,11 @@ class RefreshAheadCache(Generic[Key, T]):
         """Ask anew next time."""
         self._known.pop(key, None)
         self._asking.pop(key, None)
+
+    def expire(self) -> None:
+        """Ask anew for every key; :meth:`peek` still knows the last answers."""
+        self._known = OrderedDict((key, (-math.inf, value)) for key, (_, value) in self._known.items())
+        self._asking.clear()
 
     def _ask(self, key: Key) -> asyncio.Task[T | None]:
         """Return the question under way; all who ask meanwhile share it."""

@@ -171,7 +171,8 @@ class EvaluationServicer(EvaluationServiceServicer):
         set_id: str | None = None
         seen: set[str] = set()
         first = True
-        async for request in requests:
+        silence_s = self._limits.max_silence_s
+        async for request in validation.patiently(requests, silence_s=silence_s, reason="STREAM_STALLED"):
             match request.WhichOneof("payload"):
                 case "settings" if first:
                     settings = request.settings

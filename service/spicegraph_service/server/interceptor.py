@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from spicegraph_service.server.telemetry import CallLog
 
 _OURS = "/spicegraph.v1."
+_REQUEST_ID = "x-request-id"
 _LONGEST_REQUEST_ID = 100
 _RETRY_HEADER = "grpc-previous-rpc-attempts"  # set by gRPC itself where a client has a retry policy
 _MOST_RETRIES = 4
@@ -47,13 +48,15 @@ class Call:
     """The call under way: who makes it, how many captions it has brought so far, how often it was refused before.
 
     ``share`` is what its caller's calls have in common when callers share the workers: the token, or for callers
-    without one the connection.
+    without one their certificate or connection. ``peer`` is their address.
     """
 
     method: str
     request_id: str
     refusals: int = 0
     share: str = ""
+    peer: str = ""
+    certificate: str = ""
     caller: Caller | None = None
     captions: int = 0
 
@@ -151,7 +154,13 @@ class _Passage:
         self._log = log
         self._metadata: Metadata = {str(key): value for key, value in context.invocation_metadata() or ()}
         self._started = time.monotonic()
-        self.call = Call(method, _request_id(self._metadata.get("x-request-id")), _refusals(self._metadata))
+        self.call = Call(
+            method,
+            _request_id(self._metadata.get(_REQUEST_ID)),
+            _refusals(self._metadata),
+            peer=context.peer(),
+            certificate=_certificate(context),
+        )
 
     @property
     def authorization(self) -> str | None:
@@ -161,23 +170,24 @@ class _Passage:
     def admit(self, caller: Caller) -> None:
         """Record who calls."""
         self.call.caller = caller
-        self.call.share = caller.share or self._context.peer()
+        self.call.share = caller.share or self.call.certificate or self.call.peer
 
     async def __aenter__(self) -> Self:
         _current.set(self.call)
+        self._context.set_trailing_metadata(((_REQUEST_ID, self.call.request_id),))
         self._log.started()
         return self
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        code, message = "OK", ""
+        code, message, refused = "OK", "", ""
         try:
             if isinstance(error, asyncio.CancelledError | GeneratorExit):
                 left = cast("float | None", self._context.time_remaining())  # None: no deadline
                 code = "DEADLINE_EXCEEDED" if left is not None and left <= 0 else "CANCELLED"
             elif isinstance(error, Exception):
                 failure = to_call_error(error)
-                code, message = failure.code.name, failure.message
-                trailers = to_trailers(failure, request_id=self.call.request_id)
+                code, message, refused = failure.code.name, failure.message, failure.caller
+                trailers = ((_REQUEST_ID, self.call.request_id), *to_trailers(failure, request_id=self.call.request_id))
                 await self._context.abort(failure.code, failure.message, trailers)
         finally:
             call = self.call
@@ -186,10 +196,18 @@ class _Passage:
                 code=code,
                 seconds=time.monotonic() - self._started,
                 captions=call.captions,
-                caller=call.caller.name if call.caller is not None else "",
+                caller=call.caller.name if call.caller is not None else refused,
                 request_id=call.request_id,
                 message=message,
+                peer=call.peer,
+                certificate=call.certificate,
             )
+
+
+def _certificate(context: Context) -> str:
+    """Return the names in the client's certificate; empty without mutual TLS."""
+    names: Iterable[bytes] = context.peer_identities() or ()
+    return ", ".join(name.decode("utf-8", "replace") for name in names)
 
 
 def _decoder(decode: Callable[[bytes], Any] | None) -> Callable[[bytes], Any]:

@@ -23,7 +23,10 @@ _STREAMS_SHARE = 0.5  # of the wait, so that streams leave room for calls
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The sizes that a request may have; the contract's ``Limits`` says what each means."""
+    """The sizes that a request may have; the contract's ``Limits`` says what each means.
+
+    ``max_silence_s`` is how long a client may send nothing in the middle of a stream, or on a connection without calls.
+    """
 
     max_items: int = 2_000
     max_stream_items: int = 200_000
@@ -33,6 +36,7 @@ class Limits:
     max_message_bytes: int = 8 << 20
     max_reference_set_entries: int = 200_000
     max_reference_set_bytes: int = 128 << 20
+    max_silence_s: float = 300.0
 
 
 class FullError(Exception):

@@ -30,6 +30,8 @@ CHUNK_ITEMS = 64
 
 _CHUNK_CAPTIONS = 384  # of the items of a chunk: those of 64 items with five references
 
+_CHUNK_CHARACTERS = 32_768  # of its captions, unless a single item has more: a few times what those have usually
+
 T = TypeVar("T")
 
 
@@ -102,7 +104,7 @@ class Scheduler:
         """
         dispatcher = self._ready().dispatcher
         with self._room(len(texts), caller, refusals):
-            works = [CaptionsWork(chunk, graphs=True) for chunk in chunked(texts, CHUNK_ITEMS)]
+            works = [CaptionsWork(chunk, graphs=True) for chunk in text_chunks(texts)]
             replies = await self._gather(works, dispatcher, caller)
         return [result for reply in replies for result in reply.results]
 
@@ -114,7 +116,7 @@ class Scheduler:
         """
         dispatcher = self._ready().dispatcher
         async with self._room_in_turn(len(texts), caller):
-            works = [CaptionsWork(chunk, graphs=False) for chunk in chunked(texts, CHUNK_ITEMS)]
+            works = [CaptionsWork(chunk, graphs=False) for chunk in text_chunks(texts)]
             await self._gather(works, dispatcher, caller)
 
     async def chunk(
@@ -201,18 +203,26 @@ def count_captions(items: Iterable[ItemWork]) -> int:
 
 
 def item_chunks(items: Sequence[ItemWork]) -> Iterator[tuple[ItemWork, ...]]:
-    """Yield items in chunks: at most :data:`CHUNK_ITEMS` items, and not many more captions than usual."""
+    """Yield items in chunks: at most :data:`CHUNK_ITEMS` items, and not many more or longer captions than usual."""
     chunk: list[ItemWork] = []
-    captions = 0
+    captions = characters = 0
     for item in items:
-        own = 1 + len(item.references)
-        if chunk and (len(chunk) == CHUNK_ITEMS or captions + own > _CHUNK_CAPTIONS):
+        own, length = 1 + len(item.references), len(item.candidate) + sum(map(len, item.references))
+        full = captions + own > _CHUNK_CAPTIONS or characters + length > _CHUNK_CHARACTERS
+        if chunk and (len(chunk) == CHUNK_ITEMS or full):
             yield tuple(chunk)
-            chunk, captions = [], 0
+            chunk, captions, characters = [], 0, 0
         chunk.append(item)
         captions += own
+        characters += length
     if chunk:
         yield tuple(chunk)
+
+
+def text_chunks(texts: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield captions in chunks, as :func:`item_chunks` does items."""
+    for chunk in item_chunks([ItemWork("", text, ()) for text in texts]):
+        yield tuple(item.candidate for item in chunk)
 
 
 def chunked(values: Sequence[T], size: int) -> Iterable[tuple[T, ...]]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import ServiceDescriptor
 
     from spicegraph_service.server.auth import Authenticator
+    from spicegraph_service.server.cache import StoreThread
     from spicegraph_service.server.tasks import WorkerInfo
 
 
@@ -62,6 +63,18 @@ class Service(Protocol):
         """Begin to work: the workers are ready."""
         ...
 
+    async def probe(self) -> None:
+        """Check that what the service needs besides workers can be reached.
+
+        Raises:
+            StoreError: it cannot.
+        """
+        ...
+
+    def reload(self) -> None:
+        """Read anew what may have changed since the start."""
+        ...
+
     def leave(self) -> None:
         """End the calls that wait for something to happen: the server refuses new calls now."""
         ...
@@ -73,11 +86,15 @@ class Service(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TokenService:
-    """A service whose callers have the server's tokens, and which does nothing between calls."""
+    """A service whose callers have the server's tokens, and which does nothing between calls.
+
+    ``needs`` is the store without which its calls fail; ``None``: they do without one.
+    """
 
     descriptor: ServiceDescriptor
     add_to: Callable[[grpc.aio.Server], None]
     authenticator: Authenticator
+    needs: StoreThread | None
 
     async def identify(self, authorization: str | None, scope: str | None) -> Caller:
         """See :class:`Service`."""
@@ -85,6 +102,15 @@ class TokenService:
 
     def start(self, workers: WorkerInfo) -> None:
         """Do nothing: calls ask the scheduler whether there are workers."""
+
+    async def probe(self) -> None:
+        """See :class:`Service`."""
+        if self.needs is not None:
+            await self.needs.run(self.needs.store.ping)
+
+    def reload(self) -> None:
+        """Ask the store for all tokens again."""
+        self.authenticator.reload()
 
     def leave(self) -> None:
         """Do nothing: every call ends by itself."""

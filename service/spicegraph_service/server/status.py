@@ -43,14 +43,15 @@ class Violation(NamedTuple):
 
 
 class CallError(Exception):
-    """An error that the client gets as a status."""
+    """An error that the client gets as a status; ``caller`` is who made the call, for the log, where that is known."""
 
-    def __init__(self, code: grpc.StatusCode, reason: str, message: str, *details: Message) -> None:
+    def __init__(self, code: grpc.StatusCode, reason: str, message: str, *details: Message, caller: str = "") -> None:
         super().__init__(message)
         self.code = code
         self.reason = reason
         self.message = message
         self.details = details
+        self.caller = caller
 
 
 def invalid(violations: Sequence[Violation], *, reason: str = "INVALID_FIELDS") -> CallError:
@@ -76,12 +77,13 @@ def unauthenticated(message: str) -> CallError:
     return CallError(grpc.StatusCode.UNAUTHENTICATED, "INVALID_TOKEN", message)
 
 
-def permission_denied(scope: str) -> CallError:
-    """Return the error for a token that lacks a scope."""
+def permission_denied(scope: str, *, caller: str = "") -> CallError:
+    """Return the error for a caller whose token lacks a scope."""
     return CallError(
         grpc.StatusCode.PERMISSION_DENIED,
         "MISSING_SCOPE",
         f"the token lacks the scope {scope!r} that this call needs",
+        caller=caller,
     )
 
 

@@ -1,23 +1,42 @@
-"""Telemetry: one structured log line per call, and Prometheus metrics."""
+"""What is seen of the server from outside: the log, with one line per call, and Prometheus metrics."""
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
+import time
+from collections.abc import Mapping  # noqa: TC003 (a NamedTuple's annotation)
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 if TYPE_CHECKING:
-    from threading import Thread
+    from collections.abc import Callable, Iterable, Iterator
     from wsgiref.simple_server import WSGIServer
+
+    from prometheus_client import Metric
 
 _LATENCIES = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+_CORE_LEVELS = {"W": logging.WARNING, "E": logging.ERROR, "F": logging.CRITICAL}
 _calls = logging.getLogger("spicegraph.calls")
+_stderr = logging.getLogger("stderr")
+
+
+class QueueState(NamedTuple):
+    """Submissions of all challenges: how many are in each state, and for how long the oldest queued one has waited."""
+
+    submissions: Mapping[str, int]
+    oldest_s: float
 
 
 class Telemetry:
@@ -68,9 +87,39 @@ class Telemetry:
         )
         self.server = Info("server", "What computes the scores.", namespace=prefix, registry=self.registry)
         self.workers = Gauge("workers", "Workers that are alive.", namespace=prefix, registry=self.registry)
-        self.worker_deaths = Gauge(
+        self.services = Gauge(
+            "service_up",
+            "Whether what the service needs besides workers (its store, its database) can be reached.",
+            ["service"],
+            namespace=prefix,
+            registry=self.registry,
+        )
+        self.submissions = Gauge(
+            "challenge_submissions",
+            "Submissions of all challenges, by state.",
+            ["state"],
+            namespace=prefix,
+            registry=self.registry,
+        )
+        self.oldest = Gauge(
+            "challenge_oldest_queued_seconds",
+            "For how long the oldest queued submission has waited.",
+            namespace=prefix,
+            registry=self.registry,
+        )
+        self.worker_deaths = Counter(
             "worker_deaths", "Workers that ended unexpectedly.", namespace=prefix, registry=self.registry
         )
+
+    def service(self, name: str, healthy: bool) -> None:  # noqa: FBT001 (a value to record)
+        """Record whether what a service needs can be reached."""
+        self.services.labels(name).set(healthy)
+
+    def queue_state(self, state: QueueState) -> None:
+        """Record the evaluation server's queue."""
+        for name, count in state.submissions.items():
+            self.submissions.labels(name).set(count)
+        self.oldest.set(state.oldest_s)
 
     def runs(self, **what: str) -> None:
         """Record what computes the scores: version, pipeline, vectors."""
@@ -90,11 +139,59 @@ class Telemetry:
         return start_http_server(port, host, registry=self.registry)
 
 
-class CallLog:
-    """Writes one line per call."""
+class ProcessCollector:
+    """Memory and processor time of the server's processes, read when they are asked for; nothing without ``/proc``.
 
-    def __init__(self, telemetry: Telemetry) -> None:
+    Args:
+        processes: returns the processes' ids by what they are: ``server``, ``worker``, ``reserve``.
+    """
+
+    def __init__(self, processes: Callable[[], Mapping[str, Iterable[int]]]) -> None:
+        self._processes = processes
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics, summed over processes of a kind."""
+        memory = GaugeMetricFamily(
+            "spicegraph_process_resident_memory_bytes", "Resident memory, by kind of process.", labels=["process"]
+        )
+        seconds = CounterMetricFamily(
+            "spicegraph_process_cpu_seconds", "Processor time of the living processes, by kind.", labels=["process"]
+        )
+        for kind, pids in self._processes().items():
+            usages = [usage for pid in pids if (usage := _usage(pid)) is not None]
+            memory.add_metric([kind], sum(one.memory_bytes for one in usages))
+            seconds.add_metric([kind], sum(one.cpu_seconds for one in usages))
+        yield memory
+        yield seconds
+
+
+class _Usage(NamedTuple):
+    memory_bytes: int
+    cpu_seconds: float
+
+
+def _usage(pid: int) -> _Usage | None:
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+        times = (
+            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[11:13]
+        )
+    except (OSError, IndexError):
+        return None
+    return _Usage(pages * os.sysconf("SC_PAGE_SIZE"), sum(map(int, times)) / os.sysconf("SC_CLK_TCK"))
+
+
+class CallLog:
+    """Writes one line per call, but not more than ``most`` a second for each method and status (0: all of them).
+
+    The first line of a second says how many calls of its method and status were left out since the line before.
+    """
+
+    def __init__(self, telemetry: Telemetry, *, most: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
         self._telemetry = telemetry
+        self._most = most
+        self._clock = clock
+        self._written: dict[tuple[str, str], _Second] = {}
         # Methods and codes are few; to find their counters anew costs more than to count.
         self._requests = cache(telemetry.requests.labels)
         self._seconds = cache(telemetry.seconds.labels)
@@ -113,6 +210,8 @@ class CallLog:
         caller: str,
         request_id: str,
         message: str,
+        peer: str = "",
+        certificate: str = "",
     ) -> None:
         """Record how a call ended."""
         telemetry = self._telemetry
@@ -121,22 +220,46 @@ class CallLog:
         self._seconds(method).observe(seconds)
         if captions:
             telemetry.captions.inc(captions)
-        if _calls.isEnabledFor(logging.INFO):
-            fields = {
-                "method": method,
-                "code": code,
-                "ms": round(1000 * seconds, 2),
-                "captions": captions,
-                "caller": caller,
-                "request_id": request_id,
-            }
-            if message:
-                fields["error"] = message
-            # Made by hand: to look for the calling line, which is always this one, takes longest.
-            record = _calls.makeRecord(
-                _calls.name, logging.INFO, __file__, 0, "call", (), None, extra={"fields": fields}
-            )
-            _calls.handle(record)
+        if not _calls.isEnabledFor(logging.INFO):
+            return
+        omitted = self._omitted(method, code)
+        if omitted is None:
+            return
+        fields = {
+            "method": method,
+            "code": code,
+            "ms": round(1000 * seconds, 2),
+            "captions": captions,
+            "caller": caller,
+            "peer": peer,
+            "request_id": request_id,
+        }
+        optional = {"certificate": certificate, "error": message, "omitted": omitted}
+        fields |= {name: value for name, value in optional.items() if value}
+        # Made by hand: to look for the calling line, which is always this one, takes longest.
+        record = _calls.makeRecord(_calls.name, logging.INFO, __file__, 0, "call", (), None, extra={"fields": fields})
+        _calls.handle(record)
+
+    def _omitted(self, method: str, code: str) -> int | None:
+        """Return how many calls were left out before one that is written; ``None``: leave this one out, too."""
+        if not self._most:
+            return 0
+        now = int(self._clock())
+        second = self._written.setdefault((method, code), _Second(now))
+        if second.number == now:
+            second.calls += 1
+            return None if second.calls > self._most else 0
+        omitted = max(0, second.calls - self._most)
+        second.number, second.calls = now, 1
+        return omitted
+
+
+@dataclass(slots=True)
+class _Second:
+    """The calls of one method and status in one second."""
+
+    number: int
+    calls: int = 0
 
 
 class JsonFormatter(logging.Formatter):
@@ -169,8 +292,48 @@ class _TextFormatter(logging.Formatter):
         return line + " " + " ".join(f"{name}={value!a}" for name, value in fields.items())
 
 
-def set_up_logging(*, level: str, as_json: bool) -> None:
-    """Send the log to standard error."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter() if as_json else _TextFormatter("%(asctime)s %(levelname)s %(message)s"))
+@contextmanager
+def logging_to_stderr(*, level: str, as_json: bool) -> Iterator[None]:
+    """Send the log to standard error.
+
+    As JSON, everything is one object a line: what others write to the file descriptor (gRPC's core, workers, the
+    ``print`` of a library) becomes the message of one, and so do Python's warnings.
+    """
+    logging.captureWarnings(True)  # noqa: FBT003 (the library's signature)
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    if not as_json:
+        _set_up(sys.stderr, _TextFormatter("%(asctime)s %(levelname)s %(message)s"), level)
+        yield
+        return
+    with os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8") as stream:
+        _set_up(stream, JsonFormatter(), level)
+        reading, writing = os.pipe()
+        os.dup2(writing, 2)
+        os.close(writing)
+        reader = Thread(target=_relay, args=(reading,), name="stderr", daemon=True)
+        reader.start()
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            os.dup2(stream.fileno(), 2)  # the last writing end here is closed; that of a child may still be open
+            reader.join(timeout=1)
+
+
+def _set_up(stream: TextIO, formatter: logging.Formatter, level: str) -> None:
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(formatter)
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+
+
+def _relay(reading: int) -> None:
+    """Log the lines that arrive in a pipe."""
+    with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            if line.strip():
+                _stderr.log(_core_level(line), "%s", line.rstrip())
+
+
+def _core_level(line: str) -> int:
+    """Return the level of a line of gRPC's core, which begins with ``E1122 12:34:56``; of others INFO."""
+    return _CORE_LEVELS.get(line[0], logging.INFO) if line[1:5].isdecimal() else logging.INFO

@@ -31,20 +31,22 @@ _DEFAULT_PAGE = 100
 T = TypeVar("T")
 
 
-async def patiently(requests: AsyncIterator[T]) -> AsyncIterator[T]:
-    """Return the messages of an upload; a client that sends nothing for long loses its place to others.
+async def patiently(
+    requests: AsyncIterator[T], *, silence_s: float = _LONGEST_SILENCE_S, reason: str = "UPLOAD_STALLED"
+) -> AsyncIterator[T]:
+    """Return the messages of an upload or a stream; a client that sends nothing for long loses its place to others.
+
+    The time in which messages are not read, since their sender is too fast, does not count.
 
     Raises:
         CallError: ABORTED.
     """
     while True:
         try:
-            async with asyncio.timeout(_LONGEST_SILENCE_S):
+            async with asyncio.timeout(silence_s):
                 request = await anext(requests, None)
         except TimeoutError as error:
-            raise CallError(
-                grpc.StatusCode.ABORTED, "UPLOAD_STALLED", f"no message came for {_LONGEST_SILENCE_S} s"
-            ) from error
+            raise CallError(grpc.StatusCode.ABORTED, reason, f"no message came for {silence_s:g} s") from error
         if request is None:
             return
         yield request

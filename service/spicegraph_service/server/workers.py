@@ -59,14 +59,14 @@ class Worker:
         self._first_bytes = 0
 
     @classmethod
-    async def start(cls, setup: Setup, *, timeout_s: float) -> Worker:
+    async def start(cls, setup: Setup, *, name: str = "", timeout_s: float) -> Worker:
         """Start a process and wait until it has loaded what the setup names.
 
         Raises:
             DataError: it cannot (a pipeline that is not installed).
             WorkerDiedError: it ended, or did not get ready in time.
         """
-        process = await ChildProcess.start("spicegraph_service.server.workers")
+        process = await ChildProcess.start("spicegraph_service.server.workers", *([name] if name else []))
         try:
             async with asyncio.timeout(timeout_s):
                 info = decode_reply(await process.ask(encode(setup)))
@@ -149,21 +149,23 @@ def _resident_bytes(pid: int) -> int:
 
 
 class WorkerPool:
-    """Keeps ``count`` workers alive, all with the same setup."""
+    """Keeps ``count`` workers alive, all with the same setup; a ``name`` stands in the list of processes."""
 
     def __init__(
         self,
         setup: Setup,
         count: int,
         *,
+        name: str = "",
         task_timeout_s: float = 120.0,
         start_timeout_s: float = 120.0,
         growth_bytes: int = 1 << 30,
         silence_s: float = 4.0,
-        changed: Callable[[int], None] | None = None,
+        changed: Callable[[], None] | None = None,
     ) -> None:
         self._setup = setup
         self._count = count
+        self._name = name
         self._task_timeout_s = task_timeout_s
         self._start_timeout_s = start_timeout_s
         self._growth_bytes = growth_bytes
@@ -180,6 +182,16 @@ class WorkerPool:
     def alive(self) -> int:
         """Number of workers that are ready or busy."""
         return len(self._alive)
+
+    @property
+    def pids(self) -> list[int]:
+        """The process ids of these workers."""
+        return [worker.process.pid for worker in list(self._alive)]
+
+    @property
+    def idle(self) -> int:
+        """Number of workers that have nothing to do."""
+        return self._idle.qsize()
 
     @property
     def deaths(self) -> int:
@@ -201,7 +213,7 @@ class WorkerPool:
         pause = _FIRST_PAUSE
         while True:
             try:
-                worker = await Worker.start(self._setup, timeout_s=self._start_timeout_s)
+                worker = await Worker.start(self._setup, name=self._name, timeout_s=self._start_timeout_s)
             except (DataError, WorkerDiedError, OSError) as error:
                 if self._ready is not None and not self._ready.done() and isinstance(error, DataError):
                     self._ready.set_exception(error)
@@ -248,6 +260,7 @@ class WorkerPool:
     def _enter(self, worker: Worker) -> None:
         self._alive.add(worker)
         self._unable = ""
+        _log.info("worker %d is ready", worker.process.pid)
         self._idle.put_nowait(worker)
         if self._ready is not None and not self._ready.done():
             self._ready.set_result(worker.info)
@@ -255,7 +268,7 @@ class WorkerPool:
 
     def _tell(self) -> None:
         if self._changed is not None:
-            self._changed(len(self._alive))
+            self._changed()
 
     async def acquire(self) -> Worker:
         """Wait for a worker that has nothing to do.
@@ -303,6 +316,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     logging.basicConfig(level=logging.INFO, format="worker %(process)d: %(message)s")
+    logging.captureWarnings(True)  # noqa: FBT003 (the library's signature)
     with open_replies() as replies:
         replies.beat(_BEAT_EVERY_S)
         return _serve(sys.stdin.buffer, replies)

@@ -114,6 +114,10 @@ class Store(Protocol):
         """Delete a token; return whether there was one."""
         ...
 
+    def ping(self) -> None:
+        """Check that the store answers."""
+        ...
+
     def close(self) -> None:
         """Release what the store holds."""
         ...

@@ -152,6 +152,11 @@ class RedisStore:
                     return bool(self._client.hdel(_TOKENS, record.hash))
         return False
 
+    def ping(self) -> None:
+        """See :class:`~spicegraph_service.store.Store`."""
+        with _errors():
+            self._client.ping()
+
     def close(self) -> None:
         """See :class:`~spicegraph_service.store.Store`."""
         self._client.close()

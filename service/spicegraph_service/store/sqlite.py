@@ -140,6 +140,11 @@ class SqliteStore:
         with self._transaction(durable=True) as connection:
             return connection.execute("DELETE FROM tokens WHERE id = ?", (token_id,)).rowcount > 0
 
+    def ping(self) -> None:
+        """See :class:`~spicegraph_service.store.Store`: the file can be read."""
+        with self._errors():
+            self._connection.execute("SELECT id FROM tokens LIMIT 1").fetchall()
+
     def close(self) -> None:
         """See :class:`~spicegraph_service.store.Store`."""
         self._connection.close()
