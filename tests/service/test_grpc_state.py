@@ -197,7 +197,7 @@ def test_the_health_command(
     authority, clients = trustme.CA(), trustme.CA()
     write_pair(authority, tmp_path)
     clients.cert_pem.write_to_path(tmp_path / "clients.pem")
-    own = clients.issue_cert("a probe")
+    own = clients.issue_cert("probe.example")
     own.cert_chain_pems[0].write_to_path(tmp_path / "own.pem")
     own.private_key_pem.write_to_path(tmp_path / "own-key.pem")
     plain = start_server()

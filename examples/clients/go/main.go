@@ -21,6 +21,25 @@ import (
 	pb "example.com/spicegraph/gen"
 )
 
+// A server that is busy refuses a call at once and says in grpc-retry-pushback-ms when to make it again.
+const serviceConfig = `{
+  "loadBalancingConfig": [{"round_robin": {}}],
+  "methodConfig": [{
+    "name": [
+      {"service": "spicegraph.v1.EvaluationService", "method": "Score"},
+      {"service": "spicegraph.v1.EvaluationService", "method": "ScoreStream"},
+      {"service": "spicegraph.v1.EvaluationService", "method": "ParseCaptions"}
+    ],
+    "retryPolicy": {
+      "maxAttempts": 5,
+      "initialBackoff": "0.2s",
+      "maxBackoff": "5s",
+      "backoffMultiplier": 2,
+      "retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"]
+    }
+  }]
+}`
+
 var items = []*pb.Item{
 	{Id: "1", Candidate: "a man rides a brown horse", References: []string{"a man riding a horse", "a brown horse"}},
 	{Id: "2", Candidate: "two dogs on a bed", References: []string{"a cat sleeping on a bed"}},
@@ -31,7 +50,11 @@ func main() {
 	if len(os.Args) > 1 {
 		address = os.Args[1]
 	}
-	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	connection, err := grpc.NewClient(
+		address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultServiceConfig(serviceConfig),
+	)
 	if err != nil {
 		log.Fatal(err)
 	}

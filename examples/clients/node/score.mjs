@@ -11,7 +11,26 @@ const files = ["evaluation_service", "reference_service"].map((name) => `spicegr
 const definition = protoLoader.loadSync(files, { includeDirs: [protos], keepCase: true, enums: String, arrays: true });
 const { EvaluationService } = grpc.loadPackageDefinition(definition).spicegraph.v1;
 
-const client = new EvaluationService(process.argv[2] ?? "localhost:50051", grpc.credentials.createInsecure());
+// A server that is busy refuses a call at once and says in grpc-retry-pushback-ms when to make it again.
+const service = "spicegraph.v1.EvaluationService";
+const serviceConfig = {
+  loadBalancingConfig: [{ round_robin: {} }],
+  methodConfig: [
+    {
+      name: ["Score", "ScoreStream", "ParseCaptions"].map((method) => ({ service, method })),
+      retryPolicy: {
+        maxAttempts: 5,
+        initialBackoff: "0.2s",
+        maxBackoff: "5s",
+        backoffMultiplier: 2,
+        retryableStatusCodes: ["UNAVAILABLE", "RESOURCE_EXHAUSTED"],
+      },
+    },
+  ],
+};
+const client = new EvaluationService(process.argv[2] ?? "localhost:50051", grpc.credentials.createInsecure(), {
+  "grpc.service_config": JSON.stringify(serviceConfig),
+});
 const metadata = new grpc.Metadata();
 if (process.env.SPICEGRAPH_TOKEN) metadata.set("authorization", `Bearer ${process.env.SPICEGRAPH_TOKEN}`);
 

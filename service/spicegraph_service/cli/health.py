@@ -39,7 +39,10 @@ def health(
     ] = None,
     server_name: Annotated[
         str | None,
-        typer.Option(help="The name in the server's certificate, if it is not that of the address."),
+        typer.Option(
+            help="The name in the server's certificate, if it is not that of the address.",
+            envvar="SPICEGRAPH_SERVER_NAME",
+        ),
     ] = None,
     timeout: Annotated[float, typer.Option(help="Seconds to wait for an answer.", min=0.1)] = 3.0,
 ) -> None:

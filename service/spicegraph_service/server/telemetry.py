@@ -296,7 +296,7 @@ class _TextFormatter(logging.Formatter):
 def logging_to_stderr(*, level: str, as_json: bool) -> Iterator[None]:
     """Send the log to standard error.
 
-    As JSON, everything is one object a line: what others write to the file descriptor (gRPC's core, workers, the
+    As JSON, each line is one object: what others write to the file descriptor (gRPC's core, workers, the
     ``print`` of a library) becomes the message of one, and so do Python's warnings.
     """
     logging.captureWarnings(True)  # noqa: FBT003 (the library's signature)
