@@ -5,6 +5,7 @@ The picture of a graph is drawn in :mod:`spicegraph_parser.picture`.
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from spicegraph_parser.extract import ParsedCaption
-    from spicegraph_parser.graph import Evidence, SceneGraph
-    from spicegraph_parser.lexicon import Concept
+    from spicegraph_parser.graph import SceneGraph
     from spicegraph_parser.parse import Parse, Word
     from spicegraph_parser.rules import Fact
 
@@ -53,68 +53,6 @@ def caption_dict(caption: ParsedCaption) -> CaptionDict:
     }
 
 
-class ConceptDict(TypedDict):
-    """A concept: its label, its strings, and its WordNet 3.0 synsets in ascending order."""
-
-    label: str
-    strings: list[str]
-    synsets: list[int]
-
-
-class ObjectDict(ConceptDict):
-    """An object of a graph; ``captions`` are those that name it, counted from 0."""
-
-    captions: list[int]
-
-
-class AttributeDict(ObjectDict):
-    """An attribute of the object with the given index."""
-
-    object: int
-
-
-class RelationDict(AttributeDict):
-    """A relation from the subject to the object, both given by index."""
-
-    subject: int
-
-
-class GraphDict(TypedDict):
-    """A scene graph as JSON values."""
-
-    objects: list[ObjectDict]
-    attributes: list[AttributeDict]
-    relations: list[RelationDict]
-
-
-def graph_dict(graph: SceneGraph) -> GraphDict:
-    """Return a scene graph as JSON values with stable keys."""
-    return {
-        "objects": [{**_concept_dict(node.concept), "captions": _captions(node.evidence)} for node in graph.objects],
-        "attributes": [
-            {**_concept_dict(a.concept), "captions": _captions(a.evidence), "object": a.object}
-            for a in graph.attributes
-        ],
-        "relations": [
-            {
-                **_concept_dict(r.concept),
-                "captions": _captions(r.evidence),
-                "object": r.object,
-                "subject": r.subject,
-            }
-            for r in graph.relations
-        ],
-    }
-
-
-def _concept_dict(concept: Concept) -> ConceptDict:
-    return {"label": concept.label, "strings": list(concept.strings), "synsets": sorted(concept.synsets)}
-
-
-def _captions(evidence: tuple[Evidence, ...]) -> list[int]:
-    return sorted({caption for caption, _ in evidence})
-
-
 def to_networkx(graph: SceneGraph) -> nx.MultiDiGraph[int]:
     """Return a directed multigraph: a node per object (its index), an edge per relation.
 
@@ -124,7 +62,9 @@ def to_networkx(graph: SceneGraph) -> nx.MultiDiGraph[int]:
 
     result: nx.MultiDiGraph[int] = nx.MultiDiGraph()
     for index, node in enumerate(graph.objects):
-        result.add_node(index, **_concept_dict(node.concept), attributes=[])
+        concept = node.concept
+        strings, synsets = list(concept.strings), sorted(concept.synsets)
+        result.add_node(index, label=concept.label, strings=strings, synsets=synsets, attributes=[])
     for attribute in graph.attributes:
         result.nodes[attribute.object]["attributes"].append(attribute.concept.label)
     for relation in graph.relations:
@@ -260,11 +200,7 @@ def _modifiers(sentences: Iterable[Parse]) -> dict[int, list[tuple[str, int]]]:
             if edge.label in _MODIFIERS and edge.dependent < edge.head:
                 found.setdefault(offset + edge.head - 1, []).append((edge.label, offset + edge.dependent - 1))
         offset += len(parse.words)
-    return {head: sorted(modifiers, key=_position) for head, modifiers in found.items()}
-
-
-def _position(modifier: tuple[str, int]) -> int:
-    return modifier[1]
+    return {head: sorted(modifiers, key=itemgetter(1)) for head, modifiers in found.items()}
 
 
 def _entity(head: int, words: Sequence[Word], modifiers: Sequence[tuple[str, int]]) -> SngEntity:

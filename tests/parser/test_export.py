@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser import Caption, Edge, Fact, Parse, Word, extract, load_lexicon, merge
-from spicegraph_parser.export import caption_dict, graph_dict, to_dot
+from spicegraph_parser.export import caption_dict, to_dot
 from spicegraph_parser.picture import lay_out, to_svg
 
 if TYPE_CHECKING:
@@ -68,28 +67,12 @@ def test_words_that_do_not_stand_in_the_text_have_no_span() -> None:
     assert caption_dict(caption)["spans"] == [[[(4, 8)], []], [[(4, 8)]]]
 
 
-def test_graph_json(street: SceneGraph) -> None:
-    value = json.loads(json.dumps(graph_dict(street)))
-    labels = [node["label"] for node in value["objects"]]
-    assert labels == ["man", "horse", "street", "bench"]
-    assert value["objects"][0]["captions"] == [0, 1]
-    assert [(labels[a["object"]], a["label"], a["captions"]) for a in value["attributes"]] == [
-        ("horse", "brown", [0]),
-        ("man", "tall", [1]),
-    ]
-    assert {(labels[r["subject"]], r["label"], labels[r["object"]]) for r in value["relations"]} == {
-        ("man", "ride", "horse"),
-        ("man", "pet", "horse"),
-        ("horse", "on", "street"),
-        ("man", "on", "street"),
-    }
-    assert value["objects"][0]["synsets"] == sorted(value["objects"][0]["synsets"])
-
-
 def test_networkx(street: SceneGraph) -> None:
     graph = street.to_networkx()
     assert [graph.nodes[node]["label"] for node in graph] == ["man", "horse", "street", "bench"]
     assert graph.nodes[1]["attributes"] == ["brown"]
+    assert graph.nodes[0]["strings"] == ["man"]
+    assert graph.nodes[0]["synsets"] == sorted(graph.nodes[0]["synsets"])
     assert sorted(data["label"] for data in graph.get_edge_data(0, 1).values()) == ["pet", "ride"]
     assert graph.number_of_edges() == 4
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from rich.box import SIMPLE_HEAD
@@ -194,6 +194,7 @@ def board_tables(boards: Iterable[pb.GetLeaderboardResponse]) -> Iterator[Render
 
 
 _SPICE = "SPICE"
+_ENDS: tuple[Literal["value", "low", "high"], ...] = ("value", "low", "high")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -231,11 +232,7 @@ def _row(row: pb.LeaderboardRow) -> dict[str, Any]:
         "submitted": when(row.create_time),
         "submission": row.submission or None,
         "scores": {
-            score.name: {
-                "value": score.value if score.HasField("value") else None,
-                "low": score.low if score.HasField("low") else None,
-                "high": score.high if score.HasField("high") else None,
-            }
+            score.name: {end: getattr(score, end) if score.HasField(end) else None for end in _ENDS}
             for score in row.scores
         },
         "version": row.origin.version,
@@ -255,25 +252,12 @@ def to_csv(boards: Sequence[pb.GetLeaderboardResponse]) -> str:
         ["split", "reference_set", "rank", "user", "method", "submitted", *ends, "version", "outdated", "scored"]
     )
     for board in boards:
-        for row in board.rows:
-            scores = _row(row)["scores"]
-            cells = [
-                scores[name][end] if name in scores else None for name in names for end in ("value", "low", "high")
-            ]
-            writer.writerow(
-                [
-                    board.split,
-                    board.reference_set,
-                    row.rank if row.HasField("rank") else None,
-                    _plain(row.user),
-                    _plain(row.method),
-                    when(row.create_time),
-                    *cells,
-                    row.origin.version,
-                    "yes" if row.origin.outdated else "no",
-                    when(row.origin.score_time),
-                ]
-            )
+        for row in map(_row, board.rows):
+            scores = row["scores"]
+            cells = [scores[name][end] if name in scores else None for name in names for end in _ENDS]
+            first = (row["rank"], _plain(row["user"]), _plain(row["method"]), row["submitted"])
+            last = (row["version"], "yes" if row["outdated"] else "no", row["scored"])
+            writer.writerow([board.split, board.reference_set, *first, *cells, *last])
     return text.getvalue()
 
 
@@ -310,24 +294,10 @@ def _view(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
 
 
 def _row_view(row: pb.LeaderboardRow, names: Sequence[str]) -> dict[str, Any]:
-    scores = {score.name: score for score in row.scores}
-    return {
-        "rank": row.rank if row.HasField("rank") else None,
-        "user": row.user,
-        "method": row.method,
-        "day": _minute(row.create_time),
-        "moment": when(row.create_time),
-        "version": row.origin.version,
-        "outdated": row.origin.outdated,
-        "cells": [_cell(scores.get(name)) for name in names],
-    }
-
-
-def _cell(score: pb.CorpusScore | None) -> dict[str, float | None]:
-    if score is None or not score.HasField("value"):
-        return {"value": None, "low": None, "high": None}
-    low = score.low if score.HasField("low") else None
-    return {"value": score.value, "low": low, "high": score.high if score.HasField("high") else None}
+    values = _row(row)
+    shown = {key: values[key] for key in ("rank", "user", "method", "version", "outdated")}
+    cells = [values["scores"].get(name, dict.fromkeys(_ENDS)) for name in names]
+    return {**shown, "day": _minute(row.create_time), "moment": values["submitted"], "cells": cells}
 
 
 def _signatures(boards: Sequence[pb.GetLeaderboardResponse]) -> list[str]:

@@ -79,26 +79,16 @@ def _text(cell: Cell) -> str:
     return str(cell)
 
 
-def _number(cell: Cell) -> str:
-    return f"{cell:.3f}" if isinstance(cell, int | float) else str(cell)
+def _number(cell: Cell, *, form: str = ".3f", times: int = 1) -> str:
+    return f"{times * cell:{form}}" if isinstance(cell, int | float) else str(cell)
 
 
-def _score(cell: Cell) -> str:
-    return f"{cell:.4f}" if isinstance(cell, int | float) else str(cell)
-
-
-def _short(cell: Cell) -> str:
-    return f"{cell:.2f}" if isinstance(cell, int | float) else str(cell)
+_score = partial(_number, form=".4f")
+_percent = partial(_number, form=".1f", times=100)
 
 
 def _p(cell: Cell) -> str:
-    if not isinstance(cell, int | float):
-        return str(cell)
-    return f"< {_SMALL:g}" if cell < _SMALL else f"{cell:.3f}"
-
-
-def _percent(cell: Cell) -> str:
-    return f"{100 * cell:.1f}" if isinstance(cell, int | float) else str(cell)
+    return f"< {_SMALL:g}" if isinstance(cell, int | float) and cell < _SMALL else _number(cell)
 
 
 def _mean_count(cell: Cell) -> str:
@@ -117,7 +107,7 @@ _WRITTEN: Mapping[str, Callable[[Cell], str]] = {
     "mean count": _mean_count,
     "number": _number,
     "score": _score,
-    "short": _short,
+    "short": partial(_number, form=".2f"),
     "p": _p,
     "percent": _percent,
     "span": _span,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import sys
+from dataclasses import astuple, dataclass, field, replace
 from importlib.metadata import version
-from itertools import islice
+from itertools import combinations, islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import InputError
@@ -36,7 +38,7 @@ from spicegraph_service.output.report.data import (
 from spicegraph_service.output.report.images import Places, candidate_view, image_sources, synset_views
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from spicegraph_scorer.core.categories import CategoryMeans
     from spicegraph_scorer.core.facts import FactSource, Progress
@@ -172,20 +174,9 @@ def _human(metrics: Mapping[str, Any], items: Sequence[Item], draws: Resampling)
 
 def _tests(metrics: Mapping[str, Any], found: Mapping[str, Statistics], draws: Resampling) -> tuple[PairTest, ...]:
     """Test every pair of systems by every score."""
-    names = list(found)
     return tuple(
-        PairTest(
-            test.name,
-            first,
-            second,
-            test.difference,
-            test.low,
-            test.high,
-            test.p_bootstrap,
-            test.p_randomization,
-        )
-        for place, first in enumerate(names)
-        for second in names[place + 1 :]
+        PairTest(test.name, first, second, *astuple(test)[3:])
+        for first, second in combinations(found, 2)
         for key, metric in metrics.items()
         for test in compare(metric, found[first][key], found[second][key], resampling=draws)
     )
@@ -202,15 +193,11 @@ def _moved(
             Moved(index, item.id, spice[0][index].counts[ALL].f1, spice[1][index].counts[ALL].f1)
             for index, item in enumerate(items)
         ),
-        key=_difference,
+        key=attrgetter("difference"),
     )
     gained = tuple(row for row in reversed(rows) if row.difference > _EQUAL)
     lost = tuple(row for row in rows if row.difference < -_EQUAL)
     return gained[:_MOVED], lost[:_MOVED]
-
-
-def _difference(row: Moved) -> float:
-    return row.difference
 
 
 def _graded(
@@ -311,35 +298,15 @@ def _categories(statistics: Sequence[SpiceStatistic], rows: Mapping[str, ScoreRo
 
 def _category(name: str, means: CategoryMeans, row: ScoreRow) -> CategoryRow:
     counts = means.micro or Counts()
-    return CategoryRow(
-        name,
-        means.f,
-        row.low,
-        row.high,
-        means.pr,
-        means.re,
-        means.items,
-        counts.matched,
-        counts.false_positives,
-        counts.false_negatives,
-    )
+    tallies = (counts.matched, counts.false_positives, counts.false_negatives)
+    return CategoryRow(name, means.f, row.low, row.high, means.pr, means.re, means.items, *tallies)
 
 
 def _kind(found: ErrorKind) -> KindRow:
     kind = KINDS[found.name]
+    of_the_kind = (kind.title, kind.side.value, kind.primary, kind.columns)
     groups = tuple(GroupRow(g.words, g.count, g.weight, g.rate, g.items) for g in found.groups)
-    return KindRow(
-        found.name,
-        kind.title,
-        kind.side.value,
-        kind.primary,
-        kind.columns,
-        found.count,
-        found.of,
-        found.rate,
-        found.items,
-        groups,
-    )
+    return KindRow(found.name, *of_the_kind, found.count, found.of, found.rate, found.items, groups)
 
 
 def _distribution(each: Sequence[float]) -> tuple[MeanRow, ...]:
@@ -354,35 +321,21 @@ def _distribution(each: Sequence[float]) -> tuple[MeanRow, ...]:
 
 def _by_length(items: Sequence[Item], each: Sequence[float]) -> tuple[MeanRow, ...]:
     """Return the mean SPICE by the number of the candidate's words, counted between spaces."""
-    rows = []
-    for low, high in _LENGTHS:
-        label = f"{low}+" if high is None else f"{low}–{high}"
-        rows.append(_mean_of(label, items, each, _is_length(low, high)))
-    return tuple(rows)
-
-
-def _is_length(low: int, high: int | None) -> Callable[[Item], bool]:
-    def fits(item: Item) -> bool:
-        words = len(item.candidate.split())
-        return (low == 1 or low <= words) and (high is None or words <= high)
-
-    return fits
+    lengths = [max(1, len(item.candidate.split())) for item in items]
+    return tuple(
+        _mean_of(f"{low}+" if high is None else f"{low}–{high}", range(low, (high or sys.maxsize) + 1), lengths, each)
+        for low, high in _LENGTHS
+    )
 
 
 def _by_references(items: Sequence[Item], each: Sequence[float]) -> tuple[MeanRow, ...]:
-    counts = sorted({len(item.references) for item in items})
-    return tuple(_mean_of(str(count), items, each, _has_references(count)) for count in counts)
+    counts = [len(item.references) for item in items]
+    return tuple(_mean_of(str(count), (count,), counts, each) for count in sorted(set(counts)))
 
 
-def _has_references(count: int) -> Callable[[Item], bool]:
-    def fits(item: Item) -> bool:
-        return len(item.references) == count
-
-    return fits
-
-
-def _mean_of(label: str, items: Sequence[Item], each: Sequence[float], fits: Callable[[Item], bool]) -> MeanRow:
-    values = [value for item, value in zip(items, each, strict=True) if fits(item)]
+def _mean_of(label: str, wanted: Sequence[int], sizes: Sequence[int], each: Sequence[float]) -> MeanRow:
+    """Return the mean of the scores whose size is one of those that are wanted."""
+    values = [value for size, value in zip(sizes, each, strict=True) if size in wanted]
     return MeanRow(label, len(values), _mean(values))
 
 
