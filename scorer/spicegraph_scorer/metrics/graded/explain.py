@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from spicegraph_parser.graph import SceneTuple
     from spicegraph_parser.lexicon import Concept
     from spicegraph_scorer.core.results import Json
-    from spicegraph_scorer.metrics.graded.matching import GradedMatch, GraphArrays, Support
+    from spicegraph_scorer.metrics.graded.matching import GradedMatch, Side, Support
     from spicegraph_scorer.metrics.graded.vectors import Rows, Vectors
     from spicegraph_scorer.metrics.graded.verdicts import Verdicts
 
@@ -77,7 +77,7 @@ def explain_match(match: GradedMatch, vectors: Vectors, rescore: Rescore, *, cha
     Args:
         match: from ``GradedStatistic.match``.
         vectors: those that the match was made with.
-        rescore: the score of a candidate that consists of other facts.
+        rescore: the scores of candidates that consist of other facts.
         changes: how many changes to name at most; none are looked for with 0, which is ten times as fast.
     """
     candidate, reference = graded_tuples(match, vectors)
@@ -100,7 +100,7 @@ def graded_tuples(match: GradedMatch, vectors: Vectors) -> tuple[tuple[GradedTup
 
 
 def _tuples(
-    side: GraphArrays, support: Support, others: Sequence[SceneTuple], rows: Rows, denials: Sequence[int | None]
+    side: Side, support: Support, others: Sequence[SceneTuple], rows: Rows, denials: Sequence[int | None]
 ) -> Iterator[GradedTuple]:
     total = float(side.weights.sum())
     for index, mine in enumerate(side.tuples):
@@ -157,8 +157,8 @@ def _denials(match: GradedMatch, rows: Rows) -> Iterator[int | None]:
         yield -max(against)[1] if against else None
 
 
-Rescore = Callable[[Sequence[Fact]], float]
-"""The F1 that a candidate of these facts would have against the same references."""
+Rescore = Callable[[Sequence[Sequence[Fact]]], Sequence[float]]
+"""The F1 that candidates of such facts would have against the same references."""
 
 _TRIED: Final = 6  # tuples of each side: those that cost the score most
 _SAME_OBJECT: Final = 0.5  # from this similarity on, an object of the references is taken for one of the candidate's
@@ -204,9 +204,9 @@ def changes_of(match: GradedMatch, denials: Sequence[int | None], rescore: Resco
         rescore: scores changed facts.
     """
     facts = facts_of(match.candidate.tuples)
-    now = rescore(facts)
-    edits = {(edit.action, edit.words, edit.by): edit for edit in _edits(match, denials, facts)}
-    found = (Change(e.action, e.words, e.by, score := rescore(e.facts), score - now) for e in edits.values())
+    edits = list({(edit.action, edit.words, edit.by): edit for edit in _edits(match, denials, facts)}.values())
+    now, *scores = rescore([facts, *[edit.facts for edit in edits]])
+    found = [Change(e.action, e.words, e.by, score, score - now) for e, score in zip(edits, scores, strict=True)]
     return tuple(sorted((change for change in found if change.gain > _LEAST), key=_order))
 
 
@@ -241,9 +241,9 @@ def _edits(match: GradedMatch, denials: Sequence[int | None], facts: Sequence[Fa
 def _named(match: GradedMatch) -> dict[tuple[str, ...], str]:
     """Return what the candidate calls the objects of the references, where it has them."""
     named = {}
-    for index in range(match.reference.sizes[0]):
+    for index in range(match.reference.nodes.sizes[0]):
         partner = int(match.recall.partner[index])
-        if match.recall.support[index] >= _SAME_OBJECT and 0 <= partner < match.candidate.sizes[0]:
+        if match.recall.support[index] >= _SAME_OBJECT and 0 <= partner < match.candidate.nodes.sizes[0]:
             theirs, mine = match.reference.tuples[index], match.candidate.tuples[partner]
             named[theirs.concepts[0].strings] = mine.concepts[0].strings[0]
     return named

@@ -6,7 +6,7 @@ from collections import defaultdict
 from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.loose import DENIED, NO_OBJECT, NOTES, PLURAL, QUANTITY, STANDS_FOR
 from spicegraph_parser.rules import Fact
@@ -27,6 +27,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 _NUMBERS_ALONE: Final = _words("one two three four five six seven eight nine ten eleven twelve")
+_READ: Final = _EMPTY_WORDS | _NUMBERS_ALONE | {PLURAL}
 _COPULA: Final = "be "
 _words_of: Final = itemgetter(0)  # of a fact
 _FUNCTION_WORDS: Final = _words(
@@ -41,7 +42,7 @@ _FUNCTION_WORDS: Final = _words(
 _Slot = tuple[str, tuple[int, ...]]
 
 
-def comparable_facts(facts: Sequence[Fact]) -> list[Fact]:
+def comparable_facts(facts: Sequence[Fact]) -> Sequence[Fact]:
     """Return the facts that graded matching compares.
 
     Attributes that say nothing are left out: SPICE makes ("banana", "a") of "a bunch of bananas". A quantity is read
@@ -54,12 +55,27 @@ def comparable_facts(facts: Sequence[Fact]) -> list[Fact]:
         >>> [fact.words for fact in comparable_facts(facts)]
         [('no hat',)]
     """
+    return read_caption(facts).facts
+
+
+class Told(NamedTuple):
+    """What a caption says: its facts as they are compared, and its content words, whatever these are said of."""
+
+    facts: Sequence[Fact]
+    words: frozenset[str]
+
+
+def read_caption(facts: Sequence[Fact]) -> Told:
+    """Return the facts of :func:`comparable_facts` and their content words; of what is denied, "no hat" is one."""
     if facts and facts[-1][1] in NOTES:  # in few captions
         facts = _as_noted(facts)
+    strings = set(chain.from_iterable(map(_words_of, facts)))
+    if strings.isdisjoint(_READ):  # as in most captions
+        return Told(facts, frozenset(chain.from_iterable(map(_content, strings))))
     found = [fact for fact in facts if len(words := fact[0]) != 2 or words[1] not in _EMPTY_WORDS]
-    if not _NUMBERS_ALONE.isdisjoint(chain.from_iterable(map(_words_of, found))):  # in few captions
-        return [other for fact in found for other in _without_number(fact)]
-    return found
+    if not _NUMBERS_ALONE.isdisjoint(strings):
+        found = [other for fact in found for other in _without_number(fact)]
+    return Told(found, content_words(found))
 
 
 def _without_number(fact: Fact) -> list[Fact]:
@@ -82,7 +98,7 @@ def content_words(facts: Iterable[Fact]) -> frozenset[str]:
         ['bear', 'man', 'polar', 'sit']
     """
     strings = {word for words, rule, _ in facts for word in (words[:1] if rule == PLURAL else words)}
-    return frozenset([word for string in strings for word in _content(string)])
+    return frozenset(chain.from_iterable(map(_content, strings)))
 
 
 @lru_cache(maxsize=50_000)

@@ -10,7 +10,7 @@ import zipfile
 from dataclasses import dataclass, field
 from functools import lru_cache, reduce
 from importlib.resources import as_file, files
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from spicegraph_scorer.metrics.graded.order import WordOrder
 from spicegraph_scorer.metrics.graded.unknown import UnknownWords
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
 Floats = npt.NDArray[np.float32]
@@ -152,6 +152,7 @@ Strings = tuple[str, ...]
 _UNKNOWN_IDF: Final = 1.0
 _IDF_EXPONENT: Final = 0.75
 _SHORTEST: Final = 1e-6
+_REMEMBERED: Final = 20_000  # rows of concepts: 15 MB
 _MARK: Final = (PLURAL,)
 
 
@@ -170,6 +171,15 @@ class Rows:
     values: Mapping[int, Values]
 
 
+class _Row(NamedTuple):
+    """A concept: where the table has it if that is one word, its vector otherwise (``None``: 0), idf and values."""
+
+    place: int | None
+    vector: Floats | None
+    idf: float
+    values: Values
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectors:
     """A table of vectors, ready for look-ups, and the order of words, if the table has one; it does not change."""
@@ -180,10 +190,12 @@ class Vectors:
     idf: Sequence[float] = field(repr=False)
     order: WordOrder | None = field(default=None, repr=False)
     unknown: UnknownWords = field(init=False, repr=False)
+    row: Callable[[Strings], _Row] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Make ready for words that the table lacks."""
+        """Make ready for words that the table lacks, and remember the rows of concepts: a corpus asks for the same."""
         object.__setattr__(self, "unknown", UnknownWords(self.places, self.directions))
+        object.__setattr__(self, "row", lru_cache(_REMEMBERED)(self._row))
 
     @classmethod
     def of(cls, table: VectorTable) -> Vectors:
@@ -209,30 +221,30 @@ class Vectors:
         """
         rows: dict[Strings, int] = {}
         places: dict[Strings, int] = {}
-        for strings in concepts:
-            if strings not in places:
-                known = strings if len(strings) == 1 and strings[0] in self.places else self._canonical(strings)
-                places[strings] = rows.setdefault(known, len(rows))
+        for strings in dict.fromkeys(concepts):
+            known = strings if len(strings) == 1 and strings[0] in self.places else self._canonical(strings)
+            places[strings] = rows.setdefault(known, len(rows))
+        found = list(map(self.row, rows))
         vectors = np.zeros((len(rows), self.directions.shape[1]), np.float32)
-        idf = [_UNKNOWN_IDF] * len(rows)
-        plain: dict[int, int] = {}
-        for row, strings in enumerate(rows):
-            if strings == _MARK:
-                continue
-            place = self.places.get(strings[0]) if len(strings) == 1 else None
-            if place is not None:  # a single known word, as most concepts are: all of these at once, below
-                plain[row], idf[row] = place, self.idf[place]
-            elif found := [vector for string in strings if (vector := self._string(string))]:
-                vectors[row] = _sum([vector for vector, _ in found])
-                idf[row] = min([weight for _, weight in found if weight is not None], default=_UNKNOWN_IDF)
+        plain = {row: one.place for row, one in enumerate(found) if one.place is not None}  # as most concepts are
         vectors[list(plain)] = self.directions[list(plain.values())]
-        return Rows(
-            places,
-            vectors,
-            idf,
-            np.array(idf, np.float64) ** _IDF_EXPONENT,
-            {row: values for row, strings in enumerate(rows) if (values := values_of(strings))},
-        )
+        for row, one in enumerate(found):
+            if one.vector is not None:
+                vectors[row] = one.vector
+        idf = [one.idf for one in found]
+        values = {row: one.values for row, one in enumerate(found) if one.values}
+        return Rows(places, vectors, idf, np.array(idf, np.float64) ** _IDF_EXPONENT, values)
+
+    def _row(self, strings: Strings) -> _Row:
+        """Return the row of a concept, by its strings as the table knows them."""
+        values = values_of(strings)
+        place = self.places.get(strings[0]) if len(strings) == 1 else None
+        if place is not None:
+            return _Row(place, None, self.idf[place], values)
+        if strings == _MARK or not (found := [vector for string in strings if (vector := self._string(string))]):
+            return _Row(None, None, _UNKNOWN_IDF, values)
+        idf = min([weight for _, weight in found if weight is not None], default=_UNKNOWN_IDF)
+        return _Row(None, _sum([vector for vector, _ in found]), idf, values)
 
     def _canonical(self, strings: Strings) -> Strings:
         return strings if strings == _MARK else tuple(map(self._form, strings))
