@@ -186,9 +186,9 @@ class Server:
         self.port = 0
         self.metrics_port = 0
         data = pack_data(vectors=config.vectors)
-        self._store = StoreThread(open_store(config.store))
+        self._store = StoreThread(open_store(config.store, private=True))
         # New parses are written beside all else, but a store in memory exists only once.
-        self._writes = self._store if config.store == MEMORY else StoreThread(open_store(config.store))
+        self._writes = self._store if config.store == MEMORY else StoreThread(open_store(config.store, private=True))
         count = config.workers or default_workers()
         start_pool = partial(
             WorkerPool,

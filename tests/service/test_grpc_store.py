@@ -10,6 +10,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from fakeredis import TcpFakeServer
 
@@ -73,8 +74,9 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     place = places[request.param]() if request.param in places else request.getfixturevalue("redis_url")
     opened = open_store(place)
     yield opened
-    for one in opened.list_sets("", 100):
-        opened.delete_set(one.id)
+    for tenant in ("default", "ann", "bob"):
+        for one in opened.list_sets(tenant, "", 100):
+            opened.delete_set(tenant, one.id)
     for record in opened.list_tokens():
         opened.revoke_token(record.id)
     opened.close()
@@ -105,13 +107,121 @@ def test_sets_are_created_once_and_listed_in_order(store: Store) -> None:
     assert store.get_entries("b", ["x", "z", "y"]) == entries
     store.create_set(a_set("c"), entries)
     store.create_set(a_set("a"), entries)
-    assert [one.id for one in store.list_sets("", 10)] == ["a", "b", "c"]
-    assert [one.id for one in store.list_sets("a", 1)] == ["b"]
-    assert store.list_sets("c", 10) == []
-    assert store.get_set("nothing") is None
-    assert store.delete_set("b")
-    assert not store.delete_set("b")
+    assert [one.id for one in store.list_sets("default", "", 10)] == ["a", "b", "c"]
+    assert [one.id for one in store.list_sets("default", "a", 1)] == ["b"]
+    assert store.list_sets("default", "c", 10) == []
+    assert store.get_set("default", "nothing") is None
+    assert store.delete_set("default", "b")
+    assert not store.delete_set("default", "b")
     assert store.get_entries("b", ["x"]) == {}
+
+
+def test_sets_exist_for_their_tenant_and_for_whom_he_shares_them_with(store: Store) -> None:
+    own = ReferenceSet("a", "secret", 1, 1, 1.0, "ann")
+    assert store.create_set(own, {"x": b"1"}) == own
+    assert store.get_set("ann", "a") == own
+    assert store.get_set("bob", "a") is None
+    assert store.list_sets("bob", "", 10) == []
+    assert not store.delete_set("bob", "a")
+    store.share_set("a", "bob", ("score",))
+    shared = store.get_set("bob", "a")
+    assert shared is not None
+    assert (shared.tenant, shared.allows("score"), shared.allows("read")) == ("ann", True, False)
+    assert store.list_sets("bob", "", 10) == []
+    store.share_set("a", "bob", ("read", "evidence"))
+    assert [one.rights for one in store.list_sets("bob", "", 10)] == [("read", "evidence")]
+    assert store.list_shares("a") == {"bob": ("read", "evidence")}
+    assert not store.delete_set("bob", "a")
+    store.share_set("a", "bob", ())
+    assert store.get_set("bob", "a") is None
+    assert store.list_shares("a") == {}
+    store.share_set("a", "bob", ("read",))
+    assert store.delete_set("ann", "a")
+    assert store.get_set("bob", "a") is None
+    assert store.list_sets("bob", "", 10) == []
+    store.share_set("a", "bob", ("read",))  # it was deleted meanwhile
+    assert store.get_set("bob", "a") is None
+
+
+def test_tokens_remember_their_use_and_their_end(store: Store) -> None:
+    store.add_token(TokenRecord("id1", "trainer", "aa", ("score",), 5.0, 1.0, "ann", 90.0))
+    store.touch_token("aa", 2.5)
+    store.expire_token("id1", 50.0)
+    wanted = TokenRecord("id1", "trainer", "aa", ("score",), 5.0, 1.0, "ann", 50.0, 2.5)
+    assert store.find_token("aa") == wanted
+    assert store.list_tokens() == [wanted]
+    assert store.revoke_token("id1")
+    store.touch_token("aa", 3.5)
+    store.expire_token("id1", 60.0)
+    assert store.find_token("aa") is None
+
+
+SCHEMA_1 = """
+CREATE TABLE parses (number INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, value BLOB NOT NULL);
+CREATE TABLE reference_sets (
+    id TEXT PRIMARY KEY, display_name TEXT NOT NULL, entry_count INTEGER NOT NULL,
+    caption_count INTEGER NOT NULL, create_time REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE reference_entries (
+    set_id TEXT NOT NULL REFERENCES reference_sets (id) ON DELETE CASCADE,
+    entry_id TEXT NOT NULL, captions BLOB NOT NULL, PRIMARY KEY (set_id, entry_id)
+) WITHOUT ROWID;
+CREATE TABLE tokens (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL UNIQUE, scopes TEXT NOT NULL,
+    rate REAL NOT NULL, create_time REAL NOT NULL
+) WITHOUT ROWID;
+INSERT INTO reference_sets VALUES ('a', 'set a', 2, 4, 1234.5);
+INSERT INTO reference_entries VALUES ('a', 'x', x'31');
+INSERT INTO tokens VALUES ('id1', 'trainer', 'aa', 'score references', 5, 1);
+PRAGMA user_version = 1;
+"""
+"""A file of the version without tenants."""
+
+
+def test_a_file_without_tenants_goes_on_as_the_default_tenant_s(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    connection = sqlite3.connect(path)
+    connection.executescript(SCHEMA_1)
+    connection.close()
+    for _ in range(2):
+        store = open_store(str(path))
+        assert store.list_sets("default", "", 10) == [a_set("a")]
+        assert store.get_entries("a", ["x"]) == {"x": b"1"}
+        assert store.find_token("aa") == TokenRecord("id1", "trainer", "aa", ("score", "references"), 5.0, 1.0)
+        store.close()
+
+
+def test_a_redis_without_tenants_goes_on_as_the_default_tenant_s(redis_url: str) -> None:
+    import redis
+
+    client = redis.Redis.from_url(redis_url)
+    old = {"id": "a", "display_name": "set a", "entry_count": 2, "caption_count": 4, "create_time": 1234.5}
+    client.hset("spicegraph:sets", "a", msgspec.msgpack.encode(old))
+    client.zadd("spicegraph:set-ids", {"a": 0})
+    client.hset("spicegraph:entries:a", "x", b"1")
+    fields = {"id": "id1", "name": "trainer", "hash": "aa", "scopes": ["score"], "rate": 5.0, "create_time": 1.0}
+    client.hset("spicegraph:tokens", "aa", msgspec.msgpack.encode(fields))
+    for _ in range(2):
+        store = open_store(redis_url)
+        assert store.list_sets("default", "", 10) == [a_set("a")]
+        assert store.find_token("aa") == TokenRecord("id1", "trainer", "aa", ("score",), 5.0, 1.0)
+        store.close()
+    client.flushdb()
+    client.close()
+
+
+def test_a_private_file_is_its_user_s_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "s.db"
+    store = open_store(str(path), private=True)
+    store.create_set(a_set("a"), {"x": b"1"})
+    assert {file.name: file.stat().st_mode & 0o077 for file in tmp_path.iterdir()} == dict.fromkeys(
+        ("s.db", "s.db-wal", "s.db-shm"), 0
+    )
+    store.close()
+    assert not caplog.records
+    path.chmod(0o644)
+    open_store(str(path), private=True).close()
+    assert f"{path} can be read by other users of this machine" in caplog.text
 
 
 def test_tokens_are_found_by_hash_until_revoked(store: Store) -> None:
@@ -143,7 +253,7 @@ def test_a_file_survives_and_may_be_shared(tmp_path: Path) -> None:
     one.close()
     two.close()
     again = open_store(place)
-    assert again.get_set("a") == a_set("a")
+    assert again.get_set("default", "a") == a_set("a")
     again.close()
 
 
@@ -152,10 +262,10 @@ def test_a_full_disk_is_told_and_leaves_nothing_behind(tmp_path: Path) -> None:
     store._connection.execute("PRAGMA max_page_count = 40")
     with pytest.raises(StoreFullError, match="no room left"):
         store.create_set(a_set("big"), {f"{n}": b"x" * 1000 for n in range(1000)})
-    assert store.get_set("big") is None
+    assert store.get_set("default", "big") is None
     assert store.get_entries("big", ["1"]) == {}
     store.create_set(a_set("small"), {"1": b"x"})
-    assert store.get_set("small") == a_set("small")
+    assert store.get_set("default", "small") == a_set("small")
     store.close()
 
 

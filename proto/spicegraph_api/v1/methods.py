@@ -39,6 +39,7 @@ METHODS: Mapping[str, Mapping[str, Method]] = {
         "GetReferenceSet": Method(REFERENCES_SCOPE),
         "ListReferenceSets": Method(REFERENCES_SCOPE),
         "DeleteReferenceSet": Method(REFERENCES_SCOPE),
+        "ShareReferenceSet": Method(REFERENCES_SCOPE),
     },
     "spicegraph.v1.ChallengeService": {
         "CreateChallenge": Method(repeatable=False),

@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -18,6 +19,62 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _ReferenceRight:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ReferenceRightEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ReferenceRight.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    REFERENCE_RIGHT_UNSPECIFIED: _ReferenceRight.ValueType  # 0
+    """Refused."""
+    REFERENCE_RIGHT_READ: _ReferenceRight.ValueType  # 1
+    """Get and list the set: its name and its size."""
+    REFERENCE_RIGHT_SCORE: _ReferenceRight.ValueType  # 2
+    """Score against it."""
+    REFERENCE_RIGHT_EVIDENCE: _ReferenceRight.ValueType  # 3
+    """See tuples of its references, with DETAIL_TUPLES and DETAIL_CHANGES of a call that scores."""
+
+class ReferenceRight(_ReferenceRight, metaclass=_ReferenceRightEnumTypeWrapper):
+    """What a tenant may do with a set of another one."""
+
+REFERENCE_RIGHT_UNSPECIFIED: ReferenceRight.ValueType  # 0
+"""Refused."""
+REFERENCE_RIGHT_READ: ReferenceRight.ValueType  # 1
+"""Get and list the set: its name and its size."""
+REFERENCE_RIGHT_SCORE: ReferenceRight.ValueType  # 2
+"""Score against it."""
+REFERENCE_RIGHT_EVIDENCE: ReferenceRight.ValueType  # 3
+"""See tuples of its references, with DETAIL_TUPLES and DETAIL_CHANGES of a call that scores."""
+Global___ReferenceRight: _TypeAlias = ReferenceRight  # noqa: Y015
+
+@_typing.final
+class ReferenceShare(_message.Message):
+    """With whom a set is shared."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_FIELD_NUMBER: _builtins.int
+    RIGHTS_FIELD_NUMBER: _builtins.int
+    tenant: _builtins.str
+    """The tenant's name."""
+    @_builtins.property
+    def rights(self) -> _containers.RepeatedScalarFieldContainer[Global___ReferenceRight.ValueType]:
+        """What the tenant may do."""
+
+    def __init__(
+        self,
+        *,
+        tenant: _builtins.str = ...,
+        rights: _abc.Iterable[Global___ReferenceRight.ValueType] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["rights", b"rights", "tenant", b"tenant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReferenceShare: _TypeAlias = ReferenceShare  # noqa: Y015
 
 @_typing.final
 class ReferenceSet(_message.Message):
@@ -30,17 +87,25 @@ class ReferenceSet(_message.Message):
     ENTRY_COUNT_FIELD_NUMBER: _builtins.int
     CAPTION_COUNT_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
+    OWNER_FIELD_NUMBER: _builtins.int
+    SHARES_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """Its id, made by the server: a digest of the display name and of all entries."""
+    """Its id, made by the server: a digest of the owner's name, the display name and all entries."""
     display_name: _builtins.str
     """The name given at its creation, for people."""
     entry_count: _builtins.int
     """Number of entries (images)."""
     caption_count: _builtins.int
     """Number of reference captions of all entries."""
+    owner: _builtins.str
+    """The tenant that it belongs to."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was stored."""
+
+    @_builtins.property
+    def shares(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReferenceShare]:
+        """With whom it is shared; only its owner sees this."""
 
     def __init__(
         self,
@@ -50,10 +115,12 @@ class ReferenceSet(_message.Message):
         entry_count: _builtins.int = ...,
         caption_count: _builtins.int = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
+        owner: _builtins.str = ...,
+        shares: _abc.Iterable[Global___ReferenceShare] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["caption_count", b"caption_count", "create_time", b"create_time", "display_name", b"display_name", "entry_count", b"entry_count", "id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["caption_count", b"caption_count", "create_time", b"create_time", "display_name", b"display_name", "entry_count", b"entry_count", "id", b"id", "owner", b"owner", "shares", b"shares"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -327,3 +394,59 @@ class DeleteReferenceSetResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DeleteReferenceSetResponse: _TypeAlias = DeleteReferenceSetResponse  # noqa: Y015
+
+@_typing.final
+class ShareReferenceSetRequest(_message.Message):
+    """Request of ShareReferenceSet."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    TENANT_FIELD_NUMBER: _builtins.int
+    RIGHTS_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """The set's id."""
+    tenant: _builtins.str
+    """The tenant that it is shared with: any name, whether there is such a tenant or not."""
+    @_builtins.property
+    def rights(self) -> _containers.RepeatedScalarFieldContainer[Global___ReferenceRight.ValueType]:
+        """What the tenant may do from now on. Empty: nothing, the set is no longer shared with it."""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        tenant: _builtins.str = ...,
+        rights: _abc.Iterable[Global___ReferenceRight.ValueType] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "rights", b"rights", "tenant", b"tenant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ShareReferenceSetRequest: _TypeAlias = ShareReferenceSetRequest  # noqa: Y015
+
+@_typing.final
+class ShareReferenceSetResponse(_message.Message):
+    """Reply of ShareReferenceSet."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REFERENCE_SET_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def reference_set(self) -> Global___ReferenceSet:
+        """The set with all its shares."""
+
+    def __init__(
+        self,
+        *,
+        reference_set: Global___ReferenceSet | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["reference_set", b"reference_set"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reference_set", b"reference_set"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ShareReferenceSetResponse: _TypeAlias = ShareReferenceSetResponse  # noqa: Y015

@@ -27,7 +27,9 @@ if _version_not_supported:
 
 class ReferenceServiceStub:
     """Keeps the references of a data set on the server: parsed once, named in Score, so that a training loop sends
-    candidates alone. The captions of a set never leave the server.
+    candidates alone. A set belongs to the tenant of the token that created it: for others it does not exist unless it is
+    shared with them. The captions of a set never leave the server as text; DETAIL_TUPLES and DETAIL_CHANGES of Score show
+    what they say to the owner and to tenants with the right to see evidence.
     """
 
     def __init__(self, channel):
@@ -56,37 +58,51 @@ class ReferenceServiceStub:
                 request_serializer=spicegraph__api_dot_v1_dot_reference__service__pb2.DeleteReferenceSetRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_v1_dot_reference__service__pb2.DeleteReferenceSetResponse.FromString,
                 _registered_method=True)
+        self.ShareReferenceSet = channel.unary_unary(
+                '/spicegraph.v1.ReferenceService/ShareReferenceSet',
+                request_serializer=spicegraph__api_dot_v1_dot_reference__service__pb2.ShareReferenceSetRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_v1_dot_reference__service__pb2.ShareReferenceSetResponse.FromString,
+                _registered_method=True)
 
 
 class ReferenceServiceServicer:
     """Keeps the references of a data set on the server: parsed once, named in Score, so that a training loop sends
-    candidates alone. The captions of a set never leave the server.
+    candidates alone. A set belongs to the tenant of the token that created it: for others it does not exist unless it is
+    shared with them. The captions of a set never leave the server as text; DETAIL_TUPLES and DETAIL_CHANGES of Score show
+    what they say to the owner and to tenants with the right to see evidence.
     """
 
     def CreateReferenceSet(self, request_iterator, context):
-        """Stores a set. The id is made from the content: the same upload gives the same set, so a retry is safe. Nothing is
-        stored unless the whole upload arrives and is valid.
+        """Stores a set. The id is made from the tenant and the content: the same upload gives the same set, so a retry is
+        safe. Nothing is stored unless the whole upload arrives and is valid.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetReferenceSet(self, request, context):
-        """Returns what is known of a set.
+        """Returns what is known of a set that is one's own or shared to be read.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListReferenceSets(self, request, context):
-        """Lists the sets by id, page by page.
+        """Lists the sets that are one's own or shared to be read by id, page by page.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteReferenceSet(self, request, context):
-        """Deletes a set.
+        """Deletes a set. Its owner only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ShareReferenceSet(self, request, context):
+        """Gives another tenant rights on a set, or takes them away. Its owner only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -115,6 +131,11 @@ def add_ReferenceServiceServicer_to_server(servicer, server):
                     request_deserializer=spicegraph__api_dot_v1_dot_reference__service__pb2.DeleteReferenceSetRequest.FromString,
                     response_serializer=spicegraph__api_dot_v1_dot_reference__service__pb2.DeleteReferenceSetResponse.SerializeToString,
             ),
+            'ShareReferenceSet': grpc.unary_unary_rpc_method_handler(
+                    servicer.ShareReferenceSet,
+                    request_deserializer=spicegraph__api_dot_v1_dot_reference__service__pb2.ShareReferenceSetRequest.FromString,
+                    response_serializer=spicegraph__api_dot_v1_dot_reference__service__pb2.ShareReferenceSetResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'spicegraph.v1.ReferenceService', rpc_method_handlers)
@@ -125,7 +146,9 @@ def add_ReferenceServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class ReferenceService:
     """Keeps the references of a data set on the server: parsed once, named in Score, so that a training loop sends
-    candidates alone. The captions of a set never leave the server.
+    candidates alone. A set belongs to the tenant of the token that created it: for others it does not exist unless it is
+    shared with them. The captions of a set never leave the server as text; DETAIL_TUPLES and DETAIL_CHANGES of Score show
+    what they say to the owner and to tenants with the right to see evidence.
     """
 
     @staticmethod
@@ -226,6 +249,33 @@ class ReferenceService:
             '/spicegraph.v1.ReferenceService/DeleteReferenceSet',
             spicegraph__api_dot_v1_dot_reference__service__pb2.DeleteReferenceSetRequest.SerializeToString,
             spicegraph__api_dot_v1_dot_reference__service__pb2.DeleteReferenceSetResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ShareReferenceSet(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/spicegraph.v1.ReferenceService/ShareReferenceSet',
+            spicegraph__api_dot_v1_dot_reference__service__pb2.ShareReferenceSetRequest.SerializeToString,
+            spicegraph__api_dot_v1_dot_reference__service__pb2.ShareReferenceSetResponse.FromString,
             options,
             channel_credentials,
             insecure,

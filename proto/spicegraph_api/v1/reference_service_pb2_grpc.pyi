@@ -28,7 +28,9 @@ GRPC_VERSION: str
 
 class ReferenceServiceStub:
     """Keeps the references of a data set on the server: parsed once, named in Score, so that a training loop sends
-    candidates alone. The captions of a set never leave the server.
+    candidates alone. A set belongs to the tenant of the token that created it: for others it does not exist unless it is
+    shared with them. The captions of a set never leave the server as text; DETAIL_TUPLES and DETAIL_CHANGES of Score show
+    what they say to the owner and to tenants with the right to see evidence.
     """
 
     @_typing.overload
@@ -36,37 +38,45 @@ class ReferenceServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ReferenceServiceAsyncStub: ...
     CreateReferenceSet: _grpc.StreamUnaryMultiCallable[_reference_service_pb2.CreateReferenceSetRequest, _reference_service_pb2.CreateReferenceSetResponse]
-    """Stores a set. The id is made from the content: the same upload gives the same set, so a retry is safe. Nothing is
-    stored unless the whole upload arrives and is valid.
+    """Stores a set. The id is made from the tenant and the content: the same upload gives the same set, so a retry is
+    safe. Nothing is stored unless the whole upload arrives and is valid.
     """
     GetReferenceSet: _grpc.UnaryUnaryMultiCallable[_reference_service_pb2.GetReferenceSetRequest, _reference_service_pb2.GetReferenceSetResponse]
-    """Returns what is known of a set."""
+    """Returns what is known of a set that is one's own or shared to be read."""
     ListReferenceSets: _grpc.UnaryUnaryMultiCallable[_reference_service_pb2.ListReferenceSetsRequest, _reference_service_pb2.ListReferenceSetsResponse]
-    """Lists the sets by id, page by page."""
+    """Lists the sets that are one's own or shared to be read by id, page by page."""
     DeleteReferenceSet: _grpc.UnaryUnaryMultiCallable[_reference_service_pb2.DeleteReferenceSetRequest, _reference_service_pb2.DeleteReferenceSetResponse]
-    """Deletes a set."""
+    """Deletes a set. Its owner only."""
+    ShareReferenceSet: _grpc.UnaryUnaryMultiCallable[_reference_service_pb2.ShareReferenceSetRequest, _reference_service_pb2.ShareReferenceSetResponse]
+    """Gives another tenant rights on a set, or takes them away. Its owner only."""
 
 @_typing.type_check_only
 class ReferenceServiceAsyncStub(ReferenceServiceStub):
     """Keeps the references of a data set on the server: parsed once, named in Score, so that a training loop sends
-    candidates alone. The captions of a set never leave the server.
+    candidates alone. A set belongs to the tenant of the token that created it: for others it does not exist unless it is
+    shared with them. The captions of a set never leave the server as text; DETAIL_TUPLES and DETAIL_CHANGES of Score show
+    what they say to the owner and to tenants with the right to see evidence.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateReferenceSet: _aio.StreamUnaryMultiCallable[_reference_service_pb2.CreateReferenceSetRequest, _reference_service_pb2.CreateReferenceSetResponse]  # type: ignore[assignment]
-    """Stores a set. The id is made from the content: the same upload gives the same set, so a retry is safe. Nothing is
-    stored unless the whole upload arrives and is valid.
+    """Stores a set. The id is made from the tenant and the content: the same upload gives the same set, so a retry is
+    safe. Nothing is stored unless the whole upload arrives and is valid.
     """
     GetReferenceSet: _aio.UnaryUnaryMultiCallable[_reference_service_pb2.GetReferenceSetRequest, _reference_service_pb2.GetReferenceSetResponse]  # type: ignore[assignment]
-    """Returns what is known of a set."""
+    """Returns what is known of a set that is one's own or shared to be read."""
     ListReferenceSets: _aio.UnaryUnaryMultiCallable[_reference_service_pb2.ListReferenceSetsRequest, _reference_service_pb2.ListReferenceSetsResponse]  # type: ignore[assignment]
-    """Lists the sets by id, page by page."""
+    """Lists the sets that are one's own or shared to be read by id, page by page."""
     DeleteReferenceSet: _aio.UnaryUnaryMultiCallable[_reference_service_pb2.DeleteReferenceSetRequest, _reference_service_pb2.DeleteReferenceSetResponse]  # type: ignore[assignment]
-    """Deletes a set."""
+    """Deletes a set. Its owner only."""
+    ShareReferenceSet: _aio.UnaryUnaryMultiCallable[_reference_service_pb2.ShareReferenceSetRequest, _reference_service_pb2.ShareReferenceSetResponse]  # type: ignore[assignment]
+    """Gives another tenant rights on a set, or takes them away. Its owner only."""
 
 class ReferenceServiceServicer(metaclass=_abc_1.ABCMeta):
     """Keeps the references of a data set on the server: parsed once, named in Score, so that a training loop sends
-    candidates alone. The captions of a set never leave the server.
+    candidates alone. A set belongs to the tenant of the token that created it: for others it does not exist unless it is
+    shared with them. The captions of a set never leave the server as text; DETAIL_TUPLES and DETAIL_CHANGES of Score show
+    what they say to the owner and to tenants with the right to see evidence.
     """
 
     @_abc_1.abstractmethod
@@ -75,8 +85,8 @@ class ReferenceServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_reference_service_pb2.CreateReferenceSetRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_reference_service_pb2.CreateReferenceSetResponse, _abc.Awaitable[_reference_service_pb2.CreateReferenceSetResponse]]:
-        """Stores a set. The id is made from the content: the same upload gives the same set, so a retry is safe. Nothing is
-        stored unless the whole upload arrives and is valid.
+        """Stores a set. The id is made from the tenant and the content: the same upload gives the same set, so a retry is
+        safe. Nothing is stored unless the whole upload arrives and is valid.
         """
 
     @_abc_1.abstractmethod
@@ -85,7 +95,7 @@ class ReferenceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _reference_service_pb2.GetReferenceSetRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_reference_service_pb2.GetReferenceSetResponse, _abc.Awaitable[_reference_service_pb2.GetReferenceSetResponse]]:
-        """Returns what is known of a set."""
+        """Returns what is known of a set that is one's own or shared to be read."""
 
     @_abc_1.abstractmethod
     def ListReferenceSets(
@@ -93,7 +103,7 @@ class ReferenceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _reference_service_pb2.ListReferenceSetsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_reference_service_pb2.ListReferenceSetsResponse, _abc.Awaitable[_reference_service_pb2.ListReferenceSetsResponse]]:
-        """Lists the sets by id, page by page."""
+        """Lists the sets that are one's own or shared to be read by id, page by page."""
 
     @_abc_1.abstractmethod
     def DeleteReferenceSet(
@@ -101,6 +111,14 @@ class ReferenceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _reference_service_pb2.DeleteReferenceSetRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_reference_service_pb2.DeleteReferenceSetResponse, _abc.Awaitable[_reference_service_pb2.DeleteReferenceSetResponse]]:
-        """Deletes a set."""
+        """Deletes a set. Its owner only."""
+
+    @_abc_1.abstractmethod
+    def ShareReferenceSet(
+        self,
+        request: _reference_service_pb2.ShareReferenceSetRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_reference_service_pb2.ShareReferenceSetResponse, _abc.Awaitable[_reference_service_pb2.ShareReferenceSetResponse]]:
+        """Gives another tenant rights on a set, or takes them away. Its owner only."""
 
 def add_ReferenceServiceServicer_to_server(servicer: ReferenceServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -26,7 +26,7 @@ from sqlalchemy.exc import DataError as NoRoomError
 from sqlalchemy.orm import Session
 
 from spicegraph_parser.errors import DataError, InputError
-from spicegraph_service.store import StoreError
+from spicegraph_service.store import StoreError, make_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -224,6 +224,7 @@ def _sqlite(path: str) -> Engine:
         raise InputError("the challenge database is a file: what is acknowledged must outlive the server")
     try:
         Path(path).absolute().parent.mkdir(parents=True, exist_ok=True)
+        make_private(path)
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror or error}") from error
     engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": _BUSY_MS / 1000})

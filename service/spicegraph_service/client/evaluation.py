@@ -171,6 +171,13 @@ class Client(Connection):
         request = references.DeleteReferenceSetRequest(id=set_id)
         self._call(self._references.DeleteReferenceSet, request)
 
+    def share_reference_set(
+        self, set_id: str, tenant: str, rights: Iterable[references.ReferenceRight.ValueType]
+    ) -> references.ReferenceSet:
+        """Give a tenant these rights on a set of one's own, and no others; none: it is no longer shared with it."""
+        request = references.ShareReferenceSetRequest(id=set_id, tenant=tenant, rights=rights)
+        return self._call(self._references.ShareReferenceSet, request).reference_set
+
 
 class AsyncClient(AsyncConnection):
     """An asynchronous client, with the same calls as :class:`Client`. Use it in one event loop."""
@@ -250,3 +257,10 @@ class AsyncClient(AsyncConnection):
         """Delete a set."""
         request = references.DeleteReferenceSetRequest(id=set_id)
         await self._call(self._references.DeleteReferenceSet, request)
+
+    async def share_reference_set(
+        self, set_id: str, tenant: str, rights: Iterable[references.ReferenceRight.ValueType]
+    ) -> references.ReferenceSet:
+        """Give a tenant these rights on a set of one's own, and no others; none: it is no longer shared with it."""
+        request = references.ShareReferenceSetRequest(id=set_id, tenant=tenant, rights=rights)
+        return (await self._call(self._references.ShareReferenceSet, request)).reference_set

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
 import time
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from spicegraph_api.v1.methods import REFERENCES_SCOPE, SCORE_SCOPE
 from spicegraph_service.server.cache import RefreshAheadCache
 from spicegraph_service.server.limits import FullError, TokenBucket
 from spicegraph_service.server.status import exhausted, permission_denied, unauthenticated
-from spicegraph_service.store import Store, TokenRecord
+from spicegraph_service.store import DEFAULT_TENANT, Store, StoreError, TokenRecord
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,30 +28,70 @@ SCOPES: Mapping[str, str] = {
 _PREFIX = "sgt_"
 _REMEMBERED_S = 5.0  # how long after its revocation a token may still pass
 _MOST_REMEMBERED = 10_000
+_TOUCHED_S = 60.0  # how exactly the last use of a token is recorded
 _LONGEST_TOKEN = 200
+_log = logging.getLogger(__name__)
 
 
-def create_token(store: Store, name: str, scopes: tuple[str, ...], *, rate: float = 0.0) -> tuple[str, TokenRecord]:
+def create_token(
+    store: Store, name: str, scopes: tuple[str, ...], *, rate: float = 0.0, tenant: str = "", expires: float = 0.0
+) -> tuple[str, TokenRecord]:
     """Make a token and store its hash; return the token, which is shown once and kept nowhere.
 
     A token is 32 random bytes, so a plain SHA-256 protects it: there is nothing to guess.
+
+    Args:
+        store: where the hash is kept.
+        name: what the token is for.
+        scopes: what it allows.
+        rate: captions per second; 0: the server's limit.
+        tenant: who owns what is stored with the token; empty: the token's name.
+        expires: the moment from which it is refused, in seconds since 1970; 0: never.
     """
     token = _PREFIX + secrets.token_urlsafe(32)
-    record = TokenRecord(secrets.token_hex(4), name, _hash(token), scopes, rate, time.time())
+    now = time.time()
+    record = TokenRecord(secrets.token_hex(4), name, _hash(token), scopes, rate, now, tenant or name, expires)
     store.add_token(record)
     return token, record
+
+
+def rotate_token(store: Store, token_id: str, *, overlap_s: float) -> str | None:
+    """Make a token that may do what another may, which expires after some seconds; return it, ``None`` without that.
+
+    An earlier end of the old token stands, and the new one never ends by itself.
+    """
+    old = next((record for record in store.list_tokens() if record.id == token_id), None)
+    if old is None:
+        return None
+    token, _ = create_token(store, old.name, old.scopes, rate=old.rate, tenant=old.tenant)
+    end = time.time() + overlap_s
+    store.expire_token(token_id, min(end, old.expires) if old.expires else end)
+    return token
 
 
 class TokenCaller:
     """The holder of a token, or anybody where no tokens are needed: what they may do, and the rate left to them."""
 
-    __slots__ = ("bucket", "name", "scopes", "share")
+    __slots__ = ("bucket", "expires", "name", "rate", "scopes", "share", "tenant")
 
-    def __init__(self, name: str, scopes: frozenset[str], bucket: TokenBucket | None, *, share: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        scopes: frozenset[str],
+        bucket: TokenBucket | None,
+        *,
+        share: str = "",
+        tenant: str = DEFAULT_TENANT,
+        expires: float = 0.0,
+        rate: float = 0.0,
+    ) -> None:
         self.name = name
         self.share = share
         self.scopes = scopes
         self.bucket = bucket
+        self.tenant = tenant
+        self.expires = expires
+        self.rate = rate
 
     def charge(self, captions: int) -> None:
         """Count captions against the caller's rate.
@@ -95,6 +136,8 @@ class Authenticator:
         caller = await self._callers.get(_hash(token))
         if caller is None:
             raise unauthenticated("the token is not valid")
+        if caller.expires and caller.expires <= time.time():
+            raise unauthenticated("the token has expired")
         return caller
 
     async def authorize(self, authorization: str | None, scope: str | None) -> TokenCaller:
@@ -117,9 +160,28 @@ class Authenticator:
         record = await self._thread.run(lambda: self._thread.store.find_token(token_hash))
         if record is None:
             return None
+        await self._touch(record)
         # A caller keeps the bucket: it must not be full again every few seconds.
         known = self._callers.peek(token_hash)
-        return known or TokenCaller(record.name, frozenset(record.scopes), self._bucket(record.rate), share=record.id)
+        return TokenCaller(
+            record.name,
+            frozenset(record.scopes),
+            known.bucket if known is not None and known.rate == record.rate else self._bucket(record.rate),
+            share=record.id,
+            tenant=record.tenant,
+            expires=record.expires,
+            rate=record.rate,
+        )
+
+    async def _touch(self, record: TokenRecord) -> None:
+        """Record that a token is in use; a store that cannot be written does not keep callers out."""
+        now = time.time()
+        if now - record.last_used < _TOUCHED_S:
+            return
+        try:
+            await self._thread.run(lambda: self._thread.store.touch_token(record.hash, now))
+        except StoreError as error:
+            _log.warning("the last use of the token %s is not recorded: %s", record.id, error)
 
     def _bucket(self, own_rate: float) -> TokenBucket | None:
         rate = own_rate or self._rate

@@ -136,6 +136,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         """Score a batch."""
         del context
         metrics = self._metrics(request.metrics)
+        validation.check_detail(request.detail)
         call = current_call()
         # This comes first: where the candidates alone are too many, the refusal must not wait for the store.
         self._scheduler.check_room(len(request.items), caller=call.share, refusals=call.refusals)
@@ -143,7 +144,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         set_id = request.reference_set if request.HasField("reference_set") else None
         validation.check_items(request.items, self._limits, reference_set=set_id is not None, seen=set())
         if set_id is not None:
-            await self._references.check(set_id)
+            await self._references.check(set_id, evidence=request.detail in validation.EVIDENT)
         items = await self._items(request.items, set_id, first=0)
         call.charge(count_captions(items))
         results, corpus = await self._scheduler.score(
@@ -176,11 +177,12 @@ class EvaluationServicer(EvaluationServiceServicer):
             match request.WhichOneof("payload"):
                 case "settings" if first:
                     settings = request.settings
+                    validation.check_detail(settings.detail, path="settings.")
                     categories = await validation.check_categories(settings.categories, path="settings.")
                     stream.start(self._metrics(settings.metrics), settings.detail, categories)
                     if settings.HasField("reference_set"):
                         set_id = settings.reference_set
-                        await self._references.check(set_id)
+                        await self._references.check(set_id, evidence=settings.detail in validation.EVIDENT)
                 case "items":
                     batch, before = request.items.items, len(seen)
                     if before + len(batch) > self._limits.max_stream_items:

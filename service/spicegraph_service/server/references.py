@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import time
 from typing import TYPE_CHECKING
 
@@ -14,15 +15,16 @@ from spicegraph_api.v1 import reference_service_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceServicer
 from spicegraph_service.server import validation
+from spicegraph_service.server.auth import TokenCaller
 from spicegraph_service.server.cache import Lru, RefreshAheadCache, StoreThread
 from spicegraph_service.server.interceptor import Context, current_call
-from spicegraph_service.server.status import Violation, exhausted, invalid, not_found
+from spicegraph_service.server.status import Violation, exhausted, invalid, missing_right, not_found
 from spicegraph_service.server.tasks import ItemWork
 from spicegraph_service.server.validation import patiently
-from spicegraph_service.store import ReferenceSet
+from spicegraph_service.store import DEFAULT_TENANT, EVIDENCE, READ, SCORE, ReferenceSet
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Sequence
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
     from spicegraph_service.server.limits import Limits
     from spicegraph_service.server.scheduler import Scheduler
@@ -31,6 +33,13 @@ _KIND = "reference set"
 _SET_REMEMBERED_S = 5.0  # how long a set that another server deleted may still be used here
 _MOST_SETS_REMEMBERED = 1_000
 _UPLOADS_AT_ONCE = 4
+_ID = re.compile(r"[0-9a-f]{32}")
+LONGEST_TENANT = 100
+_RIGHTS: Mapping[pb.ReferenceRight.ValueType, str] = {
+    pb.REFERENCE_RIGHT_READ: READ,
+    pb.REFERENCE_RIGHT_SCORE: SCORE,
+    pb.REFERENCE_RIGHT_EVIDENCE: EVIDENCE,
+}
 _PARSED_AT_ONCE = 256  # captions of an upload that are parsed together
 
 _captions = msgspec.msgpack.Decoder(tuple[str, ...])
@@ -45,18 +54,22 @@ class References:
         self._entries: Lru[tuple[str, str]] = Lru(max_bytes)
         self._sets = RefreshAheadCache(self._find, seconds=_SET_REMEMBERED_S, most=_MOST_SETS_REMEMBERED)
 
-    async def check(self, set_id: str) -> None:
-        """Check that a set exists.
+    async def check(self, set_id: str, *, evidence: bool) -> None:
+        """Check that the caller may score against a set, and see evidence that holds words of its references.
 
         Raises:
-            CallError: NOT_FOUND.
+            CallError: NOT_FOUND, also for others' sets that are not shared with the caller; PERMISSION_DENIED.
             StoreError: the store cannot be read.
         """
-        if await self._sets.get(set_id) is None:
+        found = await self._sets.get((tenant_of_call(), set_id))
+        if found is None:
             raise not_found(_KIND, set_id)
+        for right in (SCORE, EVIDENCE) if evidence else (SCORE,):
+            if not found.allows(right):
+                raise missing_right(_KIND, set_id, right)
 
-    async def _find(self, set_id: str) -> ReferenceSet | None:
-        return await self._thread.run(lambda: self._thread.store.get_set(set_id))
+    async def _find(self, key: tuple[str, str]) -> ReferenceSet | None:
+        return await self._thread.run(lambda: self._thread.store.get_set(*key))
 
     async def resolve(self, set_id: str, items: Sequence[scores_pb2.Item], *, first: int = 0) -> list[ItemWork]:
         """Return the items with the references of a set, which :meth:`check` knows.
@@ -94,9 +107,9 @@ class References:
             for item, entry_id in zip(items, wanted, strict=True)
         ]
 
-    def forget(self, set_id: str) -> None:
-        """Forget a deleted set. Its entries grow old in memory, where no call reaches them."""
-        self._sets.forget(set_id)
+    def forget(self, tenant: str, set_id: str) -> None:
+        """Forget a tenant's rights on a set. Its entries grow old in memory, where no call reaches them."""
+        self._sets.forget((tenant, set_id))
 
 
 class ReferencesServicer(ReferenceServiceServicer):
@@ -122,7 +135,7 @@ class ReferencesServicer(ReferenceServiceServicer):
             stored = await self._store(name, entries)
         finally:
             self._uploads -= 1
-        return pb.CreateReferenceSetResponse(reference_set=_message(stored))
+        return pb.CreateReferenceSetResponse(reference_set=_message(stored, await self._shares(stored)))
 
     async def _receive(
         self, requests: AsyncIterator[pb.CreateReferenceSetRequest]
@@ -164,9 +177,12 @@ class ReferencesServicer(ReferenceServiceServicer):
             await self._scheduler.store_parses(texts[start : start + _PARSED_AT_ONCE], caller=current_call().share)
 
     async def _store(self, name: str, entries: dict[str, tuple[str, ...]]) -> ReferenceSet:
+        tenant = tenant_of_call()
+
         def store() -> ReferenceSet:
             count = sum(map(len, entries.values()))
-            new = ReferenceSet(reference_set_id(name, entries), name, len(entries), count, time.time())
+            set_id = reference_set_id(name, entries, tenant=tenant)
+            new = ReferenceSet(set_id, name, len(entries), count, time.time(), tenant)
             packed = {entry_id: _encoder.encode(captions) for entry_id, captions in entries.items()}
             return self._thread.store.create_set(new, packed)
 
@@ -176,10 +192,23 @@ class ReferencesServicer(ReferenceServiceServicer):
     async def GetReferenceSet(self, request: pb.GetReferenceSetRequest, context: Context) -> pb.GetReferenceSetResponse:
         """Return what is known of a set."""
         del context
-        found = await self._thread.run(lambda: self._thread.store.get_set(request.id))
+        found = await self._readable(request.id)
+        return pb.GetReferenceSetResponse(reference_set=_message(found, await self._shares(found)))
+
+    async def _readable(self, set_id: str) -> ReferenceSet:
+        tenant = tenant_of_call()
+        found = await self._thread.run(lambda: self._thread.store.get_set(tenant, set_id))
         if found is None:
-            raise not_found(_KIND, request.id)
-        return pb.GetReferenceSetResponse(reference_set=_message(found))
+            raise not_found(_KIND, set_id)
+        if not found.allows(READ):
+            raise missing_right(_KIND, set_id, READ)
+        return found
+
+    async def _shares(self, found: ReferenceSet) -> Mapping[str, tuple[str, ...]]:
+        """Return with whom a set is shared, for its owner."""
+        if found.tenant != tenant_of_call():
+            return {}
+        return await self._thread.run(lambda: self._thread.store.list_shares(found.id))
 
     async def ListReferenceSets(
         self, request: pb.ListReferenceSetsRequest, context: Context
@@ -187,10 +216,12 @@ class ReferencesServicer(ReferenceServiceServicer):
         """List the sets, page by page: a page's token is the last id before it."""
         del context
         size = validation.check_page_size(request.page_size)
-        found = await self._thread.run(lambda: self._thread.store.list_sets(request.page_token, size + 1))
+        validation.check_page_token(request.page_token, _ID)
+        tenant = tenant_of_call()
+        found = await self._thread.run(lambda: self._thread.store.list_sets(tenant, request.page_token, size + 1))
         page = found[:size]
         return pb.ListReferenceSetsResponse(
-            reference_sets=[_message(reference_set) for reference_set in page],
+            reference_sets=[_message(reference_set, await self._shares(reference_set)) for reference_set in page],
             next_page_token=page[-1].id if len(found) > size else "",
         )
 
@@ -199,22 +230,79 @@ class ReferencesServicer(ReferenceServiceServicer):
     ) -> pb.DeleteReferenceSetResponse:
         """Delete a set."""
         del context
-        deleted = await self._thread.run(lambda: self._thread.store.delete_set(request.id))
-        self._references.forget(request.id)
+        found = await self._own(request.id)
+        shares = await self._shares(found)
+        deleted = await self._thread.run(lambda: self._thread.store.delete_set(found.tenant, found.id))
+        for tenant in (found.tenant, *shares):
+            self._references.forget(tenant, found.id)
         if not deleted:
             raise not_found(_KIND, request.id)
         return pb.DeleteReferenceSetResponse()
 
+    async def ShareReferenceSet(
+        self, request: pb.ShareReferenceSetRequest, context: Context
+    ) -> pb.ShareReferenceSetResponse:
+        """Give a tenant rights on a set, or take them away."""
+        del context
+        rights = _rights(request.rights)
+        check_tenant("tenant", request.tenant)
+        found = await self._own(request.id)
+        if request.tenant == found.tenant:
+            raise invalid([Violation("tenant", "owns the set, and has every right")])
+        await self._thread.run(lambda: self._thread.store.share_set(found.id, request.tenant, rights))
+        self._references.forget(request.tenant, found.id)
+        return pb.ShareReferenceSetResponse(reference_set=_message(found, await self._shares(found)))
 
-def reference_set_id(display_name: str, entries: dict[str, tuple[str, ...]]) -> str:
-    """Return the id of a set: a digest of its name and its entries, whatever their order."""
-    digest = hashlib.sha256(_encoder.encode(display_name))
+    async def _own(self, set_id: str) -> ReferenceSet:
+        """Return a set of the caller's own."""
+        tenant = tenant_of_call()
+        found = await self._thread.run(lambda: self._thread.store.get_set(tenant, set_id))
+        if found is None:
+            raise not_found(_KIND, set_id)
+        if found.tenant != tenant:
+            raise missing_right(_KIND, set_id, "owner")
+        return found
+
+
+def tenant_of_call() -> str:
+    """Return the tenant of the call under way: its token's, or the default one's where no tokens are needed."""
+    caller = current_call().caller
+    return caller.tenant if isinstance(caller, TokenCaller) else DEFAULT_TENANT
+
+
+def _rights(wanted: Sequence[pb.ReferenceRight.ValueType]) -> tuple[str, ...]:
+    wrong = [
+        Violation(f"rights[{index}]", f"{value} is not a right" if value not in _RIGHTS else "stands twice")
+        for index, value in enumerate(wanted)
+        if value not in _RIGHTS or value in wanted[:index]
+    ]
+    if wrong:
+        raise invalid(wrong)
+    return tuple(right for value, right in _RIGHTS.items() if value in wanted)
+
+
+def check_tenant(field: str, name: str) -> None:
+    """Check the name of a tenant.
+
+    Raises:
+        CallError: INVALID_ARGUMENT.
+    """
+    if not (name.strip() and len(name) <= LONGEST_TENANT and name.isprintable()):
+        raise invalid([Violation(field, f"1 to {LONGEST_TENANT} printable characters")])
+
+
+def reference_set_id(display_name: str, entries: dict[str, tuple[str, ...]], *, tenant: str = DEFAULT_TENANT) -> str:
+    """Return the id of a set: a digest of its owner, its name and its entries, whatever their order."""
+    # The ids of the default tenant are those of versions without tenants: the same upload still gives the same set.
+    owner = b"" if tenant == DEFAULT_TENANT else hashlib.sha256(tenant.encode()).digest()
+    digest = hashlib.sha256(owner + _encoder.encode(display_name))
     for entry_id in sorted(entries):
         digest.update(_encoder.encode((entry_id, entries[entry_id])))
     return digest.hexdigest()[:32]
 
 
-def _message(reference_set: ReferenceSet) -> pb.ReferenceSet:
+def _message(reference_set: ReferenceSet, shares: Mapping[str, tuple[str, ...]]) -> pb.ReferenceSet:
+    numbers = {right: value for value, right in _RIGHTS.items()}
     created = Timestamp()
     created.FromMicroseconds(round(1e6 * reference_set.create_time))
     return pb.ReferenceSet(
@@ -223,4 +311,9 @@ def _message(reference_set: ReferenceSet) -> pb.ReferenceSet:
         entry_count=reference_set.entry_count,
         caption_count=reference_set.caption_count,
         create_time=created,
+        owner=reference_set.tenant,
+        shares=[
+            pb.ReferenceShare(tenant=tenant, rights=[numbers[right] for right in rights])
+            for tenant, rights in shares.items()
+        ],
     )

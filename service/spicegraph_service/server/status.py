@@ -87,6 +87,12 @@ def permission_denied(scope: str, *, caller: str = "") -> CallError:
     )
 
 
+def missing_right(kind: str, name: str, right: str) -> CallError:
+    """Return the error for a resource that its owner shares with the caller, but not for this."""
+    message = f"the {kind} {_shortened(name)!r} is shared with you without the right {right!r} that this call needs"
+    return CallError(grpc.StatusCode.PERMISSION_DENIED, "MISSING_RIGHT", message)
+
+
 def exhausted(reason: str, message: str, retry_after_s: float) -> CallError:
     """Return the error for a full queue or a spent rate."""
     return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, reason, message, _retry(retry_after_s))

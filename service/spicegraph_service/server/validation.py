@@ -12,6 +12,7 @@ from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, categ
 from spicegraph_service.server.status import CallError, Violation, invalid
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
     from spicegraph_api.v1 import reference_service_pb2
@@ -23,6 +24,9 @@ _KINDS = {
     scores_pb2.CATEGORY_KIND_ATTRIBUTE: "attribute",
     scores_pb2.CATEGORY_KIND_RELATION: "relation",
 }
+EVIDENT = frozenset({scores_pb2.DETAIL_TUPLES, scores_pb2.DETAIL_CHANGES})
+"""Details that show words of references."""
+
 _LONGEST_SILENCE_S = 60
 _NUL = "\0"
 _MAX_DISPLAY_NAME = 200
@@ -118,19 +122,31 @@ def check_entries(
 
 
 def check_metrics(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """Return the metrics of a request, each once; none means ``spice``.
+    """Return the metrics of a request; none means ``spice``.
 
     Raises:
-        CallError: INVALID_ARGUMENT, naming every unknown metric.
+        CallError: INVALID_ARGUMENT, naming every metric that is unknown or stands twice.
     """
-    _raise(
-        [
-            Violation(f"metrics[{index}]", f"there is no metric {name[:50]!a} here; there are {', '.join(known)}")
-            for index, name in enumerate(names)
-            if name not in known
-        ]
-    )
-    return tuple(dict.fromkeys(names)) or ("spice",)
+    first: dict[str, int] = {}
+    found = []
+    for index, name in enumerate(names):
+        if name not in known:
+            reason = f"there is no metric {name[:50]!a} here; there are {', '.join(known)}"
+            found.append(Violation(f"metrics[{index}]", reason))
+        elif first.setdefault(name, index) != index:
+            found.append(Violation(f"metrics[{index}]", f"{name!a} stands twice, first at metrics[{first[name]}]"))
+    _raise(found)
+    return tuple(names) or ("spice",)
+
+
+def check_detail(detail: scores_pb2.Detail.ValueType, *, path: str = "") -> None:
+    """Check how much a request asks to see.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: the number is not one of the enumeration's values.
+    """
+    if detail not in scores_pb2.Detail.values():
+        _raise([Violation(f"{path}detail", f"{detail} is not one of its values")])
 
 
 async def check_categories(
@@ -184,6 +200,16 @@ def check_page_size(size: int) -> int:
     if not 0 <= size <= _MAX_PAGE:
         _raise([Violation("page_size", f"is {size}; 1 to {_MAX_PAGE}, or 0 for {_DEFAULT_PAGE}")])
     return size or _DEFAULT_PAGE
+
+
+def check_page_token(token: str, form: re.Pattern[str]) -> None:
+    """Check that a page token is one that a list can have given.
+
+    Raises:
+        CallError: INVALID_ARGUMENT.
+    """
+    if token and not form.fullmatch(token):
+        _raise([Violation("page_token", "is not a page token of this list")])
 
 
 def _raise(found: Sequence[Violation]) -> None:

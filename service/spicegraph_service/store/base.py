@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import logging
+import os
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
@@ -22,6 +26,14 @@ if TYPE_CHECKING:
 MEMORY = "memory"
 """The place of a store that nothing outlives."""
 
+DEFAULT_TENANT = "default"
+"""Owns what callers without a token store, and what versions without tenants have stored."""
+
+OWNER, READ, SCORE, EVIDENCE = "owner", "read", "score", "evidence"
+"""Rights on a reference set; its owner has all."""
+
+_PRIVATE, _OTHERS = 0o600, 0o077
+_log = logging.getLogger(__name__)
 _FACTS = "loose-3"  # what kind of facts is stored: with those of loose words
 
 
@@ -35,20 +47,30 @@ class StoreFullError(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class ReferenceSet:
-    """A stored reference set without its entries; ``create_time`` is in seconds since 1970."""
+    """A stored reference set without its entries; ``create_time`` is in seconds since 1970.
+
+    ``tenant`` is its owner, ``rights`` are those of the tenant that asks.
+    """
 
     id: str
     display_name: str
     entry_count: int
     caption_count: int
     create_time: float
+    tenant: str = DEFAULT_TENANT
+    rights: tuple[str, ...] = (OWNER,)
+
+    def allows(self, right: str) -> bool:
+        """Whether the tenant that asked for it has a right."""
+        return OWNER in self.rights or right in self.rights
 
 
 class TokenRecord(msgspec.Struct, frozen=True):
     """What is kept of a bearer token: never the token itself.
 
     ``hash`` is the SHA-256 of the token in hexadecimal, ``rate`` the captions per second that it allows (0: the
-    server's own limit), ``create_time`` seconds since 1970.
+    server's own limit). ``tenant`` owns what its holder stores. Moments are seconds since 1970: ``expires`` 0 means
+    never; ``last_used`` is exact to a minute, 0 means not yet.
     """
 
     id: str
@@ -57,6 +79,9 @@ class TokenRecord(msgspec.Struct, frozen=True):
     scopes: tuple[str, ...]
     rate: float
     create_time: float
+    tenant: str = DEFAULT_TENANT
+    expires: float = 0.0
+    last_used: float = 0.0
 
 
 class Store(Protocol):
@@ -82,16 +107,24 @@ class Store(Protocol):
         """Store a set whole, durably, or not at all; return the stored one if its id exists already."""
         ...
 
-    def get_set(self, set_id: str) -> ReferenceSet | None:
-        """Return a set."""
+    def get_set(self, tenant: str, set_id: str) -> ReferenceSet | None:
+        """Return a set on which a tenant has rights. Others' sets take the same path as those that don't exist."""
         ...
 
-    def list_sets(self, after: str, count: int) -> list[ReferenceSet]:
-        """Return up to ``count`` sets whose ids sort after the given one."""
+    def list_sets(self, tenant: str, after: str, count: int) -> list[ReferenceSet]:
+        """Return up to ``count`` sets that a tenant may read, whose ids sort after the given one."""
         ...
 
-    def delete_set(self, set_id: str) -> bool:
-        """Delete a set; return whether there was one."""
+    def delete_set(self, tenant: str, set_id: str) -> bool:
+        """Delete a tenant's own set; return whether there was one."""
+        ...
+
+    def share_set(self, set_id: str, tenant: str, rights: tuple[str, ...]) -> None:
+        """Give a tenant these rights on another's set, and no others."""
+        ...
+
+    def list_shares(self, set_id: str) -> dict[str, tuple[str, ...]]:
+        """Return the rights of other tenants on a set, by tenant."""
         ...
 
     def get_entries(self, set_id: str, entry_ids: Sequence[str]) -> dict[str, bytes]:
@@ -110,6 +143,14 @@ class Store(Protocol):
         """Return all tokens, oldest first."""
         ...
 
+    def touch_token(self, token_hash: str, moment: float) -> None:
+        """Record that a token was used."""
+        ...
+
+    def expire_token(self, token_id: str, moment: float) -> None:
+        """Let a token expire at a moment."""
+        ...
+
     def revoke_token(self, token_id: str) -> bool:
         """Delete a token; return whether there was one."""
         ...
@@ -121,6 +162,19 @@ class Store(Protocol):
     def close(self) -> None:
         """Release what the store holds."""
         ...
+
+
+def make_private(path: str) -> None:
+    """Make a database's file if there is none, for this user's eyes alone; warn of one that others may read.
+
+    Raises:
+        OSError: it can't be made.
+    """
+    with suppress(FileExistsError):
+        # Never a file that exists: closing it would give up the locks of all connections that this process has to it.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, _PRIVATE))
+    if os.name == "posix" and Path(path).stat().st_mode & _OTHERS:
+        _log.warning("%s can be read by other users of this machine: chmod 600 it", path)
 
 
 def parse_signature(pipeline: str) -> str:

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import secrets
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import msgspec
 
 from spicegraph_parser.errors import DataError
-from spicegraph_service.store.base import ReferenceSet, StoreError, StoreFullError, TokenRecord, parse_key
+from spicegraph_service.store.base import (
+    DEFAULT_TENANT,
+    OWNER,
+    READ,
+    ReferenceSet,
+    StoreError,
+    StoreFullError,
+    TokenRecord,
+    parse_key,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,9 +33,13 @@ except ImportError as error:
 _PREFIX = "spicegraph:"
 _PARSE = b"spicegraph:parse:"
 _SETS = _PREFIX + "sets"  # hash: id -> set
-_SET_IDS = _PREFIX + "set-ids"  # sorted set, all with score 0: ids in order
+_SET_IDS = _PREFIX + "set-ids:"  # sorted set a tenant, all with score 0: ids of the sets that it may read, in order
+_ALL_SET_IDS = _PREFIX + "set-ids"  # the same of versions without tenants
+_RIGHTS = _PREFIX + "set-rights:"  # hash a tenant: id -> its rights
+_SHARES = _PREFIX + "set-shares:"  # hash a set: tenant -> its rights
 _ENTRIES = _PREFIX + "entries:"  # hash a set: entry id -> captions
 _TOKENS = _PREFIX + "tokens"  # hash: hash -> token
+_USED = _PREFIX + "tokens-used"  # hash: hash -> last use
 _PARSE_LIFE_S = 30 * 24 * 3600  # parses expire, so that a "volatile" eviction policy takes them and nothing else
 _UPLOAD_LIFE_S = 3600  # what a server leaves that is killed in the middle of an upload
 _TIMEOUT_S = 2.0
@@ -42,7 +56,20 @@ class RedisStore:
         except ValueError as error:
             raise StoreError(f"the Redis URL is wrong: {error}") from error
         with _errors():
-            self._client.ping()
+            self._give_to_default_tenant()
+
+    def _give_to_default_tenant(self) -> None:
+        """Let the sets of versions without tenants belong to one; several servers may do that at once."""
+
+        def give(pipe: redis.client.Pipeline) -> None:
+            ids = cast("list[bytes]", pipe.zrange(_ALL_SET_IDS, 0, -1))
+            pipe.multi()
+            if ids:
+                pipe.hset(_RIGHTS + DEFAULT_TENANT, mapping=dict.fromkeys(ids, OWNER))
+                pipe.zadd(_SET_IDS + DEFAULT_TENANT, dict.fromkeys(ids, 0))
+                pipe.delete(_ALL_SET_IDS)
+
+        self._client.transaction(give, _ALL_SET_IDS)
 
     def get_parses(self, signature: str, texts: Sequence[str]) -> dict[str, bytes]:
         """See :class:`~spicegraph_service.store.Store`."""
@@ -81,7 +108,7 @@ class RedisStore:
         upload = f"{_ENTRIES}{new.id}:{secrets.token_hex(8)}"
         with _errors():
             if self._client.hexists(_SETS, new.id):
-                return self.get_set(new.id) or new
+                return self.get_set(new.tenant, new.id) or new
             rows = iter(entries.items())
             while part := dict[_Field, _Field](islice(rows, _ENTRIES_AT_ONCE)):
                 self._client.hset(upload, mapping=part)
@@ -90,35 +117,68 @@ class RedisStore:
             pipe.persist(upload)
             pipe.rename(upload, _ENTRIES + new.id)
             pipe.hsetnx(_SETS, new.id, msgspec.msgpack.encode(new))
-            pipe.zadd(_SET_IDS, {new.id: 0})
+            pipe.zadd(_SET_IDS + new.tenant, {new.id: 0})
+            pipe.hset(_RIGHTS + new.tenant, new.id, OWNER)
             pipe.execute()
-        return self.get_set(new.id) or new
+        return self.get_set(new.tenant, new.id) or new
 
-    def get_set(self, set_id: str) -> ReferenceSet | None:
+    def get_set(self, tenant: str, set_id: str) -> ReferenceSet | None:
         """See :class:`~spicegraph_service.store.Store`."""
         with _errors():
-            found = cast("bytes | None", self._client.hget(_SETS, set_id))
-        return msgspec.msgpack.decode(found, type=ReferenceSet) if found is not None else None
+            rights = cast("bytes | None", self._client.hget(_RIGHTS + tenant, set_id))
+            found = cast("bytes | None", self._client.hget(_SETS, set_id)) if rights is not None else None
+        return _set(found, rights) if found is not None and rights is not None else None
 
-    def list_sets(self, after: str, count: int) -> list[ReferenceSet]:
+    def list_sets(self, tenant: str, after: str, count: int) -> list[ReferenceSet]:
         """See :class:`~spicegraph_service.store.Store`."""
+        start = f"({after}" if after else "-"
         with _errors():
-            ids = cast(
-                "list[bytes]",
-                self._client.zrangebylex(_SET_IDS, f"({after}" if after else "-", "+", 0, count),
-            )
+            ids = cast("list[bytes]", self._client.zrangebylex(_SET_IDS + tenant, start, "+", 0, count))
             found = cast("list[bytes | None]", self._client.hmget(_SETS, ids)) if ids else []
-        return [msgspec.msgpack.decode(data, type=ReferenceSet) for data in found if data is not None]
+            rights = cast("list[bytes | None]", self._client.hmget(_RIGHTS + tenant, ids)) if ids else []
+        pairs = zip(found, rights, strict=True)
+        return [_set(data, right) for data, right in pairs if data is not None and right is not None]
 
-    def delete_set(self, set_id: str) -> bool:
+    def delete_set(self, tenant: str, set_id: str) -> bool:
         """See :class:`~spicegraph_service.store.Store`."""
+        own = self.get_set(tenant, set_id)
+        if own is None or OWNER not in own.rights:
+            return False
+        shares = self.list_shares(set_id)
         with _errors():
             pipe = self._client.pipeline(transaction=True)
             pipe.hdel(_SETS, set_id)
-            pipe.zrem(_SET_IDS, set_id)
-            pipe.unlink(_ENTRIES + set_id)
+            for holder in (tenant, *shares):
+                pipe.zrem(_SET_IDS + holder, set_id)
+                pipe.hdel(_RIGHTS + holder, set_id)
+            pipe.unlink(_ENTRIES + set_id, _SHARES + set_id)
             deleted, *_ = pipe.execute()
         return bool(deleted)
+
+    def share_set(self, set_id: str, tenant: str, rights: tuple[str, ...]) -> None:
+        """See :class:`~spicegraph_service.store.Store`."""
+        text = " ".join(rights)
+
+        def share(pipe: redis.client.Pipeline) -> None:
+            exists = bool(pipe.hexists(_SETS, set_id))  # or else it was deleted meanwhile
+            pipe.multi()
+            pipe.zrem(_SET_IDS + tenant, set_id)
+            pipe.hdel(_RIGHTS + tenant, set_id)
+            pipe.hdel(_SHARES + set_id, tenant)
+            if rights and exists:
+                pipe.hset(_RIGHTS + tenant, set_id, text)
+                pipe.hset(_SHARES + set_id, tenant, text)
+                if READ in rights:
+                    pipe.zadd(_SET_IDS + tenant, {set_id: 0})
+
+        with _errors():
+            self._client.transaction(share, _SETS)
+
+    def list_shares(self, set_id: str) -> dict[str, tuple[str, ...]]:
+        """See :class:`~spicegraph_service.store.Store`."""
+        with _errors():
+            found = cast("dict[bytes, bytes]", self._client.hgetall(_SHARES + set_id))
+        return {tenant.decode(): tuple(rights.decode().split()) for tenant, rights in sorted(found.items())}
 
     def get_entries(self, set_id: str, entry_ids: Sequence[str]) -> dict[str, bytes]:
         """See :class:`~spicegraph_service.store.Store`."""
@@ -135,20 +195,44 @@ class RedisStore:
         """See :class:`~spicegraph_service.store.Store`."""
         with _errors():
             found = cast("bytes | None", self._client.hget(_TOKENS, token_hash))
-        return msgspec.msgpack.decode(found, type=TokenRecord) if found is not None else None
+            used = cast("bytes | None", self._client.hget(_USED, token_hash))
+        return _token(found, used) if found is not None else None
 
     def list_tokens(self) -> list[TokenRecord]:
         """See :class:`~spicegraph_service.store.Store`."""
         with _errors():
-            found = cast("list[bytes]", self._client.hvals(_TOKENS))
-        records = [msgspec.msgpack.decode(data, type=TokenRecord) for data in found]
+            found = cast("dict[bytes, bytes]", self._client.hgetall(_TOKENS))
+            used = cast("dict[bytes, bytes]", self._client.hgetall(_USED))
+        records = [_token(data, used.get(key)) for key, data in found.items()]
         return sorted(records, key=lambda record: (record.create_time, record.id))
+
+    def touch_token(self, token_hash: str, moment: float) -> None:
+        """See :class:`~spicegraph_service.store.Store`."""
+        with _errors():
+            if self._client.hexists(_TOKENS, token_hash):
+                self._client.hset(_USED, token_hash, repr(moment))
+
+    def expire_token(self, token_id: str, moment: float) -> None:
+        """See :class:`~spicegraph_service.store.Store`."""
+
+        def expire(pipe: redis.client.Pipeline) -> None:
+            found = cast("dict[bytes, bytes]", pipe.hgetall(_TOKENS))
+            records = [_token(data, None) for data in found.values()]
+            pipe.multi()
+            for record in records:
+                if record.id == token_id:
+                    changed = msgspec.structs.replace(record, expires=moment)
+                    pipe.hset(_TOKENS, record.hash, msgspec.msgpack.encode(changed))
+
+        with _errors():
+            self._client.transaction(expire, _TOKENS)
 
     def revoke_token(self, token_id: str) -> bool:
         """See :class:`~spicegraph_service.store.Store`."""
         for record in self.list_tokens():
             if record.id == token_id:
                 with _errors():
+                    self._client.hdel(_USED, record.hash)
                     return bool(self._client.hdel(_TOKENS, record.hash))
         return False
 
@@ -160,6 +244,15 @@ class RedisStore:
     def close(self) -> None:
         """See :class:`~spicegraph_service.store.Store`."""
         self._client.close()
+
+
+def _set(data: bytes, rights: bytes) -> ReferenceSet:
+    return replace(msgspec.msgpack.decode(data, type=ReferenceSet), rights=tuple(rights.decode().split()))
+
+
+def _token(data: bytes, used: bytes | None) -> TokenRecord:
+    record = msgspec.msgpack.decode(data, type=TokenRecord)
+    return msgspec.structs.replace(record, last_used=float(used)) if used is not None else record
 
 
 @contextmanager

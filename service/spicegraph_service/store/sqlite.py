@@ -7,14 +7,23 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from spicegraph_service.store.base import ReferenceSet, StoreError, StoreFullError, TokenRecord, parse_key
+from spicegraph_service.store.base import (
+    OWNER,
+    READ,
+    ReferenceSet,
+    StoreError,
+    StoreFullError,
+    TokenRecord,
+    make_private,
+    parse_key,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 Key = TypeVar("Key", str, bytes)
-_SCHEMA_VERSION = 1
-_SCHEMA = """
+_SCHEMA_VERSION = 2
+_FIRST = """
 CREATE TABLE IF NOT EXISTS parses (number INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, value BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS reference_sets (
     id TEXT PRIMARY KEY, display_name TEXT NOT NULL, entry_count INTEGER NOT NULL,
@@ -29,29 +38,60 @@ CREATE TABLE IF NOT EXISTS tokens (
     rate REAL NOT NULL, create_time REAL NOT NULL
 ) WITHOUT ROWID;
 """
+_SECOND = """
+ALTER TABLE tokens ADD COLUMN tenant TEXT NOT NULL DEFAULT 'default';
+ALTER TABLE tokens ADD COLUMN expires REAL NOT NULL DEFAULT 0;
+ALTER TABLE tokens ADD COLUMN last_used REAL NOT NULL DEFAULT 0;
+ALTER TABLE reference_sets ADD COLUMN tenant TEXT NOT NULL DEFAULT 'default';
+CREATE TABLE reference_rights (
+    tenant TEXT NOT NULL, set_id TEXT NOT NULL REFERENCES reference_sets (id) ON DELETE CASCADE,
+    rights TEXT NOT NULL, PRIMARY KEY (tenant, set_id)
+) WITHOUT ROWID;
+CREATE INDEX reference_rights_by_set ON reference_rights (set_id);
+INSERT INTO reference_rights SELECT tenant, id, 'owner' FROM reference_sets;
+"""
+_SCHEMAS = (_FIRST, _SECOND)
+"""What leads from each schema to the next; the first is from nothing."""
 _VARIABLES = 500  # in one statement; every SQLite allows 999
 _MAX_PARSES = 5_000_000  # about 2 GB; the oldest go
-_SETS = "SELECT id, display_name, entry_count, caption_count, create_time FROM reference_sets"
-_TOKENS = "SELECT id, name, hash, scopes, rate, create_time FROM tokens"
+_SETS = (
+    "SELECT id, display_name, entry_count, caption_count, create_time, reference_sets.tenant, rights "
+    "FROM reference_rights JOIN reference_sets ON id = set_id WHERE reference_rights.tenant = ?"
+)
+_TOKENS = "SELECT id, name, hash, scopes, rate, create_time, tenant, expires, last_used FROM tokens"
 
 
 class SqliteStore:
     """A store in one file. Not for use by several threads at a time."""
 
-    def __init__(self, path: str, *, max_parses: int = _MAX_PARSES) -> None:
+    def __init__(self, path: str, *, max_parses: int = _MAX_PARSES, private: bool = False) -> None:
         self._path = path
         self._max_parses = max_parses
         with self._errors():
             if path != ":memory:":
                 Path(path).parent.mkdir(parents=True, exist_ok=True)
+                if private:
+                    make_private(path)
             self._connection = sqlite3.connect(path, timeout=5, isolation_level=None, check_same_thread=False)
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA foreign_keys = ON")
-            found = self._connection.execute("PRAGMA user_version").fetchone()[0]
-            if found not in (0, _SCHEMA_VERSION):
-                raise StoreError(f"{path}: written by another version of spicegraph (schema {found})")
-            self._connection.executescript(_SCHEMA)
-            self._connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+            if self._schema() != _SCHEMA_VERSION:
+                self._migrate()
+
+    def _schema(self) -> int:
+        version: int = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        return version
+
+    def _migrate(self) -> None:
+        """Bring the schema up to date, all of it or nothing; several processes may do that at once."""
+        with self._transaction(durable=True) as connection:
+            found = self._schema()
+            if found > _SCHEMA_VERSION:
+                raise StoreError(f"{self._path}: written by a newer version of spicegraph (schema {found})")
+            for schema in _SCHEMAS[found:]:
+                for statement in schema.split(";"):
+                    connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
 
     def get_parses(self, signature: str, texts: Sequence[str]) -> dict[str, bytes]:
         """See :class:`~spicegraph_service.store.Store`."""
@@ -88,29 +128,48 @@ class SqliteStore:
     def create_set(self, new: ReferenceSet, entries: Mapping[str, bytes]) -> ReferenceSet:
         """See :class:`~spicegraph_service.store.Store`."""
         with self._transaction(durable=True) as connection:
-            row = (new.id, new.display_name, new.entry_count, new.caption_count, new.create_time)
-            added = connection.execute("INSERT OR IGNORE INTO reference_sets VALUES (?, ?, ?, ?, ?)", row).rowcount
+            row = (new.id, new.display_name, new.entry_count, new.caption_count, new.create_time, new.tenant)
+            added = connection.execute("INSERT OR IGNORE INTO reference_sets VALUES (?, ?, ?, ?, ?, ?)", row).rowcount
             if added:
+                connection.execute("INSERT INTO reference_rights VALUES (?, ?, ?)", (new.tenant, new.id, OWNER))
                 rows = ((new.id, entry_id, captions) for entry_id, captions in entries.items())
                 connection.executemany("INSERT INTO reference_entries VALUES (?, ?, ?)", rows)
-        return self.get_set(new.id) or new
+        return self.get_set(new.tenant, new.id) or new
 
-    def get_set(self, set_id: str) -> ReferenceSet | None:
+    def get_set(self, tenant: str, set_id: str) -> ReferenceSet | None:
         """See :class:`~spicegraph_service.store.Store`."""
         with self._errors():
-            row = self._connection.execute(f"{_SETS} WHERE id = ?", (set_id,)).fetchone()
-        return ReferenceSet(*row) if row else None
+            row = self._connection.execute(f"{_SETS} AND set_id = ?", (tenant, set_id)).fetchone()
+        return _set(row) if row else None
 
-    def list_sets(self, after: str, count: int) -> list[ReferenceSet]:
+    def list_sets(self, tenant: str, after: str, count: int) -> list[ReferenceSet]:
         """See :class:`~spicegraph_service.store.Store`."""
+        query = f"{_SETS} AND set_id > ? AND (rights = '{OWNER}' OR rights LIKE '%{READ}%') ORDER BY set_id LIMIT ?"
         with self._errors():
-            rows = self._connection.execute(f"{_SETS} WHERE id > ? ORDER BY id LIMIT ?", (after, count)).fetchall()
-        return [ReferenceSet(*row) for row in rows]
+            rows = self._connection.execute(query, (tenant, after, count)).fetchall()
+        return [_set(row) for row in rows]
 
-    def delete_set(self, set_id: str) -> bool:
+    def delete_set(self, tenant: str, set_id: str) -> bool:
         """See :class:`~spicegraph_service.store.Store`."""
         with self._transaction(durable=True) as connection:
-            return connection.execute("DELETE FROM reference_sets WHERE id = ?", (set_id,)).rowcount > 0
+            query = "DELETE FROM reference_sets WHERE id = ? AND tenant = ?"
+            return connection.execute(query, (set_id, tenant)).rowcount > 0
+
+    def share_set(self, set_id: str, tenant: str, rights: tuple[str, ...]) -> None:
+        """See :class:`~spicegraph_service.store.Store`."""
+        with self._transaction(durable=True) as connection:
+            connection.execute("DELETE FROM reference_rights WHERE tenant = ? AND set_id = ?", (tenant, set_id))
+            if rights:
+                # Not where the set was deleted meanwhile.
+                query = "INSERT INTO reference_rights SELECT ?, id, ? FROM reference_sets WHERE id = ?"
+                connection.execute(query, (tenant, " ".join(rights), set_id))
+
+    def list_shares(self, set_id: str) -> dict[str, tuple[str, ...]]:
+        """See :class:`~spicegraph_service.store.Store`."""
+        query = "SELECT tenant, rights FROM reference_rights WHERE set_id = ? AND rights != ? ORDER BY tenant"
+        with self._errors():
+            rows = self._connection.execute(query, (set_id, OWNER)).fetchall()
+        return {tenant: tuple(rights.split()) for tenant, rights in rows}
 
     def get_entries(self, set_id: str, entry_ids: Sequence[str]) -> dict[str, bytes]:
         """See :class:`~spicegraph_service.store.Store`."""
@@ -119,9 +178,10 @@ class SqliteStore:
 
     def add_token(self, record: TokenRecord) -> None:
         """See :class:`~spicegraph_service.store.Store`."""
-        row = (record.id, record.name, record.hash, " ".join(record.scopes), record.rate, record.create_time)
+        first = (record.id, record.name, record.hash, " ".join(record.scopes), record.rate, record.create_time)
+        row = (*first, record.tenant, record.expires, record.last_used)
         with self._transaction(durable=True) as connection:
-            connection.execute("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?)", row)
+            connection.execute("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def find_token(self, token_hash: str) -> TokenRecord | None:
         """See :class:`~spicegraph_service.store.Store`."""
@@ -134,6 +194,16 @@ class SqliteStore:
         with self._errors():
             rows = self._connection.execute(f"{_TOKENS} ORDER BY create_time, id").fetchall()
         return [_token(row) for row in rows]
+
+    def touch_token(self, token_hash: str, moment: float) -> None:
+        """See :class:`~spicegraph_service.store.Store`."""
+        with self._transaction(durable=False) as connection:
+            connection.execute("UPDATE tokens SET last_used = ? WHERE hash = ?", (moment, token_hash))
+
+    def expire_token(self, token_id: str, moment: float) -> None:
+        """See :class:`~spicegraph_service.store.Store`."""
+        with self._transaction(durable=True) as connection:
+            connection.execute("UPDATE tokens SET expires = ? WHERE id = ?", (moment, token_id))
 
     def revoke_token(self, token_id: str) -> bool:
         """See :class:`~spicegraph_service.store.Store`."""
@@ -183,6 +253,11 @@ class SqliteStore:
             raise StoreError(f"{self._path}: {error.strerror or error}") from error
 
 
-def _token(row: tuple[str, str, str, str, float, float]) -> TokenRecord:
-    token_id, name, token_hash, scopes, rate, create_time = row
-    return TokenRecord(token_id, name, token_hash, tuple(scopes.split()), rate, create_time)
+def _set(row: tuple[str, str, int, int, float, str, str]) -> ReferenceSet:
+    set_id, name, entries, captions, created, tenant, rights = row
+    return ReferenceSet(set_id, name, entries, captions, created, tenant, tuple(rights.split()))
+
+
+def _token(row: tuple[str, str, str, str, float, float, str, float, float]) -> TokenRecord:
+    token_id, name, token_hash, scopes, rate, created, tenant, expires, used = row
+    return TokenRecord(token_id, name, token_hash, tuple(scopes.split()), rate, created, tenant, expires, used)
