@@ -8,6 +8,7 @@ takes from the whole corpus. Nothing outside a metric asks for its name or type.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,6 +39,15 @@ class Score:
     name: str
     value: float | None
     each: tuple[float | None, ...]
+
+    @classmethod
+    def mean(cls, name: str, each: Sequence[float | None]) -> Score:
+        """Return a score whose corpus value is the mean of the items that have one, ``None`` where none has.
+
+        The sum is rounded once, so that it does not depend on the order of the items.
+        """
+        defined = [value for value in each if value is not None]
+        return cls(name, math.fsum(defined) / len(defined) if defined else None, tuple(each))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ Source: Papineni, Roukos, Ward and Zhu 2002, "BLEU: a Method for Automatic Evalu
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
@@ -139,14 +138,7 @@ class SentenceBleu(Metric[BleuStatistic]):
         [0.7165, 0.7165, 0.7165, 0.6025]
         """
         each = _smoothed_scores(_Table.of(statistics))
-        return tuple(
-            Score(
-                f"SentenceBleu_{n + 1}",
-                math.fsum(each[n]) / len(statistics) if statistics else None,
-                tuple(each[n].tolist()),
-            )
-            for n in range(ORDERS)
-        )
+        return tuple(Score.mean(f"SentenceBleu_{n + 1}", each[n].tolist()) for n in range(ORDERS))
 
 
 class _Table(NamedTuple):

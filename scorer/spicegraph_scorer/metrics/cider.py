@@ -117,10 +117,7 @@ class Cider(Metric[CiderStatistic]):
         >>> [score.each for score in cider.total(cider.collect(Corpus(items)))]
         [(7.5, 0.0)]
         """
-        each = tuple(statistic.score for statistic in statistics)
-        defined = [score for score in each if score is not None]
-        value = math.fsum(defined) / len(defined) if defined else None
-        return (Score(self.key or self.variant, value, each),)
+        return (Score.mean(self.key or self.variant, [statistic.score for statistic in statistics]),)
 
 
 COCO_CIDER: Final = Cider("CIDEr-D", key="CIDEr")

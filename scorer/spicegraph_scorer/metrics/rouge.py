@@ -76,9 +76,7 @@ class RougeL(Metric[RougeLStatistic]):
         >>> [round(score.value, 4) for score in rouge.total(rouge.collect(Corpus(items)))]
         [0.8299]
         """
-        each = tuple(statistic.score for statistic in statistics)
-        value = math.fsum(each) / len(each) if each else None
-        return (Score("ROUGE_L", value, each),)
+        return (Score.mean("ROUGE_L", [statistic.score for statistic in statistics]),)
 
 
 def rouge_l_statistic(item: TokenizedItem) -> RougeLStatistic:
@@ -226,11 +224,10 @@ class Rouge155(Metric[Rouge155Statistic]):
         >>> [(score.name, round(score.value, 5)) for score in rouge.total(rouge.collect(corpus))]
         [('ROUGE-1', 0.75), ('ROUGE-SU4', 0.33333)]
         """
-        scores: list[Score] = []
-        for place, kind in enumerate(self.kinds):
-            each = tuple(self._value(statistic.measures[place]) for statistic in statistics)
-            scores.append(Score(f"ROUGE-{kind}", math.fsum(each) / len(each) if each else None, each))
-        return tuple(scores)
+        return tuple(
+            Score.mean(f"ROUGE-{kind}", [self._value(statistic.measures[place]) for statistic in statistics])
+            for place, kind in enumerate(self.kinds)
+        )
 
     def _value(self, measures: Measures) -> float:
         return {"recall": measures.recall, "precision": measures.precision, "f": measures.f}[self.measure]

@@ -61,8 +61,7 @@ class Sources:
     def __post_init__(self) -> None:
         for path in (self.jar, self.paraphrases):
             if not path.is_file():
-                msg = f"{path} is missing. {INSTALL}"
-                raise DataError(msg)
+                raise DataError(f"{path} is missing. {INSTALL}")
 
     @cached_property
     def fingerprint(self) -> str:
@@ -107,8 +106,7 @@ class Sources:
             with zipfile.ZipFile(self.jar) as jar:
                 yield jar
         except (KeyError, zipfile.BadZipFile) as error:
-            msg = f"{self.jar} is damaged ({error}). {INSTALL}"
-            raise DataError(msg) from error
+            raise DataError(f"{self.jar} is damaged ({error}). {INSTALL}") from error
 
     def _member(self, name: str) -> bytes:
         with self._open_jar() as jar:
@@ -231,8 +229,9 @@ def _build(path: Path, label: str, sources: Sources, progress: Progress | None) 
                 write_index(path, built, label=label)
                 paraphrases = open_index(path, label=label)
     except portalocker.LockException as error:
-        msg = f"{path.with_suffix('.lock')} could not be locked within {_MAX_WAIT:.0f} seconds: {error}"
-        raise DataError(msg) from error
+        raise DataError(
+            f"{path.with_suffix('.lock')} could not be locked within {_MAX_WAIT:.0f} seconds: {error}"
+        ) from error
     return paraphrases
 
 
@@ -256,9 +255,9 @@ def load_data(
     try:
         paraphrases = open_index(path, label=label) or _build(path, label, sources, progress)
     except OSError as error:
-        msg = f"METEOR's index cannot be kept in {cache}: {error}. Set XDG_CACHE_HOME to another folder"
-        raise DataError(msg) from error
+        raise DataError(
+            f"METEOR's index cannot be kept in {cache}: {error}. Set XDG_CACHE_HOME to another folder"
+        ) from error
     if paraphrases is None:
-        msg = f"METEOR's index in {cache} was changed or removed right after it had been written"
-        raise DataError(msg)
+        raise DataError(f"METEOR's index in {cache} was changed or removed right after it had been written")
     return MeteorData(sources, cache, paraphrases, load_lexicon())

@@ -52,8 +52,9 @@ def english_stemmer() -> Callable[[str], str]:
     except ImportError as error:
         raise DataError(INSTALL) from error
     if not installed.startswith("2."):
-        msg = f"snowballstemmer {installed} has other stems than METEOR: pip install 'snowballstemmer>=2.2,<3'"
-        raise DataError(msg)
+        raise DataError(
+            f"snowballstemmer {installed} has other stems than METEOR: pip install 'snowballstemmer>=2.2,<3'"
+        )
     stem: Callable[[str], str] = EnglishStemmer().stemWord
     return stem
 

@@ -201,8 +201,7 @@ class _Scorer:
             if best is None or value > best[0]:
                 best = value, index, counts, matches
         if best is None:
-            msg = "METEOR needs a reference"
-            raise ValueError(msg)
+            raise ValueError("METEOR needs a reference")
         value, index, counts, matches = best
         alignment = Alignment(self._texts(candidate), self._texts(references[index]), tuple(matches))
         return MeteorStatistic(counts, value, index, alignment)

@@ -6,7 +6,6 @@ has to be downloaded, or by nltk's corpus where that is installed.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
@@ -108,8 +107,7 @@ def nltk_wordnet() -> WordNet:
     try:
         wordnet.ensure_loaded()
     except LookupError as error:
-        msg = "nltk's WordNet corpus is not installed: python -m nltk.downloader wordnet"
-        raise DataError(msg) from error
+        raise DataError("nltk's WordNet corpus is not installed: python -m nltk.downloader wordnet") from error
     reader: WordNet = wordnet
     return reader
 
@@ -195,5 +193,4 @@ class Meteor2005(Metric[float]):
 
     def total(self, statistics: Sequence[float]) -> tuple[Score, ...]:
         """Return the score ``METEOR_2005``; its corpus value is ``None`` where there are no items."""
-        value = math.fsum(statistics) / len(statistics) if statistics else None
-        return (Score("METEOR_2005", value, tuple(statistics)),)
+        return (Score.mean("METEOR_2005", statistics),)

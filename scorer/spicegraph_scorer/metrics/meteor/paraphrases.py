@@ -137,8 +137,7 @@ def _unpacked(path: Path, progress: Progress) -> Iterator[bytes]:
             yield unpacker.decompress(piece)
             progress(stream.tell() / size)
     if not unpacker.eof:
-        msg = f"{path} ends too early"
-        raise DataError(msg)
+        raise DataError(f"{path} ends too early")
 
 
 def _entries(path: Path, progress: Progress) -> Iterator[tuple[Hashes, Hashes]]:
@@ -156,8 +155,7 @@ def _entries(path: Path, progress: Progress) -> Iterator[tuple[Hashes, Hashes]]:
         rest = text[int(ends[-1]) + 1 :] if len(ends) else text
         yield hashes[1::3], hashes[2::3].copy()
     if rest:
-        msg = f"{path} ends inside an entry"
-        raise DataError(msg)
+        raise DataError(f"{path} ends inside an entry")
 
 
 def _read_table(path: Path, progress: Progress) -> _Table:
@@ -177,8 +175,7 @@ def _read_table(path: Path, progress: Progress) -> _Table:
         total += len(source)
         last = source[-1] if len(source) else last
     if not total:
-        msg = f"{path} contains no paraphrases"
-        raise DataError(msg)
+        raise DataError(f"{path} contains no paraphrases")
     counts = np.diff(np.concatenate([*firsts, np.array([total])]))
     return _Table(counts, np.concatenate([*sources, *targets]))
 
@@ -200,8 +197,7 @@ def _index(path: Path, progress: Progress) -> Paraphrases:
     sources, targets = np.split(numbers, [len(table.counts)])
     order = np.argsort(sources)
     if (np.diff(sources[order].astype(np.int64)) == 0).any():
-        msg = f"{path} does not list the paraphrases of each phrase together"
-        raise DataError(msg)
+        raise DataError(f"{path} does not list the paraphrases of each phrase together")
     begins = np.cumsum(table.counts) - table.counts
     counts = table.counts[order]
     starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
@@ -220,8 +216,7 @@ def build_index(path: Path, *, progress: Progress | None = None) -> Paraphrases:
     try:
         return _index(path, progress or (lambda _: None))
     except zlib.error as error:
-        msg = f"{path} is damaged ({error})"
-        raise DataError(msg) from error
+        raise DataError(f"{path} is damaged ({error})") from error
 
 
 Integers = NDArray[np.int64]

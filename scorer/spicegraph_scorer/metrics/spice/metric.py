@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -197,7 +196,7 @@ class Spice(Metric[SpiceStatistic]):
         """Return ``SPICE`` and one score a category (``SPICE_Color`` ...)."""
         name = "SPICE-exact" if self.exact else "SPICE"
         return tuple(
-            _score(name if category == ALL else f"{name}_{category}", [s.f1(category) for s in statistics])
+            Score.mean(name if category == ALL else f"{name}_{category}", [s.f1(category) for s in statistics])
             for category in (ALL, *self.categories)
         )
 
@@ -214,16 +213,6 @@ class Spice(Metric[SpiceStatistic]):
         """Return the match that the counts come from."""
         del changes
         return statistic.match
-
-
-def _score(name: str, each: list[float | None]) -> Score:
-    defined = [value for value in each if value is not None]
-    return Score(name, _mean(defined), tuple(each))
-
-
-def _mean(values: list[float]) -> float | None:
-    """Return the mean, rounded once: it does not depend on the order of the items."""
-    return math.fsum(values) / len(values) if values else None
 
 
 _READY = "ready"
