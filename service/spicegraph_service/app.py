@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import grpc
 import grpc.aio
 from grpc_health.v1 import health, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
 
 from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import add_EvaluationServiceServicer_to_server
@@ -31,7 +30,7 @@ from spicegraph_service.server.interceptor import CallInterceptor
 from spicegraph_service.server.limits import Budget, Limits
 from spicegraph_service.server.references import References, ReferencesServicer
 from spicegraph_service.server.scheduler import Scheduler
-from spicegraph_service.server.service import Service, TokenService
+from spicegraph_service.server.service import Service, TokenService, enable_reflection
 from spicegraph_service.server.tasks import Setup, pack_data
 from spicegraph_service.server.telemetry import CallLog, ProcessCollector, Telemetry
 from spicegraph_service.server.tls import Certificates, TlsFiles
@@ -374,7 +373,7 @@ class Server:
         health_pb2_grpc.add_HealthServicer_to_server(self._health.servicer, server)
         if config.reflection:
             names = (service.descriptor.full_name for service in self.services)
-            reflection.enable_server_reflection((*names, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
+            enable_reflection((*names, health.SERVICE_NAME), server)
         try:
             if self._certificates is None:
                 self.port = server.add_insecure_port(config.address)

@@ -89,6 +89,27 @@ def test_parses_outlive_the_server(start_server: Callable[..., RunningServer], t
     assert second.stop() == 0
 
 
+@pytest.mark.parametrize("version", ["v1", "v1alpha"])
+def test_reflection_finds_services_methods_and_messages(server: RunningServer, version: str) -> None:
+    with grpc.insecure_channel(server.address) as channel:
+        ask = channel.stream_stream(
+            f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo",
+            request_serializer=reflection_pb2.ServerReflectionRequest.SerializeToString,
+            response_deserializer=reflection_pb2.ServerReflectionResponse.FromString,
+        )
+        symbols = ["EvaluationService", "EvaluationService.Score", "ScoreRequest", "EvaluationService.Nope", "nope"]
+        requests = [
+            reflection_pb2.ServerReflectionRequest(file_containing_symbol=f"spicegraph.v1.{symbol}")
+            for symbol in symbols
+        ]
+        answers = list(ask(iter(requests), timeout=10))
+    assert [answer.WhichOneof("message_response") for answer in answers] == [
+        *["file_descriptor_response"] * 3,
+        *["error_response"] * 2,
+    ]
+    assert answers[0].file_descriptor_response == answers[1].file_descriptor_response
+
+
 def test_reflection_lists_the_services(server: RunningServer) -> None:
     with grpc.insecure_channel(server.address) as channel:
         stub = reflection_pb2_grpc.ServerReflectionStub(channel)

@@ -1529,7 +1529,7 @@ class ListSubmissionsRequest(_message.Message):
     challenge: _builtins.str
     """Name of the challenge."""
     user: _builtins.str
-    """Organisers only: submissions of this user alone. Empty: of all."""
+    """Submissions of this user alone: organisers name anyone, participants themselves. Empty: of all that one may see."""
     page_size: _builtins.int
     """Most submissions to return: 1 to 1,000; 0 means 100."""
     page_token: _builtins.str

@@ -12,12 +12,12 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import selectinload
 
-from spicegraph_service.challenge.errors import denied, exists, wrong
-from spicegraph_service.challenge.schema import Role, Token, User
+from spicegraph_service.challenge.errors import denied, exists, taken_name, wrong
+from spicegraph_service.challenge.schema import Role, Submission, Token, User
 from spicegraph_service.server.status import not_found, unauthenticated
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _PREFIX = "sgu_"
 _LONGEST_TOKEN = 200
 _LONGEST_NAME = 100
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.\-]{0,38}[A-Za-z0-9])?")
+NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.\-]{0,38}[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def check_name(field: str, name: str) -> None:
     Raises:
         CallError: INVALID_ARGUMENT.
     """
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise wrong(field, '1 to 40 letters, digits, "." and "-", the first and the last a letter or digit')
 
 
@@ -99,13 +99,20 @@ def add_user(session: Session, name: str, role: Role, now: datetime) -> tuple[Us
         CallError: the name is wrong or taken.
     """
     check_name("name", name)
-    if session.scalars(select(User).where(User.name == name)).one_or_none() is not None:
-        raise exists("user", name)
-    user = User(name=name, role=role, created=now)
+    # One at a time: names that differ in case alone would pass for each other on a leaderboard.
+    session.execute(select(User.id).order_by(User.id).limit(1).with_for_update())
+    alike = session.scalars(select(User).where(func.lower(User.name) == name.lower()).order_by(User.id)).all()
+    for other in alike:
+        if other.removed is None:
+            raise exists("user", other.name)
+        if session.scalar(select(func.count()).where(Submission.user_id == other.id)):
+            raise taken_name(other.name)
+    user = alike[0] if alike else User()
+    user.name, user.role, user.created, user.removed = name, role, now, None
     session.add(user)
     try:
         session.flush()
-    except IntegrityError as error:  # somebody else, at the same moment
+    except IntegrityError as error:  # the very first, at the same moment
         raise exists("user", name) from error
     _, secret = _make_token(session, user, "first", now)
     session.refresh(user, ["tokens"])

@@ -43,6 +43,12 @@ def exists(kind: str, name: str) -> CallError:
     return CallError(grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN", f"there is a {kind} {name!r} already")
 
 
+def taken_name(name: str) -> CallError:
+    """Return the error for the name of a removed user with submissions, which another user must not inherit."""
+    message = f"{name!r} was the name of a user who was removed and whose submissions stay: choose another name"
+    return CallError(grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN", message)
+
+
 def denied(message: str, *, reason: str = "NOT_AN_ORGANISER") -> CallError:
     """Return the error for a caller who may not do this."""
     return CallError(grpc.StatusCode.PERMISSION_DENIED, reason, message)

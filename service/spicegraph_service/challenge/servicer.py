@@ -122,6 +122,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         size = validation.check_page_size(request.page_size)
 
         def find(session: Session, _now: datetime) -> list[pb.Challenge]:
+            validation.check_page_token(request.page_token, accounts.NAME)
             found = catalogue.list_challenges(session, request.page_token, size + 1)
             return [messages.challenge_message(challenge) for challenge in found]
 
@@ -186,6 +187,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         size = validation.check_page_size(request.page_size)
 
         def find(session: Session, _now: datetime) -> list[pb.User]:
+            validation.check_page_token(request.page_token, accounts.NAME)
             found = accounts.list_users(session, request.page_token, size + 1)
             return [messages.user_message(user) for user in found]
 
@@ -266,6 +268,10 @@ class ChallengeServicer(ChallengeServiceServicer):
         del context
         account = account_of_call()
         size = validation.check_page_size(request.page_size)
+
+        validation.check_page_token(request.page_token, submissions.ID)
+        if request.user not in {"", account.name}:
+            account.check_organises()
 
         def find(session: Session, now: datetime) -> list[pb.Submission]:
             challenge = catalogue.find_challenge(session, request.challenge)

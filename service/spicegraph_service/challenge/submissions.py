@@ -7,6 +7,7 @@ carries an older fence and is refused: each job ends once.
 
 from __future__ import annotations
 
+import re
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
     from spicegraph_service.challenge.accounts import Account
     from spicegraph_service.challenge.tasks import ScoreRow
+
+
+ID = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)

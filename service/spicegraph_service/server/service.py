@@ -1,15 +1,22 @@
-"""What a service of the contract is to the server: its methods, its callers, and its part of the server's life."""
+"""What a service of the contract is to the server: its methods, its callers, its part of the server's life.
+
+Reflection tells clients that have none of the contract's files what services there are.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+import grpc
+import grpc.aio
+from google.protobuf import descriptor_pool
+from grpc_reflection.v1alpha import reflection, reflection_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    import grpc.aio
-    from google.protobuf.descriptor import ServiceDescriptor
+    from google.protobuf.descriptor import FileDescriptor, ServiceDescriptor
 
     from spicegraph_service.server.auth import Authenticator
     from spicegraph_service.server.cache import StoreThread
@@ -117,3 +124,39 @@ class TokenService:
 
     async def stop(self) -> None:
         """Do nothing: the service has no work but its calls."""
+
+
+_REFLECTION = ("grpc.reflection.v1.ServerReflection", reflection.SERVICE_NAME)  # v1 has the messages of v1alpha
+
+
+def enable_reflection(services: Iterable[str], server: grpc.aio.Server) -> None:
+    """Serve reflection: as v1, and as v1alpha for older clients."""
+    pool: Any = _Symbols()
+    servicer = reflection.aio.ReflectionServicer((*services, reflection.SERVICE_NAME), pool=pool)
+    info = grpc.stream_stream_rpc_method_handler(
+        servicer.ServerReflectionInfo,
+        request_deserializer=reflection_pb2.ServerReflectionRequest.FromString,
+        response_serializer=reflection_pb2.ServerReflectionResponse.SerializeToString,
+    )
+    handlers = [grpc.method_handlers_generic_handler(name, {"ServerReflectionInfo": info}) for name in _REFLECTION]
+    server.add_generic_rpc_handlers(tuple(handlers))
+
+
+class _Symbols:
+    """The default pool of descriptors. Unlike that, it also finds the file of a method, which some clients ask for."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(descriptor_pool.Default(), name)
+
+    def FindFileContainingSymbol(self, symbol: str) -> FileDescriptor:  # noqa: N802 (the name that reflection calls)
+        """Return the file that declares a symbol.
+
+        Raises:
+            KeyError: there is none.
+        """
+        pool = descriptor_pool.Default()
+        try:
+            return pool.FindFileContainingSymbol(symbol)
+        except KeyError:
+            service, _, method = symbol.rpartition(".")
+            return pool.FindServiceByName(service).methods_by_name[method].containing_service.file

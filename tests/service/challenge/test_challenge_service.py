@@ -239,10 +239,11 @@ def test_participants_see_only_what_is_theirs(world: World) -> None:
         assert refused(lambda stream=stream: list(stream(mine.id))) == (CODES.NOT_FOUND, "NOT_FOUND")
     assert refused(lambda: other.choose(name, mine.id)) == (CODES.NOT_FOUND, "NOT_FOUND")
     assert not list(other.list_submissions(name))
-    assert not list(other.list_submissions(name, user=mine.user))
     assert [found.id for found in world.organiser.list_submissions(name, user=mine.user)] == [mine.id]
     denied = (CODES.PERMISSION_DENIED, "NOT_AN_ORGANISER")
+    assert [found.id for found in user.list_submissions(name, user=mine.user)] == [mine.id]
     for call in (
+        lambda: list(other.list_submissions(name, user=mine.user)),
         lambda: other.create_challenge(world.tools.challenge("mine")),
         lambda: other.update_challenge(pb.UpdateChallengeRequest(name=name, total_limit=9)),
         lambda: other.delete_challenge(name),
@@ -285,6 +286,38 @@ def test_tokens(world: World) -> None:
         stored = str(session.connection().exec_driver_sql("SELECT * FROM user_tokens").all())
     assert first not in stored
     assert second not in stored
+
+
+def test_names_of_users(world: World) -> None:
+    """A name is one user's, in whatever case; a removed user's is free again, unless submissions stand under it."""
+    free, kept = world.name("free"), world.name("kept")
+    for name in (free, kept):
+        secret = world.organiser.create_user(name)
+        for same in (name, name.upper()):
+            with pytest.raises(grpc.RpcError, match=f"there is a user '{name}' already"):
+                world.organiser.create_user(same)
+    with ChallengeClient(world.server.address, secret) as client:
+        world.scored(client, world.challenge(), "kept")
+    world.organiser.delete_user(free)
+    world.organiser.delete_user(kept)
+    assert world.organiser.create_user(free.upper())
+    for same in (kept, kept.title()):
+        with pytest.raises(grpc.RpcError, match=f"'{kept}' was the name of a user who was removed"):
+            world.organiser.create_user(same)
+    assert free.upper() in [user.name for user in world.organiser.list_users()]
+
+
+def test_page_tokens_that_no_list_gave_are_faults(world: World) -> None:
+    name = world.challenge()
+    stub, metadata = world.organiser._stub, world.organiser._metadata
+    for call, request in (
+        (stub.ListChallenges, pb.ListChallengesRequest(page_token="a b")),
+        (stub.ListUsers, pb.ListUsersRequest(page_token="' OR 1=1")),
+        (stub.ListSubmissions, pb.ListSubmissionsRequest(challenge=name, page_token="junk")),
+    ):
+        with pytest.raises(grpc.RpcError, match="page_token: is not a page token of this list") as caught:
+            call(request, metadata=metadata, timeout=20)
+        assert caught.value.code() is CODES.INVALID_ARGUMENT
 
 
 def moment(seconds: float) -> Timestamp:
