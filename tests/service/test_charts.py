@@ -25,7 +25,7 @@ from spicegraph_service.output.charts import (
     series_color,
     with_tip,
 )
-from spicegraph_service.output.svg import to_svg
+from spicegraph_service.output.pages import to_svg
 
 if TYPE_CHECKING:
     from collections.abc import Callable

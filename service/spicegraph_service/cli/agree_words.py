@@ -18,7 +18,7 @@ from spicegraph_service.cli.studies import (
     TableOption,
     study_output,
 )
-from spicegraph_service.engines.words import WordSource, local_words
+from spicegraph_service.engines.local import WordSource, local_words
 from spicegraph_service.output.agreement.words import WORD_TABLES, word_study
 from spicegraph_service.output.terminal import warned_progress
 

@@ -1,4 +1,4 @@
-"""Parsing on this machine: in one process or several, and no caption twice.
+"""Parsing and tagging on this machine: in one process or several, and no caption twice.
 
 The result does not depend on the number of processes, and comes in the order of the captions.
 """
@@ -9,13 +9,14 @@ import functools
 import warnings
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 import msgspec
 
 from spicegraph_parser.pipelines import CaptionPipeline, load_pipeline
-from spicegraph_service.engines.pool import parsing_processes
+from spicegraph_service.engines.pool import encoded_words, parsing_processes
 from spicegraph_service.store import Store, StoreError, StoreFullError, open_store, parse_signature
 from spicegraph_service.store.base import encode_parse, stored_parse, unpack_parse
 
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.core.facts import FactSource
+    from spicegraph_scorer.studies.agreement.words import Tagged
     from spicegraph_service.store.base import StoredParse
+
 
 _LOOK_UP: Final = 8192
 """Captions that are looked up, parsed and stored at a time: what a crash loses of the work."""
@@ -175,3 +178,77 @@ def unpacked(parses: Iterable[bytes]) -> Iterator[StoredParse]:
             yield unpack_parse(data)
         except msgspec.DecodeError as error:
             raise StoreError(f"the cache contains an entry that is not a parse ({error}); use another cache") from error
+
+
+@dataclass(frozen=True, slots=True)
+class WordSource:
+    """Turns captions into their tagged words, in order; ``signature`` names the pipeline."""
+
+    signature: str
+    source: Packing
+
+    def words(self, texts: Iterable[str]) -> Iterator[frozenset[Tagged]]:
+        """Return the nouns, adjectives and verbs of each caption.
+
+        Raises:
+            StoreError: the cache holds something else.
+        """
+        # Imported here: the study of words brings scipy's statistics, half a second that no other command should take.
+        from spicegraph_scorer.studies.agreement.words import Tagged  # noqa: PLC0415
+
+        decoder = msgspec.msgpack.Decoder(list[Tagged])
+        for data in self.source.packed(texts):
+            try:
+                yield frozenset(decoder.decode(data))
+            except msgspec.DecodeError as error:
+                raise StoreError(
+                    f"the cache contains an entry that is not a list of words ({error}); use another cache"
+                ) from error
+
+
+@contextmanager
+def local_words(
+    pipeline: str, *, lemmas: bool = False, workers: int = 1, cache: str | None = None
+) -> Iterator[WordSource]:
+    """Give a source of tagged words.
+
+    Args:
+        pipeline: name of the spaCy pipeline.
+        lemmas: count ``dogs`` as ``dog``.
+        workers: processes that tag; 1 is this one.
+        cache: where words are kept from run to run: an SQLite file, or ``redis://HOST``; ``None``: nowhere.
+            It may be one that keeps parses.
+
+    Raises:
+        DataError: the pipeline is not installed.
+        StoreError: the cache cannot be opened.
+    """
+    with ExitStack() as stack:
+        if workers == 1:
+            loaded = load_pipeline(pipeline)
+            source = _Tagging(loaded.signature, partial(encoded_words, loaded, lemmas=lemmas), lemmas)
+        else:
+            processes = stack.enter_context(parsing_processes(pipeline, workers))
+            source = _Tagging(processes.signature, partial(processes.packed_words, lemmas=lemmas), lemmas)
+        if cache is None:
+            yield WordSource(source.pipeline, source)
+            return
+        store = open_store(cache)
+        stack.callback(store.close)
+        yield WordSource(source.pipeline, Stored(source, store))
+
+
+@dataclass(frozen=True, slots=True)
+class _Tagging:
+    """Tags, in this process or in others."""
+
+    pipeline: str
+    tag: Callable[[Iterable[str]], Iterator[bytes]]
+    lemmas: bool
+
+    @property
+    def signature(self) -> str:
+        return f"{self.pipeline} {'lemmas' if self.lemmas else 'words'}"
+
+    def packed(self, texts: Iterable[str]) -> Iterator[bytes]:
+        return self.tag(texts)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.studies.bounds import Distribution
 from spicegraph_service.output.charts import Bars, Color, bar_chart, new_figure, series_color, short, with_tip
+from spicegraph_service.output.pages import to_svg
 from spicegraph_service.output.studies import Chart, Column, Grid, Section, Study
-from spicegraph_service.output.svg import to_svg
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

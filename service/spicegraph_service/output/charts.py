@@ -1,4 +1,4 @@
-"""Charts for pages, drawn by matplotlib in the colours of the page; :mod:`svg` makes inline SVG of them.
+"""Charts for pages, drawn by matplotlib in the colours of the page; :mod:`pages` makes inline SVG of them.
 
 .. code-block:: python
 

@@ -10,8 +10,7 @@ from spicegraph_scorer.studies.bounds.results import (
     TrialBounds,
     find_bounds,
 )
-from spicegraph_scorer.studies.bounds.study import HUMAN, Study, Trial, human, system
-from spicegraph_scorer.studies.bounds.substitutes import SUBSTITUTES, Lower, lower_trials
+from spicegraph_scorer.studies.bounds.study import HUMAN, SUBSTITUTES, Lower, Study, Trial, human, lower_trials, system
 
 __all__ = [
     "HUMAN",

@@ -10,8 +10,8 @@ import numpy as np
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.studies.agreement.coefficients import MetricComparison
 from spicegraph_service.output.charts import SERIES, Color, new_figure, series_color, short, with_tip
+from spicegraph_service.output.pages import to_svg
 from spicegraph_service.output.studies import Chart, Column, Grid
-from spicegraph_service.output.svg import to_svg
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -29,8 +29,7 @@ from spicegraph_service.output.charts import (
     series_color,
     short,
 )
-from spicegraph_service.output.pages import environment, permalink, render_page, static
-from spicegraph_service.output.svg import to_svg
+from spicegraph_service.output.pages import environment, permalink, render_page, static, to_svg
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
