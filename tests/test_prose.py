@@ -21,7 +21,7 @@ PATTERNS = {
     "does not need a": r"\b(?:holds?|knows?|needs?|says?|makes?|gives?|takes?|loads?|shows?|sees?|wants?) no [a-z]",
     "lacks the": r"\b(?:has|have|had) not the\b",
     "per image": rf"(?<!and )\b(?:an?|one|each|every) [a-z]+ an? (?:{A_UNIT})\b(?! of| with| in| that)",
-    "says": r"\b(?:is|are|was|were|be|been) told\b(?! apart)|\btold (?:by|to|of)\b|\btells? of\b|\btells\b",
+    "says": r"\b(?:is|are|was|were|be|been) told\b(?! apart)|\btold (?:by|to|of)\b|\btells? of\b|\btells\b(?!.{0,30}\bapart)",
     "differently": r"otherwise than|\bnot any ?more\b|\bany more\b(?= *[\"`.;:)])",
     "note": r"takes? note of\b",
     "there is no": r"\b(?:that|which|it|what) (?:is|are|was|were) none\b(?! of)",

@@ -6,6 +6,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from spicegraph_parser.collapse import TABLE_SIZE, original, table_place
+from spicegraph_parser.parse import word_set
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -21,24 +22,20 @@ _PRONOUN_TAGS = frozenset({"PRP", "PRP$"})
 _NAMING_TAGS = _NOUN_TAGS | _PRONOUN_TAGS
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_SINGULAR_PRONOUNS = _words(
+_SINGULAR_PRONOUNS = word_set(
     "one he him his himself she her hers herself it its itself i me my mine myself",
 )
 # "a lot of trees": the noun after "of" is what the caption shows.
-_QUANTIFYING_NOUNS = _words(
+_QUANTIFYING_NOUNS = word_set(
     """lot assortment number couple bunch handful litany sheaf slew dozen series variety multitude wad clutch
     wave mountain array spate string ton range plethora heap sort form kind type version bit pair triple
     total""",
 )
-_QUANTIFYING_PLURALS = _words(
+_QUANTIFYING_PLURALS = word_set(
     """lots many several plenty tons dozens multitudes mountains loads pairs tens hundreds thousands millions
     billions trillions""",
 )
-_QUANTIFYING_WORDS = _words(
+_QUANTIFYING_WORDS = word_set(
     """some all both neither everyone nobody one two three four five six seven eight nine ten hundred thousand
     million billion trillion""",
 )

@@ -102,15 +102,38 @@ def _hash_order(strings: tuple[str, ...]) -> tuple[str, ...]:
     buckets = 16
     while len(strings) > buckets * 0.75:
         buckets *= 2
-    return tuple(sorted(strings, key=lambda string: _java_hash(string) % buckets))
+    hashes = {string: java_hash(string) for string in strings}
+    return tuple(sorted(strings, key=lambda string: (hashes[string] ^ hashes[string] >> 16) % buckets))
 
 
-def _java_hash(string: str) -> int:
+def java_hash(word: str) -> int:
+    """Return the 32-bit hash of Java's strings, unsigned.
+
+    Example:
+        >>> java_hash("an") == java_hash("c0")
+        True
+    """
     value = 0
-    units = string.encode("utf-16-le")
-    for low, high in zip(units[::2], units[1::2], strict=True):
-        value = (31 * value + low + (high << 8)) & 0xFFFFFFFF
-    return value ^ (value >> 16)
+    if word.isascii():
+        for unit in word.encode():
+            value = value * 31 + unit
+    else:
+        encoded = word.encode("utf-16-le", "surrogatepass")
+        for low, high in zip(encoded[::2], encoded[1::2], strict=True):
+            value = value * 31 + low + (high << 8)
+    return value & 0xFFFFFFFF
+
+
+def data_file(name: str) -> bytes:
+    """Return a file of the package's data.
+
+    Raises:
+        DataError: it is missing.
+    """
+    try:
+        return (files("spicegraph_parser") / "data" / name).read_bytes()
+    except FileNotFoundError as error:
+        raise DataError(f"WordNet's file {name} is not installed; reinstall spicegraph") from error
 
 
 class _File(msgspec.Struct):
@@ -217,8 +240,4 @@ def load_lexicon() -> Lexicon:
     Raises:
         DataError: the index is missing or damaged.
     """
-    try:
-        data = (files("spicegraph_parser") / "data" / "wordnet.msgpack.gz").read_bytes()
-    except FileNotFoundError as error:
-        raise DataError("the WordNet index is not installed; reinstall spicegraph") from error
-    return Lexicon(data)
+    return Lexicon(data_file("wordnet.msgpack.gz"))

@@ -281,6 +281,11 @@ def write_conllu(captions: Iterable[Caption]) -> Iterator[str]:
             yield ""
 
 
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a table that is written as text."""
+    return frozenset(text.split())
+
+
 MAX_CAPTION_LENGTH = 100_000
 """Longest caption that is parsed, in characters."""
 

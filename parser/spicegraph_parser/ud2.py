@@ -10,6 +10,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from spicegraph_parser.parse import word_set
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
@@ -52,11 +54,7 @@ _LABELS: Mapping[str, str] = {
 """Labels of v2 whose meaning has another name in v1."""
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_PTB_TAGS = _words(
+_PTB_TAGS = word_set(
     """CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH VB VBD VBG VBN
     VBP VBZ WDT WP WP$ WRB HYPH NFP ADD AFX GW XX -LRB- -RRB- , . : '' `` $ #"""
 )

@@ -11,14 +11,13 @@ from array import array
 from bisect import bisect_left
 from collections import deque
 from functools import cached_property, lru_cache
-from importlib.resources import files
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from spicegraph_parser.errors import DataError, InputError
-from spicegraph_parser.lexicon import load_lexicon
+from spicegraph_parser.lexicon import data_file, load_lexicon
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -242,17 +241,10 @@ class WordNet:
 
     @cached_property
     def _glosses(self) -> list[str]:
-        lines = gzip.decompress(_read("wordnet-glosses.txt.gz")).decode("utf-8").split("\n")
+        lines = gzip.decompress(data_file("wordnet-glosses.txt.gz")).decode("utf-8").split("\n")
         if len(lines) != len(self._numbers):
             raise DataError("WordNet's definitions are of another version; reinstall spicegraph")
         return lines
-
-
-def _read(name: str) -> bytes:
-    try:
-        return (files("spicegraph_parser") / "data" / name).read_bytes()
-    except FileNotFoundError as error:
-        raise DataError(f"WordNet's file {name} is not installed; reinstall spicegraph") from error
 
 
 @lru_cache(maxsize=1)
@@ -262,4 +254,4 @@ def load_wordnet() -> WordNet:
     Raises:
         DataError: a file is missing or damaged.
     """
-    return WordNet(_read("wordnet-relations.msgpack.gz"), load_lexicon())
+    return WordNet(data_file("wordnet-relations.msgpack.gz"), load_lexicon())

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from spicegraph_parser.parse import word_set
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-TITLES: Final = _words(
+TITLES: Final = word_set(
     """adj adm adv alex assoc asst atty attys ave brig capt cf cie cmdr col comdr cpl dept det dr drs elec ens
     ft gen gov govs hon insp jos lieut lt maj messrs mfg mlle mme mr mrs ms msgr mt mtg natl pfc ph pres prof
     profs pvt rep reps rev sen sens sfc sgt spc st ste supt treas vs wm"""
 )
 """Abbreviations that never end a sentence: their period is never doubled."""
 
-ENDING: Final = _words(
+ENDING: Final = word_set(
     """al ala apr ariz assn aug bancorp bhd bldg blvd bros calif co colo conn corp cos ct dak dec esq est
     etc ext feb fla fri ga inc ind intl jan jr jul jun kan kans ky ltd mar md mich minn mo mon mont neb nev
     nov oct okla penn plc pte ptes pty rd rt sep sept seq sq sr sys tel tenn thu thurs tue tues univ va vt wed
@@ -27,20 +24,20 @@ ENDING: Final = _words(
 )
 """Abbreviations that may end a sentence: their period is doubled where the sentence ends."""
 
-ENDING_CAPITALISED: Final = _words("ark az del ill la mass miss ore pa tex wash")
+ENDING_CAPITALISED: Final = word_set("ark az del ill la mass miss ore pa tex wash")
 """Abbreviations like those in ``ENDING`` that are words as well: they count only with a capital."""
 
-BEFORE_NUMBER: Final = _words("no nos fig figs art ca op pp prop")
+BEFORE_NUMBER: Final = word_set("no nos fig figs art ca op pp prop")
 """Abbreviations only in front of a number: ``fig. 3``."""
 
-STARTERS: Final = _words(
+STARTERS: Final = word_set(
     """a about according additionally after an as at but earlier he her here however if in it last many more
     now once one other our she since so some such that the their then there these they this we what when while
     yet you"""
 )
 """Words that show, when capitalised, that the initial or acronym in front of them ended a sentence."""
 
-EXTENSIONS: Final = _words(
+EXTENSIONS: Final = word_set(
     """bat bmp c class cgi cpp dll doc docx exe gif gz h htm html jar java jpeg jpg mov mp3 pdf php pl png ppt
     ps py sql tar txt wav x xml zip"""
 )

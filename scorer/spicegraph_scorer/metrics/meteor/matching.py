@@ -7,6 +7,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import DataError
+from spicegraph_parser.lexicon import java_hash
 from spicegraph_scorer.metrics.meteor.aligner import Module
 from spicegraph_scorer.metrics.meteor.data import INSTALL
 from spicegraph_scorer.metrics.meteor.paraphrases import BACK, Occurrence, PhraseBook, PhraseFinder
@@ -16,24 +17,6 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.metrics.meteor.aligner import Possible
     from spicegraph_scorer.metrics.meteor.data import MeteorData
-
-
-def java_hash(word: str) -> int:
-    """Return the 32-bit hash of Java's strings, unsigned: METEOR compares words by it alone.
-
-    Example:
-        >>> java_hash("an") == java_hash("c0")
-        True
-    """
-    value = 0
-    if word.isascii():
-        for unit in word.encode():
-            value = value * 31 + unit
-    else:
-        encoded = word.encode("utf-16-le", "surrogatepass")
-        for low, high in zip(encoded[::2], encoded[1::2], strict=True):
-            value = value * 31 + low + (high << 8)
-    return value & 0xFFFFFFFF
 
 
 def english_stemmer() -> Callable[[str], str]:
@@ -93,7 +76,7 @@ class Words:
 
     def _add(self, word: str) -> int:
         number = self._numbers[word] = len(self.texts)
-        own_hash = java_hash(word)
+        own_hash = java_hash(word)  # METEOR compares words by it alone
         self.texts.append(word)
         self.hashes.append(own_hash)
         self.is_function.append(word.lower() in self._function_words)

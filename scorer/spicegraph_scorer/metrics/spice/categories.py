@@ -27,6 +27,7 @@ import msgspec
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.lexicon import load_lexicon
+from spicegraph_parser.parse import word_set
 from spicegraph_parser.wordnet import load_wordnet
 from spicegraph_scorer.core.categories import ALL
 
@@ -38,20 +39,16 @@ if TYPE_CHECKING:
     from spicegraph_parser.wordnet import Synset
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-COLORS = _words(
+COLORS = word_set(
     """black brown blue red yellow pink gray grey green dark light white cream orange purple maroon beige
     violet"""
 )
 """The attribute words that SPICE 1.0 counts as colours."""
 
-NUMERALS = _words("one two three four five six seven eight nine ten")
+NUMERALS = word_set("one two three four five six seven eight nine ten")
 """The attribute words that SPICE 1.0 counts as counts."""
 
-SIZES = _words(
+SIZES = word_set(
     """baby beefy big bony boundless brawny broad colossal compact corpulent curvy elfin emaciated endless
     enormous epic expansive extensive fat fleshy full-size gargantuan gaunt giant gigantic grand great
     heavy hefty huge hulking illimitable immeasurable infinitesimal lanky large lean limitless little

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from spicegraph_parser.graph import SceneTuple
+from spicegraph_parser.parse import word_set
 from spicegraph_parser.wordnet import load_wordnet
 from spicegraph_scorer.metrics.porter import stem
 from spicegraph_scorer.metrics.spice.categories import COLORS, NUMERALS, SIZES
@@ -203,20 +204,16 @@ NUMBERS: Mapping[str, int] = {name: value for value, name in enumerate(_NUMERALS
 """The numerals that SPICE counts as counts, with their values."""
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 _OPPOSITES = (
     (
-        _words("big large huge enormous giant gigantic great massive colossal mammoth immense vast oversize"),
-        _words("small little tiny mini miniature minuscule microscopic teeny petite wee baby"),
+        word_set("big large huge enormous giant gigantic great massive colossal mammoth immense vast oversize"),
+        word_set("small little tiny mini miniature minuscule microscopic teeny petite wee baby"),
     ),
-    (_words("tall towering lanky"), _words("short small squat")),
-    (_words("fat obese overweight plump chubby pudgy"), _words("thin skinny slim lean scrawny underweight")),
-    (_words("wide broad"), _words("narrow slim thin")),
-    (_words("thick thickset"), _words("thin slim")),
-    (_words("heavy"), _words("light underweight")),
+    (word_set("tall towering lanky"), word_set("short small squat")),
+    (word_set("fat obese overweight plump chubby pudgy"), word_set("thin skinny slim lean scrawny underweight")),
+    (word_set("wide broad"), word_set("narrow slim thin")),
+    (word_set("thick thickset"), word_set("thin slim")),
+    (word_set("heavy"), word_set("light underweight")),
 )
 
 
