@@ -132,3 +132,19 @@ def test_examples_in_the_documentation(module):
     results = doctest.testmod(module)
     assert results.attempted
     assert not results.failed
+
+
+LONG_TEXT = st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=40)
+
+
+@given(LONG_TEXT, LONG_TEXT)
+def test_long_texts_get_the_same_table(candidate, reference):
+    rows = spicegraph_scorer.metrics.rouge._filled_by_rows(candidate, reference)
+    assert rows.tolist() == spicegraph_scorer.metrics.rouge._filled(candidate, reference)
+
+
+def test_long_texts_get_the_same_score(monkeypatch):
+    texts = (" ".join("abcab" * 30), [" ".join("bcaad" * 25), " ".join("cabbage" * 20)])
+    by_rows = measured(("W-1.2",), *texts)
+    monkeypatch.setattr(spicegraph_scorer.metrics.rouge, "_LARGE_TABLE", 1 << 30)
+    assert measured(("W-1.2",), *texts) == by_rows
