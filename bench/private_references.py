@@ -45,7 +45,7 @@ BETA = 1.2  # ROUGE-L's
 LENGTHS = range(5, 26)  # of references, in words
 COMMON = 0.5  # of the images; words that more have, such as "a", are not content
 RELATION = 3  # words of a fact
-PACKED = 8  # images that one score in full tells apart
+PACKED = 8  # images that one score in full distinguishes
 ASSERTED = 10  # images that the statistical attack names
 
 

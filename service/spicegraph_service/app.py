@@ -215,7 +215,9 @@ class Server:
         budget = Budget(config.queue_captions, max_wait_s=config.max_wait_s)
         self.telemetry.queue.set_function(lambda: budget.used)
         scheduler = self._open_lane(Scheduler(budget, chunks_at_once=2 * workers), reserve=self.reserve)
-        authenticator = Authenticator(store, required=config.needs_tokens, rate=config.rate)
+        authenticator = Authenticator(
+            store, required=config.needs_tokens, rate=config.rate, max_calls=config.limits.max_calls
+        )
         references = References(store, max_bytes=config.memory_bytes)
         evaluation = EvaluationServicer(scheduler, references, config.limits)
         add_evaluation = partial(add_EvaluationServiceServicer_to_server, evaluation)

@@ -89,7 +89,7 @@ def test_without_evidence_there_are_the_numbers_only(data: MeteorData) -> None:
 def test_an_item_that_would_take_minutes_is_refused_by_its_id(data: MeteorData) -> None:
     sound = Item("sound", "a dog", ("a dog",))
     endless = Item("endless", "(" * 1990, ("(" * 1990 + " x",))
-    with pytest.raises(LimitError, match=r"^item 'endless': METEOR finds 3,960,100 matches .* limit is 500,000$"):
+    with pytest.raises(LimitError, match=r"^item 'endless': METEOR finds 3,960,100 matches .* limit is 200,000$"):
         Meteor(data).collect(Corpus((sound, endless)))
     with pytest.raises(LimitError, match="1,600,000 matches"):  # all references of an item count
         Meteor(data).collect(Corpus((Item("many", "a " * 400, ("a " * 400 + "x",) * 10),)))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from spicegraph_parser.errors import InputError
 from spicegraph_service.app import ServerConfig, host_and_port, is_local
 from spicegraph_service.server.cache import Lru
-from spicegraph_service.server.limits import Budget, FullError, TokenBucket
+from spicegraph_service.server.limits import Budget, FullError, SharedBucket, TokenBucket
 from spicegraph_service.server.tls import TlsFiles
 
 
@@ -269,3 +269,26 @@ def test_without_the_extra_the_commands_say_how_to_get_it(
     monkeypatch.setitem(sys.modules, "grpc", None)
     assert main(arguments) == 2
     assert "pip install 'spicegraph[server]'" in capsys.readouterr().err
+
+
+def test_a_shared_rate_follows_what_all_servers_spend() -> None:
+    async def play() -> None:
+        clock = Clock()
+        left = 100.0
+
+        async def spend(captions: int) -> float:
+            nonlocal left
+            left -= captions
+            return left
+
+        servers = [SharedBucket(TokenBucket(10, 100, clock=clock), spend) for _ in range(2)]
+        servers[0].take(60)
+        servers[1].take(30)  # it does not know yet
+        while left > 10:
+            await asyncio.sleep(0.01)
+        for server, seconds in zip(servers, (4, 7), strict=True):  # the first has asked before the second spent
+            with pytest.raises(FullError) as caught:
+                server.take(80)
+            assert caught.value.retry_after_s == pytest.approx(seconds)
+
+    asyncio.run(play())

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import subprocess
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -15,9 +18,13 @@ from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from spicegraph_service.cli import main
 from spicegraph_service.client import Client, TlsOptions, item
+from spicegraph_service.server.auth import Authenticator, create_token
+from spicegraph_service.server.cache import StoreThread
+from spicegraph_service.server.status import CallError
+from spicegraph_service.store import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from conftest import RunningServer
@@ -192,3 +199,74 @@ def test_wrong_options_end_with_one_message(arguments: list[str], message: str, 
     assert ended.returncode == 2
     assert message in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_a_token_has_so_many_calls_and_its_tenant_so_many_sets(
+    start_server: Callable[..., RunningServer], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = tmp_path / "server.db"
+    first, second = make_token(store, capsys), make_token(store, capsys, "--tenant=other")
+    server = start_server(f"--store={store}", "--tokens=always", "--token-calls=1", "--max-sets=2")
+    go_on = threading.Event()
+
+    def requests() -> Iterator[pb.ScoreStreamRequest]:
+        yield pb.ScoreStreamRequest(items=pb.ItemBatch(items=[item("1", "a dog", ["a dog"])]))
+        go_on.wait(60)
+
+    with grpc.insecure_channel(server.address, [("grpc.enable_retries", 0)]) as channel:
+        stub = EvaluationServiceStub(channel)
+        one, other = ((("authorization", f"Bearer {token}"),) for token in (first, second))
+        stream = stub.ScoreStream(requests(), metadata=one, timeout=60)
+        next(stream)
+        with pytest.raises(grpc.RpcError) as caught:
+            stub.GetServerInfo(pb.GetServerInfoRequest(), metadata=one, timeout=20)
+        assert caught.value.code() is CODES.RESOURCE_EXHAUSTED
+        assert caught.value.details() == "the token has 1 calls under way, the most that one may have"
+        stub.GetServerInfo(pb.GetServerInfoRequest(), metadata=other, timeout=20)
+        go_on.set()
+        list(stream)
+    with Client(server.address, token=first, timeout_s=20) as client:
+        client.server_info()
+        sets = [{"1": [text]} for text in ("a dog", "a cat", "a cow")]
+        for entries in (*sets[:2], sets[0]):  # the same one again is not one more
+            client.create_reference_set(entries)
+        with pytest.raises(grpc.RpcError) as caught:
+            client.create_reference_set(sets[2])
+        assert "2 reference sets, the most that a tenant may store" in str(caught.value.details())
+    with Client(server.address, token=second, timeout_s=20) as client:
+        client.create_reference_set(sets[2])
+
+
+def test_servers_that_share_a_redis_grant_a_rate_together(program: Callable[[str], str], tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [program("redis-server"), "--port", str(port), "--save", "", "--dir", str(tmp_path)]
+
+    async def play() -> None:
+        threads = [StoreThread(open_store(f"redis://127.0.0.1:{port}/0")) for _ in range(2)]
+        token, record = create_token(threads[0].store, "shared", ("score",), rate=1)
+        callers = [await Authenticator(thread, required=True, rate=0).identify(f"Bearer {token}") for thread in threads]
+        callers[0].charge(8)  # of ten that may come at once
+        left = 10.0
+        while left > 3.5:
+            left = threads[1].store.spend(record.id, 0, rate=1, burst=10) or 0
+            await asyncio.sleep(0.05)
+        callers[1].charge(4)  # it does not know yet; together they have taken more than there is
+        await asyncio.sleep(0.5)
+        for caller in callers[1:]:
+            with pytest.raises(CallError, match=r"rate is used up: 1 captions per second; a call of 5 captions may be"):
+                caller.charge(5)
+        for thread in threads:
+            await thread.close()
+
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as redis:
+        try:
+            while True:
+                with socket.socket() as probe:
+                    if probe.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                time.sleep(0.05)
+            asyncio.run(play())
+        finally:
+            redis.kill()

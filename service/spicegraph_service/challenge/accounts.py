@@ -59,6 +59,12 @@ class Account:
         """See :class:`~spicegraph_service.server.service.Caller`."""
         return f"user {self.user_id}"
 
+    def begin(self) -> None:
+        """Count nothing."""
+
+    def end(self) -> None:
+        """Count nothing."""
+
     def charge(self, captions: int) -> None:
         """Count nothing: users are bound by the number of their submissions."""
 

@@ -94,6 +94,18 @@ def serve(
         float,
         typer.Option(help="Captions per second for each token; 0: no limit.", min=0, envvar="SPICEGRAPH_RATE"),
     ] = 0.0,
+    token_calls: Annotated[
+        int,
+        typer.Option(
+            help="Calls that a token may have under way at once on a server; 0: no limit.",
+            min=0,
+            envvar="SPICEGRAPH_TOKEN_CALLS",
+        ),
+    ] = 256,
+    max_sets: Annotated[
+        int,
+        typer.Option(help="Reference sets that a tenant may store; 0: no limit.", min=0, envvar="SPICEGRAPH_MAX_SETS"),
+    ] = 10_000,
     max_items: Annotated[
         int,
         typer.Option(help="Maximum number of items or captions in a request.", min=1, envvar="SPICEGRAPH_MAX_ITEMS"),
@@ -248,6 +260,8 @@ def serve(
             max_items=max_items,
             max_caption_characters=max_caption,
             max_message_bytes=max_message << 20,
+            max_sets=max_sets,
+            max_calls=token_calls,
             max_silence_s=silence,
         ),
         connection_age_s=connection_age,

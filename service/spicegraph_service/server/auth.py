@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from spicegraph_api.v1.methods import REFERENCES_SCOPE, SCORE_SCOPE
 from spicegraph_service.server.cache import RefreshAheadCache
-from spicegraph_service.server.limits import FullError, TokenBucket
+from spicegraph_service.server.limits import CallSlots, FullError, SharedBucket, TokenBucket
 from spicegraph_service.server.status import exhausted, permission_denied, unauthenticated
 from spicegraph_service.store import DEFAULT_TENANT, Store, StoreError, TokenRecord
 
@@ -72,13 +72,14 @@ def rotate_token(store: Store, token_id: str, *, overlap_s: float) -> str | None
 class TokenCaller:
     """The holder of a token, or anybody where no tokens are needed: what they may do, and the rate left to them."""
 
-    __slots__ = ("bucket", "expires", "name", "rate", "scopes", "share", "tenant")
+    __slots__ = ("bucket", "calls", "expires", "name", "rate", "scopes", "share", "tenant")
 
     def __init__(
         self,
         name: str,
         scopes: frozenset[str],
-        bucket: TokenBucket | None,
+        bucket: TokenBucket | SharedBucket | None,
+        calls: CallSlots,
         *,
         share: str = "",
         tenant: str = DEFAULT_TENANT,
@@ -89,9 +90,26 @@ class TokenCaller:
         self.share = share
         self.scopes = scopes
         self.bucket = bucket
+        self.calls = calls
         self.tenant = tenant
         self.expires = expires
         self.rate = rate
+
+    def begin(self) -> None:
+        """Count a call as under way.
+
+        Raises:
+            CallError: RESOURCE_EXHAUSTED, since there are too many.
+        """
+        try:
+            self.calls.enter()
+        except FullError as error:
+            message = f"the token has {self.calls.most} calls under way, the most that one may have"
+            raise exhausted("CALL_LIMIT", message, error.retry_after_s) from error
+
+    def end(self) -> None:
+        """Count a call as ended."""
+        self.calls.leave()
 
     def charge(self, captions: int) -> None:
         """Count captions against the caller's rate.
@@ -104,18 +122,25 @@ class TokenCaller:
         try:
             self.bucket.take(captions)
         except FullError as error:
-            raise exhausted("RATE_LIMIT", "the token's rate is used up", error.retry_after_s) from error
+            message = (
+                f"the token's rate is used up: {self.bucket.rate:g} captions per second; a call of {captions} captions "
+                f"may be made in {error.retry_after_s:.1f} s"
+            )
+            raise exhausted("RATE_LIMIT", message, error.retry_after_s) from error
 
 
 class Authenticator:
     """Finds out who calls. Without tokens, everybody is one anonymous caller with every scope."""
 
-    def __init__(self, thread: StoreThread, *, required: bool, rate: float, burst_s: float = 10.0) -> None:
+    def __init__(
+        self, thread: StoreThread, *, required: bool, rate: float, max_calls: int = 0, burst_s: float = 10.0
+    ) -> None:
         self._thread = thread
         self._required = required
         self._rate = rate
+        self._max_calls = max_calls
         self._burst_s = burst_s
-        self._anonymous = TokenCaller("anonymous", frozenset(SCOPES), self._bucket(0.0))
+        self._anonymous = TokenCaller("anonymous", frozenset(SCOPES), self._own_bucket(0.0), CallSlots(0))
         self._callers = RefreshAheadCache(self._find, seconds=_REMEMBERED_S, most=_MOST_REMEMBERED)
 
     async def identify(self, authorization: str | None) -> TokenCaller:
@@ -161,12 +186,13 @@ class Authenticator:
         if record is None:
             return None
         await self._touch(record)
-        # A caller keeps the bucket: it must not be full again every few seconds.
+        # A caller keeps the bucket and the calls: they must not begin anew every few seconds.
         known = self._callers.peek(token_hash)
         return TokenCaller(
             record.name,
             frozenset(record.scopes),
-            known.bucket if known is not None and known.rate == record.rate else self._bucket(record.rate),
+            known.bucket if known is not None and known.rate == record.rate else self._bucket(record),
+            known.calls if known is not None else CallSlots(self._max_calls),
             share=record.id,
             tenant=record.tenant,
             expires=record.expires,
@@ -183,9 +209,25 @@ class Authenticator:
         except StoreError as error:
             _log.warning("the last use of the token %s is not recorded: %s", record.id, error)
 
-    def _bucket(self, own_rate: float) -> TokenBucket | None:
+    def _own_bucket(self, own_rate: float) -> TokenBucket | None:
         rate = own_rate or self._rate
         return TokenBucket(rate, rate * self._burst_s) if rate else None
+
+    def _bucket(self, record: TokenRecord) -> SharedBucket | None:
+        """Return a token's rate, which all servers of a store that can share it grant together."""
+        own = self._own_bucket(record.rate)
+        if own is None:
+            return None
+        store, rate, burst = self._thread.store, own.rate, own.burst
+
+        async def spend(captions: int) -> float | None:
+            try:
+                return await self._thread.run(lambda: store.spend(record.id, captions, rate=rate, burst=burst))
+            except StoreError as error:
+                _log.warning("the rate of the token %s is not shared: %s", record.id, error)
+                return None
+
+        return SharedBucket(own, spend)
 
 
 def _hash(token: str) -> str:

@@ -147,13 +147,14 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 class _Passage:
     """One call: what it raises becomes a status, and how it ended is recorded."""
 
-    __slots__ = ("_context", "_log", "_metadata", "_started", "call")
+    __slots__ = ("_begun", "_context", "_log", "_metadata", "_started", "call")
 
     def __init__(self, method: str, context: Context, log: CallLog) -> None:
         self._context = context
         self._log = log
         self._metadata: Metadata = {str(key): value for key, value in context.invocation_metadata() or ()}
         self._started = time.monotonic()
+        self._begun = False
         self.call = Call(
             method,
             _request_id(self._metadata.get(_REQUEST_ID)),
@@ -168,8 +169,14 @@ class _Passage:
         return _text(self._metadata.get("authorization"))
 
     def admit(self, caller: Caller) -> None:
-        """Record who calls."""
+        """Record who calls.
+
+        Raises:
+            CallError: RESOURCE_EXHAUSTED, since the caller has too many calls under way.
+        """
         self.call.caller = caller
+        caller.begin()
+        self._begun = True
         self.call.share = caller.share or self.call.certificate or self.call.peer
 
     async def __aenter__(self) -> Self:
@@ -191,6 +198,8 @@ class _Passage:
                 await self._context.abort(failure.code, failure.message, trailers)
         finally:
             call = self.call
+            if call.caller is not None and self._begun:
+                call.caller.end()
             self._log.ended(
                 method=call.method.removeprefix(_OURS),
                 code=code,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
 _SHORTEST_RETRY = 0.05
 _LONGEST_RETRY = 30.0
@@ -18,6 +18,8 @@ _FIRST_RATE = 6_000.0  # captions per second, until there was enough work to mea
 _MEASURED_S = 0.25  # of work without a pause, at least: a few captions alone take longer than among many
 _REMEMBERED_S = 2.0  # of work, about: what counts for the rate
 _OWN_TIMES = 2  # a request may wait this often its own time longer
+_SHARED_EVERY_S = 0.1
+_SLOT_RETRY_S = 0.5
 _STREAMS_SHARE = 0.5  # of the wait, so that streams leave room for calls
 
 
@@ -25,7 +27,9 @@ _STREAMS_SHARE = 0.5  # of the wait, so that streams leave room for calls
 class Limits:
     """The sizes that a request may have; the contract's ``Limits`` says what each means.
 
-    ``max_silence_s`` is how long a client may send nothing in the middle of a stream, or on a connection without calls.
+    ``max_sets`` is how many reference sets a tenant may store, ``max_calls`` how many calls a token may have under way
+    (0: any number). ``max_silence_s`` is how long a client may send nothing in the middle of a stream, or on a
+    connection without calls.
     """
 
     max_items: int = 2_000
@@ -36,6 +40,8 @@ class Limits:
     max_message_bytes: int = 8 << 20
     max_reference_set_entries: int = 200_000
     max_reference_set_bytes: int = 128 << 20
+    max_sets: int = 0
+    max_calls: int = 0
     max_silence_s: float = 300.0
 
 
@@ -167,17 +173,54 @@ class Budget:
             self._done, self._since = 0, None
 
 
-class TokenBucket:
-    """A caller's rate: ``rate`` captions per second on average, ``burst`` at once."""
+class CallSlots:
+    """The calls that a caller has under way: at most ``most``, 0 for any number."""
 
-    __slots__ = ("_burst", "_clock", "_level", "_rate", "_updated")
+    __slots__ = ("most", "used")
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.used = 0
+
+    def enter(self) -> None:
+        """Begin a call.
+
+        Raises:
+            FullError: there are too many.
+        """
+        if self.most and self.used >= self.most:
+            raise FullError(_SLOT_RETRY_S)
+        self.used += 1
+
+    def leave(self) -> None:
+        """End a call."""
+        self.used -= 1
+
+
+class TokenBucket:
+    """A caller's rate: ``rate`` captions per second on average, ``burst`` at once; ``level`` is left of that."""
+
+    __slots__ = ("_clock", "_level", "_updated", "burst", "rate")
 
     def __init__(self, rate: float, burst: float, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._rate = rate
-        self._burst = burst
+        self.rate = rate
+        self.burst = burst
         self._clock = clock
         self._level = burst
         self._updated = clock()
+
+    @property
+    def level(self) -> float:
+        """Captions that may pass now; negative after a large request."""
+        now = self._clock()
+        self._level = min(self.burst, self._level + (now - self._updated) * self.rate)
+        self._updated = now
+        return self._level
+
+    @level.setter
+    def level(self, level: float) -> None:
+        self._level = level
+        self._updated = self._clock()
 
     def take(self, captions: int) -> None:
         """Take captions. A full bucket lets any one request pass, and then stays empty for longer.
@@ -185,10 +228,52 @@ class TokenBucket:
         Raises:
             FullError: the caller is too fast.
         """
-        now = self._clock()
-        self._level = min(self._burst, self._level + (now - self._updated) * self._rate)
-        self._updated = now
-        needed = min(float(captions), self._burst)
-        if self._level < needed:
-            raise FullError((needed - self._level) / self._rate)
+        level = self.level
+        needed = min(float(captions), self.burst)
+        if level < needed:
+            raise FullError((needed - level) / self.rate)
         self._level -= captions
+
+
+class SharedBucket:
+    """A rate that several servers grant together.
+
+    Each server counts for itself, so that no call waits for the store, and within a tenth of a second adds its count to
+    that of all. What servers grant too much in that time, all of them have to wait for afterwards.
+
+    Args:
+        bucket: this server's.
+        spend: counts captions for all servers and returns what is left of the burst; ``None``: nothing is shared.
+    """
+
+    __slots__ = ("_bucket", "_sharing", "_spend", "_unsent")
+
+    def __init__(self, bucket: TokenBucket, spend: Callable[[int], Awaitable[float | None]]) -> None:
+        self._bucket = bucket
+        self._spend = spend
+        self._unsent = 0
+        self._sharing: asyncio.Task[None] | None = None
+
+    @property
+    def rate(self) -> float:
+        """Captions per second."""
+        return self._bucket.rate
+
+    def take(self, captions: int) -> None:
+        """See :meth:`TokenBucket.take`.
+
+        Raises:
+            FullError: the caller is too fast.
+        """
+        self._bucket.take(captions)
+        self._unsent += captions
+        if self._sharing is None or self._sharing.done():
+            self._sharing = asyncio.create_task(self._share())
+
+    async def _share(self) -> None:
+        while self._unsent:
+            await asyncio.sleep(_SHARED_EVERY_S)
+            spent, self._unsent = self._unsent, 0
+            level = await self._spend(spent)
+            if level is not None:
+                self._bucket.level = level - self._unsent

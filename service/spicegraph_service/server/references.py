@@ -18,7 +18,7 @@ from spicegraph_service.server import validation
 from spicegraph_service.server.auth import TokenCaller
 from spicegraph_service.server.cache import Lru, RefreshAheadCache, StoreThread
 from spicegraph_service.server.interceptor import Context, current_call
-from spicegraph_service.server.status import Violation, exhausted, invalid, missing_right, not_found
+from spicegraph_service.server.status import Violation, exhausted, invalid, missing_right, not_found, too_many_sets
 from spicegraph_service.server.tasks import ItemWork
 from spicegraph_service.server.validation import patiently
 from spicegraph_service.store import DEFAULT_TENANT, EVIDENCE, READ, SCORE, ReferenceSet
@@ -182,12 +182,29 @@ class ReferencesServicer(ReferenceServiceServicer):
         def store() -> ReferenceSet:
             count = sum(map(len, entries.values()))
             set_id = reference_set_id(name, entries, tenant=tenant)
+            self._check_count(tenant, set_id)
             new = ReferenceSet(set_id, name, len(entries), count, time.time(), tenant)
             packed = {entry_id: _encoder.encode(captions) for entry_id, captions in entries.items()}
             return self._thread.store.create_set(new, packed)
 
         # Shielded: a client that goes away at the last moment must not leave half a call behind.
         return await asyncio.shield(asyncio.ensure_future(self._thread.run(store)))
+
+    def _check_count(self, tenant: str, new: str) -> None:
+        """Check that a tenant may store one more set, unless it is there already.
+
+        Raises:
+            CallError: RESOURCE_EXHAUSTED.
+        """
+        store, most = self._thread.store, self._limits.max_sets
+        if not most or store.get_set(tenant, new) is not None:
+            return
+        own, after = 0, ""
+        while page := store.list_sets(tenant, after, most + 1):
+            own += sum(one.tenant == tenant for one in page)
+            after = page[-1].id
+            if own >= most:
+                raise too_many_sets(most)
 
     async def GetReferenceSet(self, request: pb.GetReferenceSetRequest, context: Context) -> pb.GetReferenceSetResponse:
         """Return what is known of a set."""

@@ -36,6 +36,18 @@ class Caller(Protocol):
         """What the caller's calls have in common when callers share the workers; empty: each connection is its own."""
         ...
 
+    def begin(self) -> None:
+        """Count a call as under way until :meth:`end`.
+
+        Raises:
+            CallError: RESOURCE_EXHAUSTED, since the caller has too many.
+        """
+        ...
+
+    def end(self) -> None:
+        """Count a call as ended."""
+        ...
+
     def charge(self, captions: int) -> None:
         """Count captions against the caller's rate.
 

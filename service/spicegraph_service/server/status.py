@@ -98,6 +98,12 @@ def exhausted(reason: str, message: str, retry_after_s: float) -> CallError:
     return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, reason, message, _retry(retry_after_s))
 
 
+def too_many_sets(most: int) -> CallError:
+    """Return the error for a tenant that has stored all reference sets that it may."""
+    message = f"there are {most} reference sets, the most that a tenant may store; delete one first"
+    return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "SET_LIMIT", message)
+
+
 def unavailable(reason: str, message: str, retry_after_s: float) -> CallError:
     """Return the error for what should work again soon."""
     return CallError(grpc.StatusCode.UNAVAILABLE, reason, message, _retry(retry_after_s))

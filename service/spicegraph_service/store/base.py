@@ -155,6 +155,13 @@ class Store(Protocol):
         """Delete a token; return whether there was one."""
         ...
 
+    def spend(self, token_id: str, captions: int, *, rate: float, burst: float) -> float | None:
+        """Count captions against a token's rate for all servers; return what is left of the burst.
+
+        The rest is negative where servers have granted too much. ``None``: the store shares no rates.
+        """
+        ...
+
     def ping(self) -> None:
         """Check that the store answers."""
         ...

@@ -40,6 +40,19 @@ _SHARES = _PREFIX + "set-shares:"  # hash a set: tenant -> its rights
 _ENTRIES = _PREFIX + "entries:"  # hash a set: entry id -> captions
 _TOKENS = _PREFIX + "tokens"  # hash: hash -> token
 _USED = _PREFIX + "tokens-used"  # hash: hash -> last use
+_RATE = _PREFIX + "rate:"  # hash for each token: what was left of its burst, and when
+_SPEND = """
+local now = redis.call('TIME')
+local seconds = tonumber(now[1]) + tonumber(now[2]) / 1e6
+local spent, rate, burst = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local known = redis.call('HMGET', KEYS[1], 'level', 'at')
+local level = burst
+if known[1] then level = math.min(burst, tonumber(known[1]) + (seconds - tonumber(known[2])) * rate) end
+level = level - spent
+redis.call('HSET', KEYS[1], 'level', string.format('%.6f', level), 'at', string.format('%.6f', seconds))
+redis.call('EXPIRE', KEYS[1], math.ceil((burst - level) / rate) + 60)
+return string.format('%.6f', level)
+"""
 _PARSE_LIFE_S = 30 * 24 * 3600  # parses expire, so that a "volatile" eviction policy takes them and nothing else
 _UPLOAD_LIFE_S = 3600  # what a server leaves that is killed in the middle of an upload
 _TIMEOUT_S = 2.0
@@ -235,6 +248,12 @@ class RedisStore:
                     self._client.hdel(_USED, record.hash)
                     return bool(self._client.hdel(_TOKENS, record.hash))
         return False
+
+    def spend(self, token_id: str, captions: int, *, rate: float, burst: float) -> float | None:
+        """See :class:`~spicegraph_service.store.Store`: by Redis' own clock."""
+        with _errors():
+            left = cast("bytes", self._client.eval(_SPEND, 1, _RATE + token_id, captions, rate, burst))
+        return float(left)
 
     def ping(self) -> None:
         """See :class:`~spicegraph_service.store.Store`."""

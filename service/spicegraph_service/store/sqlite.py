@@ -210,6 +210,11 @@ class SqliteStore:
         with self._transaction(durable=True) as connection:
             return connection.execute("DELETE FROM tokens WHERE id = ?", (token_id,)).rowcount > 0
 
+    def spend(self, token_id: str, captions: int, *, rate: float, burst: float) -> float | None:
+        """See :class:`~spicegraph_service.store.Store`: one machine's servers each grant the rate."""
+        del token_id, captions, rate, burst
+        return None
+
     def ping(self) -> None:
         """See :class:`~spicegraph_service.store.Store`: the file can be read."""
         with self._errors():

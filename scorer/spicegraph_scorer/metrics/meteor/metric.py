@@ -31,7 +31,7 @@ reference function); chunks, matched candidate words, matched reference words.
 """
 
 _NO_COUNTS: Counts = (0,) * 23
-_MOST_MATCHES = 500_000  # of an item's words with those of its references: less than a second's work
+_MOST_MATCHES = 200_000  # of an item's words with those of its references: less than half a second's work
 _BATCH = 1000  # items whose phrases are looked up together: bounds the memory, costs nothing
 
 # The parameters of the "ranking" task for English, the program's default.
