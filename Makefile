@@ -42,11 +42,12 @@ test: lint  ## Lint, type check, and run every test
 check: lint  ## Lint, type check, and run the quick tests: less than a minute on two cores
 	$(BIN)/python -m pytest -q -n 2 -m "not model and not slow"
 
-lint: $(READY)  ## Style, formatting, types, and the layers of the packages
+lint: $(READY)  ## Style, formatting, types, the layers of the packages, and whether generated tables are fresh
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/build_catalogue.py --check
 
 hosts: .venv-hosts/.ready  ## Test the adapters against the tools themselves (Inspect, MLflow, Weave ...), in .venv-hosts
 	.venv-hosts/bin/python -m pytest -c tests/hosts/pytest.ini tests/hosts
