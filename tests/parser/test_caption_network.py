@@ -48,6 +48,8 @@ def _weights() -> dict[str, NDArray[np.float32]]:
         "tagger": (both, tags),
         "tagger.bias": (tags,),
         "tag_vectors": (tags, _HINT),
+        "late_tagger": (both, tags),
+        "late_tagger.bias": (tags,),
         "arc_child": (both, _ARC),
         "arc_child.bias": (_ARC,),
         "arc_head": (both, _ARC),
@@ -105,10 +107,11 @@ class _Plain:
 
     def analyse(self, forms: list[str]) -> tuple[list[int], list[int], list[int]]:
         first = self.lstm([self.word(form) for form in forms], 0)
-        tags = [self.linear(state, "tagger") for state in first]
-        odds = [np.exp(scores) / np.exp(scores).sum() for scores in tags]
+        early = np.array([self.linear(state, "tagger") for state in first])
+        odds = [np.exp(scores) / np.exp(scores).sum() for scores in early]
         seen = [np.concatenate([s, p @ self.w["tag_vectors"]]) for s, p in zip(first, odds, strict=True)]
         states = np.array(self.lstm(seen, 1))
+        tags = early + self.linear(states, "late_tagger")
         children = self.linear(np.maximum(self.linear(states, "arc_child"), 0), "arc_scores")
         parents = np.vstack([self.w["root_arc"], np.maximum(self.linear(states, "arc_head"), 0)])
         scores = children @ parents.T

@@ -1,8 +1,8 @@
 """The caption pipeline's network, as it runs: plain numpy, float32.
 
 A vector for each word; a bidirectional LSTM over the sentence (Hochreiter and Schmidhuber 1997); tags read off its
-first layer and fed to the next; heads from biaffine scores (Dozat and Manning 2017), and labels from both
-ends of an edge. Sentences of any lengths go through together, longest first: at each step of an LSTM those
+first layer, fed to the second and corrected by it; heads from biaffine scores (Dozat and Manning 2017), and labels
+from both ends of an edge. Sentences of any lengths go through together, longest first: at each step of an LSTM those
 that still have a word are the first ones, so that only the scores of heads are padded.
 ``training/network.py`` is the trainable form. Files are compact on disk, weights float32 in memory.
 """
@@ -24,7 +24,7 @@ from spicegraph_parser.caption_pipeline.trees import best_heads
 from spicegraph_parser.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
 KINDS = ("form", "suffix4", "suffix3", "suffix2", "prefix3", "case")
@@ -167,6 +167,9 @@ class _WordInputs:
 class Encoder:
     """States and tags of words: the layers that read a sentence.
 
+    Tags are read off the first layer and fed to the second; where the weights hold a late tagger, the second layer
+    corrects them.
+
     Args:
         weights: arrays by name, input before output: see ``training/export.py``.
         vocabulary: the names behind the network's numbers.
@@ -174,25 +177,26 @@ class Encoder:
 
     def __init__(self, weights: Mapping[str, Floats], vocabulary: Vocabulary) -> None:
         self._weights = weights
-        layers = sum(name.startswith("lstm.") and name.endswith(".input") for name in weights)
-        first, *self._layers = [_Lstm(weights, layer) for layer in range(layers)]
-        self._first = first
-        self.words = _WordInputs(weights, vocabulary, first)
+        self._first, self._second = _Lstm(weights, 0), _Lstm(weights, 1)
+        self.words = _WordInputs(weights, vocabulary, self._first)
 
     def encode(self, words: Words, layout: Layout) -> tuple[Floats, Integers]:
         """Return the states (words, both directions) and best tags of words, step after step."""
         rows = words.rows[layout.place]
-        projected = np.empty((2, len(rows), self._first.gates), dtype=np.float32)
-        for direction, own in enumerate((rows, rows[layout.back])):
-            np.take(words.table[direction], own, axis=0, out=projected[direction], mode="clip")
-        states = self._first.states(projected, layout)
+
+        def project(direction: int) -> Floats:
+            return np.take(words.table[direction], rows[layout.back] if direction else rows, axis=0, mode="clip")
+
+        states = self._first.states(project, layout)
         tags = states @ self._weights["tagger"]
         tags += self._weights["tagger.bias"]
         odds: Floats = np.exp(tags - tags.max(axis=1, keepdims=True))
         odds /= odds.sum(axis=1, keepdims=True)
         inputs = np.concatenate([states, odds @ self._weights["tag_vectors"]], axis=1)
-        for lstm in self._layers:
-            inputs = states = lstm.states(lstm.project(inputs, layout), layout)
+        states = self._second.states_of(inputs, layout)
+        if "late_tagger" in self._weights:
+            tags += states @ self._weights["late_tagger"]
+            tags += self._weights["late_tagger.bias"]
         return states, tags.argmax(axis=1)
 
 
@@ -306,7 +310,7 @@ class Layout:
 
 
 class _Lstm:
-    """One bidirectional layer; gates in the order input, forget, cell, output.
+    """One bidirectional layer. In memory the gates stand in the order input, forget, output, cell.
 
     Attributes:
         gates: how many gates a direction has.
@@ -317,53 +321,68 @@ class _Lstm:
     def __init__(self, weights: Mapping[str, Floats], layer: int) -> None:
         name = f"lstm.{layer}"
         hidden = weights[f"{name}.state"].shape[1]
-        # sigmoid(x) = (tanh(x / 2) + 1) / 2: with the halving in the weights one tanh does for all gates.
-        half = np.full(4 * hidden, 0.5, dtype=np.float32)
-        half[2 * hidden : 3 * hidden] = 1.0
         self._hidden = hidden
         self.gates = 4 * hidden
-        self.input = np.stack(np.split(weights[f"{name}.input"] * np.tile(half, 2), 2, axis=1))
-        self.bias = np.stack(np.split(weights[f"{name}.bias"] * np.tile(half, 2), 2))
-        self._state = weights[f"{name}.state"] * half  # (2, hidden, gates)
+        self.input = np.stack([_for_tanh(own) for own in np.split(weights[f"{name}.input"], 2, axis=1)])
+        self.bias = np.stack([_for_tanh(own) for own in np.split(weights[f"{name}.bias"], 2)])
+        self._state = np.stack([_for_tanh(own) for own in weights[f"{name}.state"]])  # (2, hidden, gates)
 
-    def project(self, inputs: Floats, layout: Layout) -> Floats:
-        """Inputs (words, width) to the gates without the state's part (2, words, gates), in reading order."""
-        projected = np.empty((2, len(inputs), self.gates), dtype=np.float32)
-        np.matmul(inputs, self.input[0], out=projected[0])
-        np.matmul(inputs[layout.back], self.input[1], out=projected[1])
-        projected += self.bias[:, None]
-        return projected
+    def states_of(self, inputs: Floats, layout: Layout) -> Floats:
+        """Inputs (words, width) to states (words, 2 * hidden)."""
 
-    def states(self, projected: Floats, layout: Layout) -> Floats:
-        """Gates without the state's part, which are overwritten, to states (words, 2 * hidden)."""
-        read = self._read(projected, layout.steps)
-        return np.concatenate([read[0], read[1][layout.back]], axis=1)
+        def project(direction: int) -> Floats:
+            read = inputs[layout.back] if direction else inputs
+            projected: Floats = read @ self.input[direction]
+            projected += self.bias[direction]
+            return projected
 
-    def _read(self, projected: Floats, steps: Sequence[int]) -> Floats:
-        """Gates without the state's part (2, words, 4 * hidden) to states (2, words, hidden), step after step."""
+        return self.states(project, layout)
+
+    def states(self, project: Callable[[int], Floats], layout: Layout) -> Floats:
+        """Return the states (words, 2 * hidden).
+
+        Args:
+            project: returns a direction's gates without the state's part (words, gates), in reading order; they are
+                overwritten. One direction is done after the other, which keeps its numbers in a core's own cache.
+            layout: how the words are ordered.
+        """
+        forward, backward = (self._read(project(direction), self._state[direction], layout) for direction in (0, 1))
+        return np.concatenate([forward, backward[layout.back]], axis=1)
+
+    def _read(self, projected: Floats, weights: Floats, layout: Layout) -> Floats:
+        """Gates without the state's part (words, gates) to states (words, hidden), step after step."""
         hidden = self._hidden
-        states = np.empty((*projected.shape[:2], hidden), dtype=np.float32)
-        recurrent = np.empty((2, steps[0], 4 * hidden), dtype=np.float32)
-        cells = np.zeros((2, steps[0], hidden), dtype=np.float32)
-        before = states[:, :0]
+        most = layout.steps[0]
+        states = np.empty((len(projected), hidden), dtype=np.float32)
+        recurrent = np.empty((most, self.gates), dtype=np.float32)
+        cells = np.zeros((most, hidden), dtype=np.float32)
+        before = states[:0]
         end = 0
-        for size in steps:
+        for size in layout.steps:
             start, end = end, end + size
-            gates, state, cell = projected[:, start:end], states[:, start:end], cells[:, :size]
+            gates, state, cell = projected[start:end], states[start:end], cells[:size]
             if start:
-                gates += np.matmul(before[:, :size], self._state, out=recurrent[:, :size])
+                gates += np.matmul(before[:size], weights, out=recurrent[:size])
             np.tanh(gates, out=gates)
-            gates[:, :, : 2 * hidden] += 1.0
-            gates[:, :, 3 * hidden :] += 1.0
-            cell *= gates[:, :, hidden : 2 * hidden]
-            np.multiply(gates[:, :, :hidden], gates[:, :, 2 * hidden : 3 * hidden], out=state)
+            gates[:, : 3 * hidden] += 1.0
+            cell *= gates[:, hidden : 2 * hidden]
+            np.multiply(gates[:, :hidden], gates[:, 3 * hidden :], out=state)
             cell += state
             cell *= 0.5
             np.tanh(cell, out=state)
-            state *= gates[:, :, 3 * hidden :]
+            state *= gates[:, 2 * hidden : 3 * hidden]
             state *= 0.5
             before = state
         return states
+
+
+def _for_tanh(weights: Floats) -> Floats:
+    """Put gates (..., gates) stored as input, forget, cell, output into the order in which they are computed.
+
+    sigmoid(x) = (tanh(x / 2) + 1) / 2: with the halving in the weights one tanh does for all gates.
+    """
+    input_gate, forget, cell, output = np.split(weights, 4, axis=-1)
+    return np.concatenate([0.5 * input_gate, 0.5 * forget, 0.5 * output, cell], axis=-1)
 
 
 def relu(values: Floats) -> Floats:
