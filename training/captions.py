@@ -23,15 +23,15 @@ from heldout import FEWEST, Held, is_held_out, kind_of
 from styles import Clauses, bare, cut, plain, restyled, toolkit
 
 SIZES = {
-    "coco": 133_000,
+    "coco": 158_000,
     "coco_lower": 48_000,
-    "coco_toolkit": 14_000,
-    "coco_cut": 24_000,
-    "coco_bare": 5_000,
-    "made": 20_000,
-    "mixed": 30_000,
-    "toolkit": 20_000,
-    "cut": 14_000,
+    "coco_toolkit": 5_000,
+    "coco_cut": 27_500,  # some have nothing to cut after
+    "coco_bare": 4_200,
+    "made": 18_000,
+    "mixed": 10_000,
+    "toolkit": 12_000,  # some are in that form as they are
+    "cut": 6_000,
 }
 SOUNDS = "audiocaps"  # the kind whose clauses are mixed
 ANNOTATIONS = "coco/annotations/captions_train2014.json"

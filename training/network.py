@@ -1,8 +1,8 @@
 """The trainable form of the caption pipeline's network (torch); the package holds its numpy form.
 
 Word features are embedded and mixed to one vector per word; a bidirectional LSTM reads the sentence; tags are
-read off the first layer and fed to the rest; heads come from biaffine scores (Dozat and Manning 2017), labels
-from the sum and the product of both ends of an edge.
+read off the first layer, fed to the second and corrected by it; heads come from biaffine scores (Dozat and Manning
+2017), labels from the sum and the product of both ends of an edge.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,6 @@ class Shape:
     prefix: int = 24
     case: int = 8
     hidden: int = 192
-    layers: int = 2
     arc: int = 128
     label: int = 128
     tag: int = 32
@@ -100,9 +99,10 @@ class Network(nn.Module):
         both = 2 * shape.hidden
         self.rate = shape.dropout
         self.words = WordVectors(rows, widths, shape.word)
-        self.layers = nn.ModuleList(Lstm(self.layer_input(layer, shape), shape.hidden) for layer in range(shape.layers))
+        self.layers = nn.ModuleList([Lstm(shape.word, shape.hidden), Lstm(both + shape.tag, shape.hidden)])
         self.tagger = nn.Linear(both, tags)
         self.tag_vectors = nn.Linear(tags, shape.tag, bias=False)
+        self.late_tagger = nn.Linear(both, tags)
         self.arc_child = nn.Linear(both, shape.arc)
         self.arc_head = nn.Linear(both, shape.arc)
         self.root_arc = nn.Parameter(torch.zeros(shape.arc))
@@ -112,32 +112,28 @@ class Network(nn.Module):
         self.root_label = nn.Parameter(torch.zeros(shape.label))
         self.labeller = nn.Linear(2 * shape.label, labels)
 
-    @staticmethod
-    def layer_input(layer: int, shape: Shape) -> int:
-        """Width of a layer's input: the second one also sees the tags."""
-        return shape.word if layer == 0 else 2 * shape.hidden + (shape.tag if layer == 1 else 0)
-
     def drop(self, values: Tensor) -> Tensor:
         """Drop units as the network's shape says, while training."""
         return drop(values, self.rate, training=self.training)
 
     def encode(self, features: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
-        """Words (sentences, n), rows of features (words, kinds), to states and tag scores, both (n, sentences, ...)."""
+        """Words (sentences, n), rows of features (words, kinds), to states and first tag scores (n, sentences, ...)."""
         distinct, where = torch.unique(words.T, return_inverse=True)
         states = self.layers[0](self.drop(self.words(features[distinct])[where]))
         tags = self.tagger(states)
         hints = self.tag_vectors(tags.softmax(dim=-1))
-        for layer, lstm in enumerate(self.layers[1:], start=1):
-            fed = self.drop(states)
-            states = lstm(torch.cat([fed, hints], dim=-1) if layer == 1 else fed)
+        states = self.layers[1](torch.cat([self.drop(states), hints], dim=-1))
         return self.drop(states), tags
 
-    def forward(self, features: Tensor, words: Tensor, heads: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """Return scores of tags (b, n, tags), heads (b, n, 1 + n; 0 is the root), labels (b, n, labels).
+    def forward(
+        self, features: Tensor, words: Tensor, heads: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return scores of tags by the first layer, tags (b, n, tags), heads (b, n, 1 + n; 0 is the root) and labels.
 
-        Labels are scored for the given heads (b, n), or for each word's best one.
+        Labels (b, n, labels) are scored for the given heads (b, n), or for each word's best one.
         """
-        states, tags = self.encode(features, words)
+        states, early = self.encode(features, words)
+        tags = early + self.late_tagger(states)
         states = states.transpose(0, 1)
         sentences = states.shape[0]
         children = self.arc_scores(functional.relu(self.arc_child(states)))
@@ -149,4 +145,4 @@ class Network(nn.Module):
         above = torch.cat([self.root_label.expand(sentences, 1, -1), self.label_head(states)], dim=1)
         above = above.gather(1, chosen.unsqueeze(-1).expand(-1, -1, above.shape[-1]))
         edges = torch.cat([functional.relu(below + above), below * above], dim=-1)
-        return tags.transpose(0, 1), arcs, self.labeller(edges)
+        return early.transpose(0, 1), tags.transpose(0, 1), arcs, self.labeller(edges)

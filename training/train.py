@@ -51,16 +51,16 @@ class Schedule:
 
 
 def loss_of(network: Network, codes: Tensor, batch: Encoded, hidden: Tensor) -> Tensor:
-    """Return the summed losses of tags, heads and labels.
+    """Return the summed losses of tags (those of the first layer by half), heads and labels.
 
     ``codes`` (2 * words, kinds): rows of words, then the same without their forms; ``hidden`` (words,): how often a
     word is shown so.
     """
     shown = batch.words + len(hidden) * (torch.rand(batch.words.shape) < hidden[batch.words])
     scores = network(codes, shown, batch.heads)
-    wanted = (batch.tags, batch.heads, batch.labels)
+    wanted = (batch.tags, batch.tags, batch.heads, batch.labels)
     losses = [functional.cross_entropy(s.flatten(0, 1), w.flatten()) for s, w in zip(scores, wanted, strict=True)]
-    return torch.stack(losses).sum()
+    return torch.stack([0.5 * losses[0], *losses[1:]]).sum()
 
 
 @torch.no_grad()
@@ -71,7 +71,7 @@ def agreement(network: Network, codes: Tensor, data: dict[int, Encoded]) -> dict
     for group in data.values():
         for start in range(0, len(group.heads), 256):
             part = group.take(torch.arange(start, min(start + 256, len(group.heads))))
-            tags, heads, labels = (scores.argmax(dim=-1) for scores in network(codes, part.words))
+            _, tags, heads, labels = (scores.argmax(dim=-1) for scores in network(codes, part.words))
             attached = heads == part.heads
             whole = attached & (labels == part.labels)
             found = {"tag": tags == part.tags, "uas": attached, "las": whole, "exact": whole.all(dim=1)}

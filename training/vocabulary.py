@@ -87,7 +87,7 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--words", type=int, default=120_000, help="most frequent words looked at")
-    parser.add_argument("--captions", type=int, default=55_000)
+    parser.add_argument("--captions", type=int, default=46_500)
     parser.add_argument("--replace", type=float, default=0.5, help="share of content words replaced")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
