@@ -22,8 +22,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer import Item, read_items, score
 from spicegraph_scorer.adapters import aac_metrics, metric_path
 from spicegraph_scorer.adapters.caption_metric import CaptionMetric, flat_scores, paired_items
-from spicegraph_scorer.adapters.sums import means_of_sums, sums_of
-from spicegraph_scorer.adapters.torchmetrics import SPICE_CATEGORIES, SpiceMetric
+from spicegraph_scorer.adapters.torchmetrics import SPICE_CATEGORIES, SpiceMetric, means_of_sums, sums_of
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics import MetricData
 from spicegraph_scorer.metrics.graded.building import build_table

@@ -8,8 +8,7 @@ import torch
 from torchmetrics import Metric
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
-from spicegraph_scorer.adapters.sums import SpiceSums, means_of_sums, sums_of
-from spicegraph_scorer.adapters.torchmetrics import SPICE_CATEGORIES, batch_sums
+from spicegraph_scorer.adapters.torchmetrics import SPICE_CATEGORIES, SpiceSums, batch_sums, means_of_sums, sums_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
