@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from spicegraph_service.challenge.runner import ChallengeConfig
     from spicegraph_service.server.tasks import WorkerInfo
+    from spicegraph_service.server.tracing import Tracing
 
 _EVALUATION = evaluation_service_pb2.DESCRIPTOR.services_by_name["EvaluationService"]
 _REFERENCES = reference_service_pb2.DESCRIPTOR.services_by_name["ReferenceService"]
@@ -67,6 +68,7 @@ class ServerConfig:
         queue_captions: how many captions may be accepted and not answered yet.
         connection_age_s: after which a connection is closed when its calls have ended, so that clients come to look for
             servers anew; 0: never.
+        opentelemetry: whether spans and metrics are sent to the collector that ``OTEL_*`` variables name.
         logged_calls: how many calls of a method and a status the log names in a second; 0: all.
         metrics_address: where Prometheus asks; ``None``: nowhere.
         challenges: the evaluation server; ``None``: not served.
@@ -93,6 +95,7 @@ class ServerConfig:
     grace_s: float = 30.0
     connection_age_s: float = 3_600.0
     reflection: bool = False
+    opentelemetry: bool = False
     logged_calls: int = 0
     metrics_address: str | None = None
     reuse_port: bool = False
@@ -203,6 +206,12 @@ class Server:
         self._lanes: list[_Lane] = []
         self.services = tuple(self._build_services(data, workers=count))
         self._health = HealthMonitor(self.services, observe=self.telemetry.service)
+        self._tracing: Tracing | None = None
+        if config.opentelemetry:
+            # The exporters take longer to import than all the rest of the server.
+            from spicegraph_service.server.tracing import Tracing  # noqa: PLC0415
+
+            self._tracing = Tracing(self.telemetry.registry)
         self._certificates = Certificates(config.tls) if config.tls is not None else None
         self._server: grpc.aio.Server | None = None
         self._metrics_server: WSGIServer | None = None
@@ -329,6 +338,8 @@ class Server:
         if self._metrics_server is not None:
             await asyncio.to_thread(self._metrics_server.shutdown)
             self._metrics_server.server_close()
+        if self._tracing is not None:
+            await asyncio.to_thread(self._tracing.close)
         for thread in {self._store, self._writes}:
             await thread.close()
 
@@ -357,7 +368,9 @@ class Server:
     def _listen(self) -> grpc.aio.Server:
         config = self.config
         server = grpc.aio.server(
-            interceptors=[CallInterceptor(self.services, CallLog(self.telemetry, most=config.logged_calls))],
+            interceptors=[
+                CallInterceptor(self.services, CallLog(self.telemetry, most=config.logged_calls), self._tracing)
+            ],
             options=[
                 ("grpc.max_receive_message_length", config.limits.max_message_bytes),
                 ("grpc.max_send_message_length", -1),

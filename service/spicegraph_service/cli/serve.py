@@ -149,6 +149,15 @@ def serve(
             metavar="HOST:PORT", help="Address that serves metrics to Prometheus.", envvar="SPICEGRAPH_METRICS_ADDRESS"
         ),
     ] = None,
+    opentelemetry: Annotated[
+        bool,
+        typer.Option(
+            "--opentelemetry",
+            help="Send a trace of each call and the metrics to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names "
+            "(OTLP over gRPC; extra otel).",
+            envvar="SPICEGRAPH_OPENTELEMETRY",
+        ),
+    ] = False,
     reflection: Annotated[
         bool, typer.Option("--reflection", help="Answer gRPC reflection.", envvar="SPICEGRAPH_REFLECTION")
     ] = False,
@@ -273,6 +282,7 @@ def serve(
         reflection=reflection,
         metrics_address=metrics_address,
         logged_calls=log_calls,
+        opentelemetry=opentelemetry,
         reuse_port=reuse_port,
         challenges=hosted,
     )

@@ -21,8 +21,11 @@ from spicegraph_api.v1.methods import METHODS, Method
 from spicegraph_service.server.status import CallError, Violation, invalid, to_call_error, to_trailers
 
 if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
     from spicegraph_service.server.service import Caller, Service
     from spicegraph_service.server.telemetry import CallLog
+    from spicegraph_service.server.tracing import Tracing
 
 _OURS = "/spicegraph.v1."
 _REQUEST_ID = "x-request-id"
@@ -92,18 +95,20 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
     Args:
         services: the services of the contract; each knows its callers.
         log: records every call.
+        tracing: makes a span of every call.
 
     Raises:
         KeyError: a method of a service has no line in ``METHODS``.
     """
 
-    def __init__(self, services: Sequence[Service], log: CallLog) -> None:
+    def __init__(self, services: Sequence[Service], log: CallLog, tracing: Tracing | None = None) -> None:
         self._methods: Mapping[str, tuple[Service, Method]] = {
             f"/{service.descriptor.full_name}/{name}": (service, METHODS[service.descriptor.full_name][name])
             for service in services
             for name in service.descriptor.methods_by_name
         }
         self._log = log
+        self._tracing = tracing
         self._handlers: dict[str, Handler] = {}  # the wrapped ones by method
 
     async def intercept_service(
@@ -129,12 +134,12 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         checked = _all_checked if handler.request_streaming else _checked
 
         async def answer(request: Any, context: Context) -> Any:
-            async with _Passage(method, context, self._log) as passage:
+            async with _Passage(method, context, self._log, self._tracing) as passage:
                 passage.admit(await service.identify(passage.authorization, scope))
                 return await inner(checked(request), context)
 
         async def answers(request: Any, context: Context) -> AsyncIterator[Any]:
-            async with _Passage(method, context, self._log) as passage:
+            async with _Passage(method, context, self._log, self._tracing) as passage:
                 passage.admit(await service.identify(passage.authorization, scope))
                 async for response in inner(checked(request), context):
                     yield response
@@ -147,14 +152,17 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 class _Passage:
     """One call: what it raises becomes a status, and how it ended is recorded."""
 
-    __slots__ = ("_begun", "_context", "_log", "_metadata", "_started", "call")
+    __slots__ = ("_begun", "_context", "_log", "_metadata", "_span", "_started", "_tracing", "_trailers", "call")
 
-    def __init__(self, method: str, context: Context, log: CallLog) -> None:
+    def __init__(self, method: str, context: Context, log: CallLog, tracing: Tracing | None) -> None:
         self._context = context
         self._log = log
         self._metadata: Metadata = {str(key): value for key, value in context.invocation_metadata() or ()}
         self._started = time.monotonic()
         self._begun = False
+        self._tracing = tracing
+        self._span: Span | None = None
+        self._trailers: tuple[tuple[str, str], ...] = ()
         self.call = Call(
             method,
             _request_id(self._metadata.get(_REQUEST_ID)),
@@ -181,7 +189,12 @@ class _Passage:
 
     async def __aenter__(self) -> Self:
         _current.set(self.call)
-        self._context.set_trailing_metadata(((_REQUEST_ID, self.call.request_id),))
+        self._trailers = ((_REQUEST_ID, self.call.request_id),)
+        if self._tracing is not None:
+            headers = {key: value for key, value in self._metadata.items() if isinstance(value, str)}
+            self._span = self._tracing.begin(self.call.method, headers)
+            self._trailers += tuple(self._tracing.headers(self._span).items())
+        self._context.set_trailing_metadata(self._trailers)
         self._log.started()
         return self
 
@@ -194,18 +207,27 @@ class _Passage:
             elif isinstance(error, Exception):
                 failure = to_call_error(error)
                 code, message, refused = failure.code.name, failure.message, failure.caller
-                trailers = ((_REQUEST_ID, self.call.request_id), *to_trailers(failure, request_id=self.call.request_id))
+                trailers = (*self._trailers, *to_trailers(failure, request_id=self.call.request_id))
                 await self._context.abort(failure.code, failure.message, trailers)
         finally:
             call = self.call
             if call.caller is not None and self._begun:
                 call.caller.end()
+            caller = call.caller.name if call.caller is not None else refused
+            if self._tracing is not None and self._span is not None:
+                facts: dict[str, str | int] = {
+                    "request_id": call.request_id,
+                    "caller": caller,
+                    "captions": call.captions,
+                }
+                number = grpc.StatusCode[code].value[0]
+                self._tracing.end(self._span, code=code, number=number, message=message, attributes=facts)
             self._log.ended(
                 method=call.method.removeprefix(_OURS),
                 code=code,
                 seconds=time.monotonic() - self._started,
                 captions=call.captions,
-                caller=call.caller.name if call.caller is not None else refused,
+                caller=caller,
                 request_id=call.request_id,
                 message=message,
                 peer=call.peer,
