@@ -16,7 +16,7 @@ from spicegraph_service.challenge import submissions
 from spicegraph_service.challenge.accounts import find_account
 from spicegraph_service.challenge.leaderboard import ScorerVersion
 from spicegraph_service.challenge.runner import ChallengeConfig, ChallengeState, Runner
-from spicegraph_service.challenge.schema import UNCHARGED, ReferenceSet, State, Submission, SubmissionFile
+from spicegraph_service.challenge.schema import State, Submission
 from spicegraph_service.challenge.scoring import Scoring
 from spicegraph_service.challenge.servicer import ChallengeServicer
 from spicegraph_service.server.telemetry import QueueState
@@ -153,7 +153,7 @@ class ChallengeService:
         """Delete, once a day, files that nothing refers to."""
         while True:
             try:
-                used = await self._state.transactions.read(_used_files)
+                used = await self._state.transactions.read(lambda session, _now: submissions.used_files(session))
                 gone = await self._state.transactions.thread(lambda used=used: self._state.files.sweep(used))  # type: ignore[misc]
                 if gone:
                     _log.info("%d abandoned files deleted", gone)
@@ -168,13 +168,3 @@ def _queue(session: Session, now: datetime) -> QueueState:
     counts |= {state.value: count for state, count in session.execute(query)}
     oldest = session.scalar(select(func.min(Submission.created)).where(Submission.state == State.QUEUED))
     return QueueState(counts, (now - oldest).total_seconds() if oldest is not None else 0.0)
-
-
-def _used_files(session: Session, _now: datetime) -> set[str]:
-    """Return the keys of the files that are needed; what was refused or cancelled is not, only its faults are."""
-    columns = (Submission.faults, SubmissionFile.file, ReferenceSet.file, ReferenceSet.source)
-    queries = [
-        select(Submission.sha256).where(Submission.state.not_in(UNCHARGED)),
-        *(select(column).where(column.is_not(None)) for column in columns),
-    ]
-    return {key for query in queries for key in session.scalars(query) if key is not None}

@@ -23,6 +23,7 @@ from spicegraph_service.challenge.schema import (
     Choice,
     Job,
     JobKind,
+    ReferenceSet,
     Run,
     RunScore,
     State,
@@ -246,6 +247,16 @@ def choose(session: Session, account: Account, challenge_name: str, submission_i
         session.add(Choice(challenge_id=challenge.id, user_id=account.user_id, submission_id=submission_id))
     else:
         choice.submission_id = submission_id
+
+
+def used_files(session: Session) -> set[str]:
+    """Return the keys of the files that are needed; what was refused or cancelled is not, only its faults are."""
+    columns = (Submission.faults, SubmissionFile.file, ReferenceSet.file, ReferenceSet.source)
+    queries = [
+        select(Submission.sha256).where(Submission.state.not_in(UNCHARGED)),
+        *(select(column).where(column.is_not(None)) for column in columns),
+    ]
+    return {key for query in queries for key in session.scalars(query) if key is not None}
 
 
 def _day(now: datetime) -> datetime:

@@ -43,6 +43,8 @@ COMMANDS: Mapping[str, str] = {
     "serve": "Serve parses and scores over gRPC.",
     "health": "Ask a server whether it serves.",
     "token": "Make, list and revoke tokens for a server.",
+    "backup": "Back up a server's state while it runs.",
+    "restore": "Put a backup back before a server starts.",
     "challenge": "Take part in a challenge with private references, or run one.",
     "platform": "Score for an evaluation platform (Codabench, CapEvalKit).",
 }

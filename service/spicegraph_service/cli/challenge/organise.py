@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spicegraph_parser.errors import InputError
+from spicegraph_scorer.core.wording import counted
 from spicegraph_service.cli.challenge.connection import connected
 from spicegraph_service.cli.options import MetricOptions, MetricsOption
 from spicegraph_service.cli.stores import server_extra
@@ -26,6 +27,14 @@ if TYPE_CHECKING:
 ReferencesOption = Annotated[
     list[str] | None,
     typer.Option("--references", metavar="SPLIT/SET=FILE", help="COCO annotations, e.g. test2014/c40=private.json."),
+]
+ChallengesOption = Annotated[
+    str,
+    typer.Option(
+        metavar="FILE|URL",
+        help="The server's database, as given to serve --challenges.",
+        envvar="SPICEGRAPH_CHALLENGES",
+    ),
 ]
 OpensOption = Annotated[str | None, typer.Option(metavar="TIME", help="ISO 8601; without a zone, UTC. never: at once.")]
 ClosesOption = Annotated[str | None, typer.Option(metavar="TIME", help="ISO 8601; without a zone, UTC; or never.")]
@@ -67,14 +76,7 @@ class Shown(StrEnum):
 def init(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Your name on the server.")],
     *,
-    challenges: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE|URL",
-            help="The server's database, as given to serve --challenges.",
-            envvar="SPICEGRAPH_CHALLENGES",
-        ),
-    ],
+    challenges: ChallengesOption,
 ) -> None:
     """Make an organiser and print their token, on the server's own machine: somebody must be the first."""
     with server_extra():
@@ -88,6 +90,21 @@ def init(
     except CallError as error:
         raise InputError(error.message) from error
     write_stdout(f"{secret}\n")
+
+
+def migrate(
+    *,
+    challenges: ChallengesOption,
+    to: Annotated[str, typer.Option(metavar="SCHEMA", help="The schema, e.g. 0001. Default: the newest.")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Try it out, and take everything back.")] = False,
+) -> None:
+    """Bring the database's schema up to date, as a server does when it starts, or back for an earlier version."""
+    with server_extra():
+        from spicegraph_service.challenge.database import Database  # noqa: PLC0415
+    with Database(challenges, migrate=False) as database:
+        steps = database.migrate(to, dry_run=dry_run)
+    write_stdout("".join(f"{step}\n" for step in steps))
+    note(f"{counted(len(steps), 'step')} {'tried and taken back' if dry_run else 'done'}")
 
 
 def create(
@@ -382,5 +399,14 @@ def _moment(option: str, text: str | None) -> Timestamp | None:
     return made
 
 
-ORGANISERS_COMMANDS: tuple[Callable[..., None], ...] = (init, create, references, update, delete, rescore, report)
+ORGANISERS_COMMANDS: tuple[Callable[..., None], ...] = (
+    init,
+    migrate,
+    create,
+    references,
+    update,
+    delete,
+    rescore,
+    report,
+)
 """In the order of ``--help``."""

@@ -1,0 +1,180 @@
+"""Backups of a running server, put back elsewhere: what was acknowledged before is there, and damage is seen."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_service.challenge.backup import Places, check_backup, make_backup, restore_backup
+from spicegraph_service.cli import main
+from spicegraph_service.client import ChallengeClient, Client
+from spicegraph_service.store import ReferenceSet, StoreError, open_store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Arena
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_a_backup_of_a_running_server_is_put_back_elsewhere(
+    sqlite_arena: Arena, tools: type, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arena = sqlite_arena
+    store = tmp_path / "server.db"
+    server = arena.start(f"--store={store}")
+    with ChallengeClient(server.address, arena.organiser()) as organiser, Client(server.address) as client:
+        organiser.create_challenge(tools.challenge())
+        references = arena.write("references.json", tools.annotations(tools.small))
+        organiser.upload_references("small", "val", "c5", references)
+        sent, _ = organiser.submit("small", arena.write("captions_val_x_results.json", tools.results("x")))
+        *_, before = organiser.watch(sent.id)
+        own = client.create_reference_set({"1": ["a dog"]})
+        going = threading.Event()
+        going.set()
+
+        def write() -> None:
+            number = 0
+            while going.is_set():
+                number += 1
+                client.create_reference_set({"1": [f"a dog, number {number}"]})
+                organiser.submit("small", arena.write("y.json", tools.results(number)), split="val")
+
+        writing = threading.Thread(target=write)
+        writing.start()
+        try:
+            options = [f"--challenges={arena.place}", f"--challenge-files={arena.folder / 'files'}"]
+            assert main(["backup", str(tmp_path / "backup"), f"--store={store}", *options]) == 0
+        finally:
+            going.clear()
+            writing.join()
+    server.stop()
+    assert {path.name for path in (tmp_path / "backup").iterdir()} == {
+        "backup.json",
+        "challenges.db",
+        "files",
+        "server.db",
+    }
+    assert main(["restore", str(tmp_path / "backup"), "--check"]) == 0
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (tmp_path / "backup").rglob("*"))
+    other = tools.arena(str(tmp_path / "b" / "challenges.db"), tmp_path / "b", arena.start_server)
+    put_back = [f"--store={tmp_path / 'b' / 'server.db'}", f"--challenges={other.place}"]
+    put_back.append(f"--challenge-files={other.folder / 'files'}")
+    assert main(["restore", str(tmp_path / "backup"), *put_back]) == 0
+    assert main(["restore", str(tmp_path / "backup"), *put_back]) == 2
+    assert "exists already" in capsys.readouterr().err
+    again = other.start(f"--store={tmp_path / 'b' / 'server.db'}")
+    with ChallengeClient(again.address, arena.tokens["organiser"]) as organiser, Client(again.address) as client:
+        assert organiser.get_submission(sent.id) == before
+        assert own.id in [one.id for one in client.list_reference_sets()]
+        for found in organiser.list_submissions("small"):  # those that were under way go on
+            *_, last = organiser.watch(found.id)
+            assert last.state == pb.SUBMISSION_STATE_SUCCEEDED
+    assert again.stop() == 0
+
+
+@pytest.fixture
+def backup(tmp_path: Path) -> Path:
+    """A backup of a small store."""
+    place = tmp_path / "server.db"
+    with closing(open_store(str(place))) as store:
+        store.create_set(ReferenceSet("a", "a", 1, 1, 1.0), {"x": b"1"})
+        make_backup(Places(store=place), tmp_path / "backup")  # while it is open
+    return tmp_path / "backup"
+
+
+def test_a_store_alone(backup: Path, tmp_path: Path) -> None:
+    assert sorted(path.name for path in backup.iterdir()) == ["backup.json", "server.db"]
+    restore_backup(backup, Places(store=tmp_path / "new" / "server.db"))
+    with closing(open_store(str(tmp_path / "new" / "server.db"))) as store:
+        assert store.get_entries("a", ["x"]) == {"x": b"1"}
+
+
+def test_damage_is_seen(backup: Path, tmp_path: Path) -> None:
+    data = bytearray((backup / "server.db").read_bytes())
+    data[-1] ^= 1
+    (backup / "server.db").write_bytes(data)
+    with pytest.raises(StoreError, match=r"server\.db: is not what was backed up"):
+        restore_backup(backup, Places(store=tmp_path / "new.db"))
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_a_file_that_the_database_needs_must_be_there(tmp_path: Path) -> None:
+    from spicegraph_service.challenge.database import Database
+    from spicegraph_service.challenge.files import FileStore
+    from spicegraph_service.challenge.schema import Challenge, ReferenceSet, Split, Visibility
+
+    files = FileStore(tmp_path / "files")
+    with files.incoming() as incoming:
+        incoming.write(b"references")
+        key = incoming.finish()
+        files.keep(incoming, key)
+    always = Visibility.ALWAYS
+    with Database(str(tmp_path / "c.db")) as database, database.writing() as session:
+        split = Split(position=0, name="val", score_visibility=always, leaderboard_visibility=always)
+        split.reference_sets = [
+            ReferenceSet(position=0, name="c5", file=key, source=key, image_count=1, caption_count=1)
+        ]
+        texts = {"name": "c", "title": "", "description": "", "metrics": [], "primary_score": ""}
+        numbers = {"daily_limit": 0, "total_limit": 0, "score_digits": 0, "category_images": 1, "equal_percent": 100}
+        session.add(Challenge(**texts, **numbers, created=database.now(session), splits=[split]))
+    places = Places(challenges=tmp_path / "c.db", files=tmp_path / "files")
+    assert make_backup(places, tmp_path / "whole").files == (key,)
+    assert check_backup(tmp_path / "whole").files == (key,)
+    (tmp_path / "whole" / "files" / key[:2] / key).write_bytes(b"other")
+    with pytest.raises(StoreError, match="is not what was backed up"):
+        check_backup(tmp_path / "whole")
+    files.path(key).write_bytes(b"damaged")
+    with pytest.raises(StoreError, match="its content is not what its name says"):
+        make_backup(places, tmp_path / "damaged")
+    files.path(key).unlink()
+    with pytest.raises(StoreError, match=f"1 uploaded files are missing, the first is {key}"):
+        make_backup(places, tmp_path / "missing")
+    assert not [path for path in tmp_path.iterdir() if "damaged" in path.name or "missing" in path.name]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--store=redis://h:6379/0"], "--store: redis is backed up with redis-cli --rdb"),
+        (["--store=none", "--challenges=postgresql://h/d"], "--challenges: postgresql is backed up with pg_dump"),
+        (["--store=nothing.db"], "nothing.db: there is no such file or folder"),
+        (["--store=none"], "there is nothing to back up"),
+    ],
+)
+def test_what_cannot_be_backed_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], reason: str
+) -> None:
+    assert main(["backup", str(tmp_path / "b"), *options]) == 2
+    assert reason in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_put_back(tmp_path: Path, backup: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, reason in (
+        ([str(tmp_path)], "is not a backup"),
+        ([str(backup), f"--store={tmp_path / 'server.db'}"], "server.db: exists already; move it away first"),
+        ([str(backup), "--store=none", f"--challenges={tmp_path / 'c.db'}"], "holds no challenges.db"),
+    ):
+        assert main(["restore", *arguments]) == 2
+        assert reason in capsys.readouterr().err
+    assert main(["backup", str(backup), f"--store={tmp_path / 'server.db'}"]) == 2
+    assert "exists already; a backup goes into a new folder" in capsys.readouterr().err
+
+
+def test_a_schema_is_tried_out_and_taken_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = f"--challenges={tmp_path / 'c.db'}"
+    assert main(["challenge", "migrate", place, "--dry-run"]) == 0
+    tried = capsys.readouterr()
+    assert tried.out == "empty -> 0001\n0001 -> 0002\n"
+    assert main(["challenge", "migrate", place]) == 0
+    assert capsys.readouterr().out == tried.out
+    assert main(["challenge", "migrate", place, "--to", "0001"]) == 0
+    assert capsys.readouterr().out == "0002 -> 0001\n"
+    assert main(["challenge", "migrate", place, "--to", "x"]) == 2
+    assert "there is no schema 'x'; there are 0001, 0002" in capsys.readouterr().err
