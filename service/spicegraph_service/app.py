@@ -189,8 +189,12 @@ class Server:
         self.metrics_port = 0
         data = pack_data(vectors=config.vectors)
         self._store = StoreThread(open_store(config.store, private=True))
-        # New parses are written beside all else, but a store in memory exists only once.
-        self._writes = self._store if config.store == MEMORY else StoreThread(open_store(config.store, private=True))
+        # New parses are written beside all else, and a probe does not wait for a large upload; but a store in memory
+        # exists only once.
+        self._writes, self._probes = (
+            self._store if config.store == MEMORY else StoreThread(open_store(config.store, private=True))
+            for _ in range(2)
+        )
         count = config.workers or default_workers()
         start_pool = partial(
             WorkerPool,
@@ -230,9 +234,11 @@ class Server:
         references = References(store, max_bytes=config.memory_bytes)
         evaluation = EvaluationServicer(scheduler, references, config.limits)
         add_evaluation = partial(add_EvaluationServiceServicer_to_server, evaluation)
-        yield TokenService(_EVALUATION, add_evaluation, authenticator, store if config.needs_tokens else None)
+        yield TokenService(_EVALUATION, add_evaluation, authenticator, self._probes if config.needs_tokens else None)
         sets = ReferencesServicer(scheduler, references, store, config.limits)
-        yield TokenService(_REFERENCES, partial(add_ReferenceServiceServicer_to_server, sets), authenticator, store)
+        yield TokenService(
+            _REFERENCES, partial(add_ReferenceServiceServicer_to_server, sets), authenticator, self._probes
+        )
         if config.challenges is not None:
             # Its database takes a third of the time in which a server starts.
             from spicegraph_service.challenge.service import ChallengeService  # noqa: PLC0415
@@ -340,7 +346,7 @@ class Server:
             self._metrics_server.server_close()
         if self._tracing is not None:
             await asyncio.to_thread(self._tracing.close)
-        for thread in {self._store, self._writes}:
+        for thread in {self._store, self._writes, self._probes}:
             await thread.close()
 
     def reload(self) -> None:
