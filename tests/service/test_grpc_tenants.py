@@ -17,7 +17,7 @@ from spicegraph_api.v1 import scores_pb2
 from spicegraph_service.cli import main
 from spicegraph_service.client import Client, item
 from spicegraph_service.server.auth import create_token, rotate_token
-from spicegraph_service.store import open_store
+from spicegraph_service.store import open_store, parse_signature
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,6 +110,26 @@ def test_the_same_upload_tells_nothing_of_another_s(tenants: Tenants) -> None:
     assert secret.id in [one.id for one in tenants.ann.list_reference_sets()]
     again = tenants.token("ann").create_reference_set(ENTRIES, display_name="elephants")
     assert (again.id, again.create_time) == (secret.id, secret.create_time)  # another token of the same tenant
+
+
+def test_parses_are_kept_apart(tenants: Tenants) -> None:
+    """How long a call takes would tell whether another tenant has parsed a caption: each has a cache of its own."""
+    captions = ["a purple walrus plays a hidden trombone"]
+    parsed = list(tenants.ann.parse(captions))
+    assert list(tenants.bob.parse(captions)) == parsed
+    third = tenants.token("carol")
+    pipeline = third.server_info().pipeline
+
+    def kept(tenant: str) -> bool:
+        with closing(open_store(str(tenants.store))) as opened:
+            return bool(opened.get_parses(f"{parse_signature(pipeline)}{tenant}", captions))
+
+    end = time.monotonic() + 20
+    while not (kept(" tenant ann") and kept(" tenant bob")):
+        assert time.monotonic() < end, "parses are not stored"
+        time.sleep(0.1)
+    assert not kept(" tenant carol")
+    assert not kept("")
 
 
 READ, SCORE, EVIDENCE = pb.REFERENCE_RIGHT_READ, pb.REFERENCE_RIGHT_SCORE, pb.REFERENCE_RIGHT_EVIDENCE

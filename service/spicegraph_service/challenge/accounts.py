@@ -19,6 +19,7 @@ from sqlalchemy.orm import selectinload
 from spicegraph_service.challenge.errors import denied, exists, taken_name, wrong
 from spicegraph_service.challenge.schema import Role, Submission, Token, User
 from spicegraph_service.server.status import not_found, unauthenticated
+from spicegraph_service.store import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,6 +65,11 @@ class Account:
 
     def end(self) -> None:
         """Count nothing."""
+
+    @property
+    def tenant(self) -> str:
+        """See :class:`~spicegraph_service.server.service.Caller`: users own nothing but their submissions."""
+        return DEFAULT_TENANT
 
     def charge(self, captions: int) -> None:
         """Count nothing: users are bound by the number of their submissions."""

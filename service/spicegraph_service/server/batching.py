@@ -63,6 +63,7 @@ class _Entry:
     cost: int
     fresh: bool
     caller: str
+    tenant: str
     since: float
     reply: asyncio.Future[GroupReply]
 
@@ -145,7 +146,7 @@ class Dispatcher:
         if reserve is not None:
             self._feeders.append(asyncio.create_task(self._feed_light(reserve)))
 
-    async def submit(self, group: Group, *, caller: str = "") -> GroupReply:
+    async def submit(self, group: Group, *, caller: str = "", tenant: str = "") -> GroupReply:
         """Have a group of a caller done; if the caller is cancelled before a worker takes it, it is not done.
 
         Raises:
@@ -154,12 +155,12 @@ class Dispatcher:
             NoWorkersError: no worker can be started.
         """
         texts = tuple(dict.fromkeys(self._texts(group)))
-        fresh = self._parses.missing(texts)
+        fresh = self._parses.missing(texts, tenant=tenant)
         items = len(group.items) if isinstance(group, ItemsWork) else len(group.texts)
         characters = sum(map(len, _captions(group)))
         cost = items + fresh + characters // _CHARACTERS_PER_COST
         reply: asyncio.Future[GroupReply] = asyncio.get_running_loop().create_future()
-        entry = _Entry(group, texts, items + fresh, cost, fresh > 0, caller, time.monotonic(), reply)
+        entry = _Entry(group, texts, items + fresh, cost, fresh > 0, caller, tenant, time.monotonic(), reply)
         self._enter(entry, light=not fresh and items <= _LIGHT_ITEMS and characters <= _LIGHT_CHARACTERS)
         done = await reply
         if done.refused:
@@ -274,13 +275,13 @@ class Dispatcher:
         return batch
 
     def _take(self, queue: _FairQueue, most: int) -> list[_Entry]:
-        """Take a batch from a queue; small groups do not wait for a large one of somebody else."""
+        """Take a batch of one tenant from a queue; small groups do not wait for a large one of somebody else."""
         batch: list[_Entry] = []
         size = 0
         while queue:
             entry = queue.first
             alike = entry.size <= _SMALL or any(entry.caller == other.caller for other in batch)
-            if batch and not (alike and size + entry.size <= most):
+            if batch and not (alike and entry.tenant == batch[0].tenant and size + entry.size <= most):
                 break
             queue.pop()
             if not entry.reply.done():  # its caller has gone
@@ -326,7 +327,8 @@ class Dispatcher:
 
     async def _do(self, pool: WorkerPool, worker: Worker, batch: Sequence[_Entry]) -> None:
         try:
-            known = await self._parses.get(dict.fromkeys(text for entry in batch for text in entry.texts))
+            texts = dict.fromkeys(text for entry in batch for text in entry.texts)
+            known = await self._parses.get(texts, tenant=batch[0].tenant)
         except BaseException:
             pool.release(worker)
             raise
@@ -341,7 +343,7 @@ class Dispatcher:
             return
         if self._observe is not None:
             self._observe(sum(entry.size for entry in batch), time.monotonic() - started)
-        self._parses.put(reply.parsed)
+        self._parses.put(reply.parsed, tenant=batch[0].tenant)
         if self._entries and pool is self._pool:
             # To answer a batch of small calls takes about as long as a worker needs for the next one.
             await asyncio.sleep(_HEAD_START_S)

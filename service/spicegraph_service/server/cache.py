@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, TypeVar
 
-from spicegraph_service.store import Store, StoreError
+from spicegraph_service.store import DEFAULT_TENANT, Store, StoreError
 
 Key = TypeVar("Key", bound=Hashable)
 T = TypeVar("T")
@@ -72,7 +72,9 @@ class StoreThread:
 
 
 class ParseCache:
-    """Parses by text. The store is optional: where it fails, captions are parsed again.
+    """Parses by tenant and text: how long a call takes says nothing of what other tenants have parsed.
+
+    The store is optional: where it fails, captions are parsed again.
 
     Args:
         reads: where parses are looked for. Workers wait for that.
@@ -94,37 +96,37 @@ class ParseCache:
         self._reads = reads
         self._writer = writes
         self._signature = signature
-        self._memory: Lru[str] = Lru(max_bytes)
+        self._memory: Lru[tuple[str, str]] = Lru(max_bytes)
         self._observe = observe
         self._paused_until = 0.0
         self._writes: set[asyncio.Task[None]] = set()
 
-    def missing(self, texts: Iterable[str]) -> int:
-        """Return how many of the texts are not in memory."""
-        return sum(text not in self._memory for text in texts)
+    def missing(self, texts: Iterable[str], *, tenant: str = "") -> int:
+        """Return how many of a tenant's texts are not in memory."""
+        return sum((tenant, text) not in self._memory for text in texts)
 
-    async def get(self, texts: Iterable[str]) -> dict[str, bytes]:
-        """Return the parses that are known."""
+    async def get(self, texts: Iterable[str], *, tenant: str = "") -> dict[str, bytes]:
+        """Return the parses that are known to a tenant."""
         found: dict[str, bytes] = {}
         unknown = []
         for text in texts:
-            value = self._memory.get(text)
+            value = self._memory.get((tenant, text))
             if value is None:
                 unknown.append(text)
             else:
                 found[text] = value
-        stored = await self._stored(unknown) if unknown else {}
+        stored = await self._stored(unknown, tenant) if unknown else {}
         for text, value in stored.items():
-            self._memory.put(text, value)
+            self._memory.put((tenant, text), value)
         self._count(len(found), len(stored), len(unknown) - len(stored))
         return found | stored
 
-    def put(self, parses: Mapping[str, bytes]) -> None:
-        """Keep new parses: in memory now, in the store soon."""
+    def put(self, parses: Mapping[str, bytes], *, tenant: str = "") -> None:
+        """Keep new parses of a tenant: in memory now, in the store soon."""
         for text, value in parses.items():
-            self._memory.put(text, value)
+            self._memory.put((tenant, text), value)
         if parses and self._open() and len(self._writes) < _MOST_WAITING_WRITES:
-            task = asyncio.create_task(self._write(dict(parses)))
+            task = asyncio.create_task(self._write(dict(parses), tenant))
             self._writes.add(task)
             task.add_done_callback(self._writes.discard)
 
@@ -132,18 +134,21 @@ class ParseCache:
         """Wait for the writes under way."""
         await asyncio.gather(*self._writes)
 
-    async def _stored(self, texts: list[str]) -> dict[str, bytes]:
+    def _signed(self, tenant: str) -> str:
+        return f"{self._signature} tenant {tenant}" if tenant not in {"", DEFAULT_TENANT} else self._signature
+
+    async def _stored(self, texts: list[str], tenant: str) -> dict[str, bytes]:
         if not self._open():
             return {}
         try:
-            return await self._reads.run(lambda: self._reads.store.get_parses(self._signature, texts))
+            return await self._reads.run(lambda: self._reads.store.get_parses(self._signed(tenant), texts))
         except StoreError as error:
             self._pause(error)
             return {}
 
-    async def _write(self, parses: dict[str, bytes]) -> None:
+    async def _write(self, parses: dict[str, bytes], tenant: str) -> None:
         try:
-            await self._writer.run(lambda: self._writer.store.put_parses(self._signature, parses))
+            await self._writer.run(lambda: self._writer.store.put_parses(self._signed(tenant), parses))
         except StoreError as error:
             self._pause(error)
 

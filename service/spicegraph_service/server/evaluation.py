@@ -10,7 +10,7 @@ from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceServicer
 from spicegraph_service.server import validation
-from spicegraph_service.server.interceptor import Context, current_call
+from spicegraph_service.server.interceptor import Call, Context, current_call
 from spicegraph_service.server.scheduler import CHUNK_ITEMS, Scheduler, chunked, count_captions, item_chunks
 from spicegraph_service.server.status import Violation, invalid
 from spicegraph_service.server.tasks import ItemWork
@@ -35,9 +35,10 @@ class ItemStream:
     either. Of each chunk its statistics stay, for the corpus result.
     """
 
-    def __init__(self, scheduler: Scheduler, *, caller: str) -> None:
+    def __init__(self, scheduler: Scheduler, call: Call) -> None:
         self._scheduler = scheduler
-        self._caller = caller
+        self._caller = call.share
+        self._tenant = call.tenant
         self._metrics: tuple[str, ...] = ()
         self._detail = 0
         self._categories: tuple[CategoryDefinition, ...] = ()
@@ -63,7 +64,9 @@ class ItemStream:
             self._tasks.create_task(self._score(chunk, len(self._statistics) - 1))
 
     async def _score(self, items: Sequence[ItemWork], number: int) -> None:
-        reply = await self._scheduler.chunk(items, self._metrics, self._detail, self._categories, caller=self._caller)
+        reply = await self._scheduler.chunk(
+            items, self._metrics, self._detail, self._categories, caller=self._caller, tenant=self._tenant
+        )
         self._statistics[number] = reply.statistics
         results = map(scores_pb2.ItemResult.FromString, reply.results)
         self._ready.put_nowait(pb.ScoreStreamResponse(items=results))
@@ -127,7 +130,9 @@ class EvaluationServicer(EvaluationServiceServicer):
         validation.check_captions(request.captions, self._limits)
         call = current_call()
         call.charge(len(request.captions))
-        parsed = await self._scheduler.parse(request.captions, caller=call.share, refusals=call.refusals)
+        parsed = await self._scheduler.parse(
+            request.captions, caller=call.share, tenant=call.tenant, refusals=call.refusals
+        )
         return pb.ParseCaptionsResponse(
             captions=map(scene_graph_pb2.ParsedCaption.FromString, parsed), pipeline=info.pipeline
         )
@@ -148,7 +153,13 @@ class EvaluationServicer(EvaluationServiceServicer):
         items = await self._items(request.items, set_id, first=0)
         call.charge(count_captions(items))
         results, corpus = await self._scheduler.score(
-            items, metrics, request.detail, categories, caller=call.share, refusals=call.refusals
+            items,
+            metrics,
+            request.detail,
+            categories,
+            caller=call.share,
+            tenant=call.tenant,
+            refusals=call.refusals,
         )
         return pb.ScoreResponse(
             items=map(scores_pb2.ItemResult.FromString, results),
@@ -161,7 +172,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         """Score a stream: results as they are ready, the corpus result at the end."""
         del context
         _ = self._scheduler.info
-        stream = ItemStream(self._scheduler, caller=current_call().share)
+        stream = ItemStream(self._scheduler, current_call())
         async with stream.reading(self._read(request_iterator, stream)):
             async for response in stream.responses():
                 yield response

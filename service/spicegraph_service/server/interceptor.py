@@ -19,6 +19,7 @@ from google.protobuf.message import DecodeError
 
 from spicegraph_api.v1.methods import METHODS, Method
 from spicegraph_service.server.status import CallError, Violation, invalid, to_call_error, to_trailers
+from spicegraph_service.store import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
@@ -62,6 +63,11 @@ class Call:
     certificate: str = ""
     caller: Caller | None = None
     captions: int = 0
+
+    @property
+    def tenant(self) -> str:
+        """Who owns what the call stores and looks up."""
+        return self.caller.tenant if self.caller is not None else DEFAULT_TENANT
 
     def charge(self, captions: int) -> None:
         """Count captions, against the caller's rate too.

@@ -15,7 +15,6 @@ from spicegraph_api.v1 import reference_service_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceServicer
 from spicegraph_service.server import validation
-from spicegraph_service.server.auth import TokenCaller
 from spicegraph_service.server.cache import Lru, RefreshAheadCache, StoreThread
 from spicegraph_service.server.interceptor import Context, current_call
 from spicegraph_service.server.status import Violation, exhausted, invalid, missing_right, not_found, too_many_sets
@@ -61,7 +60,7 @@ class References:
             CallError: NOT_FOUND, also for others' sets that are not shared with the caller; PERMISSION_DENIED.
             StoreError: the store cannot be read.
         """
-        found = await self._sets.get((tenant_of_call(), set_id))
+        found = await self._sets.get((current_call().tenant, set_id))
         if found is None:
             raise not_found(_KIND, set_id)
         for right in (SCORE, EVIDENCE) if evidence else (SCORE,):
@@ -172,12 +171,15 @@ class ReferencesServicer(ReferenceServiceServicer):
 
     async def _parse(self, references: Iterable[tuple[str, ...]]) -> None:
         texts = list(dict.fromkeys(text for captions in references for text in captions))
-        current_call().charge(len(texts))
+        call = current_call()
+        call.charge(len(texts))
         for start in range(0, len(texts), _PARSED_AT_ONCE):
-            await self._scheduler.store_parses(texts[start : start + _PARSED_AT_ONCE], caller=current_call().share)
+            await self._scheduler.store_parses(
+                texts[start : start + _PARSED_AT_ONCE], caller=call.share, tenant=call.tenant
+            )
 
     async def _store(self, name: str, entries: dict[str, tuple[str, ...]]) -> ReferenceSet:
-        tenant = tenant_of_call()
+        tenant = current_call().tenant
 
         def store() -> ReferenceSet:
             count = sum(map(len, entries.values()))
@@ -213,7 +215,7 @@ class ReferencesServicer(ReferenceServiceServicer):
         return pb.GetReferenceSetResponse(reference_set=_message(found, await self._shares(found)))
 
     async def _readable(self, set_id: str) -> ReferenceSet:
-        tenant = tenant_of_call()
+        tenant = current_call().tenant
         found = await self._thread.run(lambda: self._thread.store.get_set(tenant, set_id))
         if found is None:
             raise not_found(_KIND, set_id)
@@ -223,7 +225,7 @@ class ReferencesServicer(ReferenceServiceServicer):
 
     async def _shares(self, found: ReferenceSet) -> Mapping[str, tuple[str, ...]]:
         """Return with whom a set is shared, for its owner."""
-        if found.tenant != tenant_of_call():
+        if found.tenant != current_call().tenant:
             return {}
         return await self._thread.run(lambda: self._thread.store.list_shares(found.id))
 
@@ -234,7 +236,7 @@ class ReferencesServicer(ReferenceServiceServicer):
         del context
         size = validation.check_page_size(request.page_size)
         validation.check_page_token(request.page_token, _ID)
-        tenant = tenant_of_call()
+        tenant = current_call().tenant
         found = await self._thread.run(lambda: self._thread.store.list_sets(tenant, request.page_token, size + 1))
         page = found[:size]
         return pb.ListReferenceSetsResponse(
@@ -272,19 +274,13 @@ class ReferencesServicer(ReferenceServiceServicer):
 
     async def _own(self, set_id: str) -> ReferenceSet:
         """Return a set of the caller's own."""
-        tenant = tenant_of_call()
+        tenant = current_call().tenant
         found = await self._thread.run(lambda: self._thread.store.get_set(tenant, set_id))
         if found is None:
             raise not_found(_KIND, set_id)
         if found.tenant != tenant:
             raise missing_right(_KIND, set_id, "owner")
         return found
-
-
-def tenant_of_call() -> str:
-    """Return the tenant of the call under way: its token's, or the default one's where no tokens are needed."""
-    caller = current_call().caller
-    return caller.tenant if isinstance(caller, TokenCaller) else DEFAULT_TENANT
 
 
 def _rights(wanted: Sequence[pb.ReferenceRight.ValueType]) -> tuple[str, ...]:

@@ -70,11 +70,13 @@ class Scheduler:
         categories: tuple[CategoryDefinition, ...] = (),
         *,
         caller: str = "",
+        tenant: str = "",
         refusals: int = 0,
     ) -> tuple[list[bytes], bytes]:
         """Score all items of a request; return a serialized result per item, and the corpus result.
 
-        ``caller`` is who shares the workers with others, ``refusals`` how often the request was refused before.
+        ``caller`` is who shares the workers with others, ``tenant`` whose parses are looked up and kept, ``refusals``
+        how often the request was refused before.
 
         Raises:
             FullError: the queue has no room.
@@ -85,17 +87,19 @@ class Scheduler:
             chunks = list(item_chunks(items))
             if len(chunks) == 1:
                 work = ItemsWork(metrics, detail, chunks[0], finish=True, categories=categories)
-                only = await dispatcher.submit(work, caller=caller)
+                only = await dispatcher.submit(work, caller=caller, tenant=tenant)
                 return list(only.results), only.corpus
             works = [ItemsWork(metrics, detail, chunk, finish=False, categories=categories) for chunk in chunks]
-            replies = await self._gather(works, dispatcher, caller)
+            replies = await self._gather(works, dispatcher, caller, tenant)
             statistics = tuple(reply.statistics for reply in replies)
             totals = await dispatcher.totals(Totals(metrics, detail, statistics, categories))
         results = [result for reply in replies for result in reply.results]
         # Two serialized messages, one behind the other, are the merged message.
         return [a + b for a, b in zip(results, totals.each or [b""] * len(results), strict=True)], totals.corpus
 
-    async def parse(self, texts: Sequence[str], *, caller: str = "", refusals: int = 0) -> list[bytes]:
+    async def parse(
+        self, texts: Sequence[str], *, caller: str = "", tenant: str = "", refusals: int = 0
+    ) -> list[bytes]:
         """Parse captions; return them serialized. ``refusals`` says how often the request was refused before.
 
         Raises:
@@ -105,10 +109,10 @@ class Scheduler:
         dispatcher = self._ready().dispatcher
         with self._room(len(texts), caller, refusals):
             works = [CaptionsWork(chunk, graphs=True) for chunk in text_chunks(texts)]
-            replies = await self._gather(works, dispatcher, caller)
+            replies = await self._gather(works, dispatcher, caller, tenant)
         return [result for reply in replies for result in reply.results]
 
-    async def store_parses(self, texts: Sequence[str], *, caller: str = "") -> None:
+    async def store_parses(self, texts: Sequence[str], *, caller: str = "", tenant: str = "") -> None:
         """Parse captions of an upload into the store; waits for room.
 
         Raises:
@@ -117,7 +121,7 @@ class Scheduler:
         dispatcher = self._ready().dispatcher
         async with self._room_in_turn(len(texts), caller):
             works = [CaptionsWork(chunk, graphs=False) for chunk in text_chunks(texts)]
-            await self._gather(works, dispatcher, caller)
+            await self._gather(works, dispatcher, caller, tenant)
 
     async def chunk(
         self,
@@ -127,6 +131,7 @@ class Scheduler:
         categories: tuple[CategoryDefinition, ...] = (),
         *,
         caller: str = "",
+        tenant: str = "",
     ) -> GroupReply:
         """Score a chunk of a stream; waits for room.
 
@@ -136,7 +141,7 @@ class Scheduler:
         dispatcher = self._ready().dispatcher
         async with self._room_in_turn(count_captions(items), caller):
             work = ItemsWork(metrics, detail, tuple(items), finish=False, categories=categories)
-            return await dispatcher.submit(work, caller=caller)
+            return await dispatcher.submit(work, caller=caller, tenant=tenant)
 
     async def totals(
         self,
@@ -178,16 +183,16 @@ class Scheduler:
             self.budget.release(captions, caller=caller)
 
     async def _gather(
-        self, works: Sequence[ItemsWork | CaptionsWork], dispatcher: Dispatcher, caller: str
+        self, works: Sequence[ItemsWork | CaptionsWork], dispatcher: Dispatcher, caller: str, tenant: str
     ) -> list[GroupReply]:
         """Have the chunks of a request done, a few at a time, so that small requests get in between."""
         if len(works) == 1:
-            return [await dispatcher.submit(works[0], caller=caller)]
+            return [await dispatcher.submit(works[0], caller=caller, tenant=tenant)]
         turns = asyncio.Semaphore(self._chunks_at_once)
 
         async def one(work: ItemsWork | CaptionsWork) -> GroupReply:
             async with turns:
-                return await dispatcher.submit(work, caller=caller)
+                return await dispatcher.submit(work, caller=caller, tenant=tenant)
 
         try:
             async with asyncio.TaskGroup() as group:

@@ -48,6 +48,11 @@ class Caller(Protocol):
         """Count a call as ended."""
         ...
 
+    @property
+    def tenant(self) -> str:
+        """Who owns what the caller's calls store and look up."""
+        ...
+
     def charge(self, captions: int) -> None:
         """Count captions against the caller's rate.
 
