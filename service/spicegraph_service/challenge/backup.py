@@ -117,7 +117,7 @@ def restore_backup(folder: Path, places: Places) -> Listing:
                 raise InputError(f"{taken}: exists already; move it away first")
     if places.files is not None:
         if listing.files is None:
-            raise InputError(f"{folder}: holds no files of challenges")
+            raise InputError(f"{folder}: does not contain files of challenges")
         if (places.files / "objects").exists():
             raise InputError(f"{places.files}: has files already; move it away first")
     with _errors(folder):

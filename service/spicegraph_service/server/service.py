@@ -1,6 +1,6 @@
 """What a service of the contract is to the server: its methods, its callers, its part of the server's life.
 
-Reflection tells clients that have none of the contract's files what services there are.
+Clients without the contract's files learn through reflection which services there are.
 """
 
 from __future__ import annotations
