@@ -13,6 +13,7 @@ from typing import Any
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.metric import Metric, Needs
 from spicegraph_scorer.metrics.bleu import Bleu, SentenceBleu
+from spicegraph_scorer.metrics.chair import Chair
 from spicegraph_scorer.metrics.cider import COCO_CIDER, Cider
 from spicegraph_scorer.metrics.data import DataFields, MetricData, Resources, merged_data
 from spicegraph_scorer.metrics.graded.metric import SpiceG
@@ -116,6 +117,10 @@ def _cider_plain(resources: Resources) -> Metric[Any]:
     return Cider("CIDEr", frequencies=resources.data.frequencies, key="CIDEr-plain")
 
 
+def _chair(resources: Resources) -> Metric[Any]:
+    return Chair(resources.data.instances, evidence=resources.evidence)
+
+
 def _spider(resources: Resources) -> Metric[Any]:
     spice = Spice(resources.facts(), evidence=resources.evidence, text=resources.data.spice_text or "written")
     return Spider(spice, Cider("CIDEr-D", frequencies=resources.data.frequencies))
@@ -135,6 +140,7 @@ METRICS: Mapping[str, MetricEntry] = {
     "cider-d": MetricEntry(Cider, _cider_d),
     "cider-plain": MetricEntry(Cider, _cider_plain),
     "spider": MetricEntry(Spider, _spider),
+    "chair": MetricEntry(Chair, _chair),
 }
 """Every metric: its name, its class and the function that makes it.
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.tokens import SpiceText
+    from spicegraph_scorer.metrics.chair import Instances
     from spicegraph_scorer.metrics.graded.vectors import Vectors
     from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
     from spicegraph_scorer.metrics.spice.categories import Category
@@ -25,13 +26,15 @@ class MetricData:
     what SPICE and SPICE-G count beside the total; ``None``: SPICE's own. ``vectors`` are SPICE-G's; ``None``: the
     bundled ones. ``spice_text`` is the text that SPICE and SPIDEr parse: ``written``, captions as they are, or
     ``coco``, the COCO toolkit's tokens; ``None``: ``coco`` where the group of that name is asked for, else ``written``.
-    SPICE-G always parses captions as written: its formula and verdicts were measured on those.
+    SPICE-G always parses captions as written: its formula and verdicts were measured on those. ``instances`` are the
+    objects that CHAIR knows in images beside those that references mention.
     """
 
     frequencies: DocumentFrequencies | None = None
     categories: Mapping[str, Category] | None = None
     vectors: Vectors | None = None
     spice_text: SpiceText | None = None
+    instances: Instances | None = None
 
 
 class DataFields(TypedDict, total=False):
@@ -41,6 +44,7 @@ class DataFields(TypedDict, total=False):
     categories: Mapping[str, Category] | None
     vectors: Vectors | None
     spice_text: SpiceText | None
+    instances: Instances | None
 
 
 def merged_data(data: MetricData | None, fields: DataFields) -> MetricData:
@@ -52,7 +56,7 @@ def merged_data(data: MetricData | None, fields: DataFields) -> MetricData:
 
     Example:
         >>> merged_data(None, {"categories": {}})
-        MetricData(frequencies=None, categories={}, vectors=None, spice_text=None)
+        MetricData(frequencies=None, categories={}, vectors=None, spice_text=None, instances=None)
     """
     alone = MetricData(**fields)
     if data is None:

@@ -15,6 +15,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.tokens import SpiceText
 from spicegraph_scorer.metrics import GROUPS, METRICS, MetricData, metric_names, with_spice_text
+from spicegraph_scorer.metrics.chair import read_instances
 from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable
 from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
 from spicegraph_scorer.metrics.spice.categories import read_categories
@@ -128,6 +129,14 @@ class MetricOptions:
             help="SPICE-G's vectors, from spicegraph vectors build; default: those of COCO train2014.",
         ),
     ] = None
+    instances: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="COCO instances, such as instances_val2014.json: for chair, the objects of each image, beside "
+            "those that its references mention.",
+        ),
+    ] = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -170,6 +179,7 @@ METRIC_DATA: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "frequencies": ("--idf", lambda path: DocumentFrequencies.read(Path(path))),
     "categories": ("--categories", read_categories),
     "vectors": ("--vectors", lambda path: Vectors.of(VectorTable.read(Path(path)))),
+    "instances": ("--instances", read_instances),
 }
 """For each field of ``MetricData`` the option that gives it, and what the option's value is read with."""
 

@@ -67,8 +67,8 @@ def score(
         bool,
         typer.Option(
             "--explain",
-            help="For spice-g, in JSON and JSON Lines: show every tuple's best partner, and which changes would "
-            "raise the score most.",
+            help="In JSON and JSON Lines: for spice-g, every tuple's best partner and which changes would raise the "
+            "score most; for chair, the objects that a caption mentions.",
         ),
     ] = False,
     confidence: Annotated[

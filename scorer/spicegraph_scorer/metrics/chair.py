@@ -1,0 +1,387 @@
+"""CHAIR: which of the 80 COCO objects a caption mentions that are not in the image (Rohrbach et al., EMNLP 2018).
+
+Objects are found by words alone, as the paper does: plurals as singulars, two-word names before single words, and each
+word as the class that the published list of synonyms gives it. An image has the objects that its references mention
+and, where instances are given, those that annotators outlined.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+
+import numpy as np
+
+from spicegraph_parser.errors import InputError
+from spicegraph_scorer.core.metric import Matrix, Metric, Needs, Score, Vector
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from spicegraph_scorer.core.items import Item
+    from spicegraph_scorer.core.results import Json
+    from spicegraph_scorer.core.tokens import Corpus
+
+NAMES: Final = ("CHAIRi", "CHAIRs", "CHAIR_Recall")
+
+_SYNONYMS: Final = """
+person: adult baby baker biker boy bride buyer caller camper chef child children cop cowboy coworker doctor drinker
+  driver father female foreigner gentleman girl grandchild groom guy hunter kid lady male man mother offender officer
+  passenger patient people pitcher player policeman politician rider serviceman shopper sister skateboarder skater
+  skier snowboarder soldier solider student teenager thief traveler trespasser villager walker woman worker bicyclist
+bicycle: bike minibike trike unicycle
+car: automobile cab coupe hatchback jeep limo minivan sedan suv taxi taxicab van
+motorcycle: moped motor_cycle motorbike scooter
+airplane: air_plane airbus aircraft biplane jet jetliner monoplane plane seaplane
+bus: minibus trolley
+train: caboose locomotive tramway
+truck: firetruck hauler lorry pickup
+boat: barge battleship canoe catamaran dinghy ferry ferryboat freighter houseboat kayak lifeboat liner motorboat
+  paddleboat pontoon powerboat riverboat rowboat sailboard sailboat schooner ship skiff speedboat steamboat steamship
+  trawler tugboat vessel watercraft yacht
+traffic_light: stop_light stoplight street_light streetlight traffic_signal
+fire_hydrant: hydrant
+stop_sign:
+parking_meter:
+bench: pew
+bird: blackbird bluebird bluejay buzzard chickadee cockatiel cockatoo condor cormorant cowbird crow duck egret falcon
+  finch flamingo fowl goose gosling gull heron hummingbird kingfisher loon lorikeet macaw magpie mallard oriole osprey
+  ostrich owl parakeet parrot peacock peafowl pelican pheasant pigeon puffin quail raven robin rooster sandpiper seabird
+  seagull shorebird songbird sparrow swan turkey vulture warbler waterbird waterfowl willet woodpecker
+cat: feline kitten tabby
+dog: beagle brindle bulldog canine chihuahua cocker collie corgi dachshund doberman doggie doggy greyhound hound husky
+  labrador mutt pitbull poodle pug pup puppy retriever rottweiler schnauzer sheepdog spaniel terrier weimaraner whippet
+horse: bronc bronco clydesdale colt equine foal mare mustang palomino pony racehorse stallion
+sheep: ewe goat lamb ram
+cow: bison buffalo bull calf cattle heifer holstein ox oxen zebu
+elephant:
+bear: panda
+zebra:
+giraffe:
+backpack: knapsack
+umbrella:
+handbag: briefcase purse wallet
+tie: bow
+suitcase: luggage suit_case
+frisbee:
+skis: ski
+snowboard:
+sports_ball: ball
+kite:
+baseball_bat:
+baseball_glove:
+skateboard:
+surfboard: longboard shortboard skimboard wakeboard
+tennis_racket: racket
+bottle:
+wine_glass:
+cup:
+fork:
+knife: knive pocketknife
+spoon:
+bowl: container
+banana:
+apple:
+sandwich: burger cheeseburger hamburger sub
+orange:
+broccoli:
+carrot:
+hot_dog:
+pizza:
+donut: bagel doughnut
+cake: coffeecake cupcake pancake shortcake
+chair: seat stool
+couch: chesterfield futon loveseat recliner settee sofa
+potted_plant: houseplant
+bed:
+dining_table: desk table
+toilet: commode lavatory potty urinal
+tv: monitor televison television
+laptop: computer laptop_computer lenovo macbook netbook notebook
+mouse:
+remote:
+keyboard:
+cell_phone: cellphone mobile_phone phon phone smartphone telephone
+microwave:
+oven: stove stovetop
+toaster:
+sink:
+refrigerator: freezer fridge
+book:
+clock:
+vase:
+scissors:
+teddy_bear: teddybear
+hair_drier: hairdryer
+toothbrush:
+"""
+"""The published synonyms of each class, as far as they can match. Two, "motor bike" and "cheesecake", stand behind two
+spaces in the published list, so that the original program never finds them; "iPhone" has a capital letter.
+"""
+
+
+def _classes() -> dict[str, str]:
+    """Return the class of each word."""
+    found = {}
+    for entry in re.split(r"\n(?! )", _SYNONYMS.strip()):
+        name, _, words = entry.partition(":")
+        for word in (name, *words.split()):
+            found[word.replace("_", " ")] = name.replace("_", " ")
+    return found
+
+
+CLASSES: Final[Mapping[str, str]] = _classes()
+"""The class of each word and two-word name: ``sofa`` is a ``couch``."""
+
+_ANIMALS: Final = ("bird", "cat", "dog", "horse", "sheep", "cow", "elephant", "bear", "zebra", "giraffe")
+_TWO_WORDS: Final[Mapping[str, str]] = {
+    **{name: name for name in CLASSES if " " in name and name != "dining table"},
+    **{name: name for name in ("motor bike", "home plate", "train track")},  # names of nothing that is counted
+    **{f"{age} {animal}": animal for age in ("baby", "adult") for animal in (*_ANIMALS, "animal", "cub")},
+    **{f"passenger {vehicle}": vehicle for vehicle in ("jet", "train")},
+    "bow tie": "tie",
+    "toilet seat": "toilet",
+}
+_SECOND: Final = frozenset(name.split()[1] for name in _TWO_WORDS)
+_FIRST: Final = frozenset(name.split()[0] for name in _TWO_WORDS)
+_KNOWN: Final = frozenset(CLASSES) | _FIRST | _SECOND
+_IRREGULAR: Final = (("men", "man"), ("geese", "goose"), ("mice", "mouse"))
+_ENDINGS: Final = (("ies", "y"), ("ves", "fe"), ("ves", "f"), ("es", ""), ("s", ""))
+_TOKEN: Final = re.compile(r"\w+(?:-\w+)*|[^\w\s]")
+
+
+class Mention(NamedTuple):
+    """An object that a caption mentions: the class, the words and where they stand, as character offsets."""
+
+    object: str
+    words: str
+    span: tuple[int, int]
+
+
+@lru_cache(maxsize=50_000)
+def _singular(word: str) -> str:
+    """Return the singular of a plural, if that is one of the words that matter; the word itself otherwise."""
+    if word in _KNOWN:
+        return word
+    for suffix, base in (*_ENDINGS, *_IRREGULAR):
+        if word.endswith(suffix) and (shorter := word.removesuffix(suffix) + base) in _KNOWN:
+            return shorter
+    return word
+
+
+def mentions(caption: str) -> list[Mention]:
+    """Return the COCO objects that a caption mentions, in order, each as often as it is mentioned.
+
+    >>> [(found.object, found.words) for found in mentions("Two puppies on sofas near a traffic light.")]
+    [('dog', 'puppies'), ('couch', 'sofas'), ('traffic light', 'traffic light')]
+    """
+    tokens = [(found.group(), found.span()) for found in _TOKEN.finditer(caption.lower())]
+    words = [_singular(word) for word, _ in tokens]
+    found: list[tuple[str, int, int]] = []
+    place = 0
+    while place < len(words):
+        both = _TWO_WORDS.get(" ".join(words[place : place + 2]))
+        found.append((words[place] if both is None else both, place, place + (1 if both is None else 2)))
+        place = found[-1][2]
+    is_toilet = any(name == "toilet" for name, _, _ in found)
+    return [
+        Mention(CLASSES[name], caption[start:end], (start, end))
+        for name, first, behind in found
+        if name in CLASSES and not (is_toilet and name == "seat")
+        for start, end in [(tokens[first][1][0], tokens[behind - 1][1][1])]
+    ]
+
+
+class Instances(NamedTuple):
+    """Which objects each image has, by its id as text, and a hash of it all."""
+
+    objects: Mapping[str, frozenset[str]]
+    digest: str
+
+
+def read_instances(path: str) -> Instances:
+    """Read a COCO instances file: ``images``, ``annotations`` with ``category_id`` and ``categories``.
+
+    Raises:
+        InputError: the file can't be read, or is not such a file; the message names the field.
+
+    Example:
+        >>> len(read_instances("instances_val2014.json").objects)  # doctest: +SKIP
+        40504
+    """
+    try:
+        text = Path(path).read_bytes()
+        data = json.loads(text)
+    except OSError as error:
+        raise InputError(f"{path}: can't be read ({error.strerror})") from error
+    except ValueError as error:
+        raise InputError(f"{path}: is not JSON ({error})") from error
+    lists = [data.get(name) if isinstance(data, dict) else None for name in ("categories", "images", "annotations")]
+    for name, found in zip(("categories", "images", "annotations"), lists, strict=True):
+        if not isinstance(found, list):
+            raise InputError(f"{path}: is not a COCO instances file: it has no list {name!r}")
+    objects: dict[str, set[str]] = {}
+    try:
+        categories, images, annotations = lists
+        names = {row["id"]: CLASSES[row["name"]] for row in categories or ()}
+        objects = {str(row["id"]): set() for row in images or ()}
+        for row in annotations or ():
+            objects.setdefault(str(row["image_id"]), set()).add(names[row["category_id"]])
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path}: is not a COCO instances file of the 80 classes: {error} is missing") from error
+    return Instances(
+        {image: frozenset(found) for image, found in objects.items()},
+        hashlib.blake2b(text, digest_size=4).hexdigest(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ChairStatistic:
+    """An item's counts: mentions, how many of these are hallucinated, objects of the image, and how many are said.
+
+    ``evidence`` are the mentions, each with whether the image has the object; ``None`` once it was sent off.
+    """
+
+    mentioned: int
+    hallucinated: int
+    objects: int
+    said: int
+    evidence: ChairExplanation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChairMention:
+    """An object that a candidate mentions: its class, its words and their place, and whether the image has it."""
+
+    object: str
+    words: str
+    span: tuple[int, int]
+    hallucinated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChairExplanation:
+    """The objects that a candidate mentions, and those of the image that it does not."""
+
+    mentions: tuple[ChairMention, ...]
+    missing: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return JSON values, with the fields of the parts as keys."""
+        return {"mentions": [asdict(found) for found in self.mentions], "missing": list(self.missing)}
+
+
+@dataclass(frozen=True, slots=True)
+class Chair(Metric[ChairStatistic]):
+    """CHAIR of captions: the share of mentioned objects, and of captions, that are hallucinated.
+
+    ``CHAIRi`` is hallucinated mentions over all mentions of COCO objects, ``CHAIRs`` captions with at least one over
+    all captions: of both, lower is better. ``CHAIR_Recall`` is the share of the images' objects that the captions
+    mention. All three are in [0, 1] and are ratios of sums over the corpus. An item's CHAIRi is undefined if it
+    mentions no object, its recall if its image has none.
+
+    ``instances`` adds what annotators outlined to what the references mention; without it, an object that no reference
+    mentions counts as hallucinated even where the image has it.
+
+    Source: Rohrbach, Hendricks, Burns, Darrell and Saenko, "Object Hallucination in Image Captioning", EMNLP 2018,
+    equations 1 and 2; recall as later programs print it beside them.
+    """
+
+    needs: ClassVar[Needs] = Needs(data=frozenset({"instances"}))
+    means: ClassVar[bool] = False
+    explains: ClassVar[bool] = True
+
+    instances: Instances | None = None
+    evidence: bool = True
+
+    @property
+    def name(self) -> str:
+        """``chair``."""
+        return "chair"
+
+    def signature(self) -> Mapping[str, str]:
+        """Return where the objects of an image come from, and which words are objects."""
+        objects = "references" if self.instances is None else f"references + instances {self.instances.digest}"
+        return {"variant": "CHAIR, 80 COCO classes", "objects": objects}
+
+    def collect(self, corpus: Corpus) -> list[ChairStatistic]:
+        """Return the counts of each item.
+
+        Raises:
+            InputError: instances are given, and an item's image is not among them; the message names five.
+        """
+        if self.instances is not None:
+            unknown = [item.id for item in corpus.items if str(item.id) not in self.instances.objects]
+            if unknown:
+                named = ", ".join(repr(one) for one in unknown[:5])
+                raise InputError(f"the instances lack {len(unknown)} of the images that are scored: {named}")
+        texts = dict.fromkeys(chain.from_iterable(item.references for item in corpus.items))
+        said = {text: frozenset(found.object for found in mentions(text)) for text in texts}
+        statistics = [
+            _statistic(item.candidate, self._outlined(item).union(*[said[text] for text in item.references]))
+            for item in corpus.items
+        ]
+        return statistics if self.evidence else list(map(self.compact, statistics))
+
+    def _outlined(self, item: Item) -> frozenset[str]:
+        return frozenset() if self.instances is None else self.instances.objects[str(item.id)]
+
+    def total(self, statistics: Sequence[ChairStatistic]) -> tuple[Score, ...]:
+        """Return ``CHAIRi``, ``CHAIRs`` and ``CHAIR_Recall``.
+
+        >>> from spicegraph_scorer.core.tokens import Corpus
+        >>> from spicegraph_scorer.core.items import Item
+        >>> chair = Chair()
+        >>> items = (Item(1, "a dog and a cat on a couch", ("a puppy on a sofa", "a dog and a ball")),)
+        >>> [round(score.value, 2) for score in chair.total(chair.collect(Corpus(items)))]
+        [0.33, 1.0, 0.67]
+        """
+        columns = self.columns(statistics)
+        each = _ratios(columns)
+        corpus = _ratios(columns.sum(axis=0, keepdims=True))
+        return tuple(Score(name, _value(corpus[name][0]), tuple(map(_value, each[name]))) for name in NAMES)
+
+    def columns(self, statistics: Sequence[ChairStatistic]) -> Matrix:
+        """Return what the corpus scores sum, (items, 6): the dividend and the divisor of each score."""
+        rows = [(s.hallucinated, s.mentioned, s.hallucinated > 0, 1, s.said, s.objects) for s in statistics]
+        return np.array(rows, np.float64).reshape(-1, 6)
+
+    def from_sums(self, sums: Matrix) -> Mapping[str, Vector]:
+        """Return the corpus scores of rows of sums; NaN where undefined."""
+        return _ratios(sums)
+
+    def compact(self, statistic: ChairStatistic) -> ChairStatistic:
+        """Return the counts alone."""
+        return ChairStatistic(statistic.mentioned, statistic.hallucinated, statistic.objects, statistic.said)
+
+    def explain(self, statistic: ChairStatistic, *, changes: int = 3) -> ChairExplanation | None:
+        """Return which objects a candidate mentions, and which of them its image lacks."""
+        del changes
+        return statistic.evidence
+
+
+def _statistic(candidate: str, objects: frozenset[str]) -> ChairStatistic:
+    found = tuple([ChairMention(*one, hallucinated=one.object not in objects) for one in mentions(candidate)])
+    said = {one.object for one in found if not one.hallucinated}
+    return ChairStatistic(
+        len(found),
+        sum(one.hallucinated for one in found),
+        len(objects),
+        len(said),
+        ChairExplanation(found, tuple(sorted(objects - said))),
+    )
+
+
+def _ratios(sums: Matrix) -> dict[str, Vector]:
+    shares = np.divide(sums[:, ::2], sums[:, 1::2], out=np.full((len(sums), 3), np.nan), where=sums[:, 1::2] > 0)
+    return {name: shares[:, index] for index, name in enumerate(NAMES)}
+
+
+def _value(share: Any) -> float | None:
+    return None if np.isnan(share) else float(share)
