@@ -14,14 +14,16 @@ from scipy import stats
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.studies.agreement.coefficients import (
     COEFFICIENTS,
+    KENDALL,
     accuracy_permutation,
     correlation,
     observations,
+    of_balance,
     pair_order,
-    permutation,
     resampled,
     williams,
 )
+from spicegraph_scorer.studies.agreement.pair_counts import image_pairs, permutation
 
 SCIPY = {
     "tau_b": lambda x, y: stats.kendalltau(x, y, variant="b"),
@@ -126,6 +128,42 @@ def test_the_permutation_test_is_that_of_all_exchanges(name):
     expected = brute_permutation(name, first, second, ratings, groups)
     found = permutation(name, first, second, ratings, groups, resampling=Resampling(draws=4000, seed=1))
     assert found == pytest.approx(expected, abs=0.03)
+
+
+def several_captions() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Two metrics with ties, and up to three ratings of each of several captions of 20 images."""
+    generator = np.random.default_rng(11)
+    groups = np.sort(generator.integers(0, 20, 120))
+    groups = np.unique(groups, return_inverse=True)[1]
+    ratings = generator.integers(1, 5, 120).astype(float)
+    first, second = (np.round(ratings + generator.normal(0, 2, 120)) for _ in range(2))
+    return first, second, ratings, groups
+
+
+def test_pairs_by_image_give_the_coefficients_of_all_resamples():
+    first, _, ratings, groups = several_captions()
+    images = groups.max() + 1
+    drawn = np.random.default_rng(1).multinomial(images, np.full(images, 1 / images), size=30).astype(float)
+    slow = resampled(observations(first, ratings), drawn[:, groups], KENDALL)
+    pairs = image_pairs({"": first}, ratings, groups)[""]
+    for name, values in of_balance(pairs.balance_of(drawn)).items():
+        np.testing.assert_allclose(values, slow[name], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(KENDALL))
+def test_pairs_by_image_give_the_same_permutation_test(name):
+    first, second, ratings, groups = several_captions()
+    pairs = image_pairs({"first": first, "second": second}, ratings, groups)
+    slow, fast = (
+        permutation(name, first, second, ratings, groups, resampling=Resampling(draws=500), pairs=given)
+        for given in (None, (pairs["first"], pairs["second"]))
+    )
+    assert slow == fast
+
+
+def test_pairs_by_image_are_left_to_few_images():
+    ratings = np.arange(70.0)
+    assert image_pairs({"": ratings}, ratings, np.arange(70)) == {}
 
 
 def test_a_metric_does_not_differ_from_itself_and_chance_gives_uniform_p():

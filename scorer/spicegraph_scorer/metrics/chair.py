@@ -283,8 +283,8 @@ class Chair(Metric[ChairStatistic]):
 
     ``CHAIRi`` is hallucinated mentions over all mentions of COCO objects, ``CHAIRs`` captions with at least one over
     all captions: of both, lower is better. ``CHAIR_Recall`` is the share of the images' objects that the captions
-    mention. All three are in [0, 1] and are ratios of sums over the corpus. An item's CHAIRi is undefined if it
-    mentions no object, its recall if its image has none.
+    mention. All three are in [0, 1] and are ratios of sums over the corpus. An item that mentions no object has a
+    CHAIRi of 0; recall is undefined for an image without objects.
 
     ``instances`` adds what annotators outlined to what the references mention; without it, an object that no reference
     mentions counts as hallucinated even where the image has it.
@@ -344,6 +344,7 @@ class Chair(Metric[ChairStatistic]):
         """
         columns = self.columns(statistics)
         each = _ratios(columns)
+        each["CHAIRi"] = np.nan_to_num(each["CHAIRi"])  # an item that mentions nothing hallucinates nothing
         corpus = _ratios(columns.sum(axis=0, keepdims=True))
         return tuple(Score(name, _value(corpus[name][0]), tuple(map(_value, each[name]))) for name in NAMES)
 

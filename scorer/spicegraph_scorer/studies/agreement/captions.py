@@ -12,16 +12,18 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_scorer.studies.agreement.coefficients import (
     COEFFICIENTS,
+    KENDALL,
     MetricComparison,
     Observations,
     blocks,
     correlation,
     observations,
-    permutation,
+    of_balance,
     resampled,
     williams,
 )
 from spicegraph_scorer.studies.agreement.judgements import MetricScores, Scoring, caption_scores
+from spicegraph_scorer.studies.agreement.pair_counts import ImagePairs, image_pairs, permutation
 from spicegraph_scorer.studies.agreement.protocols import CAPTION_PROTOCOLS, CaptionProtocol, Ratings, prepare
 
 if TYPE_CHECKING:
@@ -169,7 +171,8 @@ def correlate(
     groups = _groups([judgement.image for judgement in kept])[captions]
     values = {name: each[defined][captions] for name, each in table.items()}
     ordered = {name: observations(each, ratings) for name, each in values.items()}
-    draws = _draws(ordered, groups, resampling)
+    pairs = image_pairs(values, ratings, groups)
+    draws = _draws(ordered, groups, resampling, pairs)
     metrics = tuple(
         MetricCorrelation(
             name,
@@ -187,7 +190,7 @@ def correlate(
         len(ratings),
         dict(removed or {}),
         metrics,
-        tuple(_comparisons(_Observed(values, ratings, groups), draws, protocol.coefficient, resampling)),
+        tuple(_comparisons(_Observed(values, ratings, groups, pairs), draws, protocol.coefficient, resampling)),
         _between_people(kept, resampling),
         {"": tuple(means.tolist()), **{name: tuple(each[defined].tolist()) for name, each in table.items()}},
         {**scores.signature, "resampling": resampling.signature()},
@@ -211,16 +214,19 @@ def _groups(images: Sequence[str]) -> Indices:
 
 
 def _draws(
-    ordered: Mapping[str, Observations], groups: Indices, resampling: Resampling
+    ordered: Mapping[str, Observations], groups: Indices, resampling: Resampling, pairs: Mapping[str, ImagePairs]
 ) -> dict[str, dict[str, Vector]]:
     """Return every coefficient of every metric for resamples of the images, the same for all metrics."""
     images = int(groups.max()) + 1
     generator = resampling.generator()
     found: dict[str, dict[str, list[Vector]]] = {name: {key: [] for key in COEFFICIENTS} for name in ordered}
+    others = [key for key in COEFFICIENTS if not pairs or key not in KENDALL]
     for size in blocks(resampling.draws, len(groups)):
-        weights = generator.multinomial(images, np.full(images, 1 / images), size=size).astype(np.float64)[:, groups]
+        drawn = generator.multinomial(images, np.full(images, 1 / images), size=size).astype(np.float64)
+        weights = drawn[:, groups]
         for name, of in ordered.items():
-            for key, block in resampled(of, weights, COEFFICIENTS).items():
+            kendall = of_balance(pairs[name].balance_of(drawn)) if pairs else {}
+            for key, block in {**kendall, **resampled(of, weights, others)}.items():
                 found[name][key].append(block)
     return {name: {key: np.concatenate(parts) for key, parts in keys.items()} for name, keys in found.items()}
 
@@ -243,11 +249,12 @@ def _ties(of: Observations) -> TieCounts:
 
 
 class _Observed(NamedTuple):
-    """The observations: every metric's values, the ratings, and the number of the image."""
+    """The observations: every metric's values, the ratings, the number of the image, and every metric's pairs."""
 
     values: Mapping[str, Vector]
     ratings: Vector
     groups: Indices
+    pairs: Mapping[str, ImagePairs]
 
 
 def _comparisons(
@@ -269,7 +276,15 @@ def _comparisons(
             scores[1],
             scores[1] - scores[0],
             *percentile_bounds(draws[second][key] - draws[first][key]),
-            permutation(key, one, other, ratings, observed.groups, resampling=resampling),
+            permutation(
+                key,
+                one,
+                other,
+                ratings,
+                observed.groups,
+                resampling=resampling,
+                pairs=(observed.pairs[first], observed.pairs[second]) if observed.pairs else None,
+            ),
             _williams(one, other, ratings),
         )
 
@@ -290,5 +305,6 @@ def _between_people(judgements: Sequence[Judgement], resampling: Resampling) -> 
         return {key: Interval(None, None, None, None) for key in COEFFICIENTS}
     images, first, second = zip(*pairs, strict=True)
     of = observations(np.array(first, np.float64), np.array(second, np.float64))
-    draws = _draws({"": of}, _groups(images), resampling)[""]
+    groups = _groups(images)
+    draws = _draws({"": of}, groups, resampling, image_pairs({"": of.values}, of.ratings, groups))[""]
     return {key: replace(_interval(key, of, draws[key]), p=None) for key in COEFFICIENTS}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import stats
@@ -47,6 +47,24 @@ class PairCounts(NamedTuple):
     def total(self) -> Vector:
         """All pairs."""
         return _pairs(self.size)
+
+    @property
+    def balanced(self) -> Balance:
+        """What Kendall's coefficients are made of."""
+        return Balance(self.concordant - self.discordant, self.tied_first, self.tied_second, self.size, self.classes)
+
+
+class Balance(NamedTuple):
+    """What Kendall's coefficients are made of, one value for each resample.
+
+    ``balance`` is concordant minus discordant pairs; the others are as in :class:`PairCounts`.
+    """
+
+    balance: Vector
+    tied_first: Vector
+    tied_second: Vector
+    size: Vector
+    classes: Vector
 
 
 class _Level(NamedTuple):
@@ -168,23 +186,24 @@ def _pairs(counts: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Vector:
     return pairs
 
 
-def tau_b(counts: PairCounts) -> Vector:
+def tau_b(counts: Balance) -> Vector:
     """Return Kendall's tau-b, [-1, 1]; NaN where a variable has one value only.
 
     (C - D) / sqrt((N - T1) (N - T2)) over N pairs, of which T1 and T2 are tied in a variable (Kendall 1945).
     """
-    scale = np.sqrt(counts.total - counts.tied_first) * np.sqrt(counts.total - counts.tied_second)
-    return _ratio(counts.concordant - counts.discordant, scale)
+    total = _pairs(counts.size)
+    scale = np.sqrt(total - counts.tied_first) * np.sqrt(total - counts.tied_second)
+    return _ratio(counts.balance, scale)
 
 
-def tau_c(counts: PairCounts) -> Vector:
+def tau_c(counts: Balance) -> Vector:
     """Return Stuart's tau-c, [-1, 1]; NaN where a variable has one value only.
 
     2 (C - D) / (n^2 (m - 1) / m) for n observations, where m is the smaller number of distinct values
     (Stuart 1953).
     """
     scale = counts.size**2 * (counts.classes - 1) / np.maximum(counts.classes, 1)
-    return _ratio(2 * (counts.concordant - counts.discordant), scale)
+    return _ratio(2 * counts.balance, scale)
 
 
 def _ratio(above: Vector, below: Vector) -> Vector:
@@ -274,11 +293,11 @@ def _scipy_spearman(values: Vector, ratings: Vector) -> tuple[float, float]:
 
 
 def _resampled_tau_b(of: Observations, weights: Matrix) -> Vector:
-    return tau_b(of.pairs.counts(weights))
+    return tau_b(of.pairs.counts(weights).balanced)
 
 
 def _resampled_tau_c(of: Observations, weights: Matrix) -> Vector:
-    return tau_c(of.pairs.counts(weights))
+    return tau_c(of.pairs.counts(weights).balanced)
 
 
 def _resampled_pearson(of: Observations, weights: Matrix) -> Vector:
@@ -316,6 +335,9 @@ def _pearson(size: Vector, sums: Matrix) -> Vector:
     return np.where(varied, np.clip((size * xy - x * y) / scale, -1.0, 1.0), np.nan)
 
 
+KENDALL: Final = frozenset({"tau_b", "tau_c"})
+"""The coefficients that count pairs."""
+
 COEFFICIENTS: Mapping[str, Coefficient] = {
     "tau_b": Coefficient("tau-b", _scipy_tau_b, _resampled_tau_b),
     "tau_c": Coefficient("tau-c", _scipy_tau_c, _resampled_tau_c),
@@ -329,10 +351,14 @@ def resampled(of: Observations, weights: Matrix, names: Iterable[str]) -> dict[s
     """Return the named coefficients of each resample; pairs are counted once for both of Kendall's."""
     wanted = tuple(names)
     found: dict[str, Vector] = {}
-    if {"tau_b", "tau_c"} <= set(wanted):
-        counts = of.pairs.counts(weights)
-        found = {"tau_b": tau_b(counts), "tau_c": tau_c(counts)}
+    if set(wanted) >= KENDALL:
+        found = of_balance(of.pairs.counts(weights).balanced)
     return {name: found[name] if name in found else COEFFICIENTS[name].resampled(of, weights) for name in wanted}
+
+
+def of_balance(balance: Balance) -> dict[str, Vector]:
+    """Return Kendall's coefficients."""
+    return {"tau_b": tau_b(balance), "tau_c": tau_c(balance)}
 
 
 _CELLS = 1 << 20
@@ -388,43 +414,6 @@ def williams(first: float, second: float, between: float, size: int) -> float | 
         return None
     statistic = (first - second) * math.sqrt((size - 1) * (1 + between) / spread)
     return float(2 * stats.t.sf(abs(statistic), size - 3))
-
-
-def permutation(
-    name: str, first: Vector, second: Vector, ratings: Vector, groups: Indices, *, resampling: Resampling
-) -> float | None:
-    """Return the two-sided p of exchanging two metrics' values group by group, each with probability one half.
-
-    The metrics have scales of their own; so what is exchanged are ranks for the rank coefficients, and values
-    with mean 0 and deviation 1 for Pearson's.
-
-    Args:
-        name: the coefficient, a key of ``COEFFICIENTS``.
-        first: the first metric's values.
-        second: the second metric's.
-        ratings: the human ratings of the same captions.
-        groups: the number of each observation's group, from 0.
-        resampling: draws and seed.
-    """
-    observed = [correlation(name, values, ratings).value for values in (first, second)]
-    if observed[0] is None or observed[1] is None:
-        return None
-    scaled = _standard if name == "pearson" else stats.rankdata
-    # Both metrics' values stand in one list; who holds which of them is a weighting of the list by 0 and 1.
-    both = observations(np.concatenate([scaled(first), scaled(second)]), np.concatenate([ratings, ratings]))
-    resampled = COEFFICIENTS[name].resampled
-    generator = resampling.generator()
-    differences: list[Vector] = []
-    for size in blocks(resampling.draws, 2 * len(first)):
-        moved = generator.integers(0, 2, size=(size, int(groups.max()) + 1)).astype(np.float64)[:, groups]
-        weights: Matrix = np.hstack([1 - moved, moved])
-        differences.append(resampled(both, 1 - weights) - resampled(both, weights))
-    return share_as_extreme(np.concatenate(differences), observed[1] - observed[0])
-
-
-def _standard(values: Vector) -> Vector:
-    standard: Vector = (values - values.mean()) / values.std()
-    return standard
 
 
 def accuracy_permutation(difference: Vector, groups: Indices, *, resampling: Resampling) -> float | None:

@@ -18,10 +18,10 @@ from spicegraph_scorer.studies.agreement.coefficients import (
     blocks,
     correlation,
     observations,
-    permutation,
     resampled,
     williams,
 )
+from spicegraph_scorer.studies.agreement.pair_counts import permutation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
