@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import islice
@@ -102,12 +103,17 @@ def test_health_says_when_there_is_no_worker(start_server: Callable[..., Running
 
 
 def test_sigterm_lets_calls_finish_and_refuses_new_ones(start_server: Callable[..., RunningServer]) -> None:
-    server = start_server()
-    with Client(server.address) as client, ThreadPoolExecutor(1) as pool:
+    server = start_server("--grace=100", "--metrics-address=127.0.0.1:0")
+
+    def under_way() -> bool:
+        with urllib.request.urlopen(server.metrics_url, timeout=5) as reply:
+            return b"\nspicegraph_in_flight 1.0" in reply.read()
+
+    with Client(server.address, timeout_s=100) as client, ThreadPoolExecutor(1) as pool:
         call = pool.submit(client.score, fresh_items(3, 1500))
-        time.sleep(0.2)
+        wait_until(under_way)
         server.process.terminate()
-        assert len(call.result(60).items) == 1500
+        assert len(call.result(100).items) == 1500
     assert server.process.wait(30) == 0
     with pytest.raises(grpc.RpcError), grpc.insecure_channel(server.address) as channel:
         EvaluationServiceStub(channel).GetServerInfo(pb.GetServerInfoRequest(), timeout=3)
