@@ -21,11 +21,11 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_PERSONAL = _words("he him his himself she her hers herself")
-_THINGS = _words("it its itself")
-_SEVERAL = _words("they them their theirs themselves")
-_RESOLVED = _PERSONAL | _THINGS | _SEVERAL
-_PERSONS = _words(
+PERSONAL = _words("he him his himself she her hers herself")
+THINGS = _words("it its itself")
+SEVERAL = _words("they them their theirs themselves")
+_RESOLVED = PERSONAL | THINGS | SEVERAL
+PERSONS = _words(
     """adult artist athlete baby batter biker bride boy boyfriend brother catcher chef child cook couple cowboy
     customer cyclist dad dancer daughter doctor driver employee father female fireman fisherman friend gentleman
     girl girlfriend goalie groom guard guy husband infant jockey kid lady machinist male man mom mother
@@ -95,15 +95,15 @@ def _resolve(parse: Parse, earlier: Iterable[_Nouns]) -> Parse:
 
 def _fits(word: str, noun: _Noun) -> bool:
     """Say whether a pronoun can stand for a noun: by number, and persons for "he" and "she" alone."""
-    if word in _SEVERAL:
+    if word in SEVERAL:
         return noun.tag in _PLURAL
-    return noun.tag in _SINGULAR and (noun.lemma in _PERSONS) == (word in _PERSONAL)
+    return noun.tag in _SINGULAR and (noun.lemma in PERSONS) == (word in PERSONAL)
 
 
 def _antecedent(word: str, nouns: _Nouns) -> _Noun | None:
     """Return the most prominent noun that fits; "it" may be a person ("a baby") where nothing else is."""
     fitting = [noun for noun in nouns if _fits(word, noun)]
-    if not fitting and word in _THINGS:
+    if not fitting and word in THINGS:
         fitting = [noun for noun in nouns if noun.tag in _SINGULAR]
     return fitting[0] if fitting else None
 

@@ -13,7 +13,7 @@ from spicegraph_parser.collapse import collapse
 from spicegraph_parser.errors import LimitError
 from spicegraph_parser.graph import SceneGraph, merge
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
-from spicegraph_parser.loose import loose_facts
+from spicegraph_parser.loose import DENIED, loose_facts
 from spicegraph_parser.parse import Caption
 from spicegraph_parser.rules import Fact, apply_rules
 
@@ -30,11 +30,16 @@ _SHOWN = 60  # characters of a caption in a message
 
 @dataclass(frozen=True, slots=True)
 class ParsedCaption:
-    """A caption, the parses of its sentences and the facts that the rules found in it, in SPICE's order."""
+    """A caption, the parses of its sentences and the facts that the rules found in it, in SPICE's order.
+
+    ``apart`` has what the scene parser read, but what can't be seen: the ``rule`` of each of these facts is ``denied``,
+    ``hedged`` or ``abstract``.
+    """
 
     text: str
     sentences: tuple[Parse, ...]
     facts: tuple[Fact, ...]
+    apart: tuple[Fact, ...] = ()
 
     @property
     def tuples(self) -> tuple[tuple[str, ...], ...]:
@@ -44,7 +49,13 @@ class ParsedCaption:
     @property
     def every_fact(self) -> tuple[Fact, ...]:
         """The facts, and behind them those of loose words, which SPICE's graphs leave out."""
-        return (*self.facts, *loose_facts(Caption(self.text, self.sentences), self.facts))
+        loose = loose_facts(Caption(self.text, self.sentences), self.facts)
+        if not self.apart:
+            return (*self.facts, *loose)
+        denied = [fact for fact in self.apart if fact.rule == DENIED and len(fact.words) == 1]
+        absent = {token for fact in denied for token in fact.tokens[0]}
+        kept = [fact for fact in loose if absent.isdisjoint(token for slot in fact.tokens for token in slot)]
+        return (*self.facts, *kept, *[Fact((fact.words[0], "no"), DENIED, (fact.tokens[0], ())) for fact in denied])
 
     def graph(self, lexicon: Lexicon | None = None, *, exact: bool = False) -> SceneGraph:
         """Return the scene graph of this caption alone."""

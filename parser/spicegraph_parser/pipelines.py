@@ -17,6 +17,7 @@ from spicegraph_parser.discourse import LONG, resolve_across
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.extract import ParsedCaption, extract
 from spicegraph_parser.parse import normalise
+from spicegraph_parser.scenes import SCENE, SCENE_VERSION, SCENE_WEIGHTS, SceneParser
 from spicegraph_parser.spacy_front import load_spacy
 
 if TYPE_CHECKING:
@@ -35,10 +36,14 @@ _NO_PART_OF_IT = (".md", ".py", ".pyc")
 
 
 class FrontEnd(Protocol):
-    """What parses captions: the bundled pipeline, or a spaCy pipeline."""
+    """What parses captions: the bundled pipeline, a spaCy pipeline, or the scene parser."""
 
     def parse(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
         """See :meth:`CaptionPipeline.parse`."""
+        ...
+
+    def captions(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[ParsedCaption]:
+        """See :meth:`CaptionPipeline.captions`."""
         ...
 
 
@@ -67,8 +72,8 @@ class CaptionPipeline:
         return self.front_end.parse(texts, batch_size=batch_size)
 
     def captions(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[ParsedCaption]:
-        """Parse captions and apply the rules, in order."""
-        return map(extract, self.parse(texts, batch_size=batch_size))
+        """Parse captions to facts, in order: by SPICE's rules, or as the scene parser sees them."""
+        return self.front_end.captions(texts, batch_size=batch_size)
 
     def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
         """Return the facts of each caption, in order, with those of loose words behind SPICE's if they are wanted."""
@@ -84,6 +89,9 @@ class _AcrossSentences:
     def parse(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
         return map(resolve_across, self.front_end.parse(texts, batch_size=batch_size))
 
+    def captions(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[ParsedCaption]:
+        return map(extract, self.parse(texts, batch_size=batch_size))
+
 
 @dataclass(frozen=True, slots=True)
 class _Bundled:
@@ -98,6 +106,9 @@ class _Bundled:
             yield from self.analyser().captions(batch, [normalise(text, i) for i, text in enumerate(batch, done)])
             done += len(batch)
 
+    def captions(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[ParsedCaption]:
+        return map(extract, self.parse(texts, batch_size=batch_size))
+
 
 @cache
 def _analyser() -> CaptionAnalyser:
@@ -109,12 +120,15 @@ def _analyser() -> CaptionAnalyser:
 def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
     """Load the bundled pipeline, or an installed spaCy pipeline by name or path.
 
-    A name that ends with ``+long`` gives the same pipeline with pronouns resolved across the sentences of a
-    caption (see :mod:`spicegraph_parser.discourse`); its signature says so.
+    ``scene`` is the scene parser (:mod:`spicegraph_parser.scenes`), which draws graphs as people do. A name that ends
+    with ``+long`` gives the same pipeline with pronouns resolved across the sentences of a caption (see
+    :mod:`spicegraph_parser.discourse`); its signature says so.
 
     Raises:
         DataError: it is not installed, or it has no tagger, lemmatizer or parser.
     """
+    if name == SCENE:
+        return CaptionPipeline(SceneParser(SCENE_WEIGHTS), _scene_signature())
     if name.endswith(LONG):
         within = load_pipeline(name.removesuffix(LONG))
         return CaptionPipeline(_AcrossSentences(within.front_end), within.signature + LONG)
@@ -146,6 +160,11 @@ def model_card() -> str:
 
 def _signature(meta: Mapping[str, object], folder: Path) -> str:
     return f"{meta['lang']}_{meta['name']}-{meta['version']}-{_digest(folder)}"
+
+
+@cache
+def _scene_signature() -> str:
+    return f"{SCENE}-{SCENE_VERSION}-{_digest(SCENE_WEIGHTS)}"
 
 
 def _digest(folder: Path) -> str:

@@ -15,6 +15,7 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import DataError
+from spicegraph_parser.extract import extract
 from spicegraph_parser.parse import Caption, Parse, find_spans, normalise, without_surrogates
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from spacy.strings import StringStore
     from spacy.tokens import Doc
 
+    from spicegraph_parser.extract import ParsedCaption
     from spicegraph_parser.parse import Arc
 
 
@@ -50,6 +52,10 @@ class SpacyFrontEnd:
         normal, piped = tee(normalise(text, index) for index, text in enumerate(copies))
         docs = self.nlp.pipe(piped, batch_size=batch_size)
         return map(_DocumentReader(self.nlp, clearnlp=self.clearnlp).caption, originals, normal, docs)
+
+    def captions(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[ParsedCaption]:
+        """See :meth:`spicegraph_parser.pipelines.CaptionPipeline.captions`."""
+        return map(extract, self.parse(texts, batch_size=batch_size))
 
 
 def load_spacy(name: str) -> SpacyFrontEnd:

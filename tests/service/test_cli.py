@@ -156,6 +156,7 @@ def test_bad_input_ends_with_2_one_message_and_no_file(
         (("-o", "."), "is a folder"),
         (("--references", "missing.json"), "missing.json: there is no such file"),
         (("--pipeline", "no_such_pipeline"), "'no_such_pipeline' is not installed"),
+        (("--graph-style", "scene", "--pipeline", "en_core_web_sm"), "--graph-style scene has a parser of its own"),
         (("--metrics", "bleu", "--format", "spice"), "add spice or spice-exact to --metrics"),
         (
             ("--metrics", "bleu", "--format", "csv", "--confidence"),
@@ -346,3 +347,18 @@ def test_ctrl_c_while_a_command_is_loaded_ends_quietly(
 
     monkeypatch.setattr("spicegraph_service.cli.app.import_module", interrupted)
     assert run("score") == (130, "", "")
+
+
+@pytest.mark.model
+def test_graphs_as_people_draw_them(run: Callable[..., tuple[int, str, str]], captions: str, source: str) -> None:
+    """The style reaches tuples, scores and their signature; parses that are given have no style."""
+    status, out, err = run("parse", captions, "--graph-style", "scene", "--format", "factual")
+    assert (status, err) == (0, "")
+    assert out.startswith("( man , ride , horse )")
+    status, out, _ = run("score", source, "--metrics", "spice,spice-g", "--graph-style", "scene", "--format", "json")
+    signature = json.loads(out)["signature"]["metrics"]
+    assert status == 0
+    assert all(metric["pipeline"].startswith("scene-") for metric in signature.values())
+    status, out, err = run("parse", captions, "--graph-style", "scene", "--conllu")
+    assert (status, out) == (2, "")
+    assert "--graph-style scene reads captions" in err

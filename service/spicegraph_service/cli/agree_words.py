@@ -70,7 +70,7 @@ def words(
     said = {name: read_word_scores(path) for name, path in named.items()}
     with (
         warned_progress() as progress,
-        local_words(parsing.pipeline, lemmas=lemmas, workers=parsing.workers, cache=parsing.cache_place) as tagger,
+        local_words(parsing.parser, lemmas=lemmas, workers=parsing.workers, cache=parsing.cache_place) as tagger,
     ):
         counted = count_words(_tagged(images, tagger, progress), people=people, words=size)
         scores = {name: found.scores or _shares(_tagged(found.captions, tagger)) for name, found in said.items()}

@@ -6,6 +6,7 @@ A command takes a group as one keyword parameter; ``app.flattened`` gives the co
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -13,6 +14,7 @@ import typer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+from spicegraph_parser.scenes import SCENE
 from spicegraph_scorer.core.tokens import SpiceText
 from spicegraph_scorer.metrics import GROUPS, METRICS, MetricData, metric_names, with_spice_text
 from spicegraph_scorer.metrics.chair import read_instances
@@ -37,6 +39,31 @@ MetricsOption = Annotated[
     str, typer.Option(metavar="NAMES", help=f"Comma-separated: {', '.join((*METRICS, *GROUPS))}.")
 ]
 PipelineOption = Annotated[str, typer.Option(metavar="NAME", help="The spaCy pipeline that parses captions.")]
+
+
+class GraphStyle(StrEnum):
+    """Whose scene graphs captions get."""
+
+    SPICE = "spice"
+    SCENE = "scene"
+
+
+GraphStyleOption = Annotated[
+    GraphStyle, typer.Option(help="Scene graphs as SPICE 1.0 draws them, or as people do, also of long descriptions.")
+]
+
+
+def parser_of(style: GraphStyle, pipeline: str) -> str:
+    """Return the name of the pipeline that gives graphs of a style.
+
+    Raises:
+        InputError: the style has a parser of its own, and another one was asked for.
+    """
+    if style is GraphStyle.SPICE or pipeline == SCENE:
+        return pipeline
+    if pipeline != DEFAULT_PIPELINE:
+        raise InputError(f"--graph-style scene has a parser of its own; it does not take --pipeline {pipeline}")
+    return SCENE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +226,12 @@ class ParsingOptions:
         ),
     ] = "none"
     pipeline: PipelineOption = DEFAULT_PIPELINE
+    graph_style: GraphStyleOption = GraphStyle.SPICE
+
+    @property
+    def parser(self) -> str:
+        """The name of the pipeline that parses: that of ``--pipeline``, or the scene parser."""
+        return parser_of(self.graph_style, self.pipeline)
 
     @property
     def cache_place(self) -> str | None:
@@ -207,7 +240,7 @@ class ParsingOptions:
 
     def facts(self) -> AbstractContextManager[FactSource]:
         """Give what parses captions."""
-        return local_facts(self.pipeline, workers=self.workers, cache=self.cache_place)
+        return local_facts(self.parser, workers=self.workers, cache=self.cache_place)
 
 
 def system_name(source: str) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
+from spicegraph_parser.errors import InputError
 from spicegraph_parser.export import caption_dict, sng_dict, to_dot
 from spicegraph_parser.extract import ParsedCaption, extract
 from spicegraph_parser.graph_text import graph_text
@@ -16,6 +17,7 @@ from spicegraph_parser.picture import to_svg
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, parse_captions
 from spicegraph_parser.ud2 import Scheme, ud1_lines
 from spicegraph_scorer.readers.records import read_lines
+from spicegraph_service.cli.options import GraphStyle, GraphStyleOption, parser_of
 from spicegraph_service.output.tables import caption_table, rendered
 from spicegraph_service.output.terminal import write_stdout
 
@@ -78,6 +80,7 @@ def parse(
     pipeline: Annotated[
         str, typer.Option(metavar="NAME", help="The spaCy pipeline that parses captions.")
     ] = DEFAULT_PIPELINE,
+    graph_style: GraphStyleOption = GraphStyle.SPICE,
     form: Annotated[
         ParseFormat,
         typer.Option(
@@ -97,8 +100,12 @@ def parse(
     lines = read_lines(source)
     captions: Iterable[ParsedCaption]
     if conllu:
+        if graph_style is GraphStyle.SCENE:
+            raise InputError(
+                "--graph-style scene reads captions; --conllu gives parses, whose graphs are of style spice"
+            )
         captions = map(extract, read_conllu(ud1_lines(lines, scheme=scheme), source=source))
     else:
-        captions = parse_captions(lines, pipeline)
+        captions = parse_captions(lines, parser_of(graph_style, pipeline))
     for text in PARSE_FORMATS[form](captions):
         write_stdout(text)

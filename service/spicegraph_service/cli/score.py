@@ -121,7 +121,7 @@ def score(
         task = Task(
             source,
             names,
-            parsing.pipeline,
+            parsing.parser,
             workers=parsing.workers,
             cache=parsing.cache_place,
             columns=given.table,

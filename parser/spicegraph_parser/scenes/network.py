@@ -1,0 +1,274 @@
+"""The scene parser's network, as it runs: plain numpy, float32.
+
+An encoder like the caption pipeline's reads each sentence; biaffine scores (Dozat and Manning 2017) then label every
+ordered pair of words: none, part of a name, attribute, or subject and object of a relation. A word is an object or is
+not. The relation of a pair is one of a closed list, chosen from both words and from what attention over the sentence
+brings (people name relations that no word of the caption states: "man in a hat" is "man, wear, hat").
+``training/scene_train.py`` has the trainable form.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from spicegraph_parser.caption_pipeline.lemmas import plural_lemma, verb_lemma
+from spicegraph_parser.caption_pipeline.network import (
+    Encoder,
+    Floats,
+    Integers,
+    Layout,
+    Vocabulary,
+    in_parts,
+    read_weights,
+    relu,
+    single_threaded,
+)
+from spicegraph_parser.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+PAIR_LABELS: Final = ("none", "part", "attribute", "relation")
+PART, ATTRIBUTE, RELATION, OBJECT = 1, 2, 3, 4
+"""Labels of ordered pairs of words: the second word is part of the name that the first one ends, an attribute of it, or
+the object of a relation whose subject it is. A word with itself has ``OBJECT``."""
+
+_WHOLE: Final = 0.999
+_MOST_STEMS: Final = 100_000
+_IRREGULAR_FORMS: Final = """
+    worn=wear wore=wear held=hold lying=lay/lie lies=lay/lie laying=lay lain=lay laid=lay sat=sit stood=stand hung=hang
+    has=have had=have ridden=ride eaten=eat made=make shown=show taken=take driven=drive tied=tie tying=tie stuck=stick
+    built=build seen=see grown=grow thrown=throw flown=fly drawn=draw written=write broken=break swung=swing
+"""
+_IRREGULAR: Final = {form: bases.split("/") for form, _, bases in (p.partition("=") for p in _IRREGULAR_FORMS.split())}
+"""Bases of irregular verb forms; people write "lay on" for what lies."""
+NETWORK_FILES: Final = ("network.npz", "vocabulary.json")
+
+
+class Labels(NamedTuple):
+    """What the network says of a sentence; words count from 0.
+
+    ``relations`` has subject, object and the relation's name; ``tags`` are the words' PTB tags.
+    """
+
+    tags: list[str]
+    objects: list[int]
+    parts: list[tuple[int, int]]
+    attributes: list[tuple[int, int]]
+    relations: list[tuple[int, int, str]]
+
+
+@lru_cache(maxsize=_MOST_STEMS)
+def stems(form: str) -> frozenset[str]:
+    """Return the forms by which the name of a relation may have a word.
+
+    >>> sorted(stems("Sitting"))
+    ['sit', 'sitting']
+    """
+    lower = form.lower()
+    return frozenset((lower, verb_lemma(lower), plural_lemma(lower), *_IRREGULAR.get(lower, ())))
+
+
+class Stated:
+    """Says how far words state each relation: which share of the words of its name they have."""
+
+    def __init__(self, relations: Sequence[str]) -> None:
+        words = sorted({word for name in relations for word in name.split()})
+        self._places = {word: place for place, word in enumerate(words)}
+        self._parts = np.zeros((len(words), len(relations)), dtype=np.float32)
+        for number, name in enumerate(relations):
+            for word in name.split():
+                self._parts[self._places[word], number] = 1.0
+        self._sizes = self._parts.sum(axis=0)
+
+    def __call__(self, groups: Sequence[Sequence[str]]) -> Floats:
+        """Return (groups, relations): the share of the words of a relation's name that a group of words has."""
+        present = np.zeros((len(groups), len(self._places)), dtype=np.float32)
+        for row, forms in enumerate(groups):
+            places = [self._places[stem] for form in forms for stem in stems(form) if stem in self._places]
+            present[row, places] = 1.0
+        shares: Floats = present @ self._parts
+        shares /= self._sizes
+        return shares
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names behind numbers, and what is known of words.
+
+    Attributes:
+        vocabulary: tags, and rows of word features.
+        relations: the names of relations.
+        objects: names that people give to objects in place of the caption's ("cell phone": "cellphone").
+        attributes: the same of attributes ("wood": "wooden").
+        abstract: nouns that name nothing to be seen.
+        drawn: nouns, in the singular, that people draw as a rule.
+    """
+
+    vocabulary: Vocabulary
+    relations: tuple[str, ...]
+    objects: Mapping[str, str]
+    attributes: Mapping[str, str]
+    abstract: frozenset[str]
+    drawn: frozenset[str]
+
+
+class SceneNetwork:
+    """Labels of words and pairs of words for sentences.
+
+    Args:
+        weights: arrays by name, input before output; see ``training/scene_train.py``.
+        names: the names behind the network's numbers.
+    """
+
+    def __init__(self, weights: Mapping[str, Floats], names: Names) -> None:
+        self.names = names
+        self._weights = weights
+        self._encoder = Encoder(weights, names.vocabulary)
+        labels, rows, columns = weights["pairs"].shape
+        self._pairs = weights["pairs"].transpose(1, 0, 2).reshape(rows, labels * columns)
+        ends = (
+            "pair_first",
+            "pair_second",
+            "relation_first",
+            "relation_second",
+            "relation_key",
+            "relation_value",
+            "object",
+        )
+        self._ends = np.concatenate([weights[name] for name in ends], axis=1)
+        self._ends_bias = np.concatenate([weights[f"{name}.bias"] for name in ends])
+        self._bounds = np.cumsum([weights[name].shape[1] for name in ends])[:-1]
+        self._relations = np.array(names.relations, dtype=object)
+        self._stated = Stated(names.relations)
+        self._tags = np.array(names.vocabulary.tags, dtype=object)
+
+    def label(self, forms: Sequence[str], lengths: Sequence[int]) -> list[Labels]:
+        """Label sentences.
+
+        Args:
+            forms: the PTB forms of the words of all sentences, one after the other.
+            lengths: the number of words of each sentence, each from 1 to what
+                :func:`spicegraph_parser.caption_pipeline.network.cut_sentences` leaves.
+        """
+        out: list[Labels] = [Labels([], [], [], [], []) for _ in lengths]
+        with single_threaded():
+            for part, where in in_parts(lengths):
+                sizes = np.array(lengths, dtype=np.intp)[part]
+                own = [forms[position] for position in where.tolist()]
+                self._label(own, sizes, [out[at] for at in part.tolist()])
+        return out
+
+    def _label(self, forms: Sequence[str], lengths: Integers, out: Sequence[Labels]) -> None:
+        """Fill in the labels of sentences, longest first."""
+        layout = Layout.of(lengths)
+        states, tags = self._encoder.encode(self._encoder.words(forms), layout)
+        ends = states @ self._ends
+        ends += self._ends_bias
+        first, second, *relation_ends, objects = np.split(ends, self._bounds, axis=1)
+        named = np.empty(len(tags), dtype=object)
+        named[layout.place] = self._tags[tags]
+        start = 0
+        for labels, length in zip(out, lengths.tolist(), strict=True):
+            labels.tags.extend(named[start : start + length].tolist())
+            start += length
+        found = np.nonzero(objects[:, 0] > 0)[0]
+        for sentence, word in zip(layout.sentence[found].tolist(), layout.step[found].tolist(), strict=True):
+            out[sentence].objects.append(word)
+        best = self._pair_labels(first, second, layout)
+        sentences, ones, others = np.nonzero(best)
+        kinds = best[sentences, ones, others]
+        for sentence, one, other, kind in np.stack([sentences, ones, others, kinds], axis=1).tolist():
+            if kind != RELATION:
+                (out[sentence].parts if kind == PART else out[sentence].attributes).append((one, other))
+        related = kinds == RELATION
+        where = sentences[related], ones[related], others[related]
+        if len(where[0]):
+            starts = (np.cumsum(lengths) - lengths).tolist()
+            sentences_of = [
+                forms[start : start + length] for start, length in zip(starts, lengths.tolist(), strict=True)
+            ]
+            names = self._relations[self._relation_numbers(relation_ends, where, sentences_of, layout)]
+            for sentence, one, other, name in zip(*(part.tolist() for part in where), names.tolist(), strict=True):
+                out[sentence].relations.append((one, other, name))
+
+    def _pair_labels(self, first: Floats, second: Floats, layout: Layout) -> Integers:
+        """Best labels (sentences, n, n) of pairs from vectors (words, width) of both words."""
+        sentences, longest = layout.padded.shape
+        bilinear = relu(first) @ self._pairs[:-1]
+        bilinear += self._pairs[-1]
+        width = second.shape[1] + 1
+        rows = bilinear[layout.padded].reshape(sentences, longest * (len(PAIR_LABELS) - 1), width)
+        columns = np.ones((sentences, longest, width), dtype=np.float32)
+        columns[:, :, :-1] = relu(second)[layout.padded]
+        scores = np.matmul(rows, columns.transpose(0, 2, 1)).reshape(sentences, longest, -1, longest)
+        best: Integers = scores.argmax(axis=2) + 1
+        best[scores.max(axis=2) <= 0] = 0
+        best[:, np.arange(longest), np.arange(longest)] = 0
+        sentence, step = layout.padding
+        best[sentence, step] = 0
+        best[sentence, :, step] = 0
+        return best
+
+    def _relation_numbers(
+        self,
+        ends: Sequence[Floats],
+        pairs: tuple[Integers, Integers, Integers],
+        sentences: Sequence[Sequence[str]],
+        layout: Layout,
+    ) -> Integers:
+        """Best relations (pairs,) of given pairs, from vectors (words, width): of either end, and keys and values.
+
+        A relation that the sentence states, or the words between both ends, has an advantage of its own.
+        """
+        sentence, one, other = pairs
+        lengths = np.array(list(map(len, sentences)))
+        subject, target = ends[0][layout.padded[sentence, one]], ends[1][layout.padded[sentence, other]]
+        query = relu(subject + target)
+        keys, values = ends[2][layout.padded[sentence]], ends[3][layout.padded[sentence]]
+        looks = np.einsum("pr,pnr->pn", query, keys) * np.float32(query.shape[1] ** -0.5)
+        looks[np.arange(looks.shape[1]) >= lengths[sentence, None]] = -np.inf
+        looks = np.exp(looks - looks.max(axis=1, keepdims=True))
+        looks /= looks.sum(axis=1, keepdims=True)
+        context = np.einsum("pn,pnr->pr", looks, values)
+        hidden = np.concatenate([query, subject * target, relu(context)], axis=1)
+        scores = hidden @ self._weights["relations"]
+        scores += self._weights["relations.bias"]
+        ends_of = zip(sentence.tolist(), np.minimum(one, other).tolist(), np.maximum(one, other).tolist(), strict=True)
+        between = [sentences[at][low + 1 : high] for at, low, high in ends_of]
+        inside, near, partly = self._weights["stated"]
+        shares = self._stated(between)
+        whole, own = np.unique(sentence, return_inverse=True)
+        stated = self._stated([sentences[at] for at in whole.tolist()]) > _WHOLE
+        scores += stated[own] * inside + (shares > _WHOLE) * near + shares * partly
+        best: Integers = scores.argmax(axis=1)
+        return best
+
+
+@cache
+def load_network(folder: Path) -> SceneNetwork:
+    """Read a network.
+
+    Raises:
+        DataError: a file is missing or damaged.
+    """
+    try:
+        weights, text = ((folder / name).read_bytes() for name in NETWORK_FILES)
+        lists = json.loads(text)
+        names = Names(
+            Vocabulary.from_lists(lists),
+            tuple(lists["relations"]),
+            lists["objects"],
+            lists["attributes"],
+            frozenset(lists["abstract"]),
+            frozenset(lists["drawn"]),
+        )
+        return SceneNetwork(read_weights(weights), names)
+    except (OSError, ValueError, KeyError) as error:
+        raise DataError(f"the scene parser's network can't be read ({error}); install the package again") from error

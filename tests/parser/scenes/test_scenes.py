@@ -1,0 +1,196 @@
+"""Scene graphs: of sentences with given labels, of descriptions with given sentences, and of captions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pytest
+
+from spicegraph_parser import CaptionPipeline, DataError, load_pipeline, merge
+from spicegraph_parser.caption_pipeline.network import Vocabulary
+from spicegraph_parser.lexicon import load_lexicon
+from spicegraph_parser.loose import DENIED
+from spicegraph_parser.scenes.discourse import facts_of
+from spicegraph_parser.scenes.network import Labels, Names, Stated, load_network, stems
+from spicegraph_parser.scenes.sentence import Link, Node, Property, SentenceGraph, sentence_graph
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+_ABSTRACT: Final = frozenset({"sense", "calm"})
+
+
+def _names(*, objects: dict[str, str] | None = None, attributes: dict[str, str] | None = None) -> Names:
+    return Names(Vocabulary((), (), ()), (), objects or {}, attributes or {}, _ABSTRACT, frozenset({"house", "roof"}))
+
+
+def _sentence(text: str, tags: str, labels: Labels, names: Names | None = None) -> SentenceGraph:
+    forms = text.split()
+    own = labels._replace(tags=tags.split())
+    return sentence_graph(own, forms, names or _names(), list(map(stems, forms)))
+
+
+def _labels(
+    objects: Sequence[int] = (),
+    parts: Sequence[tuple[int, int]] = (),
+    attributes: Sequence[tuple[int, int]] = (),
+    relations: Sequence[tuple[int, int, str]] = (),
+) -> Labels:
+    return Labels([], list(objects), list(parts), list(attributes), list(relations))
+
+
+def _words(sentences: Sequence[SentenceGraph]) -> list[tuple[str, ...]]:
+    return [fact.words for fact in facts_of(sentences, _names()).seen]
+
+
+def test_a_sentence_has_nodes_attributes_and_relations_with_their_words() -> None:
+    """Names have all their words in order; people's own names replace them; relations know the words that state them."""
+    labels = _labels([1, 6], [(6, 5)], [(6, 4)], [(1, 6, "sit on")])
+    names = _names(objects={"cell phone": "cellphone"}, attributes={"wood": "wooden"})
+    graph = _sentence("A cat sits on wood cell phone", "DT NN VBZ IN NN NN NN", labels, names)
+    assert graph.nodes == (Node("cat", 1, (1,)), Node("cellphone", 6, (5, 6)))
+    assert graph.properties == (Property(1, "wooden", (4,)),)
+    assert graph.links == (Link(0, 1, "sit on", (2, 3)),)
+
+
+def test_relations_that_words_state() -> None:
+    """A relation is stated where every word of its name is there in some form."""
+    stated = Stated(["sit on", "on", "wear"])
+    assert np.array_equal(
+        stated([["sits", "on"], ["on"], ["worn"], []]), [[1, 1, 0], [0.5, 1, 0], [0, 0, 1], [0, 0, 0]]
+    )
+
+
+def test_a_pronoun_is_what_agrees_with_it() -> None:
+    """ "She" is the woman, though the man is nearer; "it" is not a person."""
+    first = _sentence("A woman meets a man with a dog", "DT NN VBZ DT NN IN DT NN", _labels([1, 4, 7]))
+    second = _sentence("She is tall", "PRP VBZ JJ", _labels([0], [], [(0, 2)]))
+    third = _sentence("It sleeps in grass", "PRP VBZ IN NN", _labels([0, 3], [], [], [(0, 3, "sleep in")]))
+    assert ("woman", "tall") in _words([first, second])
+    assert ("dog", "grass", "sleep in") in _words([first, second, third])
+
+
+def test_what_a_pronoun_owns() -> None:
+    """ "Its roof" is a roof that the house has, also in a later sentence; a person's shirt is worn."""
+    house = _sentence("A house stands there", "DT NN VBZ RB", _labels([1]))
+    roof = _sentence("Its roof is red", "PRP$ NN VBZ JJ", _labels([1], [], [(1, 3)]))
+    assert set(_words([house, roof])) == {("house", "roof", "have"), ("roof", "red"), ("house",), ("roof",)}
+    man = _sentence("A man ties his shirt", "DT NN VBZ PRP$ NN", _labels([1, 4]))
+    assert ("man", "shirt", "wear") in _words([man])
+
+
+def test_a_definite_noun_takes_the_name_it_had() -> None:
+    """ "The wheel" is the Ferris wheel; "a wheel" is another one."""
+    first = _sentence("A ferris wheel turns", "DT NN NN VBZ", _labels([2], [(2, 1)]))
+    same = _sentence("The wheel is lit", "DT NN VBZ JJ", _labels([1], [], [(1, 3)]))
+    other = _sentence("A wheel is lit", "DT NN VBZ JJ", _labels([1], [], [(1, 3)]))
+    assert ("ferris wheel", "lit") in _words([first, same])
+    assert ("wheel", "lit") in _words([first, other])
+
+
+def test_what_cannot_be_seen_is_kept_apart() -> None:
+    """Denied, hedged and abstract: not among the facts, but with their reason; relations follow their ends."""
+    labels = _labels([1, 6, 9, 12], [], [], [(6, 1, "on")])
+    graph = _sentence(
+        "The street has no cars or people , a sense , perhaps rain",
+        "DT NN VBZ DT NNS CC NNS , DT NN , RB NN",
+        labels,
+    )
+    found = facts_of([graph], _names())
+    assert [fact.words for fact in found.seen] == [("street",)]
+    assert {(fact.words, fact.rule) for fact in found.apart} == {
+        (("people", "street", "on"), "denied"),
+        (("people",), "denied"),
+        (("sense",), "abstract"),
+        (("rain",), "hedged"),
+    }
+
+
+def test_tokens_count_through_all_sentences() -> None:
+    """A fact's words are found in the text, whichever sentence it comes from."""
+    graph = _sentence("A dog", "DT NN", _labels([1]))
+    other = _sentence("A cat", "DT NN", _labels([1]))
+    assert [fact.tokens for fact in facts_of([graph, other], _names()).apart] == [((1,),), ((3,),)]
+
+
+def test_a_missing_network_is_named(tmp_path: Path) -> None:
+    """The message says what can't be read."""
+    with pytest.raises(DataError, match="scene parser's network can't be read"):
+        load_network(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def scenes() -> CaptionPipeline:
+    """The scene parser."""
+    return load_pipeline("scene")
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("a dog lying on a bed", {("dog", "bed", "lay on"), ("dog",), ("bed",)}),
+        ("a red fire hydrant", {("fire hydrant", "red"), ("fire hydrant",)}),
+        ("two brown horses", {("horses", "two"), ("horses", "brown"), ("horses",)}),
+        ("There are no people.", set()),
+        ("The image evokes a sense of calm.", set()),
+    ],
+)
+def test_captions_as_people_draw_them(scenes: CaptionPipeline, text: str, wanted: set[tuple[str, ...]]) -> None:
+    """What SPICE's rules drop or split is there."""
+    assert set(next(scenes.captions([text])).tuples) == wanted
+
+
+@pytest.mark.model
+def test_odd_texts(scenes: CaptionPipeline) -> None:
+    """Empty, blank, without words, of one letter, with surrogates, with digits: each gives a graph or none, no error."""
+    texts = ["", "  ", ".", "a", "\ud800 dog", "((((", "4 8 15 16", "a\n\nb", "\u00e9t\u00e9 \U0001f600", "no " * 50]
+    found = list(scenes.captions(texts))
+    assert [caption.text for caption in found] == texts
+    assert found[0].tuples == ()
+
+
+@pytest.mark.model
+def test_company_changes_nothing(scenes: CaptionPipeline) -> None:
+    """A caption's facts do not depend on those that it is parsed with."""
+    texts = ["a man rides a horse", "a cat", "two dogs play with a red ball on the grass. They are wet."]
+    together = [caption.facts for caption in scenes.captions(texts)]
+    assert together == [next(scenes.captions([text])).facts for text in texts]
+
+
+@pytest.mark.model
+def test_every_fact_knows_its_words(scenes: CaptionPipeline) -> None:
+    """Objects and attributes stand in the text where their tokens say."""
+    caption = next(scenes.captions(["A tall man in a polo shirt holds a ball. The man smiles."]))
+    forms = [form for parse in caption.sentences for form in parse.forms]
+    objects = {
+        fact.words[0]: [forms[token] for token in fact.tokens[0]] for fact in caption.facts if len(fact.words) == 1
+    }
+    assert objects["polo shirt"] == ["polo", "shirt"]
+    assert objects["ball"] == ["ball"]
+
+
+@pytest.mark.model
+def test_graded_matching_sees_denials(scenes: CaptionPipeline) -> None:
+    """What is denied is a note for SPICE-G, and not a loose word."""
+    facts = next(scenes.facts(["a street without cars"]))
+    assert [fact.words[0] for fact in facts if fact.rule == DENIED] == ["cars"]
+    assert not any("car" in fact.words or "cars" in fact.words for fact in facts if fact.rule != DENIED)
+    assert [node.strings for node in merge([facts], load_lexicon()).tuples()] == [("street",)]
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_a_text_of_2000_words(scenes: CaptionPipeline) -> None:
+    """Also as one sentence, it has a graph."""
+    text = "a man in a red hat rides a brown horse near a tree and "
+    found = list(scenes.captions([text * 160, text.replace(" and", ".") * 160]))
+    assert [("hat", "red") in caption.tuples for caption in found] == [True, True]
+
+
+def test_the_signature_names_style_version_and_weights(scenes: CaptionPipeline) -> None:
+    """Two trainings never pass for one."""
+    style, version, digest = scenes.signature.split("-")
+    assert (style, version.count("."), len(digest)) == ("scene", 2, 8)
