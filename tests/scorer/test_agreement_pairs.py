@@ -157,3 +157,14 @@ def test_bad_numbers_and_curves_from_given_scores_are_refused():
         pair_protocol("pascal")
     for name, protocol in PAIR_PROTOCOLS.items():
         assert protocol.name == name
+
+
+@pytest.mark.parametrize(("name", "value"), [("pascal50s", 1.0), ("pascal50s-clipscore", 0.5), ("fense-pairs", 0.5)])
+def test_published_protocols_count_a_tie_as_their_papers_do(name, value):
+    found = agree_on_pairs([pair(0, (0.5, 0.5))], pair_protocol(name), scoring=Scoring(()), resampling=QUICK)
+    assert accuracy(found).value == value
+
+
+def test_the_two_protocols_on_pascal50s_differ_in_ties_alone():
+    one, other = pair_protocol("pascal50s"), pair_protocol("pascal50s-clipscore")
+    assert replace(other, ties=one.ties, name=one.name, about=one.about, source=one.source) == one

@@ -400,3 +400,29 @@ def test_bad_pairs_give_one_error_that_lists_every_fault(tmp_path, rows, faults)
         read_pairs(write(tmp_path, "bad", rows))
     for fault in faults:
         assert fault in str(error.value)
+
+
+def test_records_without_references_take_those_of_their_image(tmp_path):
+    bank = tmp_path / "bank.token"
+    bank.write_text("7.jpg#0\ta dog runs\n7.jpg#1\ta brown dog\n")
+    rated = tmp_path / "rated.json"
+    records = [
+        {"image_id": "7", "candidate": "a dog", "rating": 3},
+        {"image_id": "8", "candidate": "a cat", "rating": 2, "references": ["cats"]},
+    ]
+    rated.write_text(json.dumps(records, indent=2))  # a list over several lines
+    first, second = read_judgements(str(rated), references=[str(bank)]).items
+    assert first.references == ("a dog runs", "a brown dog")
+    assert second.references == ("cats",)
+    rated.write_text(json.dumps([records[0] | {"image_id": "9"}]))
+    with pytest.raises(InputError, match=r"item 1.*'9' has no captions in"):
+        read_judgements(str(rated), references=[str(bank)])
+
+
+def test_pairs_without_references_take_those_of_their_image(tmp_path):
+    bank = tmp_path / "bank.token"
+    bank.write_text("7.jpg#0\ta dog runs\n")
+    pairs = tmp_path / "pairs.json"
+    pairs.write_text(json.dumps([{"image_id": "7", "captions": ["a dog", "a cat"], "label": 0}], indent=2))
+    (pair,) = read_pairs(str(pairs), annotations=[str(bank)]).items
+    assert pair.references == ("a dog runs",)

@@ -154,6 +154,31 @@ CAPTION_PROTOCOLS: Mapping[str, CaptionProtocol] = {
             "Each caption with its mean human score.",
             "Lee et al. 2021 (UMIC)",
         ),
+        CaptionProtocol(
+            "polaris",
+            "tau_c",
+            Ratings.MEAN,
+            Own.KEEP,
+            "Each caption with the mean of its ratings; captions of models, five references.",
+            "Wada et al. 2024 (Polos, the Polaris set)",
+        ),
+        CaptionProtocol(
+            "nebula",
+            "tau_c",
+            Ratings.MEAN,
+            Own.KEEP,
+            "Each caption with the mean of its ratings, as Polaris.",
+            "Matsuda et al. 2024 (DENEB, the Nebula set)",
+        ),
+        CaptionProtocol(
+            "trecvid-da",
+            "pearson",
+            Ratings.MEAN,
+            Own.DROP_REFERENCE,
+            "Each video caption with its direct assessment: the mean of its ratings, standardised by rater if "
+            "the file has them so. A caption is not a reference of its own.",
+            "Graham et al. 2018 (Evaluation of automatic video captioning using direct assessment)",
+        ),
     )
 }
 """Every protocol for rated captions. To add one: an entry here; the documentation prints its ``about``."""
@@ -180,6 +205,28 @@ PAIR_PROTOCOLS: Mapping[str, PairProtocol] = {
             "The caption that most of the judges prefer is right, and so is an equal score; pairs on which the judges "
             "are tied are left out. Five references, drawn at random; accuracy is averaged over five draws.",
             f"Vedantam et al. 2015 (CIDEr); {_SPICE}",
+        ),
+        PairProtocol(
+            "pascal50s-clipscore",
+            Ties.HALF,
+            Own.DROP_REFERENCE,
+            5,
+            ReferenceChoice.RANDOM,
+            5,
+            "As pascal50s, but an equal score counts half: ties are broken by a coin there. For metrics that "
+            "tie often, such as SPICE, the two differ by several points.",
+            f"{_CLIPSCORE}; Vedantam et al. 2015 (CIDEr)",
+        ),
+        PairProtocol(
+            "fense-pairs",
+            Ties.HALF,
+            Own.DROP_REFERENCE,
+            None,
+            ReferenceChoice.FIRST,
+            1,
+            "Two captions of a sound and the one that most judges prefer, by category (HC, HI, HM, MM); pairs on which "
+            "they are tied are left out. All references but the two captions themselves; a tie counts half.",
+            "Zhou et al. 2022 (FENSE: AudioCaps-Eval and Clotho-Eval)",
         ),
         PairProtocol(
             "foil",

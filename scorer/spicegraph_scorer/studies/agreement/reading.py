@@ -72,7 +72,8 @@ def _is_records(content: Content) -> bool:
 
 
 def _records(content: Content, asked: Asked, faults: list[Fault]) -> tuple[list[Judgement], int]:
-    return judgements_of_records(records_of(content, faults), faults, rating=asked.rating)
+    found, unrated = judgements_of_records(records_of(content, faults), faults, rating=asked.rating)
+    return _with_references(found, asked, faults), unrated
 
 
 def _grouped(content: Content, _asked: Asked, faults: list[Fault]) -> tuple[list[Judgement], int]:
@@ -122,8 +123,19 @@ def _foil(content: Content, asked: Asked, faults: list[Fault]) -> tuple[list[Cap
     return foil_pairs(content, bank, faults)
 
 
-def _pair_records(content: Content, _asked: Asked, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
-    return pairs_of_records(records_of(content, faults), faults), 0
+def _pair_records(content: Content, asked: Asked, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
+    return _with_references(pairs_of_records(records_of(content, faults), faults), asked, faults), 0
+
+
+def _with_references(found: list[AnyJudged], asked: Asked, faults: list[Fault]) -> list[AnyJudged]:
+    """Return records with the given references of their images where they have none of their own."""
+    if not asked.references or all(each.references for each in found):
+        return found
+    bank = read_bank(asked.references, needed_by="the records", limits=asked.limits)
+    return [
+        each if each.references else replace(each, references=bank.references(each.image, Row(each.place, {}, faults)))
+        for each in found
+    ]
 
 
 _ANNOTATIONS = "--annotations"
@@ -150,7 +162,7 @@ def read_judgements(
 
     Args:
         paths: the file, or ``-`` for standard input; several, if a set is in several files.
-        references: Flickr's token files or COCO annotations, for formats without references.
+        references: Flickr's token files or COCO annotations, for formats and records without references.
         rating: the field with the rating, where a file has several (JSON Lines only).
         limits: how much is read at most.
 
@@ -186,7 +198,7 @@ def read_pairs(*paths: str, annotations: Sequence[str] = (), limits: Limits = DE
 
     Args:
         paths: the file, or ``-`` for standard input; several, if a set is in several files.
-        annotations: COCO annotations (or token files) with the references, for formats that have none.
+        annotations: COCO annotations (or token files) with the references, for formats and records that have none.
         limits: how much is read at most.
 
     Raises:

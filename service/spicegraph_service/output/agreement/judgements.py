@@ -111,7 +111,10 @@ def _caption_grid(agreement: CaptionAgreement) -> Grid:
         interval = (between[key].low, between[key].high)
         values = [each.value for each in between.values()]
         rows.append((_PEOPLE, *values, interval, None, None, None, None))
-        notes.append("People: one rating of a caption against another rating of it, over all ordered pairs of them.")
+        notes.append(
+            "People: one rating of a caption against another rating of it, over all ordered pairs of them. Both sides "
+            "have ties, which tau-c does not correct for: compare this row with the metrics by tau-b."
+        )
     columns = (
         Column("Metric", "text"),
         *(Column(coefficient.label) for coefficient in COEFFICIENTS.values()),
