@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.loose import DENIED, NO_OBJECT, NOTES, PLURAL, QUANTITY, STANDS_FOR
+from spicegraph_parser.parse import word_set
 from spicegraph_parser.rules import Fact
 
 if TYPE_CHECKING:
@@ -22,15 +23,11 @@ _OF_THE_QUANTITY: Final = frozenset({"amod", "compound", "count"})  # rules: "a 
 _OBJECT_SLOTS: Final = {1: 1, 2: 1, 3: 2}  # by the length of a fact
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_NUMBERS_ALONE: Final = _words("one two three four five six seven eight nine ten eleven twelve")
+_NUMBERS_ALONE: Final = word_set("one two three four five six seven eight nine ten eleven twelve")
 _READ: Final = _EMPTY_WORDS | _NUMBERS_ALONE | {PLURAL}
 _COPULA: Final = "be "
 _words_of: Final = itemgetter(0)  # of a fact
-_FUNCTION_WORDS: Final = _words(
+_FUNCTION_WORDS: Final = word_set(
     """
     a an the be have do of in on at to with by for from as into onto over under near next through along across around
     against behind beside between above below among inside outside out up down off about before after while and or

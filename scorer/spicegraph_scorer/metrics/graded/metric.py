@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
@@ -259,7 +258,7 @@ class SpiceG(Metric[GradedStatistic]):
     def total(self, statistics: Sequence[GradedStatistic]) -> tuple[Score, ...]:
         """Return ``SPICE-G`` and one score a category (``SPICE-G_Color`` ...)."""
         return tuple(
-            _score(NAME if category == ALL else f"{NAME}_{category}", [s.f1(category) for s in statistics])
+            Score.mean(NAME if category == ALL else f"{NAME}_{category}", [s.f1(category) for s in statistics])
             for category in (ALL, *self.categories)
         )
 
@@ -271,12 +270,3 @@ class SpiceG(Metric[GradedStatistic]):
     def by_category(statistic: GradedStatistic) -> dict[str, CategoryScore]:
         """Return an item's scores by category, ``All`` first; nothing is counted."""
         return {name: statistic.scores(name) for name in statistic.weights}
-
-
-def _score(name: str, each: list[float | None]) -> Score:
-    return Score(name, _mean([value for value in each if value is not None]), tuple(each))
-
-
-def _mean(values: list[float]) -> float | None:
-    """Return the mean, rounded once: it does not depend on the order of the items."""
-    return math.fsum(values) / len(values) if values else None

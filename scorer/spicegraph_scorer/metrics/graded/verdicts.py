@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.lexicon import load_lexicon
+from spicegraph_parser.parse import word_set
 from spicegraph_parser.wordnet import load_wordnet
 from spicegraph_scorer.metrics.graded.facts import NO, content_words, deny, values_of
 
@@ -51,11 +52,7 @@ _LARGEST_IDF: Final = 7.0
 _UNKNOWN_IDF: Final = 5.0
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_PLACES_AND_PARTS: Final = _words(
+_PLACES_AND_PARTS: Final = word_set(
     """
     front back side top bottom part end edge corner middle center centre background foreground area surface scene
     picture image photo view way group kind type piece other something someone one thing couple lot number bunch color
