@@ -76,7 +76,9 @@ def make_backup(places: Places, folder: Path) -> Listing:
         raise InputError(f"{folder}: exists already; a backup goes into a new folder")
     if not places.databases() and places.files is None:
         raise InputError("there is nothing to back up: name a store, a challenge database or a folder of files")
-    for path in (*places.databases().values(), *([places.files] if places.files else [])):
+    # Beside its database, a folder of files may be missing as long as the database needs none.
+    alone = [places.files] if places.files is not None and places.challenges is None else []
+    for path in (*places.databases().values(), *alone):
         if not path.exists():
             raise InputError(f"{path}: there is no such file or folder")
     with _errors(folder):

@@ -174,6 +174,7 @@ def test_a_schema_is_tried_out_and_taken_back(tmp_path: Path, capsys: pytest.Cap
     assert tried.out == "empty -> 0001\n0001 -> 0002\n"
     assert main(["challenge", "migrate", place]) == 0
     assert capsys.readouterr().out == tried.out
+    assert main(["backup", str(tmp_path / "backup"), "--store=none", place]) == 0  # without a file so far
     assert main(["challenge", "migrate", place, "--to", "0001"]) == 0
     assert capsys.readouterr().out == "0002 -> 0001\n"
     assert main(["challenge", "migrate", place, "--to", "x"]) == 2
