@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo hosts test check lint format proto serve train bench bench-checkouts examples docs clean
+.PHONY: help setup demo hosts test check lint format proto serve train bench bench-checkouts graded examples docs clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -77,6 +77,12 @@ bench: $(READY)  ## What scoring costs, as one table of ratios; the other script
 
 bench-checkouts: $(READY)  ## Processor time and memory of this checkout against another: make bench-checkouts OLD=FOLDER
 	@$(BIN)/python bench/checkouts.py $(OLD) .
+
+graded: $(READY)  ## Measure SPICE-G and its verdicts again, with new weights: make graded HUMAN=FOLDER
+	mkdir -p build
+	$(BIN)/python training/graded_study.py $(HUMAN) > build/graded_study.txt
+	$(BIN)/python training/verdicts.py $(HUMAN) > build/verdicts.txt
+	$(BIN)/python training/graded_degenerates.py examples/coco > build/graded_degenerates.txt
 
 examples: $(READY)  ## Rebuild examples/coco from the captions in the installed pycocoevalcap wheel
 	$(BIN)/python tools/build_examples.py examples/coco
