@@ -12,7 +12,6 @@ from spicegraph_parser.lexicon import Lexicon, load_lexicon
 from spicegraph_scorer.core.categories import ALL, CategoryScore
 from spicegraph_scorer.core.facts import FactsInOrder
 from spicegraph_scorer.core.metric import Metric, Needs, Score
-from spicegraph_scorer.metrics.graded.alignment import alignments
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation, explain_match
 from spicegraph_scorer.metrics.graded.facts import Told, comparable_facts, content_words, read_caption
 from spicegraph_scorer.metrics.graded.matching import (
@@ -28,7 +27,7 @@ from spicegraph_scorer.metrics.graded.matching import (
 )
 from spicegraph_scorer.metrics.graded.vectors import Vectors, load_vectors
 from spicegraph_scorer.metrics.graded.verdicts import Verdicts, judge
-from spicegraph_scorer.metrics.graded.weighing import Weighed, weigh
+from spicegraph_scorer.metrics.graded.weighing import Weighed, alignments, weigh
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category, categories_digest
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ class SpiceG(Metric[GradedStatistic]):
     mean with exponent 3/4 of the candidate's supports, recall a mean of the references'. Half of both is that of the
     captions' content words alone, compared in the same way without regard to what they are said of; and a fifth of F1
     is the alignment of the candidate's text with the best reference
-    (:func:`spicegraph_scorer.metrics.graded.alignment.alignment`). Categories are of tuples alone.
+    (:func:`spicegraph_scorer.metrics.graded.order.alignment`). Categories are of tuples alone.
     Plurals, quantities and denials are read as :func:`spicegraph_scorer.metrics.graded.facts.comparable_facts` says.
     Scores are in [0, 1]; they agree better with people's ratings than SPICE's, and are not comparable to them.
     A candidate whose words follow one another as they do not in captions loses its score in part or whole
