@@ -24,7 +24,7 @@ COMMANDS = {
     "agree captions": ("agree", "captions", "rated.jsonl", "--metrics", "spice,rouge,bleu", "--draws", "9"),
     "agree pairs": ("agree", "pairs", "pairs.jsonl", "--metrics", "spice,rouge", "--draws", "9", "--curve", "1,2"),
     "agree systems": ("agree", "systems", "human.csv", "scores.csv", "--draws", "9"),
-    "agree words": ("agree", "words", "references.json", "--words", "5", "--draws", "9"),
+    "agree words": ("agree", "words", "a.jsonl", "--words", "5", "--draws", "9"),
     "platform codabench": ("platform", "codabench", ".", "out", "--metrics", "coco"),
 }
 NUMBER = re.compile(r"(?<![\w.-])-?\d[\d,]*(?:\.\d+)?(?![\w.])")
@@ -54,7 +54,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "system,M1,M2,M3\n" + "".join(f"s{n},0.{n}1,0.{9 - n}2,{n}\n" for n in range(5))
     )
     (tmp_path / "scores.csv").write_text("system,SPICE,CIDEr\n" + "".join(f"s{n},0.{n}5,0.{n}1\n" for n in range(5)))
-    (tmp_path / "references.json").write_text(json.dumps({str(n): refs for n, (_, refs) in enumerate(texts)}))
     for name, content in {"ref": {n: refs for n, (_, refs) in enumerate(texts)}, "res": dict(enumerate("abc"))}.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "r.json").write_text(json.dumps(content))
@@ -79,7 +78,7 @@ def test_no_number_is_cut_at_60_or_80_columns(
             for file in (folder / "out").iterdir():
                 file.unlink()
     wanted = set(_numbers(printed[400]))
-    assert len(wanted) > 5
+    assert len(wanted) > 3
     for width in (80, 60):
         assert set(_numbers(printed[width])) >= wanted
         assert "…" not in printed[width]

@@ -70,12 +70,12 @@ def fitted(table: Table, console: Console) -> Iterator[Table]:
     chosen = list(labels)
     parts = [chosen]
     for place in range(len(labels), len(table.columns)):
-        wider = _part(table, [*chosen, place], first=True)
+        wider = _part(table, [*chosen, place], console, first=True)
         if len(chosen) > len(labels) and _least_width(wider, console) > console.width:
             chosen = list(labels)
             parts.append(chosen)
         chosen.append(place)
-    yield from (_part(table, places, first=number == 0) for number, places in enumerate(parts))
+    yield from (_part(table, places, console, first=number == 0) for number, places in enumerate(parts))
 
 
 def _least_width(table: Table, console: Console) -> int:
@@ -83,7 +83,7 @@ def _least_width(table: Table, console: Console) -> int:
     return console.measure(table, options=console.options.update(max_width=_ANY_WIDTH)).minimum
 
 
-def _part(table: Table, places: Sequence[int], *, first: bool) -> Table:
+def _part(table: Table, places: Sequence[int], console: Console, *, first: bool) -> Table:
     """Return some columns of a table; its title stands above the first part alone."""
     part = Table(
         title=table.title if first else None,
@@ -94,14 +94,9 @@ def _part(table: Table, places: Sequence[int], *, first: bool) -> Table:
     )
     columns = [table.columns[place] for place in places]
     for column in columns:
-        is_number = column.justify == "right"
-        part.add_column(
-            column.header,
-            justify=column.justify,
-            overflow="fold",
-            no_wrap=is_number or column.no_wrap,
-            ratio=column.ratio,
-        )
+        whole = column.justify == "right" or column.no_wrap
+        width = max(console.measure(cell).maximum for cell in (column.header, *column.cells)) if whole else None
+        part.add_column(column.header, justify=column.justify, overflow="fold", no_wrap=whole, min_width=width)
     for row, cells in zip(table.rows, zip(*(column.cells for column in columns), strict=True), strict=True):
         part.add_row(*cells, style=row.style, end_section=row.end_section)
     return part
