@@ -318,7 +318,7 @@ class Server:
         lane.dispatcher = Dispatcher(
             self.pool,
             lane.parses,
-            parsing=frozenset(metric.name for metric in info.metrics if metric.parses),
+            parsing=info.parsing,
             batch_captions=self.config.batch_captions,
             window_s=self.config.window_s,
             reserve=lane.reserve,

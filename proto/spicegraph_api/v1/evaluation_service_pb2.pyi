@@ -85,10 +85,13 @@ class ScoreRequest(_message.Message):
     DETAIL_FIELD_NUMBER: _builtins.int
     REFERENCE_SET_FIELD_NUMBER: _builtins.int
     CATEGORIES_FIELD_NUMBER: _builtins.int
+    SPICE_TEXT_FIELD_NUMBER: _builtins.int
     detail: _scores_pb2.Detail.ValueType
     """How much evidence comes back."""
     reference_set: _builtins.str
     """Id of a reference set; the items then carry no references."""
+    spice_text: _scores_pb2.SpiceText.ValueType
+    """The text that SPICE and SPIDEr parse."""
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[_scores_pb2.Item]:
         """The items, with unique ids. Between 1 and `Limits.max_items`."""
@@ -109,10 +112,11 @@ class ScoreRequest(_message.Message):
         detail: _scores_pb2.Detail.ValueType = ...,
         reference_set: _builtins.str | None = ...,
         categories: _abc.Iterable[_scores_pb2.CategoryDefinition] | None = ...,
+        spice_text: _scores_pb2.SpiceText.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "reference_set", b"reference_set"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "detail", b"detail", "items", b"items", "metrics", b"metrics", "reference_set", b"reference_set"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "detail", b"detail", "items", b"items", "metrics", b"metrics", "reference_set", b"reference_set", "spice_text", b"spice_text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__reference_set: _TypeAlias = _typing.Literal["reference_set"]  # noqa: Y015
     _WhichOneofArgType__reference_set: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set"]  # noqa: Y015
@@ -160,9 +164,12 @@ class ScoreStreamSettings(_message.Message):
     DETAIL_FIELD_NUMBER: _builtins.int
     REFERENCE_SET_FIELD_NUMBER: _builtins.int
     CATEGORIES_FIELD_NUMBER: _builtins.int
+    SPICE_TEXT_FIELD_NUMBER: _builtins.int
     detail: _scores_pb2.Detail.ValueType
     """As in ScoreRequest."""
     reference_set: _builtins.str
+    """As in ScoreRequest."""
+    spice_text: _scores_pb2.SpiceText.ValueType
     """As in ScoreRequest."""
     @_builtins.property
     def metrics(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -179,10 +186,11 @@ class ScoreStreamSettings(_message.Message):
         detail: _scores_pb2.Detail.ValueType = ...,
         reference_set: _builtins.str | None = ...,
         categories: _abc.Iterable[_scores_pb2.CategoryDefinition] | None = ...,
+        spice_text: _scores_pb2.SpiceText.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "reference_set", b"reference_set"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "detail", b"detail", "metrics", b"metrics", "reference_set", b"reference_set"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "detail", b"detail", "metrics", b"metrics", "reference_set", b"reference_set", "spice_text", b"spice_text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__reference_set: _TypeAlias = _typing.Literal["reference_set"]  # noqa: Y015
     _WhichOneofArgType__reference_set: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set"]  # noqa: Y015

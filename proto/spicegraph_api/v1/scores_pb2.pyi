@@ -20,6 +20,30 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _SpiceText:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _SpiceTextEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SpiceText.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SPICE_TEXT_UNSPECIFIED: _SpiceText.ValueType  # 0
+    """The same as SPICE_TEXT_WRITTEN."""
+    SPICE_TEXT_WRITTEN: _SpiceText.ValueType  # 1
+    """Captions as written, as the SPICE program scores them by itself."""
+    SPICE_TEXT_COCO: _SpiceText.ValueType  # 2
+    """The tokens that the COCO toolkit gives SPICE: lower-cased, without punctuation."""
+
+class SpiceText(_SpiceText, metaclass=_SpiceTextEnumTypeWrapper):
+    """The text that SPICE parses. The two give different scores; the signature's field "text" says which it was."""
+
+SPICE_TEXT_UNSPECIFIED: SpiceText.ValueType  # 0
+"""The same as SPICE_TEXT_WRITTEN."""
+SPICE_TEXT_WRITTEN: SpiceText.ValueType  # 1
+"""Captions as written, as the SPICE program scores them by itself."""
+SPICE_TEXT_COCO: SpiceText.ValueType  # 2
+"""The tokens that the COCO toolkit gives SPICE: lower-cased, without punctuation."""
+Global___SpiceText: _TypeAlias = SpiceText  # noqa: Y015
+
 class _Detail:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015

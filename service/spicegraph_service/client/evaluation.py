@@ -54,12 +54,14 @@ class ScoreOptions(TypedDict, total=False):
         detail: what the reply says of each item; its scores by default.
         reference_set: the set that has the references of items without any.
         categories: categories of one's own for SPICE; see :func:`category`.
+        spice_text: the text that SPICE parses; captions as written by default.
     """
 
     metrics: Sequence[str]
     detail: scores_pb2.Detail.ValueType
     reference_set: str | None
     categories: Sequence[scores_pb2.CategoryDefinition]
+    spice_text: scores_pb2.SpiceText.ValueType
 
 
 _DEFAULTS: ScoreOptions = {"metrics": ("spice",), "detail": scores_pb2.DETAIL_SCORES}

@@ -32,7 +32,7 @@ from spicegraph_service.server.tasks import (
 from spicegraph_service.server.workers import NoWorkersError, Worker, WorkerDiedError, WorkerPool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from spicegraph_service.server.cache import ParseCache
 
@@ -112,7 +112,7 @@ class Dispatcher:
     Args:
         pool: the workers, started.
         parses: what was parsed before.
-        parsing: names of the metrics that need parses.
+        parsing: the metrics that need parses, and whether each parses the text that a request names.
         batch_captions: about how many captions make a batch.
         window_s: how long a batch with captions to parse waits for company.
         reserve: workers for light groups alone; ``None``: the others do them.
@@ -124,7 +124,7 @@ class Dispatcher:
         pool: WorkerPool,
         parses: ParseCache,
         *,
-        parsing: frozenset[str],
+        parsing: Mapping[str, bool],
         batch_captions: int,
         window_s: float,
         reserve: WorkerPool | None = None,
@@ -215,8 +215,7 @@ class Dispatcher:
             queue.pop().reply.cancel()
 
     def _texts(self, group: Group) -> Iterator[str]:
-        if isinstance(group, CaptionsWork) or not self._parsing.isdisjoint(group.metrics):
-            yield from _captions(group)
+        yield from group.texts if isinstance(group, CaptionsWork) else group.texts(self._parsing)
 
     async def _feed(self) -> None:
         while True:

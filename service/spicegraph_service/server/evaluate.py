@@ -22,9 +22,11 @@ from spicegraph_scorer.metrics import METRICS, MetricData, Resources
 from spicegraph_scorer.metrics.spice.categories import make_categories
 from spicegraph_service.server import convert
 from spicegraph_service.server.tasks import (
+    NOTHING_GIVEN,
     CaptionsWork,
     GroupReply,
     ItemsWork,
+    RequestData,
     ServedMetric,
     Task,
     Totals,
@@ -41,9 +43,9 @@ if TYPE_CHECKING:
     from spicegraph_parser.extract import ParsedCaption
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.core.metric import Metric, Score
-    from spicegraph_scorer.metrics.spice.categories import CategoryDefinition
 
-_categories = lru_cache(maxsize=8)(make_categories)  # a training loop asks for the same again and again
+_REQUESTED = frozenset({"categories", "spice_text"})
+_GIVEN = 8
 _CHANGES = 3  # of SPICE-G, at most
 _IMAGES = 2_000  # whose merged references SPICE keeps: a training loop scores the same images again and again
 _log = logging.getLogger(__name__)
@@ -77,7 +79,10 @@ class Evaluator:
         self._signatures: dict[str, dict[str, str]] = {}
         for name in METRICS:
             self._add(name)
-        self._parsing = {name for name, metric in self._metrics.items() if metric.needs.facts}
+        self._parsing = {
+            name: "spice_text" in metric.needs.data for name, metric in self._metrics.items() if metric.needs.facts
+        }
+        self._made = lru_cache(maxsize=_GIVEN)(self._make)  # a training loop gives the same again and again
         self._corpus_dependent = {name for name, metric in self._metrics.items() if metric.weigh is not None}
 
     def _add(self, name: str) -> None:
@@ -100,6 +105,7 @@ class Evaluator:
                 signature,
                 name in self._corpus_dependent,
                 name in self._parsing,
+                self._parsing.get(name, False),
                 tuple(score.name for score in self._metrics[name].total(())),
             )
             for name, signature in self._signatures.items()
@@ -123,10 +129,8 @@ class Evaluator:
     def _texts(self, group: ItemsWork | CaptionsWork) -> Iterator[str]:
         if isinstance(group, CaptionsWork):
             yield from group.texts
-        elif not self._parsing.isdisjoint(group.metrics):
-            for item in group.items:
-                yield item.candidate
-                yield from item.references
+        else:
+            yield from group.texts(self._parsing)
 
     def _parse(self, texts: Sequence[str]) -> tuple[dict[str, StoredParse], dict[str, str]]:
         """Parse in one batch; if that fails, one by one, so that a caption does not fail others' requests."""
@@ -168,7 +172,7 @@ class Evaluator:
 
     def _items(self, work: ItemsWork) -> GroupReply:
         corpus = Corpus(tuple(Item(item.id, item.candidate, item.references) for item in work.items))
-        metrics = self._counting(work.categories)
+        metrics = self._made(work.given)
         later = set() if work.finish else self._corpus_dependent
         statistics: dict[str, Sequence[Any]] = {
             name: metrics[name].defer(corpus) if name in later else metrics[name].collect(corpus)
@@ -185,17 +189,20 @@ class Evaluator:
             _add_evidence(results, name, metrics[name], statistics[name], detail=work.detail)
         serialized = tuple(result.SerializeToString() for result in results)
         if work.finish:
-            return GroupReply(serialized, self._corpus(len(work.items), totals, work.categories))
+            return GroupReply(serialized, self._corpus(len(work.items), totals, work.given))
         compact = {name: list(map(metrics[name].compact, statistics[name])) for name in now}
         return GroupReply(serialized, statistics=pickle.dumps({**statistics, **compact}))
 
-    def _counting(self, definitions: tuple[CategoryDefinition, ...]) -> Mapping[str, Metric[Any]]:
-        """Return the metrics, those that count by category with a request's own categories."""
-        if not definitions:
+    def _make(self, given: RequestData) -> Mapping[str, Metric[Any]]:
+        """Return the metrics, with what a request gives in those that use it."""
+        if given == NOTHING_GIVEN:
             return self._metrics
-        own = self._resources(replace(self._data, categories=_categories(definitions)))
-        counting = {name for name, metric in self._metrics.items() if "categories" in metric.needs.data}
-        return {**self._metrics, **{name: METRICS[name].make(own) for name in counting}}
+        data = replace(self._data, spice_text=given.spice_text)
+        if given.categories:
+            data = replace(data, categories=make_categories(given.categories))
+        own = self._resources(data)
+        using = {name for name, metric in self._metrics.items() if not metric.needs.data.isdisjoint(_REQUESTED)}
+        return {**self._metrics, **{name: METRICS[name].make(own) for name in using}}
 
     def _totals(self, work: Totals) -> TotalsReply:
         try:
@@ -205,7 +212,7 @@ class Evaluator:
             return TotalsReply(error=_reason(error))
 
     def _total(self, work: Totals) -> TotalsReply:
-        metrics = self._counting(work.categories)
+        metrics = self._made(work.given)
         statistics: dict[str, list[Any]] = {name: [] for name in work.metrics}
         for chunk in work.statistics:
             for name, values in _unpack(chunk).items():
@@ -219,14 +226,13 @@ class Evaluator:
         for name in late:
             _add_evidence(each, name, metrics[name], found[name], detail=work.detail)
         serialized = tuple(result.SerializeToString() for result in each)
-        return TotalsReply(self._corpus(count, totals, work.categories), serialized)
+        return TotalsReply(self._corpus(count, totals, work.given), serialized)
 
-    def _corpus(
-        self, count: int, totals: Mapping[str, Sequence[Score]], categories: tuple[CategoryDefinition, ...]
-    ) -> bytes:
+    def _corpus(self, count: int, totals: Mapping[str, Sequence[Score]], given: RequestData) -> bytes:
         names = self._listed(totals)
-        metrics = self._counting(categories)
-        signatures = {name: metrics[name].signature() if categories else self._signatures[name] for name in names}
+        metrics = self._made(given)
+        known = metrics is self._metrics
+        signatures = {name: self._signatures[name] if known else metrics[name].signature() for name in names}
         return convert.corpus_message(
             count,
             [score for name in names for score in totals[name]],

@@ -13,12 +13,11 @@ from spicegraph_service.server import validation
 from spicegraph_service.server.interceptor import Call, Context, current_call
 from spicegraph_service.server.scheduler import CHUNK_ITEMS, Scheduler, chunked, count_captions, item_chunks
 from spicegraph_service.server.status import Violation, invalid
-from spicegraph_service.server.tasks import ItemWork
+from spicegraph_service.server.tasks import NOTHING_GIVEN, ItemWork, RequestData
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Sequence
 
-    from spicegraph_scorer.metrics.spice.categories import CategoryDefinition
     from spicegraph_service.server.limits import Limits
     from spicegraph_service.server.references import References
 
@@ -41,7 +40,7 @@ class ItemStream:
         self._tenant = call.tenant
         self._metrics: tuple[str, ...] = ()
         self._detail = 0
-        self._categories: tuple[CategoryDefinition, ...] = ()
+        self._given = NOTHING_GIVEN
         self._room = asyncio.Semaphore(_CHUNKS)
         # Responses; then None at the end, or why it came too early.
         self._ready: asyncio.Queue[pb.ScoreStreamResponse | Exception | None] = asyncio.Queue()
@@ -49,11 +48,11 @@ class ItemStream:
         self._ids: list[str] = []
         self._statistics: list[bytes] = []
 
-    def start(self, metrics: tuple[str, ...], detail: int, categories: tuple[CategoryDefinition, ...] = ()) -> None:
+    def start(self, metrics: tuple[str, ...], detail: int, given: RequestData = NOTHING_GIVEN) -> None:
         """Set what is computed."""
         self._metrics = metrics
         self._detail = detail
-        self._categories = categories
+        self._given = given
 
     async def put(self, items: Sequence[ItemWork]) -> None:
         """Take items; waits until there is room."""
@@ -65,7 +64,7 @@ class ItemStream:
 
     async def _score(self, items: Sequence[ItemWork], number: int) -> None:
         reply = await self._scheduler.chunk(
-            items, self._metrics, self._detail, self._categories, caller=self._caller, tenant=self._tenant
+            items, self._metrics, self._detail, self._given, caller=self._caller, tenant=self._tenant
         )
         self._statistics[number] = reply.statistics
         results = map(scores_pb2.ItemResult.FromString, reply.results)
@@ -99,7 +98,7 @@ class ItemStream:
                 raise response
             yield response
             self._room.release()
-        totals = await self._scheduler.totals(self._metrics, self._detail, self._statistics, self._categories)
+        totals = await self._scheduler.totals(self._metrics, self._detail, self._statistics, self._given)
         late = map(scores_pb2.ItemResult.FromString, totals.each)
         for pairs in chunked(list(zip(self._ids, late, strict=bool(totals.each))), CHUNK_ITEMS):
             for item_id, result in pairs:
@@ -145,7 +144,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         call = current_call()
         # This comes first: where the candidates alone are too many, the refusal must not wait for the store.
         self._scheduler.check_room(len(request.items), caller=call.share, refusals=call.refusals)
-        categories = await validation.check_categories(request.categories)
+        given = await validation.check_data(request)
         set_id = request.reference_set if request.HasField("reference_set") else None
         validation.check_items(request.items, self._limits, reference_set=set_id is not None, seen=set())
         if set_id is not None:
@@ -156,7 +155,7 @@ class EvaluationServicer(EvaluationServiceServicer):
             items,
             metrics,
             request.detail,
-            categories,
+            given,
             caller=call.share,
             tenant=call.tenant,
             refusals=call.refusals,
@@ -189,8 +188,8 @@ class EvaluationServicer(EvaluationServiceServicer):
                 case "settings" if first:
                     settings = request.settings
                     validation.check_detail(settings.detail, path="settings.")
-                    categories = await validation.check_categories(settings.categories, path="settings.")
-                    stream.start(self._metrics(settings.metrics), settings.detail, categories)
+                    given = await validation.check_data(settings, path="settings.")
+                    stream.start(self._metrics(settings.metrics), settings.detail, given)
                     if settings.HasField("reference_set"):
                         set_id = settings.reference_set
                         await self._references.check(set_id, evidence=settings.detail in validation.EVIDENT)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from spicegraph_service.server.status import unavailable
 from spicegraph_service.server.tasks import (
+    NOTHING_GIVEN,
     CaptionsWork,
     GroupReply,
     ItemsWork,
     ItemWork,
+    RequestData,
     Totals,
     TotalsReply,
     WorkerInfo,
@@ -21,7 +23,6 @@ from spicegraph_service.server.tasks import (
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
-    from spicegraph_scorer.metrics.spice.categories import CategoryDefinition
     from spicegraph_service.server.batching import Dispatcher
     from spicegraph_service.server.limits import Budget
 
@@ -67,7 +68,7 @@ class Scheduler:
         items: Sequence[ItemWork],
         metrics: tuple[str, ...],
         detail: int,
-        categories: tuple[CategoryDefinition, ...] = (),
+        given: RequestData = NOTHING_GIVEN,
         *,
         caller: str = "",
         tenant: str = "",
@@ -86,13 +87,13 @@ class Scheduler:
         with self._room(count_captions(items), caller, refusals):
             chunks = list(item_chunks(items))
             if len(chunks) == 1:
-                work = ItemsWork(metrics, detail, chunks[0], finish=True, categories=categories)
+                work = ItemsWork(metrics, detail, chunks[0], finish=True, given=given)
                 only = await dispatcher.submit(work, caller=caller, tenant=tenant)
                 return list(only.results), only.corpus
-            works = [ItemsWork(metrics, detail, chunk, finish=False, categories=categories) for chunk in chunks]
+            works = [ItemsWork(metrics, detail, chunk, finish=False, given=given) for chunk in chunks]
             replies = await self._gather(works, dispatcher, caller, tenant)
             statistics = tuple(reply.statistics for reply in replies)
-            totals = await dispatcher.totals(Totals(metrics, detail, statistics, categories))
+            totals = await dispatcher.totals(Totals(metrics, detail, statistics, given))
         results = [result for reply in replies for result in reply.results]
         # Two serialized messages, one behind the other, are the merged message.
         return [a + b for a, b in zip(results, totals.each or [b""] * len(results), strict=True)], totals.corpus
@@ -128,7 +129,7 @@ class Scheduler:
         items: Sequence[ItemWork],
         metrics: tuple[str, ...],
         detail: int,
-        categories: tuple[CategoryDefinition, ...] = (),
+        given: RequestData = NOTHING_GIVEN,
         *,
         caller: str = "",
         tenant: str = "",
@@ -140,7 +141,7 @@ class Scheduler:
         """
         dispatcher = self._ready().dispatcher
         async with self._room_in_turn(count_captions(items), caller):
-            work = ItemsWork(metrics, detail, tuple(items), finish=False, categories=categories)
+            work = ItemsWork(metrics, detail, tuple(items), finish=False, given=given)
             return await dispatcher.submit(work, caller=caller, tenant=tenant)
 
     async def totals(
@@ -148,10 +149,10 @@ class Scheduler:
         metrics: tuple[str, ...],
         detail: int,
         statistics: Iterable[bytes],
-        categories: tuple[CategoryDefinition, ...] = (),
+        given: RequestData = NOTHING_GIVEN,
     ) -> TotalsReply:
         """Return the corpus result of a stream."""
-        return await self._ready().dispatcher.totals(Totals(metrics, detail, tuple(statistics), categories))
+        return await self._ready().dispatcher.totals(Totals(metrics, detail, tuple(statistics), given))
 
     def check_room(self, captions: int, *, caller: str, refusals: int) -> None:
         """Check that there is room for a request.

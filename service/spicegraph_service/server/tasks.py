@@ -7,13 +7,15 @@ data, whatever has become of the files, so that one server never answers with tw
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from spicegraph_scorer.core.tokens import SpiceText, toolkit_text
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition  # noqa: TC001 (msgspec reads the annotation)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from spicegraph_scorer.metrics import MetricData
@@ -34,19 +36,43 @@ class ItemWork(NamedTuple):
     references: tuple[str, ...]
 
 
+class RequestData(msgspec.Struct, frozen=True):
+    """What a request gives its metrics: categories of its own, and the text that SPICE parses."""
+
+    categories: tuple[CategoryDefinition, ...] = ()
+    spice_text: SpiceText = "written"
+
+
+NOTHING_GIVEN: Final = RequestData()
+
+
 class ItemsWork(msgspec.Struct, frozen=True, tag="items"):
     """Items of one request that are scored together.
 
     With ``finish`` they are all of the request, and the reply is final. Without it the reply lacks the
     scores that depend on the whole request, and holds the statistics, for :class:`Totals` to finish.
-    ``categories`` are the request's own.
     """
 
     metrics: tuple[str, ...]
     detail: int
     items: tuple[ItemWork, ...]
     finish: bool
-    categories: tuple[CategoryDefinition, ...] = ()
+    given: RequestData = NOTHING_GIVEN
+
+    def texts(self, parsing: Mapping[str, bool]) -> Iterator[str]:
+        """Yield the texts that are parsed for the items.
+
+        Args:
+            parsing: the metrics that need parses; true for those that parse the text that the request names.
+        """
+        toolkit = self.given.spice_text == "coco"
+        kinds = {toolkit and parsing[name] for name in self.metrics if name in parsing}
+        for item in self.items:
+            for text in (item.candidate, *item.references):
+                if False in kinds:
+                    yield text
+                if True in kinds:
+                    yield toolkit_text(text)
 
 
 class CaptionsWork(msgspec.Struct, frozen=True, tag="captions"):
@@ -69,7 +95,7 @@ class Totals(msgspec.Struct, frozen=True, tag="totals"):
     metrics: tuple[str, ...]
     detail: int
     statistics: tuple[bytes, ...]
-    categories: tuple[CategoryDefinition, ...] = ()
+    given: RequestData = NOTHING_GIVEN
 
 
 class GroupReply(msgspec.Struct, frozen=True):
@@ -104,12 +130,16 @@ class TotalsReply(msgspec.Struct, frozen=True, tag="totals"):
 
 
 class ServedMetric(msgspec.Struct, frozen=True):
-    """A metric that the worker computes, with the names of its scores; ``parses``: it needs captions parsed."""
+    """A metric that the worker computes, with the names of its scores; ``parses``: it needs captions parsed.
+
+    ``chosen_text``: it parses the text that a request names.
+    """
 
     name: str
     signature: dict[str, str]
     corpus_dependent: bool
     parses: bool
+    chosen_text: bool = False
     scores: tuple[str, ...] = ()
 
 
@@ -124,6 +154,11 @@ class WorkerInfo(msgspec.Struct, frozen=True, tag="info"):
     metrics: tuple[ServedMetric, ...] = ()
     missing: dict[str, str] = {}
     error: str = ""
+
+    @property
+    def parsing(self) -> dict[str, bool]:
+        """The metrics that need parses, and whether each parses the text that a request names."""
+        return {metric.name: metric.chosen_text for metric in self.metrics if metric.parses}
 
     @property
     def vectors(self) -> str:

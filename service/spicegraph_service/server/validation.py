@@ -10,12 +10,14 @@ import grpc
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, category_faults
 from spicegraph_service.server.status import CallError, Violation, invalid
+from spicegraph_service.server.tasks import RequestData
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_api.v1 import reference_service_pb2
+    from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2
+    from spicegraph_scorer.core.tokens import SpiceText
     from spicegraph_service.server.limits import Limits
 
 _KINDS = {
@@ -149,8 +151,38 @@ def check_detail(detail: scores_pb2.Detail.ValueType, *, path: str = "") -> None
         _raise([Violation(f"{path}detail", f"{detail} is not one of its values")])
 
 
-async def check_categories(
-    messages: Sequence[scores_pb2.CategoryDefinition], *, path: str = ""
+_TEXTS: Mapping[int, SpiceText] = {
+    scores_pb2.SPICE_TEXT_UNSPECIFIED: "written",
+    scores_pb2.SPICE_TEXT_WRITTEN: "written",
+    scores_pb2.SPICE_TEXT_COCO: "coco",
+}
+
+
+def spice_text(value: int, *, field: str = "spice_text") -> SpiceText:
+    """Return the text that SPICE parses.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: the contract has no such value.
+    """
+    if value not in _TEXTS:
+        _raise([Violation(field, f"{value} is not one of its values")])
+    return _TEXTS[value]
+
+
+async def check_data(
+    request: evaluation_service_pb2.ScoreRequest | evaluation_service_pb2.ScoreStreamSettings, *, path: str = ""
+) -> RequestData:
+    """Return what a request gives its metrics.
+
+    Raises:
+        CallError: INVALID_ARGUMENT, naming every wrong field below ``path``.
+    """
+    text = spice_text(request.spice_text, field=f"{path}spice_text")
+    return RequestData(await _categories(request.categories, path=path), text)
+
+
+async def _categories(
+    messages: Sequence[scores_pb2.CategoryDefinition], *, path: str
 ) -> tuple[CategoryDefinition, ...]:
     """Return a request's own categories.
 
