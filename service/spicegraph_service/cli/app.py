@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
 import typer
@@ -16,14 +18,16 @@ from typer.main import get_command
 
 from spicegraph_parser.errors import SpicegraphError
 from spicegraph_parser.extract import rare_collections
+from spicegraph_service.cli.settings import defaults_of, find_settings
 from spicegraph_service.output.files import refuse_overwriting
-from spicegraph_service.output.terminal import say_error, use_utf8
+from spicegraph_service.output.terminal import quietness, say_error, use_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 BAD_INPUT = 2
 _OUTPUT: Final = "output"
+_QUIET: Final = "quiet"
 _NAMES: Final = frozenset({"CHALLENGE", "SUBMISSION", "NAME", "ID", "TOKEN_ID", "PURPOSE"})
 """The metavars of arguments that name no file."""
 
@@ -40,6 +44,7 @@ COMMANDS: Mapping[str, str] = {
     "vectors": "Make vectors for SPICE-G from your own captions.",
     "pipelines": "Print the model card of the bundled pipeline.",
     "cache": "Show, trim or clear a cache of parses.",
+    "config": "Show which settings hold, and where they come from.",
     "serve": "Serve parses and scores over gRPC.",
     "health": "Ask a server whether it serves.",
     "token": "Make, list and revoke tokens for a server.",
@@ -70,15 +75,20 @@ def _load(name: str) -> Callable[..., None] | typer.Typer:
     return loaded
 
 
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Write no notes and no progress; warnings and errors remain.")
+]
+
+
 def flattened(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command whose groups of options are parameters of their own, which Typer understands.
+    """Return a command whose groups of options are parameters of their own, which Typer understands, with ``--quiet``.
 
     A group is a parameter whose type is a dataclass; its fields are the options.
     """
+    if _QUIET in inspect.signature(command).parameters:  # a command of a group that was loaded before
+        return command
     hints = get_type_hints(command, include_extras=True)
     groups = {name: hint for name, hint in hints.items() if is_dataclass(hint) and isinstance(hint, type)}
-    if not groups:
-        return command
     parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(command).parameters.values():
         if parameter.name in groups:
@@ -89,11 +99,13 @@ def flattened(command: Callable[..., None]) -> Callable[..., None]:
                 for field in fields(kind)
             )
         else:
-            parameters.append(parameter.replace(annotation=hints[parameter.name]))
+            parameters.append(parameter.replace(annotation=hints.get(parameter.name, parameter.annotation)))
+    parameters.append(inspect.Parameter(_QUIET, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=QuietOption))
 
     def run(**given: Any) -> None:
-        made = {name: kind(**{f.name: given.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
-        command(**given, **made)
+        with quietness(given.pop(_QUIET)):
+            made = {name: kind(**{f.name: given.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
+            command(**given, **made)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what inspect.signature reads
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -107,7 +119,7 @@ def make_app(*wanted: str) -> typer.Typer:
         name="spicegraph",
         help="Scene graphs from image captions, SPICE and the COCO caption metrics, without Java.",
         no_args_is_help=True,
-        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
@@ -135,6 +147,15 @@ def options(
     ] = False,
 ) -> None:
     """Scene graphs from image captions, SPICE and the COCO caption metrics, without Java."""
+
+
+def command_line(*wanted: str) -> TyperGroup:
+    """Return the command line in which the wanted commands are loaded, without any all of them, and guarded."""
+    made = get_command(make_app(*(wanted or COMMANDS)))
+    guard(made)
+    if not isinstance(made, TyperGroup):
+        raise TypeError("the command line is a group of commands")
+    return made
 
 
 def guard(command: object) -> None:
@@ -183,6 +204,11 @@ def _places(given: object) -> Iterator[str]:
             yield str(value).partition("=")[2] or str(value)
 
 
+def _completed() -> list[str]:
+    """Return the words that a shell wants completed, if it does: those after the program's name."""
+    return (os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS") or "").split()[1:]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; return 0, 2 where the input or the command is wrong, or 130 where Ctrl-C ended it.
 
@@ -193,11 +219,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     use_utf8()
     try:
         given = sys.argv[1:] if arguments is None else list(arguments)
-        command = next((argument for argument in given if not argument.startswith("-")), "")
+        command = next((argument for argument in _completed() or given if not argument.startswith("-")), "")
         with rare_collections():
-            app = get_command(make_app(command))
-            guard(app)
-            app(given, prog_name="spicegraph")
+            app = command_line(command)
+            settings = find_settings(Path.cwd())
+            defaults = None if settings is None else defaults_of(settings, command_line())
+            app(given, prog_name="spicegraph", default_map=defaults)
     except SpicegraphError as error:
         say_error(str(error))
         return BAD_INPUT

@@ -139,6 +139,16 @@ def _metric_table(summary: Summary) -> Table:
     return table
 
 
+def plain_table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Return a table of texts, which are made harmless."""
+    table = _table("")
+    for name in names:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    return table
+
+
 def score_table(scores: Mapping[str, float | None]) -> Table:
     """Return a table of scores by name."""
     table = _table("Corpus scores")

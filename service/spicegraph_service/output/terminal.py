@@ -7,7 +7,8 @@ import os
 import sys
 import warnings
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final, TextIO
 
 import typer
 from rich.console import Console
@@ -17,6 +18,9 @@ from spicegraph_parser.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+
+_QUIET: Final[ContextVar[bool]] = ContextVar("quiet", default=False)
 
 
 def use_utf8() -> None:
@@ -51,9 +55,20 @@ def say_warning(message: Warning | str, *_where: object, **_how: object) -> None
     sys.stderr.write(f"warning: {printable(str(message))}\n")
 
 
+@contextmanager
+def quietness(quiet: bool) -> Iterator[None]:  # noqa: FBT001 (there is nothing else to say)
+    """Write neither notes nor progress within this, if the command is to be quiet."""
+    token = _QUIET.set(quiet)
+    try:
+        yield
+    finally:
+        _QUIET.reset(token)
+
+
 def say(message: str) -> None:
-    """Write a line to standard error, also into a file or a pipe: what a person must be able to look up later."""
-    sys.stderr.write(f"{printable(message)}\n")
+    """Write a line to standard error, also into a file or a pipe, unless the command is to be quiet."""
+    if not _QUIET.get():
+        sys.stderr.write(f"{printable(message)}\n")
 
 
 def note(message: str) -> None:
@@ -91,7 +106,7 @@ def write_stdout(text: str | Iterable[str]) -> None:
 @contextmanager
 def progress_bar() -> Iterator[Callable[[str, int, int], None] | None]:
     """Give a function that shows (what, how much is done, of how much) on a terminal; elsewhere, nothing."""
-    if not is_terminal(sys.stderr):
+    if not is_terminal(sys.stderr) or _QUIET.get():
         yield None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

@@ -1,0 +1,52 @@
+"""``spicegraph config``: shows which settings hold, and where they come from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from spicegraph_parser.errors import InputError
+from spicegraph_service.cli.app import command_line
+from spicegraph_service.cli.settings import defaults_of, find_settings, options_of
+from spicegraph_service.output.tables import plain_table, rendered
+from spicegraph_service.output.terminal import printable, write_stdout
+
+_SOURCES: Final = {"DEFAULT": "default", "DEFAULT_MAP": "file", "ENVIRONMENT": "environment"}
+
+
+def config(
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="[COMMAND]", help="A command, such as score or agree captions.")
+    ] = None,
+) -> None:
+    """Show which settings file holds here; of a command, every option's value and where it comes from."""
+    settings = find_settings(Path.cwd())
+    shown = "none" if settings is None else settings.path
+    parts: list[Any] = []
+    if command:
+        root = command_line(command[0])
+        values: Any = {} if settings is None else defaults_of(settings, command_line())
+        found: object = root
+        for name in command:
+            if not isinstance(found, TyperGroup) or name not in found.commands:
+                raise InputError(f"there is no command {' '.join(command)!a:.60}")
+            found, values = found.commands[name], values.get(name, {})
+        if isinstance(found, TyperGroup):
+            raise InputError(f"{' '.join(command)} is a group; name one of its commands: {', '.join(found.commands)}")
+        if not isinstance(found, TyperCommand):
+            raise TypeError("a command line has groups and commands")
+        context = found.make_context(command[-1], [], resilient_parsing=True, default_map=values)
+        rows = []
+        for key, option in options_of(found).items():
+            source = context.get_parameter_source(str(option.name))
+            value = context.params.get(str(option.name))
+            whence = _SOURCES[source.name] if source is not None else ""
+            rows.append((f"--{key}", "" if value is None else str(value), whence))
+        parts.append(plain_table(("Option", "Value", "From"), rows))
+    elif settings is not None:
+        defaults_of(settings, command_line())  # says what is wrong
+        parts.append(plain_table(("Key", "Value"), [(key, str(value)) for key, value in settings.table.items()]))
+    write_stdout(f"settings file: {printable(shown)}\n" + rendered(parts))

@@ -1,0 +1,127 @@
+"""Settings files, which give options that need not be typed then.
+
+The nearest ``spicegraph.toml``, or ``pyproject.toml`` with a table ``tool.spicegraph``, of the working folder or one
+above it. A key is an option without its dashes and holds for every command that has the option; in a table with a
+command's name, for that command alone. What is typed wins, then the environment, then the file.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
+
+from spicegraph_parser.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_OWN: Final = "spicegraph.toml"
+_SHARED: Final = "pyproject.toml"
+_SWITCH: Final = "SPICEGRAPH_SETTINGS"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a settings file says, and where it is."""
+
+    path: str
+    table: Mapping[str, Any]
+
+
+def find_settings(folder: Path) -> Settings | None:
+    """Return the settings that hold in a folder; ``SPICEGRAPH_SETTINGS`` names another file, or ``none``.
+
+    Raises:
+        InputError: the file can't be read, or is not TOML.
+    """
+    named = os.environ.get(_SWITCH)
+    if named == "none":
+        return None
+    if named:
+        return Settings(named, _read(Path(named)))
+    for place in (folder, *folder.parents):
+        if (place / _OWN).is_file():
+            return Settings(str(place / _OWN), _read(place / _OWN))
+        if (place / _SHARED).is_file():
+            own = _read(place / _SHARED).get("tool", {}).get("spicegraph")
+            if own is not None:
+                return Settings(f"{place / _SHARED} [tool.spicegraph]", own)
+    return None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: can't be read ({error.strerror})") from error
+    except ValueError as error:
+        raise InputError(f"{path}: is not TOML ({error})") from error
+
+
+def defaults_of(settings: Settings, root: TyperGroup) -> dict[str, Any]:
+    """Return the values that the options of commands take from the settings, by command and parameter.
+
+    Args:
+        settings: what the file says.
+        root: all commands, loaded.
+
+    Raises:
+        InputError: a key is not an option, a table is not a command, or a value is not one that the option takes.
+    """
+    common = {key: value for key, value in settings.table.items() if not isinstance(value, dict)}
+    known = {name for command in _leaves(root) for name in options_of(command)}
+    unknown = [key for key in common if key not in known]
+    if unknown:
+        raise InputError(f"{settings.path}: {unknown[0]!a:.60}: no command has this option")
+    tables = {key: value for key, value in settings.table.items() if isinstance(value, dict)}
+    return _values(settings.path, root, common, tables)
+
+
+def _values(where: str, command: object, common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(command, TyperGroup):
+        wrong = [key for key, value in own.items() if key not in command.commands or not isinstance(value, dict)]
+        if wrong:
+            raise InputError(
+                f"{where}: {wrong[0]!a:.60}: there is no such command; there are {', '.join(command.commands)}"
+            )
+        return {
+            name: _values(f"{where}, {name}", each, common, own.get(name, {}))
+            for name, each in command.commands.items()
+        }
+    if not isinstance(command, TyperCommand):
+        raise TypeError("a command line has groups and commands")
+    options = options_of(command)
+    unknown = [key for key in own if key not in options]
+    if unknown:
+        raise InputError(f"{where}: {unknown[0]!a:.60}: the command has no such option; it has {', '.join(options)}")
+    values: dict[str, Any] = {}
+    for key, value in {**common, **own}.items():
+        if key in options:
+            try:
+                options[key].process_value(typer.Context(command), value)
+            except (typer.BadParameter, TypeError) as error:
+                raise InputError(f"{where}: {key}: {error}") from error
+            values[str(options[key].name)] = value
+    return values
+
+
+def _leaves(command: object) -> Iterator[object]:
+    if isinstance(command, TyperGroup):
+        for each in command.commands.values():
+            yield from _leaves(each)
+    else:
+        yield command
+
+
+def options_of(command: object) -> dict[str, TyperOption]:
+    """Return a command's options by their long names, without the dashes; a negated one by its first name."""
+    options = (
+        [each for each in command.params if isinstance(each, TyperOption)] if isinstance(command, TyperCommand) else []
+    )
+    return {next(name for name in each.opts if name.startswith("--"))[2:]: each for each in options}
