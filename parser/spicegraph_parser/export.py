@@ -6,7 +6,9 @@ The picture of a graph is drawn in :mod:`spicegraph_parser.picture`.
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NotRequired, TypedDict
+
+from spicegraph_parser.scenes.visible import CERTAINTY, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -21,8 +23,16 @@ if TYPE_CHECKING:
 Span = tuple[int, int]
 
 
+class ApartDict(TypedDict):
+    """A tuple that a caption states but that can't be seen, why, and how certain it is that it can (0 to 1)."""
+
+    tuple: list[str]
+    reason: str
+    certainty: float
+
+
 class CaptionDict(TypedDict):
-    """A parsed caption as JSON values.
+    """A parsed caption as JSON values; ``apart`` is there where something is kept apart, in scene graphs only.
 
     ``rules`` and ``spans`` go along with ``tuples``: the rule that made the tuple, and for each of its slots
     the spans of its words in ``text`` (code points, end excluded), as far as the words stand there.
@@ -32,6 +42,7 @@ class CaptionDict(TypedDict):
     tuples: list[list[str]]
     rules: list[str]
     spans: list[list[list[Span]]]
+    apart: NotRequired[list[ApartDict]]
 
 
 def caption_dict(caption: ParsedCaption) -> CaptionDict:
@@ -43,7 +54,7 @@ def caption_dict(caption: ParsedCaption) -> CaptionDict:
         [['car', 'red'], ['car']]
     """
     spans = [(word.start, word.end) for parse in caption.sentences for word in parse.words]
-    return {
+    result: CaptionDict = {
         "text": caption.text,
         "tuples": [list(fact.words) for fact in caption.facts],
         "rules": [fact.rule for fact in caption.facts],
@@ -51,6 +62,12 @@ def caption_dict(caption: ParsedCaption) -> CaptionDict:
             [[spans[token] for token in slot if spans[token][0] >= 0] for slot in fact.tokens] for fact in caption.facts
         ],
     }
+    if caption.apart:
+        result["apart"] = [
+            {"tuple": list(fact.words), "reason": fact.rule, "certainty": CERTAINTY[Standing(fact.rule)]}
+            for fact in caption.apart
+        ]
+    return result
 
 
 def to_networkx(graph: SceneGraph) -> nx.MultiDiGraph[int]:

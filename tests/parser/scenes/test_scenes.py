@@ -9,6 +9,7 @@ import pytest
 
 from spicegraph_parser import CaptionPipeline, DataError, load_pipeline, merge
 from spicegraph_parser.caption_pipeline.network import Vocabulary
+from spicegraph_parser.export import caption_dict
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.loose import DENIED
 from spicegraph_parser.scenes.discourse import facts_of
@@ -170,6 +171,14 @@ def test_every_fact_knows_its_words(scenes: CaptionPipeline) -> None:
     }
     assert objects["polo shirt"] == ["polo", "shirt"]
     assert objects["ball"] == ["ball"]
+
+
+@pytest.mark.model
+def test_json_has_what_is_kept_apart(scenes: CaptionPipeline) -> None:
+    """With reason and certainty; a caption of which nothing is kept apart has the keys that it always had."""
+    denied, plain = map(caption_dict, scenes.captions(["a street without cars", "a red car"]))
+    assert {"tuple": ["cars"], "reason": "denied", "certainty": 0.0} in denied["apart"]
+    assert set(plain) == {"text", "tuples", "rules", "spans"}
 
 
 @pytest.mark.model
