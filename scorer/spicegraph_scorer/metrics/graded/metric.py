@@ -90,7 +90,7 @@ class SpiceG(Metric[GradedStatistic]):
     mean with exponent 3/4 of the candidate's supports, recall a mean of the references'. Half of both is that of the
     captions' content words alone, compared in the same way without regard to what they are said of; and a fifth of F1
     is the alignment of the candidate's text with the best reference
-    (:func:`spicegraph_scorer.metrics.graded.order.alignment`). Categories are of tuples alone.
+    (:func:`spicegraph_scorer.metrics.graded.weighing.alignments`). Categories are of tuples alone.
     Plurals, quantities and denials are read as :func:`spicegraph_scorer.metrics.graded.facts.comparable_facts` says.
     Scores are in [0, 1]; they agree better with people's ratings than SPICE's, and are not comparable to them.
     A candidate whose words follow one another as they do not in captions loses its score in part or whole
