@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import re
+from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
 from spicegraph_scorer.core.tokens import tokenize_texts
+from spicegraph_scorer.metrics import MetricData
 from spicegraph_scorer.metrics.graded.building import build_table
 from spicegraph_scorer.metrics.graded.vectors import VectorTable
 from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
-from spicegraph_service.cli import main
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from spicegraph_service.cli import main, options
+from spicegraph_service.cli.options import METRIC_DATA, MetricOptions
 
 pytestmark = pytest.mark.model
 
@@ -144,3 +145,19 @@ def test_a_file_that_is_no_table_is_one_error(command: tuple[str, ...], folder: 
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == f"error: {folder}/items.jsonl: cannot be read as a table of vectors (it is something else)\n"
+
+
+def test_no_command_names_what_metrics_take() -> None:
+    """A new datum is a field of MetricOptions: the commands have it then, without a change."""
+    data = {field.name for field in fields(MetricData)}
+    assert set(METRIC_DATA) == data
+    assert data <= {field.name for field in fields(MetricOptions)}
+    modules = Path(options.__file__).parent.glob("*.py")
+    named = {
+        f"{path.name}: {name}"
+        for path in modules
+        if path.name not in {"options.py", "serve.py"}
+        for name in data
+        if re.search(rf"^    {name}: Annotated", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert not named
