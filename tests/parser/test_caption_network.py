@@ -111,7 +111,7 @@ class _Plain:
         odds = [np.exp(scores) / np.exp(scores).sum() for scores in early]
         seen = [np.concatenate([s, p @ self.w["tag_vectors"]]) for s, p in zip(first, odds, strict=True)]
         states = np.array(self.lstm(seen, 1))
-        tags = early + self.linear(states, "late_tagger")
+        tags = early + (self.linear(states, "late_tagger") if "late_tagger" in self.w else 0)
         children = self.linear(np.maximum(self.linear(states, "arc_child"), 0), "arc_scores")
         parents = np.vstack([self.w["root_arc"], np.maximum(self.linear(states, "arc_head"), 0)])
         scores = children @ parents.T
@@ -138,8 +138,12 @@ def _sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
         [["a", "dog", "runs", "a", "dog"], ["dog", "runs", "a"], ["runs", "A", "a"], ["The", "CAT"], ["dog"]],
     ],
 )
-def test_the_network_is_what_it_says(sentences: list[list[str]]) -> None:
+@pytest.mark.parametrize("is_late", [True, False])
+def test_the_network_is_what_it_says(sentences: list[list[str]], *, is_late: bool) -> None:
+    """With or without a second layer that corrects the tags."""
     weights = _weights()
+    if not is_late:
+        weights = {name: values for name, values in weights.items() if not name.startswith("late_tagger")}
     network = Network(weights, _VOCABULARY)
     vectors = network.words(form for forms in sentences for form in forms)
     analysis = network.analyse(vectors, np.array([len(forms) for forms in sentences]))
