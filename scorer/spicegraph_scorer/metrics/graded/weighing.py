@@ -154,7 +154,8 @@ def alignments(items: Sequence[tuple[str, Sequence[str]]]) -> list[float]:
     words = list(map(words_of_text, numbers))
     known = {word: number for number, word in enumerate(dict.fromkeys(chain.from_iterable(words)))}
     forms = list(map(_stem, known))
-    stems = {form: number for number, form in enumerate(dict.fromkeys(form for form, _ in forms))}
+    # sorted, so that a text's sums are added up in the same order whatever else is in the batch
+    stems = {form: number for number, form in enumerate(sorted({form for form, _ in forms}))}
     size = max(len(stems), 1)
     of_words = np.fromiter(map(known.__getitem__, chain.from_iterable(words)), np.intp)
     weights = np.array([weight for _, weight in forms])[of_words]
