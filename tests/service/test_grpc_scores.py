@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import os
@@ -212,7 +213,6 @@ def wait_until(condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
 
 def test_a_stream_answers_before_it_ends(server: RunningServer, items: list[Item]) -> None:
     """A client may wait for the result of one item before it sends the next."""
-    import asyncio
 
     async def converse() -> list[str]:
         answered: asyncio.Queue[str] = asyncio.Queue()
@@ -234,8 +234,6 @@ def test_a_stream_answers_before_it_ends(server: RunningServer, items: list[Item
 
 
 def test_the_asynchronous_client_has_the_same_calls(server: RunningServer, items: list[Item]) -> None:
-    import asyncio
-
     async def talk() -> tuple[int, str, list[str]]:
         async with AsyncClient(server.address) as client:
             await client.server_info()
@@ -309,3 +307,63 @@ def test_graded_evidence_is_the_library_s(client: Client, items: list[Item]) -> 
     (without,) = client.score(sent(few[:1]), metrics=["spice-g"], detail=scores_pb2.DETAIL_TUPLES).items
     assert without.graded_matches
     assert not without.graded_matches[0].changes
+
+
+GIRAFFE = Item(
+    "giraffe", "A brown 🦒 giraffe on a blue couch", ("A dog on a red couch.", "A brown dog lies on a red sofa.")
+)
+VERDICTS = {
+    scores_pb2.VERDICT_SUPPORTED: "supported",
+    scores_pb2.VERDICT_CONTRADICTED: "contradicted",
+    scores_pb2.VERDICT_UNMENTIONED: "unmentioned",
+}
+
+
+def test_verdicts_are_the_library_s(server: RunningServer, client: Client, items: list[Item]) -> None:
+    """They come with their detail alone, from a batch, a stream, and the client of asyncio."""
+    few = [*items[:5], GIRAFFE]
+    why = [found.verdicts for found in score(few, ["spice-g"], explain=True).runs[0].explanations]
+    asked = {"metrics": ["spice-g"], "detail": scores_pb2.DETAIL_VERDICTS}
+
+    async def awaited() -> list[scores_pb2.ItemResult]:
+        async with AsyncClient(server.address) as other:
+            return list((await other.score(sent(few), **asked)).items)  # type: ignore[arg-type]
+
+    batch = client.score(sent(few), **asked).items  # type: ignore[arg-type]
+    came = {one.id: one for reply in client.stream(iter(sent(few)), **asked) for one in reply.items}  # type: ignore[arg-type]
+    for results in (batch, [came[one.id] for one in few], asyncio.run(awaited())):
+        matches = [result.graded_matches[0] for result in results]
+        assert [[_word(word) for word in match.verdicts.words] for match in matches] == [
+            [
+                (one.word, one.spans, one.verdict, one.probability, one.support, one.partner, one.instead)
+                for one in found.words
+            ]
+            for found in why
+        ]
+        assert [
+            [(tuple(one.tuple.words), VERDICTS[one.verdict], one.probability) for one in match.verdicts.tuples]
+            for match in matches
+        ] == [[(one.words, one.verdict, one.probability) for one in found.tuples] for found in why]
+        assert [match.verdicts.threshold for match in matches] == [found.threshold for found in why]
+        assert matches[0].changes
+    (giraffe,) = [word for word in batch[5].graded_matches[0].verdicts.words if word.word == "giraffe"]
+    assert (VERDICTS[giraffe.verdict], giraffe.instead) == ("contradicted", "dog")
+    assert [GIRAFFE.candidate[span.start : span.end] for span in giraffe.spans] == ["giraffe"]
+    (empty,) = client.score([item("1", "", ["a dog"])], **asked).items  # type: ignore[arg-type]
+    assert empty.graded_matches[0].HasField("verdicts")
+    assert not empty.graded_matches[0].verdicts.words
+    for detail in (scores_pb2.DETAIL_TUPLES, scores_pb2.DETAIL_CHANGES):
+        (less,) = client.score(sent([GIRAFFE]), metrics=["spice-g"], detail=detail).items
+        assert not less.graded_matches[0].HasField("verdicts")
+
+
+def _word(word: scores_pb2.WordVerdict) -> tuple[object, ...]:
+    return (
+        word.word,
+        tuple((span.start, span.end) for span in word.spans),
+        VERDICTS[word.verdict],
+        word.probability,
+        word.support,
+        word.partner if word.HasField("partner") else None,
+        word.instead if word.HasField("instead") else None,
+    )

@@ -74,6 +74,7 @@ ATTEMPTS: dict[str, Attempt] = {
     "share with the owner": lambda client, set_id: client.share_reference_set(set_id, "ann", []),
     "score": scored,
     "tuples": lambda client, set_id: scored(client, set_id, scores_pb2.DETAIL_TUPLES),
+    "verdicts": lambda client, set_id: scored(client, set_id, scores_pb2.DETAIL_VERDICTS),
     "stream": streamed,
     "an entry that is not there": lambda client, set_id: client.score([item("3", "a dog")], reference_set=set_id),
 }
@@ -141,7 +142,7 @@ READ, SCORE, EVIDENCE = pb.REFERENCE_RIGHT_READ, pb.REFERENCE_RIGHT_SCORE, pb.RE
         ([READ], {"get"}),
         ([SCORE], {"score", "stream"}),
         ([EVIDENCE], set()),
-        ([READ, SCORE, EVIDENCE], {"get", "score", "stream", "tuples"}),
+        ([READ, SCORE, EVIDENCE], {"get", "score", "stream", "tuples", "verdicts"}),
     ],
 )
 def test_a_share_allows_what_it_names_and_nothing_else(

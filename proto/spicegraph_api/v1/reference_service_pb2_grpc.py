@@ -28,7 +28,7 @@ if _version_not_supported:
 class ReferenceServiceStub:
     """Keeps the references of a data set on the server: parsed once, named in Score, so that a training loop sends
     candidates alone. A set belongs to the tenant of the token that created it: for others it does not exist unless it is
-    shared with them. The captions of a set never leave the server as text; DETAIL_TUPLES and DETAIL_CHANGES of Score show
+    shared with them. The captions of a set never leave the server as text; DETAIL_TUPLES and the details above it show
     what they say to the owner and to tenants with the right to see evidence.
     """
 
@@ -68,7 +68,7 @@ class ReferenceServiceStub:
 class ReferenceServiceServicer:
     """Keeps the references of a data set on the server: parsed once, named in Score, so that a training loop sends
     candidates alone. A set belongs to the tenant of the token that created it: for others it does not exist unless it is
-    shared with them. The captions of a set never leave the server as text; DETAIL_TUPLES and DETAIL_CHANGES of Score show
+    shared with them. The captions of a set never leave the server as text; DETAIL_TUPLES and the details above it show
     what they say to the owner and to tenants with the right to see evidence.
     """
 
@@ -147,7 +147,7 @@ def add_ReferenceServiceServicer_to_server(servicer, server):
 class ReferenceService:
     """Keeps the references of a data set on the server: parsed once, named in Score, so that a training loop sends
     candidates alone. A set belongs to the tenant of the token that created it: for others it does not exist unless it is
-    shared with them. The captions of a set never leave the server as text; DETAIL_TUPLES and DETAIL_CHANGES of Score show
+    shared with them. The captions of a set never leave the server as text; DETAIL_TUPLES and the details above it show
     what they say to the owner and to tenants with the right to see evidence.
     """
 

@@ -29,7 +29,7 @@ GRPC_VERSION: str
 class ReferenceServiceStub:
     """Keeps the references of a data set on the server: parsed once, named in Score, so that a training loop sends
     candidates alone. A set belongs to the tenant of the token that created it: for others it does not exist unless it is
-    shared with them. The captions of a set never leave the server as text; DETAIL_TUPLES and DETAIL_CHANGES of Score show
+    shared with them. The captions of a set never leave the server as text; DETAIL_TUPLES and the details above it show
     what they say to the owner and to tenants with the right to see evidence.
     """
 
@@ -54,7 +54,7 @@ class ReferenceServiceStub:
 class ReferenceServiceAsyncStub(ReferenceServiceStub):
     """Keeps the references of a data set on the server: parsed once, named in Score, so that a training loop sends
     candidates alone. A set belongs to the tenant of the token that created it: for others it does not exist unless it is
-    shared with them. The captions of a set never leave the server as text; DETAIL_TUPLES and DETAIL_CHANGES of Score show
+    shared with them. The captions of a set never leave the server as text; DETAIL_TUPLES and the details above it show
     what they say to the owner and to tenants with the right to see evidence.
     """
 
@@ -75,7 +75,7 @@ class ReferenceServiceAsyncStub(ReferenceServiceStub):
 class ReferenceServiceServicer(metaclass=_abc_1.ABCMeta):
     """Keeps the references of a data set on the server: parsed once, named in Score, so that a training loop sends
     candidates alone. A set belongs to the tenant of the token that created it: for others it does not exist unless it is
-    shared with them. The captions of a set never leave the server as text; DETAIL_TUPLES and DETAIL_CHANGES of Score show
+    shared with them. The captions of a set never leave the server as text; DETAIL_TUPLES and the details above it show
     what they say to the owner and to tenants with the right to see evidence.
     """
 

@@ -60,6 +60,8 @@ class _DetailEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Detail.ValueTy
     """All that, and the tuples of the candidate and of the references with their partners."""
     DETAIL_CHANGES: _Detail.ValueType  # 4
     """All that, and of SPICE-G what would raise an item's score most; about 10 ms an item."""
+    DETAIL_VERDICTS: _Detail.ValueType  # 5
+    """All that, and of SPICE-G a verdict for every content word and every tuple of the candidate."""
 
 class Detail(_Detail, metaclass=_DetailEnumTypeWrapper):
     """How much of the evidence comes back with an item's scores."""
@@ -74,6 +76,8 @@ DETAIL_TUPLES: Detail.ValueType  # 3
 """All that, and the tuples of the candidate and of the references with their partners."""
 DETAIL_CHANGES: Detail.ValueType  # 4
 """All that, and of SPICE-G what would raise an item's score most; about 10 ms an item."""
+DETAIL_VERDICTS: Detail.ValueType  # 5
+"""All that, and of SPICE-G a verdict for every content word and every tuple of the candidate."""
 Global___Detail: _TypeAlias = Detail  # noqa: Y015
 
 class _CategoryKind:
@@ -103,6 +107,34 @@ CATEGORY_KIND_ATTRIBUTE: CategoryKind.ValueType  # 2
 CATEGORY_KIND_RELATION: CategoryKind.ValueType  # 3
 """Relations between objects, by their words."""
 Global___CategoryKind: _TypeAlias = CategoryKind  # noqa: Y015
+
+class _Verdict:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _VerdictEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Verdict.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    VERDICT_UNSPECIFIED: _Verdict.ValueType  # 0
+    """Not sent."""
+    VERDICT_SUPPORTED: _Verdict.ValueType  # 1
+    """The references say so, too, or it is not likely enough to be wrong."""
+    VERDICT_CONTRADICTED: _Verdict.ValueType  # 2
+    """The references have something else in its place: another object, colour or count."""
+    VERDICT_UNMENTIONED: _Verdict.ValueType  # 3
+    """The references do not mention it."""
+
+class Verdict(_Verdict, metaclass=_VerdictEnumTypeWrapper):
+    """What the references say of a word or a tuple of a candidate."""
+
+VERDICT_UNSPECIFIED: Verdict.ValueType  # 0
+"""Not sent."""
+VERDICT_SUPPORTED: Verdict.ValueType  # 1
+"""The references say so, too, or it is not likely enough to be wrong."""
+VERDICT_CONTRADICTED: Verdict.ValueType  # 2
+"""The references have something else in its place: another object, colour or count."""
+VERDICT_UNMENTIONED: Verdict.ValueType  # 3
+"""The references do not mention it."""
+Global___Verdict: _TypeAlias = Verdict  # noqa: Y015
 
 @_typing.final
 class Item(_message.Message):
@@ -489,6 +521,141 @@ class GradedChange(_message.Message):
 Global___GradedChange: _TypeAlias = GradedChange  # noqa: Y015
 
 @_typing.final
+class WordVerdict(_message.Message):
+    """What the references say of a content word of a candidate."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WORD_FIELD_NUMBER: _builtins.int
+    SPANS_FIELD_NUMBER: _builtins.int
+    VERDICT_FIELD_NUMBER: _builtins.int
+    PROBABILITY_FIELD_NUMBER: _builtins.int
+    SUPPORT_FIELD_NUMBER: _builtins.int
+    PARTNER_FIELD_NUMBER: _builtins.int
+    INSTEAD_FIELD_NUMBER: _builtins.int
+    word: _builtins.str
+    """The lower-cased lemma; "no hat" where the candidate denies the hat."""
+    verdict: Global___Verdict.ValueType
+    """What the references say of it."""
+    probability: _builtins.float
+    """The probability that it is wrong, in [0, 1]."""
+    support: _builtins.float
+    """How alike the most similar word of the references is, in [0, 1]."""
+    partner: _builtins.str
+    """That word; absent where nothing is like it."""
+    instead: _builtins.str
+    """Of a contradicted word, what the references have instead."""
+    @_builtins.property
+    def spans(self) -> _containers.RepeatedCompositeFieldContainer[_scene_graph_pb2.TextSpan]:
+        """Where it stands in the candidate; empty where the text has no form of it."""
+
+    def __init__(
+        self,
+        *,
+        word: _builtins.str = ...,
+        spans: _abc.Iterable[_scene_graph_pb2.TextSpan] | None = ...,
+        verdict: Global___Verdict.ValueType = ...,
+        probability: _builtins.float | None = ...,
+        support: _builtins.float | None = ...,
+        partner: _builtins.str | None = ...,
+        instead: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_instead", b"_instead", "_partner", b"_partner", "_probability", b"_probability", "_support", b"_support", "instead", b"instead", "partner", b"partner", "probability", b"probability", "support", b"support"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_instead", b"_instead", "_partner", b"_partner", "_probability", b"_probability", "_support", b"_support", "instead", b"instead", "partner", b"partner", "probability", b"probability", "spans", b"spans", "support", b"support", "verdict", b"verdict", "word", b"word"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__instead: _TypeAlias = _typing.Literal["instead"]  # noqa: Y015
+    _WhichOneofArgType__instead: _TypeAlias = _typing.Literal["_instead", b"_instead"]  # noqa: Y015
+    _WhichOneofReturnType__partner: _TypeAlias = _typing.Literal["partner"]  # noqa: Y015
+    _WhichOneofArgType__partner: _TypeAlias = _typing.Literal["_partner", b"_partner"]  # noqa: Y015
+    _WhichOneofReturnType__probability: _TypeAlias = _typing.Literal["probability"]  # noqa: Y015
+    _WhichOneofArgType__probability: _TypeAlias = _typing.Literal["_probability", b"_probability"]  # noqa: Y015
+    _WhichOneofReturnType__support: _TypeAlias = _typing.Literal["support"]  # noqa: Y015
+    _WhichOneofArgType__support: _TypeAlias = _typing.Literal["_support", b"_support"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__instead) -> _WhichOneofReturnType__instead | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__partner) -> _WhichOneofReturnType__partner | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__probability) -> _WhichOneofReturnType__probability | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__support) -> _WhichOneofReturnType__support | None: ...
+
+Global___WordVerdict: _TypeAlias = WordVerdict  # noqa: Y015
+
+@_typing.final
+class TupleVerdict(_message.Message):
+    """What the references say of a tuple of a candidate: as bad as its worst word, and contradicted where they give its
+    object another colour or count.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TUPLE_FIELD_NUMBER: _builtins.int
+    VERDICT_FIELD_NUMBER: _builtins.int
+    PROBABILITY_FIELD_NUMBER: _builtins.int
+    verdict: Global___Verdict.ValueType
+    """What the references say of it."""
+    probability: _builtins.float
+    """The probability that it is wrong, in [0, 1]."""
+    @_builtins.property
+    def tuple(self) -> _scene_graph_pb2.SceneTuple:
+        """The tuple."""
+
+    def __init__(
+        self,
+        *,
+        tuple: _scene_graph_pb2.SceneTuple | None = ...,
+        verdict: Global___Verdict.ValueType = ...,
+        probability: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_probability", b"_probability", "probability", b"probability", "tuple", b"tuple"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_probability", b"_probability", "probability", b"probability", "tuple", b"tuple", "verdict", b"verdict"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__probability: _TypeAlias = _typing.Literal["probability"]  # noqa: Y015
+    _WhichOneofArgType__probability: _TypeAlias = _typing.Literal["_probability", b"_probability"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__probability) -> _WhichOneofReturnType__probability | None: ...
+
+Global___TupleVerdict: _TypeAlias = TupleVerdict  # noqa: Y015
+
+@_typing.final
+class Verdicts(_message.Message):
+    """The verdicts of a candidate."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WORDS_FIELD_NUMBER: _builtins.int
+    TUPLES_FIELD_NUMBER: _builtins.int
+    THRESHOLD_FIELD_NUMBER: _builtins.int
+    threshold: _builtins.float
+    """The probability above which words are not supported. A tenth of right words are above it."""
+    @_builtins.property
+    def words(self) -> _containers.RepeatedCompositeFieldContainer[Global___WordVerdict]:
+        """Its content words, in the order of the text."""
+
+    @_builtins.property
+    def tuples(self) -> _containers.RepeatedCompositeFieldContainer[Global___TupleVerdict]:
+        """Its tuples, in the order of GradedMatch.candidate."""
+
+    def __init__(
+        self,
+        *,
+        words: _abc.Iterable[Global___WordVerdict] | None = ...,
+        tuples: _abc.Iterable[Global___TupleVerdict] | None = ...,
+        threshold: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_threshold", b"_threshold", "threshold", b"threshold"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_threshold", b"_threshold", "threshold", b"threshold", "tuples", b"tuples", "words", b"words"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__threshold: _TypeAlias = _typing.Literal["threshold"]  # noqa: Y015
+    _WhichOneofArgType__threshold: _TypeAlias = _typing.Literal["_threshold", b"_threshold"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__threshold) -> _WhichOneofReturnType__threshold | None: ...
+
+Global___Verdicts: _TypeAlias = Verdicts  # noqa: Y015
+
+@_typing.final
 class GradedMatch(_message.Message):
     """The evidence behind the SPICE-G score of an item."""
 
@@ -499,6 +666,7 @@ class GradedMatch(_message.Message):
     REFERENCE_FIELD_NUMBER: _builtins.int
     CHANGES_FIELD_NUMBER: _builtins.int
     ORDER_FIELD_NUMBER: _builtins.int
+    VERDICTS_FIELD_NUMBER: _builtins.int
     metric: _builtins.str
     """The metric: "spice-g"."""
     order: _builtins.float
@@ -513,7 +681,11 @@ class GradedMatch(_message.Message):
 
     @_builtins.property
     def changes(self) -> _containers.RepeatedCompositeFieldContainer[Global___GradedChange]:
-        """The changes that would raise the score most, the best first, at most three; with DETAIL_CHANGES."""
+        """The changes that would raise the score most, the best first, at most three; with DETAIL_CHANGES and above."""
+
+    @_builtins.property
+    def verdicts(self) -> Global___Verdicts:
+        """Which words and tuples of the candidate are wrong; with DETAIL_VERDICTS."""
 
     def __init__(
         self,
@@ -523,14 +695,20 @@ class GradedMatch(_message.Message):
         reference: _abc.Iterable[Global___GradedTuple] | None = ...,
         changes: _abc.Iterable[Global___GradedChange] | None = ...,
         order: _builtins.float | None = ...,
+        verdicts: Global___Verdicts | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_order", b"_order", "order", b"order"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_order", b"_order", "_verdicts", b"_verdicts", "order", b"order", "verdicts", b"verdicts"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_order", b"_order", "candidate", b"candidate", "changes", b"changes", "metric", b"metric", "order", b"order", "reference", b"reference"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_order", b"_order", "_verdicts", b"_verdicts", "candidate", b"candidate", "changes", b"changes", "metric", b"metric", "order", b"order", "reference", b"reference", "verdicts", b"verdicts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__order: _TypeAlias = _typing.Literal["order"]  # noqa: Y015
     _WhichOneofArgType__order: _TypeAlias = _typing.Literal["_order", b"_order"]  # noqa: Y015
+    _WhichOneofReturnType__verdicts: _TypeAlias = _typing.Literal["verdicts"]  # noqa: Y015
+    _WhichOneofArgType__verdicts: _TypeAlias = _typing.Literal["_verdicts", b"_verdicts"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__order) -> _WhichOneofReturnType__order | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__verdicts) -> _WhichOneofReturnType__verdicts | None: ...
 
 Global___GradedMatch: _TypeAlias = GradedMatch  # noqa: Y015
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_parser.loose import without_loose
 from spicegraph_scorer.core.categories import Counts
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation
+from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED, UNMENTIONED
 from spicegraph_scorer.metrics.spice.match import Match
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.categories import CategoryScore
     from spicegraph_scorer.core.metric import Score
     from spicegraph_scorer.metrics.graded.explain import GradedTuple
+    from spicegraph_scorer.metrics.graded.verdicts import Verdicts
     from spicegraph_service.store.base import StoredParse
 
 
@@ -50,12 +52,14 @@ def breakdown_message(metric: str, categories: Mapping[str, CategoryScore]) -> s
     )
 
 
-def add_explanation(result: scores_pb2.ItemResult, metric: str, explanation: object) -> None:
-    """Add what a metric's ``explain`` gives, where the contract has a message for it."""
+def add_explanation(result: scores_pb2.ItemResult, metric: str, explanation: object, *, verdicts: bool) -> None:
+    """Add what a metric's ``explain`` gives, where the contract has a message for it; ``verdicts``: those, too."""
     if isinstance(explanation, Match):
         result.matches.append(_match(metric, explanation))
     elif isinstance(explanation, GradedExplanation):
         result.graded_matches.append(_graded_match(metric, explanation))
+        if verdicts:
+            result.graded_matches[-1].verdicts.CopyFrom(_verdicts(explanation.verdicts))
 
 
 def _match(metric: str, match: Match) -> scores_pb2.TupleMatch:
@@ -95,6 +99,39 @@ def _graded_tuple(found: GradedTuple) -> scores_pb2.GradedTuple:
         partner=found.partner,
         slots=[scores_pb2.SlotSimilarity(value=value) for value in found.slots],
         denied_by=found.denied_by,
+    )
+
+
+_VERDICTS: Final[Mapping[str, scores_pb2.Verdict.ValueType]] = {
+    SUPPORTED: scores_pb2.VERDICT_SUPPORTED,
+    CONTRADICTED: scores_pb2.VERDICT_CONTRADICTED,
+    UNMENTIONED: scores_pb2.VERDICT_UNMENTIONED,
+}
+
+
+def _verdicts(found: Verdicts) -> scores_pb2.Verdicts:
+    return scores_pb2.Verdicts(
+        words=[
+            scores_pb2.WordVerdict(
+                word=word.word,
+                spans=[scene_graph_pb2.TextSpan(start=start, end=end) for start, end in word.spans],
+                verdict=_VERDICTS[word.verdict],
+                probability=word.probability,
+                support=word.support,
+                partner=word.partner,
+                instead=word.instead,
+            )
+            for word in found.words
+        ],
+        tuples=[
+            scores_pb2.TupleVerdict(
+                tuple=scene_graph_pb2.SceneTuple(words=one.words),
+                verdict=_VERDICTS[one.verdict],
+                probability=one.probability,
+            )
+            for one in found.tuples
+        ],
+        threshold=found.threshold,
     )
 
 

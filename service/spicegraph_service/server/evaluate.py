@@ -270,7 +270,8 @@ def _add_evidence(
         if categories := metric.by_category(statistic):
             result.breakdowns.append(convert.breakdown_message(name, categories))
         if detail >= scores_pb2.DETAIL_TUPLES:
-            convert.add_explanation(result, name, metric.explain(statistic, changes=changes))
+            explanation = metric.explain(statistic, changes=changes)
+            convert.add_explanation(result, name, explanation, verdicts=detail >= scores_pb2.DETAIL_VERDICTS)
 
 
 def _unpack(data: bytes) -> dict[str, list[Any]]:

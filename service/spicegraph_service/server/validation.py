@@ -26,7 +26,11 @@ _KINDS = {
     scores_pb2.CATEGORY_KIND_ATTRIBUTE: "attribute",
     scores_pb2.CATEGORY_KIND_RELATION: "relation",
 }
-EVIDENT = frozenset({scores_pb2.DETAIL_TUPLES, scores_pb2.DETAIL_CHANGES})
+EVIDENT = frozenset(scores_pb2.Detail.values()) - {
+    scores_pb2.DETAIL_UNSPECIFIED,
+    scores_pb2.DETAIL_SCORES,
+    scores_pb2.DETAIL_CATEGORIES,
+}
 """Details that show words of references."""
 
 _LONGEST_SILENCE_S = 60
