@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 import scene_data
-from spicegraph_parser.scenes import SCENE_WEIGHTS, SceneParser
+from spicegraph_parser.scenes import SCENE_WEIGHTS
+from spicegraph_parser.scenes.parser import SceneParser
 from spicegraph_scorer import score_tuples
 
 LONG = 9  # words

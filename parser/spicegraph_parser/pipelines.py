@@ -17,7 +17,7 @@ from spicegraph_parser.discourse import LONG, resolve_across
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.extract import ParsedCaption, extract
 from spicegraph_parser.parse import normalise
-from spicegraph_parser.scenes import SCENE, SCENE_VERSION, SCENE_WEIGHTS, SceneParser
+from spicegraph_parser.scenes import SCENE, SCENE_VERSION, SCENE_WEIGHTS
 from spicegraph_parser.spacy_front import load_spacy
 
 if TYPE_CHECKING:
@@ -128,6 +128,8 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
         DataError: it is not installed, or it has no tagger, lemmatizer or parser.
     """
     if name == SCENE:
+        from spicegraph_parser.scenes.parser import SceneParser  # noqa: PLC0415 (reads with numpy)
+
         return CaptionPipeline(SceneParser(SCENE_WEIGHTS), _scene_signature())
     if name.endswith(LONG):
         within = load_pipeline(name.removesuffix(LONG))

@@ -4,7 +4,14 @@ SPICE's own graphs (the style ``spice``) come from dependency rules. These come 
 graphs drawn by people, sentence by sentence, and from rules over the sentences of a description.
 """
 
-from spicegraph_parser.scenes.parser import SCENE, SCENE_VERSION, SCENE_WEIGHTS, SceneParser
-from spicegraph_parser.scenes.visible import CERTAINTY, Standing
+from pathlib import Path
+from typing import Final
 
-__all__ = ["CERTAINTY", "SCENE", "SCENE_VERSION", "SCENE_WEIGHTS", "SceneParser", "Standing"]
+__all__ = ["SCENE", "SCENE_VERSION", "SCENE_WEIGHTS"]
+
+SCENE: Final = "scene"
+"""The name of the graph style."""
+
+SCENE_VERSION: Final = "1.0.0"
+SCENE_WEIGHTS: Final = Path(__file__).with_name("weights")
+"""The folder of the bundled network."""

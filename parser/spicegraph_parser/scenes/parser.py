@@ -6,7 +6,6 @@ import itertools
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.caption_pipeline.analyser import read_tokens
@@ -19,16 +18,10 @@ from spicegraph_parser.scenes.sentence import sentence_graph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from spicegraph_parser.caption_pipeline.analyser import ReadTokens
     from spicegraph_parser.scenes.network import Labels
-
-SCENE: Final = "scene"
-"""The name of the graph style."""
-
-SCENE_VERSION: Final = "1.0.0"
-SCENE_WEIGHTS: Final = Path(__file__).with_name("weights")
-"""The folder of the bundled network."""
 
 _PLAIN: Final = {"he": "man", "him": "man", "she": "woman", "they": "people", "them": "people", "it": "object"}
 """What the network reads for a pronoun that a sentence starts with, which short captions seldom do."""
