@@ -19,6 +19,7 @@ from spicegraph_scorer.metrics.graded.verdicts import (
     Verdicts,
     conformal_threshold,
 )
+from spicegraph_scorer.studies.errors import wrong_statements
 
 pytestmark = pytest.mark.model
 
@@ -38,6 +39,19 @@ def metric() -> SpiceG:
 def verdicts(metric: SpiceG, candidate: str, references: tuple[str, ...] = DOGS) -> Verdicts:
     (statistic,) = metric.collect(Corpus((Item(1, candidate, references),)))
     return metric.explain(statistic, changes=0).verdicts
+
+
+def test_unsupported_statements_are_counted_by_what_they_say(metric: SpiceG) -> None:
+    """Of what is said of a wrong object only the object is listed; a colour has what the references say instead."""
+    captions = ("A dog on a blue couch", "A brown giraffe on a blue couch", "A brown dog on a couch", "A giraffe")
+    found = metric.collect(Corpus(tuple(Item(n, text, DOGS) for n, text in enumerate(captions))))
+    wrong = wrong_statements([metric.explain(statistic, changes=0) for statistic in found])
+    assert [(one.words, one.count, one.said, one.contradicted, one.instead, one.items) for one in wrong] == [
+        (("couch", "blue"), 2, 2, 2, ("red",), (0, 1)),
+        (("giraffe",), 2, 2, 2, ("dog",), (1, 3)),
+    ]
+    assert [one.rate for one in wrong] == [1.0, 1.0]
+    assert wrong_statements([]) == ()
 
 
 def test_what_references_say_is_supported(metric: SpiceG) -> None:

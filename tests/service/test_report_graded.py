@@ -49,13 +49,18 @@ def test_every_image_has_the_library_s_explanation(graded: Report) -> None:
 def test_the_page_s_details_hold_partners_and_changes(graded: Report) -> None:
     (part,) = chunks(graded)
     for image, view in zip(unpacked(part), graded.images, strict=True):
-        value, mine, theirs, changes, order = image[3][0][3]
+        value, mine, theirs, changes, order, words, threshold = image[3][0][3]
         truth = view.candidates[0].graded
         assert truth is not None
         assert (value, order) == (round(truth.score, 4), round(truth.explanation.order, 4))
         assert [row[0] for row in mine] == [list(found.words) for found in truth.explanation.candidate]
         assert all(row[3] is None or row[3] < len(theirs) for row in mine)
         assert [tuple(change[1]) for change in changes] == [change.words for change in truth.explanation.changes]
+        verdicts = truth.explanation.verdicts
+        assert [(row[0], row[2], row[3]) for row in words] == [
+            (found.word, found.verdict, round(found.probability, 4)) for found in verdicts.words
+        ]
+        assert threshold == round(verdicts.threshold, 4)
 
 
 def test_the_json_has_it_too(graded: Report) -> None:

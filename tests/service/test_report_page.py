@@ -378,3 +378,48 @@ def test_5000_images_stay_small_and_open_fast(chromium: Browser, tmp_path: Path)
     chromium.open(path, f"#image=24-{sample[0].id}")
     assert time.monotonic() - start < 3
     assert chromium.js("document.querySelector('#detail h3').textContent") == f"Image 24-{sample[0].id}"
+
+
+@pytest.mark.model
+def test_words_are_marked_by_verdict_and_listed_by_object(chromium: Browser, tmp_path: Path) -> None:
+    """Captions stay text; what hovering shows stands in a table, too, for paper."""
+    references = ("A brown dog lies on a red couch.", "A dog sleeps on the red couch.", "A dog rests on a red sofa.")
+    wrong = "🐶 A giraffe <img src=x onerror=window.hacked=1> on a blue couch"
+    items = tuple(Item(n, wrong if n < 3 else "A dog on a red couch", references) for n in range(5))
+    other = tuple(Item(n, "A dog on a red couch", references) for n in range(5))
+    options = ReportOptions(metrics=("spice-g",), resampling=Resampling(20), human=False)
+    report = build_report([SystemInput("<b>one</b>", items), SystemInput("two", other)], options)
+    page = tmp_path / "verdicts.html"
+    page.write_text(to_html(report), encoding="utf-8")
+    chromium.errors.clear()
+    chromium.open(page, "#image=1")
+    judged = "#detail .judged"
+    assert chromium.js(f"document.querySelector({judged!r}).textContent") == wrong
+    marks = chromium.js(
+        f"[...document.querySelectorAll({judged + ' mark'!r})].map(m => [m.textContent, m.className, m.title])"
+    )
+    (giraffe,) = [mark for mark in marks if mark[0] == "giraffe"]
+    assert giraffe[1] == "contradicted"
+    verdicts = report.images[1].candidates[0].graded.explanation.verdicts  # type: ignore[union-attr]
+    (found,) = [word for word in verdicts.words if word.word == "giraffe"]
+    said = f"{round(100 * found.probability)} %"
+    assert giraffe[2] == f"contradicted: wrong with probability {said}; references have dog"
+    assert ["couch", "supported"] in [mark[:2] for mark in marks]
+    rows = chromium.js(
+        "[...document.querySelectorAll('#detail .verdicts tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
+    )
+    assert [row[:3] for row in rows if row[0] == "giraffe"] == [["giraffe", "contradicted", said]]
+    tables = chromium.js(
+        "[...document.querySelectorAll('table.wrong')].map(t => [t.caption.textContent.trim(),"
+        " [...t.rows].slice(1).map(r => [...r.cells].map(c => c.textContent.trim()))])"
+    )
+    assert [caption.partition(":")[0] for caption, _ in tables] == ["<b>one</b>"]
+    assert ["giraffe", "3", "3", "100 %", "dog", "0, 1, 2"] in tables[0][1]
+    assert ["couch, blue", "3", "3", "100 %", "red", "0, 1, 2"] in tables[0][1]
+    assert "two: every word is supported" in chromium.js(
+        "document.getElementById('hallucination').parentElement.innerText"
+    )
+    chromium.click("table.wrong a[href='#image=2']")
+    chromium.until("document.querySelector('#detail h3').textContent === 'Image 2'")
+    assert chromium.js("window.hacked === undefined && !document.querySelector('#detail img')")
+    assert chromium.errors == []

@@ -6,9 +6,11 @@ from spicegraph_scorer.studies.errors.analysis import (
     ErrorKind,
     ErrorReport,
     Hallucination,
+    WrongStatement,
     analyse_errors,
     explain,
     hallucinations,
+    wrong_statements,
 )
 from spicegraph_scorer.studies.errors.rules import Finding, Kind, Side
 
@@ -21,7 +23,9 @@ __all__ = [
     "Hallucination",
     "Kind",
     "Side",
+    "WrongStatement",
     "analyse_errors",
     "explain",
     "hallucinations",
+    "wrong_statements",
 ]

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spicegraph_scorer.core.categories import ALL
+from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED
 from spicegraph_scorer.studies.errors.rules import INVENTED, MISSED, Finding, Kind, MatchView, Side, agreement, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from spicegraph_parser.graph import SceneTuple
+    from spicegraph_scorer.metrics.graded.explain import GradedExplanation
     from spicegraph_scorer.metrics.spice.match import Match
     from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
 
@@ -237,3 +239,83 @@ def _category(name: str, statistics: Sequence[SpiceStatistic]) -> Hallucination:
     counts = [statistic.counts[name] for statistic in statistics]
     wrong = [count.candidate - count.matched for count in counts]
     return Hallucination(name, sum(wrong), sum(count.candidate for count in counts), sum(map(bool, wrong)), len(counts))
+
+
+@dataclass(frozen=True, slots=True)
+class WrongStatement:
+    """What captions say of an object and their references, by SPICE-G's verdicts, do not support.
+
+    Attributes:
+        words: an object; object and attribute; or subject, relation, object.
+        count: in how many captions it is not supported.
+        said: in how many captions it stands.
+        contradicted: in how many the references have something else in its place.
+        instead: what they have there, the most frequent first.
+        items: positions of the captions in which it is not supported.
+    """
+
+    words: tuple[str, ...]
+    count: int
+    said: int
+    contradicted: int
+    instead: tuple[str, ...]
+    items: tuple[int, ...]
+
+    @property
+    def rate(self) -> float:
+        """``count`` over ``said``, in (0, 1]."""
+        return self.count / self.said
+
+
+def wrong_statements(explanations: Sequence[GradedExplanation]) -> tuple[WrongStatement, ...]:
+    """Return what the references of captions do not support, the most frequent first.
+
+    Of what is said of an unsupported object, only the object is listed.
+
+    Args:
+        explanations: SPICE-G's, of one system's captions.
+    """
+    said: Counter[tuple[str, ...]] = Counter()
+    wrong: defaultdict[tuple[str, ...], dict[int, str | None]] = defaultdict(dict)
+    contradicted: Counter[tuple[str, ...]] = Counter()
+    for item, why in enumerate(explanations):
+        verdicts = {found.words: found.verdict for found in why.verdicts.tuples}
+        said.update(verdicts.keys())
+        for words, instead in _unsupported(why, verdicts):
+            wrong[words][item] = instead
+            contradicted[words] += verdicts[words] == CONTRADICTED
+    found = [
+        WrongStatement(
+            words,
+            len(items),
+            said[words],
+            contradicted[words],
+            tuple(name for name, _ in Counter(filter(None, items.values())).most_common()),
+            tuple(items),
+        )
+        for words, items in wrong.items()
+    ]
+    return tuple(sorted(found, key=_most_frequent))
+
+
+def _unsupported(
+    why: GradedExplanation, verdicts: Mapping[tuple[str, ...], str]
+) -> Iterator[tuple[tuple[str, ...], str | None]]:
+    """Yield each unsupported tuple whose objects are supported, once, and what the references have instead."""
+    instead = {found.word: found.instead for found in why.verdicts.words if found.instead is not None}
+    for mine in {found.words: found for found in why.candidate}.values():
+        words = mine.words
+        objects = {(words[0],), (words[-1],)} if len(words) == 3 else {words[:1]}
+        if verdicts[words] == SUPPORTED:
+            continue
+        if len(words) > 1 and any(verdicts.get(name, SUPPORTED) != SUPPORTED for name in objects):
+            continue
+        if mine.denied_by is not None:
+            yield words, why.reference[mine.denied_by].words[-1]
+        else:
+            own = (part for label in words for name in label.split("/") for part in (name, *name.split()))
+            yield words, next((instead[part] for part in own if part in instead), None)
+
+
+def _most_frequent(found: WrongStatement) -> tuple[int, int, tuple[str, ...]]:
+    return -found.count, found.said, found.words

@@ -19,7 +19,7 @@ from spicegraph_scorer.metrics import MetricData, make_metrics
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_scorer.readers.checks import check_items
 from spicegraph_scorer.scoring import resources
-from spicegraph_scorer.studies.errors import KINDS, analyse_errors, hallucinations
+from spicegraph_scorer.studies.errors import KINDS, analyse_errors, hallucinations, wrong_statements
 from spicegraph_service.output.report.data import (
     CategoryRow,
     GradedView,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.metric import Metric, Score
     from spicegraph_scorer.core.significance import Interval
     from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
-    from spicegraph_scorer.studies.errors import ErrorKind, ErrorReport
+    from spicegraph_scorer.studies.errors import ErrorKind, ErrorReport, WrongStatement
 
 _SPICE = "spice"
 _SPICE_G = "spice-g"
@@ -110,6 +110,7 @@ def build_report(
     errors = {name: analyse_errors(statistics[_SPICE]) for name, statistics in found.items()}
     views = {n: _view(n, chosen, found[n], errors[n], corpora[n], draws=draws) for n in corpora}
     graded = _graded(chosen.get(_SPICE_G), found, progress)
+    views = {name: replace(view, wrong=_wrong(graded[name])) for name, view in views.items()}
     parsed = {name: list(map(chosen[_SPICE].reads, mine)) for name, mine in corpora.items()}
     images = _images(parsed, found, errors, places.words, options.images, graded=graded)
     gained, lost = _moved(items, [statistics[_SPICE] for statistics in found.values()])
@@ -213,6 +214,10 @@ def _graded(
             if progress:
                 progress(f"explaining SPICE-G of {name}", done, len(statistics[_SPICE_G]))
     return views
+
+
+def _wrong(views: Sequence[GradedView | None]) -> tuple[WrongStatement, ...]:
+    return wrong_statements([view.explanation for view in views if view is not None])
 
 
 def _images(

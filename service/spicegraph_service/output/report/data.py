@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.metrics.graded.explain import GradedExplanation
+    from spicegraph_scorer.studies.errors import WrongStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class MeanRow:
 
 @dataclass(frozen=True, slots=True)
 class SystemView:
-    """Everything about one system but its images."""
+    """Everything about one system but its images; ``wrong`` is empty without the metric ``spice-g``."""
 
     name: str
     scores: tuple[ScoreRow, ...]
@@ -101,6 +102,7 @@ class SystemView:
     distribution: tuple[MeanRow, ...]
     by_length: tuple[MeanRow, ...]
     by_references: tuple[MeanRow, ...]
+    wrong: tuple[WrongStatement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

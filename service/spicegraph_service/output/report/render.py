@@ -312,6 +312,11 @@ def _graded(view: GradedView) -> list[object]:
         [_graded_tuple(found) for found in why.reference],
         [[c.action, c.words, c.by, round(c.score, _DIGITS), round(c.gain, _DIGITS)] for c in why.changes],
         round(why.order, _DIGITS),
+        [
+            [found.word, found.spans, found.verdict, round(found.probability, _DIGITS), found.partner, found.instead]
+            for found in why.verdicts.words
+        ],
+        round(why.verdicts.threshold, _DIGITS),
     ]
 
 

@@ -125,13 +125,14 @@
   const marked = (text, spans) => {
     const letters = Array.from(text);
     const owner = new Array(letters.length).fill(null);
-    for (const [start, end, name] of spans) for (let i = start; i < end; i += 1) owner[i] = owner[i] === "matched" ? "matched" : name;
+    for (const span of spans) for (let i = span[0]; i < span[1]; i += 1) if (owner[i]?.[2] !== "matched") owner[i] = span;
     const edges = new Set([0, letters.length, ...spans.flatMap(([start, end]) => [start, end])]);
     const cuts = [...edges].sort((a, b) => a - b);
     return cuts.slice(0, -1).map((start, i) => {
       const piece = letters.slice(start, cuts[i + 1]).join("");
-      return owner[start] === null ? document.createTextNode(piece)
-        : make("mark", { className: owner[start], "data-start": start, title: owner[start] }, piece);
+      if (owner[start] === null) return document.createTextNode(piece);
+      const [, , name, title = name] = owner[start];
+      return make("mark", { className: name, "data-start": start, title }, piece);
     });
   };
   const spansOf = (tuples, caption) => tuples.flatMap(([mentions, name]) =>
@@ -246,15 +247,32 @@
     return make("div", { className: "scroll" }, make("table", { className: "tuples graded" }, make("caption", {}, title),
       make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body)));
   };
-  const graded = (found) => {
+  const judged = (caption, words, threshold) => {
+    const spans = [...words].sort((a, b) => a[3] - b[3]).flatMap(([, places, verdict, wrong, , instead]) => {
+      const title = `${verdict}: wrong with probability ${percent(wrong)}${instead === null ? "" : `; references have ${instead}`}`;
+      return places.map(([start, end]) => [start, end, verdict, title]);
+    });
+    const body = words.map(([word, , verdict, wrong, partner, instead]) => make("tr", {}, make("td", {}, make("bdi", {}, word)),
+      make("td", {}, make("span", { className: `state ${verdict}` }, verdict)), make("td", { className: "number" }, percent(wrong)),
+      make("td", {}, partner === null ? "nothing like it" : make("bdi", {}, partner)), make("td", {}, instead === null ? "–" : make("bdi", {}, instead))));
+    const head = ["Word", "Verdict", "Probability of being wrong", "Most similar in the references", "References have instead"].map((text) => make("th", { scope: "col" }, text));
+    return [
+      make("p", { className: "said judged", dir: "auto" }, ...marked(caption, spans)),
+      make("div", { className: "scroll" }, make("table", { className: "tuples graded verdicts" },
+        make("caption", {}, `Which words are wrong: those above ${percent(threshold)} are flagged`),
+        make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body))),
+    ];
+  };
+  const graded = (found, caption) => {
     if (!found) return [];
-    const [score, mine, theirs, changes, order] = found;
+    const [score, mine, theirs, changes, order, words, threshold] = found;
     const acts = changes.map(([action, strings, by, after, gain]) => make("li", {},
       `${action} ${tupleText(strings)}${by === null ? "" : ` by ${tupleText(by)}`}: ${number(after)} (+${number(gain)})`));
     return [
       make("h4", {}, `SPICE-G ${number(score)}`),
       ...(order < 1 ? [make("p", { className: "note" }, `The order of the words leaves ${percent(order)} of it: they follow one another as words in captions do not.`)] : []),
       ...(acts.length ? [make("p", { className: "note" }, "What would raise it most:"), make("ol", { className: "changes" }, ...acts)] : []),
+      ...judged(caption, words, threshold),
       gradedTable("The caption's tuples, those that cost most first", mine, theirs), gradedTable("The references' tuples, those that cost most first", theirs, mine),
     ];
   };
@@ -282,7 +300,7 @@
       make("h4", {}, "References"), make("ol", { className: "said" }, ...items),
       ...graphs(picture), make("h4", {}, "Tuples"), make("p", { className: "note" }, "Choose a tuple to see its words."),
       table("What the caption says", ours, [line]), table("What the references say", others, items),
-      ...graded(grades),
+      ...graded(grades, caption),
     ];
   };
 
