@@ -130,7 +130,9 @@ def test_trim_keeps_the_newest_and_gives_room_back(filled, capsys):
 
 def test_clear_spares_tokens(filled, capsys):
     with sqlite3.connect(filled) as connection:
-        connection.execute("INSERT INTO tokens VALUES ('id', 'name', 'hash', 'score', 0, 0)")
+        connection.execute(
+            "INSERT INTO tokens (id, name, hash, scopes, rate, create_time) VALUES ('id', 'name', 'hash', 'score', 0, 0)"
+        )
     connection.close()
     assert main(["cache", "clear", str(filled)]) == 0
     with closing(open_store(str(filled))) as store:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ROWS = [
     {"image_id": 2, "test": "a brown dog runs", "refs": ["a puppy is running", "the brown dog"]},
     {"image_id": 1, "test": "two red cars", "refs": ["two cars", "blue cars on a road"]},
-    {"image_id": "1", "test": "A  big 🐶 dog", "refs": ["a large dog", "an animal"]},
+    {"image_id": "one", "test": "A  big 🐶 dog", "refs": ["a large dog", "an animal"]},
 ]
 TOML = '[Animal]\nsubtree = "animal"\n[Material]\nkind = "attribute"\nwords = ["wooden"]\n'
 

@@ -285,7 +285,7 @@ def test_an_endless_file_is_not_read_to_its_end(hosted: tuple[Arena, RunningServ
             sent += 1
             yield chunk
 
-    metadata = client._connection.metadata
+    metadata = client._metadata
     with grpc.insecure_channel(server.address) as channel, pytest.raises(grpc.RpcError) as caught:
         ChallengeServiceStub(channel).CreateSubmission(gigabyte(), metadata=metadata)
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
@@ -319,7 +319,7 @@ def test_wrong_settings_are_named(
         request.file_name = settings["file_name"]
     messages = [pb.CreateSubmissionRequest(settings=request), pb.CreateSubmissionRequest(chunk=b"[]")]
     with grpc.insecure_channel(server.address) as channel, pytest.raises(grpc.RpcError) as caught:
-        ChallengeServiceStub(channel).CreateSubmission(iter(messages), metadata=client._connection.metadata)
+        ChallengeServiceStub(channel).CreateSubmission(iter(messages), metadata=client._metadata)
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     assert next(iter(settings)) in caught.value.details()
 
@@ -335,5 +335,5 @@ def test_uploads_without_settings_or_content_are_refused(
         submit = ChallengeServiceStub(channel).CreateSubmission
         for messages in ([], [chunk], [settings], [settings, settings], [settings, pb.CreateSubmissionRequest()]):
             with pytest.raises(grpc.RpcError) as caught:
-                submit(iter(messages), metadata=client._connection.metadata)
+                submit(iter(messages), metadata=client._metadata)
             assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT

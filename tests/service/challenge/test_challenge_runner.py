@@ -22,8 +22,7 @@ from spicegraph_service.challenge.leaderboard import ScorerVersion
 from spicegraph_service.challenge.runner import Runner, _Held
 from spicegraph_service.challenge.sandbox import OverAllowanceError, SandboxError
 from spicegraph_service.challenge.schema import JobKind, Role, State, Submission
-from spicegraph_service.challenge.service import _used_files
-from spicegraph_service.challenge.submissions import NewSubmission, accept, cancel
+from spicegraph_service.challenge.submissions import NewSubmission, accept, cancel, used_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -224,7 +223,7 @@ def test_files_that_nobody_needs_are_deleted_after_a_day(database: Database, tmp
             found, _ = accept(session, account, new, now)
         cancel(session, account, found.id, now)
     with database.reading() as session:
-        used = _used_files(session, now)
+        used = used_files(session)
     assert {keys["kept"], "a" * 64, "b" * 64} == used
     assert files.sweep(used) == 2
     assert [word for word in keys if files.path(keys[word]).exists()] == ["kept", "young"]
