@@ -29,6 +29,7 @@ SCORED = ("--references", "annotations.json", "--metrics", "bleu")
 CASES = {
     "score": (("score", "a.json", "--metrics", "bleu"), "a.json"),
     "score, references": (("score", "results.json", *SCORED), "annotations.json"),
+    "score of systems": (("score", "results.json", "mine=other.json", *SCORED), "other.json"),
     "score, another format": (("score", "a.json", "--metrics", "bleu", "--format", "csv"), "a.json"),
     "score, parses": (("score", "a.json", "--parses", "parses.conllu", "--format", "json"), "parses.conllu"),
     "score, cache": (("score", "a.json", "--cache", "parses.db", "--format", "json"), "parses.db"),

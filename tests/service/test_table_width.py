@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "score": ("score", "a.jsonl", "--metrics", "all", "--confidence"),
+    "score of systems": ("score", "a.jsonl", "long-name-of-a-system=b.jsonl", "c=a.jsonl", "--metrics", "all"),
+    "score of many": ("score", *(f"s{n}={'ab'[n % 2]}.jsonl" for n in range(9)), "--metrics", "coco", "--confidence"),
     "compare": ("compare", "a.jsonl", "long-name-of-a-system=b.jsonl", "--metrics", "all", "--draws", "9"),
     "bounds": ("bounds", "a.jsonl", "b.jsonl", "--metrics", "spice,bleu,spice-g", "--draws", "9"),
     "agree captions": ("agree", "captions", "rated.jsonl", "--metrics", "spice,rouge,bleu", "--draws", "9"),

@@ -110,6 +110,8 @@ class Metric(ABC, Generic[Statistic]):
     """Corpus scores are the means over the items where they are defined; else ``columns`` and ``from_sums`` say how."""
     highest: ClassVar[float] = 1.0
     """The highest score of an item; the lowest is 0."""
+    lower_is_better: ClassVar[frozenset[str]] = frozenset()
+    """The names of the scores of which a lower value is the better one; of all others a higher value is."""
     explains: ClassVar[bool] = False
     """:meth:`explain` gives an :class:`Explanation`, which results hold where explanations are asked for."""
 

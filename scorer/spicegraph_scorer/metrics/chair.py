@@ -295,6 +295,7 @@ class Chair(Metric[ChairStatistic]):
 
     needs: ClassVar[Needs] = Needs(data=frozenset({"instances"}))
     means: ClassVar[bool] = False
+    lower_is_better: ClassVar[frozenset[str]] = frozenset({"CHAIRi", "CHAIRs"})
     explains: ClassVar[bool] = True
 
     instances: Instances | None = None

@@ -28,7 +28,7 @@ from spicegraph_service.engines.local import local_facts
 from spicegraph_service.output.terminal import say_warning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from spicegraph_scorer.core.facts import FactSource
@@ -241,6 +241,23 @@ class ParsingOptions:
     def facts(self) -> AbstractContextManager[FactSource]:
         """Give what parses captions."""
         return local_facts(self.parser, workers=self.workers, cache=self.cache_place)
+
+
+def system_names(sources: Sequence[str]) -> tuple[str, ...]:
+    """Return what systems are called, all differently: by the file's name, else by the argument, else with a number.
+
+    Example:
+        >>> system_names(["a.json", "runs/b.json", "b.json"]), system_names(["a.json", "a.json"])
+        (('a', 'runs/b.json', 'b.json'), ('a.json', 'a.json (2)'))
+    """
+    short = [system_name(source)[0] for source in sources]
+    names: list[str] = []
+    for source, name in zip(sources, short, strict=True):
+        chosen = name if short.count(name) == 1 else source
+        taken = {*names, *(other for other in short if short.count(other) == 1 and other != name)}
+        spellings = (chosen, *(f"{chosen} ({number})" for number in range(2, len(sources) + 2)))
+        names.append(next(spelling for spelling in spellings if spelling not in taken))
+    return tuple(names)
 
 
 def system_name(source: str) -> tuple[str, str]:

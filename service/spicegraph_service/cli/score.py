@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,13 +11,15 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics import METRICS
 from spicegraph_scorer.metrics.spice.metric import JAR_METRICS
-from spicegraph_service.cli.options import InputOptions, MetricOptions, ParsingOptions
+from spicegraph_service.cli.options import InputOptions, MetricOptions, ParsingOptions, system_name, system_names
 from spicegraph_service.engines.engine import CandidateRule, Engine, Task
 from spicegraph_service.engines.table import ENGINES
 from spicegraph_service.output.results import ResultFormat, ResultOutput
 from spicegraph_service.output.terminal import say, warned_progress
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from spicegraph_scorer.core.results import Result, Summary
 
 
@@ -27,12 +30,13 @@ _WITH_EXPLANATIONS = frozenset({ResultFormat.JSON, ResultFormat.JSONL})
 
 
 def score(
-    source: Annotated[
-        str,
+    sources: Annotated[
+        list[str],
         typer.Argument(
-            metavar="INPUT",
+            metavar="INPUT...",
             help="The SPICE jar's JSON (image_id, test, refs), COCO results with --references, JSON Lines, "
-            "captions by id, CSV, TSV, Parquet, plain text, or a zip of one of them; - reads standard input.",
+            "captions by id, CSV, TSV, Parquet, plain text, or a zip of one of them; - reads standard input. "
+            "The scores of several systems, each a file or NAME=FILE, stand side by side, as table or json.",
         ),
     ],
     *,
@@ -116,10 +120,15 @@ def score(
             f"--confidence: intervals are of corpus scores, but {place.form} contains only the scores of images; "
             "use table, json or parquet"
         )
+    systems = _systems(sources)
+    if len(systems) > 1:
+        place.check_systems()
+        if chosen.score_systems is None:
+            raise InputError(f"--engine {engine} scores one INPUT at a time, and {len(systems)} are given")
     data = scoring.data(*(("spider",) if candidates is CandidateRule.BEST else ()))
     with warned_progress() as progress:
         task = Task(
-            source,
+            next(iter(systems.values())),
             names,
             parsing.parser,
             workers=parsing.workers,
@@ -139,8 +148,24 @@ def score(
             say=say,
         )
         chosen.check(task, name=engine)
-        result = _scored(task, chosen, place)
-    place.write(result)
+        if len(systems) == 1 or chosen.score_systems is None:
+            place.write(_scored(task, chosen, place))
+            return
+        scored = chosen.score_systems([replace(task, source=source) for source in systems.values()])
+        results = dict(zip(systems, scored, strict=True))
+    place.write_systems(results)
+
+
+def _systems(sources: Sequence[str]) -> dict[str, str]:
+    """Return the file of each system by its name; of one alone the argument is the file.
+
+    Raises:
+        InputError: standard input is named more than once.
+    """
+    files = list(sources) if len(sources) == 1 else [system_name(source)[1] for source in sources]
+    if files.count("-") > 1:
+        raise InputError("standard input (-) is named more than once, but can be read only once")
+    return dict(zip(system_names(sources), files, strict=True))
 
 
 def _engine(name: str) -> Engine:

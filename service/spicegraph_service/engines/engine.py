@@ -11,7 +11,7 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.metrics import MetricData
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.facts import Progress
     from spicegraph_scorer.core.results import Result, Summary
@@ -81,11 +81,14 @@ class Engine:
         score: scores a task; all items are held in memory.
         summarize: scores a task of any size: returns the scores of the corpus, and writes those of the items to a
             Parquet file, if one is named; ``None``: the engine always holds all items.
+        score_systems: scores tasks that differ in their source alone, and parses no caption twice; ``None``: the engine
+            scores one system at a time.
         unsupported: fields of a task that the engine does not know, with what users call them.
     """
 
     score: Callable[[Task], Result]
     summarize: Callable[[Task, str | None], Summary] | None = None
+    score_systems: Callable[[Sequence[Task]], Iterator[Result]] | None = None
     unsupported: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, task: Task, *, name: str) -> None:

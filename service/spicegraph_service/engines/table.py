@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.metrics import needs_of
 from spicegraph_scorer.readers import read_items
+from spicegraph_scorer.readers.checks import shown
 from spicegraph_scorer.readers.notes import notes_on
 from spicegraph_scorer.readers.parses import GraphTexts, check_graphs, read_parses
 from spicegraph_scorer.scoring import choose_best, score
@@ -19,10 +22,10 @@ from spicegraph_service.engines.local import local_facts
 from spicegraph_service.engines.ray import RAY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.facts import FactSource
-    from spicegraph_scorer.core.items import Item
+    from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.core.results import Json, Result
     from spicegraph_scorer.readers import Dataset
     from spicegraph_service.engines.engine import Task
@@ -36,7 +39,53 @@ def score_here(task: Task) -> Result:
         DataError: the pipeline or the data of a metric is not installed.
         StoreError: the cache can't be opened.
     """
-    given = read_parses(task.parses) if task.parses is not None else None
+    dataset = _read(task)
+    with _facts_of(task) as facts:
+        if task.candidates is CandidateRule.BEST:  # which is best, the facts say before they are scored
+            return _scored(task, dataset, FactCache(facts, task.progress))
+        return _scored(task, dataset, facts)
+
+
+def score_systems_here(tasks: Sequence[Task]) -> Iterator[Result]:
+    """Score systems one after another; no caption is parsed twice, so the references are parsed with the first.
+
+    Args:
+        tasks: at least one; they differ in their source alone.
+
+    Raises:
+        InputError: as for :func:`score_here`, or the images or references of two systems differ.
+        DataError: as for :func:`score_here`.
+        StoreError: as for :func:`score_here`.
+    """
+    datasets = [_read(task) for task in tasks]
+    first = datasets[0]
+    for other in datasets[1:]:
+        _check_same_images(first, other)
+    task = tasks[0]
+    with _facts_of(task) as facts:
+        shared = FactCache(facts, task.progress)
+        for one, dataset in zip(tasks, datasets, strict=True):
+            yield _scored(one, dataset, shared)
+
+
+def _check_same_images(first: Dataset, other: Dataset) -> None:
+    """Refuse to put scores side by side that are not of the same images and references."""
+    mine, theirs = _references(first), _references(other)
+    for image in {**mine, **theirs}:
+        if mine.get(image) != theirs.get(image):
+            what = "has other references" if image in mine and image in theirs else "is in only one of the two"
+            raise InputError(
+                f"{other.source}: can't be scored beside {first.source}: image {shown(image)} {what}; score the "
+                "systems one by one"
+            )
+
+
+def _references(dataset: Dataset) -> dict[ItemId, tuple[str, ...]]:
+    images = dataset.images or [item.id for item in dataset.items]
+    return {image: item.references for image, item in zip(images, dataset.items, strict=True)}
+
+
+def _read(task: Task) -> Dataset:
     dataset = read_items(
         task.source,
         references=task.references,
@@ -48,26 +97,34 @@ def score_here(task: Task) -> Result:
     if task.say is not None:
         task.say(_description(dataset))
     for note in notes_on(dataset.source, dataset.items):
-        warnings.warn(note, stacklevel=2)
+        warnings.warn(note, stacklevel=3)
     if task.graphs:
         check_graphs(dataset.items, source=dataset.source)
+    return dataset
+
+
+@contextmanager
+def _facts_of(task: Task) -> Iterator[FactSource]:
+    """Give what turns the captions of a task into facts."""
+    given = read_parses(task.parses) if task.parses is not None else None
     loose = any(needs.loose for needs in needs_of(task.metrics))
     with local_facts(task.pipeline, workers=task.workers, cache=task.cache, loose=loose) as parsing:
-        parsed = given or parsing
-        facts: FactSource = GraphTexts(parsed) if task.graphs else parsed
-        if task.candidates is CandidateRule.BEST:  # which is best, the facts say before they are scored
-            facts = FactCache(facts, task.progress)
-        items, chosen = _chosen(dataset, task, facts)
-        scored = score(
-            items,
-            task.metrics,
-            pipeline=facts,
-            progress=task.progress,
-            confidence=task.confidence,
-            data=task.data,
-            explain=task.explain,
-            evidence=task.evidence,
-        )
+        parsed: FactSource = given or parsing
+        yield GraphTexts(parsed) if task.graphs else parsed
+
+
+def _scored(task: Task, dataset: Dataset, facts: FactSource) -> Result:
+    items, chosen = _chosen(dataset, task, facts)
+    scored = score(
+        items,
+        task.metrics,
+        pipeline=facts,
+        progress=task.progress,
+        confidence=task.confidence,
+        data=task.data,
+        explain=task.explain,
+        evidence=task.evidence,
+    )
     return replace(scored, signature={**scored.signature, **chosen})
 
 
@@ -91,7 +148,7 @@ def _chosen(dataset: Dataset, task: Task, facts: FactSource) -> tuple[tuple[Item
     return choice.items, {"candidates": {**counts, "scored": f"best by {choice.by}"}}
 
 
-LOCAL: Final = Engine(score=score_here)
+LOCAL: Final = Engine(score=score_here, score_systems=score_systems_here)
 
 
 ENGINES: Mapping[str, Engine] = {"local": LOCAL, "ray": RAY}

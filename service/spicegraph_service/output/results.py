@@ -27,7 +27,7 @@ from spicegraph_service.engines.objects import (
     write_object,
 )
 from spicegraph_service.output.files import check_output, format_by_ending, is_packed, whole_path, write_text
-from spicegraph_service.output.tables import comparison_tables, rendered, result_tables
+from spicegraph_service.output.tables import comparison_tables, rendered, result_tables, systems_tables
 from spicegraph_service.output.terminal import write_stdout
 
 if TYPE_CHECKING:
@@ -60,6 +60,14 @@ def _json(result: Result) -> Iterator[str]:
     start, end = _pretty({**result.summary.to_dict(), "items": []}).rsplit("[]", 1)
     yield start
     yield from _pretty_list(result.iter_rows(), depth=1)
+    yield end
+
+
+def _systems_json(systems: Mapping[str, Result]) -> Iterator[str]:
+    """Yield one object per system: its name, and what the JSON of its result holds."""
+    start, end = _pretty({"systems": []}).rsplit("[]", 1)
+    yield start
+    yield from _pretty_list(({"name": name, **result.to_dict()} for name, result in systems.items()), depth=1)
     yield end
 
 
@@ -222,6 +230,26 @@ class ResultOutput:
             check_object(self.path)
         else:
             check_output(self.path)
+
+    def check_systems(self) -> None:
+        """Say now, before the work, that the results of several systems can't be written in the format.
+
+        Raises:
+            InputError: the format has no place for several systems.
+        """
+        if self.format not in {ResultFormat.TABLE, ResultFormat.JSON}:
+            raise InputError(
+                f"several systems are written as table or json, not as {self.format}: score each system alone for that"
+            )
+
+    def write_systems(self, systems: Mapping[str, Result]) -> None:
+        """Write what :meth:`write` writes, of several systems by name."""
+        if self.path is not None and self.format is ResultFormat.JSON:
+            write_text(_systems_json(systems), self.path)
+        if self.path is None and self.format is ResultFormat.JSON:
+            write_stdout(_systems_json(systems))
+        else:
+            self._write_table(rendered(systems_tables(systems)))
 
     def write(self, result: Result | Summary) -> None:
         """Write to the place, and the table for the person who looks on if nothing else was asked for.

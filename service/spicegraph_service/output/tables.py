@@ -16,6 +16,7 @@ from rich.text import Text
 from spicegraph_scorer.core.categories import micro_shares
 from spicegraph_scorer.core.results import Summary
 from spicegraph_scorer.core.tokens import SPICE_TEXTS
+from spicegraph_scorer.metrics import METRICS
 from spicegraph_service.output.terminal import is_terminal, printable
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ TOOLKIT_NOTE = (
 SIGNIFICANT = 0.05
 _PLAIN_WIDTH = 120
 _ANY_WIDTH = 10_000
+_LONGEST_HEAD = 24
+_BEST = "bold green"
 
 
 def _width() -> int:
@@ -112,6 +115,78 @@ def result_tables(result: Result | Summary) -> Iterator[RenderableType]:
     if _is_toolkit_text(summary.signature):
         yield Text(TOOLKIT_NOTE)
     yield from _signatures(summary.signature)
+
+
+def systems_tables(systems: Mapping[str, Result | Summary]) -> Iterator[RenderableType]:
+    """Yield the tables of several systems by name, a column each: all metrics, F by category, and the signatures.
+
+    All were scored with the same metrics. Where a name is too long for the head of a column, all are numbered and
+    listed first. The best value of a row is bold and green on a terminal with colour.
+    """
+    summaries = [each if isinstance(each, Summary) else each.summary for each in systems.values()]
+    heads = [printable(name) for name in systems]
+    if max(map(len, heads)) > _LONGEST_HEAD:
+        numbers = [f"({number})" for number in range(1, len(heads) + 1)]
+        yield Text("".join(f"{number} {name}\n" for number, name in zip(numbers, heads, strict=True)))
+        heads = numbers
+    yield _side_by_side("Corpus scores", "Metric", heads, map(_score_rows, summaries))
+    for runs in zip(*(summary.runs for summary in summaries), strict=True):
+        if runs[0].categories:
+            title = f"{runs[0].headline[0].name} F by category"
+            yield _side_by_side(
+                title, "Category", heads, ({n: (m.f, "") for n, m in r.categories.items()} for r in runs)
+            )
+    signatures = [summary.signature for summary in summaries]
+    common = {key: value for key, value in signatures[0].items() if all(each.get(key) == value for each in signatures)}
+    if _is_toolkit_text(common):
+        yield Text(TOOLKIT_NOTE)
+    yield from _signatures(common)
+    for head, signature in zip(heads, signatures, strict=True):
+        if own := {key: value for key, value in signature.items() if key not in common}:
+            yield Text(f"{head}: {_fields(own)}", style="dim")
+
+
+def _score_rows(summary: Summary) -> dict[str, tuple[float | None, str]]:
+    """Return the scores of a system by name, each with its interval as text, if there is one."""
+    shown = {i.name: _interval(i.low, i.high) for run in summary.runs for i in run.intervals}
+    scores = [score for run in summary.runs for score in (run.scores if run.intervals else run.headline)]
+    return {score.name: (score.value, shown.get(score.name, "")) for score in scores}
+
+
+def _side_by_side(
+    title: str, label: str, heads: Sequence[str], columns: Iterable[Mapping[str, tuple[float | None, str]]]
+) -> Table:
+    """Return a table with a column of values for each system; what stands beside a value is printed below it."""
+    values = list(columns)
+    table = _table(title)
+    table.add_column(label)
+    for head in heads:
+        table.add_column(Text(head), justify="right")
+    lower = frozenset().union(*(entry.kind.lower_is_better for entry in METRICS.values()))
+    for name in values[0]:
+        cells = [column[name] for column in values]
+        shown = [_number(value) for value, _ in cells]
+        best = _best([value for value, _ in cells], lower=name in lower)
+        table.add_row(
+            Text(name),
+            *(
+                Text.assemble((number, _BEST if number == best else ""), f"\n{beside}" if beside else "")
+                for number, (_, beside) in zip(shown, cells, strict=True)
+            ),
+        )
+    return table
+
+
+def _best(values: Iterable[float | None], *, lower: bool) -> str | None:
+    """Return the best value as it is printed; ``None`` if all that are defined print alike.
+
+    >>> _best([0.1, None, 0.25], lower=False), _best([0.1, 0.25], lower=True), _best([0.1, 0.1], lower=False)
+    ('0.2500', '0.1000', None)
+    """
+    defined = [value for value in values if value is not None]
+    if len(set(map(_number, defined))) < 2:
+        return None
+    return _number(min(defined) if lower else max(defined))
 
 
 def _is_toolkit_text(signature: Mapping[str, Json]) -> bool:
@@ -216,13 +291,16 @@ def _micro(counts: Counts) -> tuple[tuple[float | None, ...], tuple[int, ...]]:
 
 
 def _signatures(signature: Mapping[str, Json]) -> Iterator[Text]:
-    common = "|".join(f"{key}:{_flat(value)}" for key, value in signature.items() if key != "metrics")
-    yield Text(common, style="dim")
+    yield Text(_fields({key: value for key, value in signature.items() if key != "metrics"}), style="dim")
     metrics = signature["metrics"]
     for name, parts in metrics.items() if isinstance(metrics, Mapping) else ():
         fields = parts.items() if isinstance(parts, Mapping) else ()
         shown = "|".join(f"{key}:{value}" for key, value in fields if key != "metric")
         yield Text(f"{name}|{shown}", style="dim")
+
+
+def _fields(signature: Mapping[str, Json]) -> str:
+    return "|".join(f"{key}:{_flat(value)}" for key, value in signature.items())
 
 
 def _flat(value: Json) -> str:
