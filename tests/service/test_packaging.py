@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import email
+import email.policy
 import hashlib
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -120,6 +123,21 @@ def sources(tree: Path) -> list[tuple[str, Path]]:
 
 def files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+
+
+def test_the_long_description_leads_nowhere_that_an_index_does_not_have(built: dict[str, Path]) -> None:
+    with zipfile.ZipFile(built[".whl"]) as wheel:
+        metadata = email.message_from_bytes(
+            wheel.read("spicegraph-0.1.0.dist-info/METADATA"), policy=email.policy.default
+        )
+    text = metadata.get_payload()
+    assert isinstance(text, str)
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert "spicegraph score" in text
+    links = re.findall(r"\]\(([^)]*)\)|\b(?:src|href)=\"([^\"]*)\"", text)
+    assert [link for pair in links for link in pair if link and not link.startswith(("https://", "#"))] == []
+    for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        compile(code, "the long description", "exec")
 
 
 def test_the_source_distribution_holds_all_that_the_wheel_is_built_from(built: dict[str, Path]) -> None:
