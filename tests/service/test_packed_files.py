@@ -13,6 +13,8 @@ import zstandard
 from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_scorer.readers import read_items, read_references
 from spicegraph_scorer.readers.source import Limits
+from spicegraph_service.challenge.tasks import WORK, Prepare, Prepared
+from spicegraph_service.challenge.validation import read_submission, split_images
 from spicegraph_service.cli import main
 
 ITEMS = "".join(
@@ -36,6 +38,49 @@ def test_what_is_packed_reads_like_what_is_not(ending, tmp_path, monkeypatch):
     assert read_references(str(tmp_path / f"references.json.{ending}")) == {1: ("a brown dog",)}
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(PACK[ending](ITEMS))))
     assert read_items("-").items == plain.items
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("ending", PACK)
+@pytest.mark.parametrize(
+    "command", [("idf",), ("vectors", "build", "--dimensions", "2", "--fewest", "1", "--name", "own")]
+)
+def test_commands_on_references_read_packed_ones_alike(command, ending, tmp_path):
+    texts = ("a brown dog runs", "a dog on the grass", "a red sofa", "a cat on a sofa", "two men ride horses")
+    captions = [{"id": n, "image_id": n // 2, "caption": text} for n, text in enumerate((*texts, *reversed(texts)))]
+    content = json.dumps({"images": [{"id": n} for n in range(5)], "annotations": captions}).encode()
+    written = []
+    for name, data in {"plain.json": content, f"packed.json.{ending}": PACK[ending](content)}.items():
+        (tmp_path / name).write_bytes(data)
+        output = tmp_path / f"{name}.npz"
+        assert main([*command, str(tmp_path / name), "-o", str(output)]) == 0
+        written.append(output.read_bytes())
+    assert written[0] == written[1]
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_challenge_references_may_be_packed(ending, tmp_path):
+    replies = []
+    for name, data in {"plain": ANNOTATIONS, "packed": PACK[ending](ANNOTATIONS)}.items():
+        (tmp_path / name).write_bytes(data)
+        replies.append(WORK[Prepare](Prepare(str(tmp_path / name), str(tmp_path / f"{name}.set"))))
+    assert replies == [Prepared(image_count=1, caption_count=1)] * 2
+    assert (tmp_path / "packed.set").read_bytes() == (tmp_path / "plain.set").read_bytes()
+
+
+def test_without_the_extra_packed_references_are_a_fault(tmp_path, monkeypatch):
+    (tmp_path / "packed").write_bytes(zstandard.compress(ANNOTATIONS))
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    prepared = WORK[Prepare](Prepare(str(tmp_path / "packed"), str(tmp_path / "set")))
+    assert prepared.faults == ("zstandard files need an extra: pip install 'spicegraph[zstd]'",)
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_a_packed_submission_is_refused_with_what_to_send(ending, tmp_path):
+    path = tmp_path / f"captions_val_x_results.json.{ending}"
+    path.write_bytes(PACK[ending](b'[{"image_id": 1, "caption": "a dog"}]'))
+    found = read_submission(str(path), path.name, "val", {"val": split_images([])})
+    assert [fault.reason for fault in found.faults] == [f"is compressed with {NAMES[ending]}; send JSON or a zip"]
 
 
 @pytest.mark.parametrize("ending", PACK)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from spicegraph_parser.errors import InputError, LimitError
+from spicegraph_parser.errors import DataError, InputError, LimitError
 from spicegraph_service.challenge.files import (
     fault_frames,
     read_images,
@@ -181,7 +181,7 @@ def _prepare(task: Prepare) -> Prepared:
     try:
         with open_source(task.path) as source:
             found = read_annotations(source._replace(name="annotations"), limits=DEFAULT_LIMITS)
-    except (InputError, LimitError) as error:
+    except (DataError, InputError, LimitError) as error:
         first, *rest = str(error).replace(task.path, "annotations").splitlines()
         return Prepared(faults=tuple(line.strip() for line in rest) or (first,))
     with Path(task.output).open("wb") as stream:
