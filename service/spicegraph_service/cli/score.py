@@ -33,7 +33,7 @@ def score(
     sources: Annotated[
         list[str],
         typer.Argument(
-            metavar="INPUT...",
+            metavar="INPUT",
             help="The SPICE jar's JSON (image_id, test, refs), COCO results with --references, JSON Lines, "
             "captions by id, CSV, TSV, Parquet, plain text, or a zip of one of them; - reads standard input. "
             "The scores of several systems, each a file or NAME=FILE, stand side by side, as table or json.",
