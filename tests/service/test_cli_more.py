@@ -26,6 +26,14 @@ def files(tmp_path):
     return first, second, annotations
 
 
+def test_compare_says_of_which_scores_the_lowest_is_the_best(files, capsys):
+    first, second, _ = files
+    assert main(["compare", str(first), str(second), "--metrics", "chair,bleu", "--draws", "20"]) == 0
+    assert "lower is better: CHAIRi, CHAIRs\n" in capsys.readouterr().out
+    assert main(["compare", str(first), str(second), "--metrics", "bleu", "--draws", "20"]) == 0
+    assert "lower is better" not in capsys.readouterr().out
+
+
 def test_compare_shows_a_table_and_writes_json(files, tmp_path, capsys):
     first, second, _ = files
     assert main(["compare", str(first), str(second), "--metrics", "bleu", "--draws", "50"]) == 0

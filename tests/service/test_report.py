@@ -114,6 +114,16 @@ def test_ranks_tests_and_moves(report: Report) -> None:
     assert report.gained[0].difference >= report.gained[1].difference > 0
 
 
+def test_the_lowest_chair_ranks_first_and_the_page_says_so() -> None:
+    invented = tuple(Item(item.id, "red_car zebra giraffe", item.references) for item in ONE)
+    options = ReportOptions(metrics=("chair",), resampling=Resampling(20), human=False)
+    built = build_report([SystemInput("a", invented), SystemInput("b", ONE)], options, pipeline=WordFacts())
+    ranks = {row.name: [view.scores[i].rank for view in built.systems] for i, row in enumerate(built.systems[0].scores)}
+    assert ranks == {"SPICE": [2, 1], "CHAIRi": [2, 1], "CHAIRs": [2, 1], "CHAIR_Recall": [2, 1]}
+    assert {row.name for row in built.systems[0].scores if row.lower_is_better} == {"CHAIRi", "CHAIRs"}
+    assert to_html(built).count("lower is better") == 2
+
+
 def test_the_human_row_is_the_first_reference_against_the_others(report: Report) -> None:
     assert report.human is not None
     held_out = [Item(item.id, item.references[0], item.references[1:]) for item in ONE]

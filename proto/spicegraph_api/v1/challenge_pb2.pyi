@@ -1874,6 +1874,7 @@ class GetLeaderboardResponse(_message.Message):
     SCORE_FIELD_NUMBER: _builtins.int
     ROWS_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
+    LOWER_IS_BETTER_FIELD_NUMBER: _builtins.int
     title: _builtins.str
     """The challenge's title."""
     challenge: _builtins.str
@@ -1892,6 +1893,10 @@ class GetLeaderboardResponse(_message.Message):
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When this was put together."""
 
+    @_builtins.property
+    def lower_is_better(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The scores of which the lowest is the best; of all others the highest is."""
+
     def __init__(
         self,
         *,
@@ -1902,10 +1907,11 @@ class GetLeaderboardResponse(_message.Message):
         score: _builtins.str = ...,
         rows: _abc.Iterable[Global___LeaderboardRow] | None = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
+        lower_is_better: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["challenge", b"challenge", "create_time", b"create_time", "reference_set", b"reference_set", "rows", b"rows", "score", b"score", "split", b"split", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["challenge", b"challenge", "create_time", b"create_time", "lower_is_better", b"lower_is_better", "reference_set", b"reference_set", "rows", b"rows", "score", b"score", "split", b"split", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

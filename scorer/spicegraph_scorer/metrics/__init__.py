@@ -32,6 +32,7 @@ __all__ = [
     "MetricData",
     "MetricEntry",
     "Resources",
+    "lower_is_better",
     "make_metrics",
     "merged_data",
     "metric_names",
@@ -196,6 +197,16 @@ def needs_of(names: Iterable[str]) -> tuple[Needs, ...]:
         [False, True]
     """
     return tuple(METRICS[name].kind.needs for name in metric_names(names))
+
+
+def lower_is_better(names: Iterable[str]) -> frozenset[str]:
+    """Return the scores of the metrics of which the lowest is the best; names that are unknown here have none.
+
+    Example:
+        >>> sorted(lower_is_better(["spice", "chair"]))
+        ['CHAIRi', 'CHAIRs']
+    """
+    return frozenset(score for name in names if name in METRICS for score in METRICS[name].kind.lower_is_better)
 
 
 def _known() -> str:

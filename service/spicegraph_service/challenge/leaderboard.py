@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import select
 from sqlalchemy.orm import selectinload
 
+from spicegraph_scorer.metrics import lower_is_better
 from spicegraph_service.challenge.catalogue import ALL_DIGITS
 from spicegraph_service.challenge.errors import denied, wrong
 from spicegraph_service.challenge.schema import (
@@ -191,9 +192,11 @@ def _ranked(
     def value(scores: Sequence[RunScore]) -> float | None:
         return next((_rounded(row.value, row, challenge) for row in scores if row.name == score), None)
 
+    sign = 1 if score in lower_is_better(challenge.metrics) else -1
+
     def order(row: tuple[Submission, Run, tuple[RunScore, ...]]) -> tuple[bool, float, datetime, str]:
         found = value(row[2])
-        return found is None, -(found or 0.0), row[0].created, row[0].id
+        return found is None, sign * (found or 0.0), row[0].created, row[0].id
 
     ordered = sorted(rows, key=order)
     return tuple(

@@ -11,6 +11,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
+from spicegraph_scorer.metrics import lower_is_better
 from spicegraph_service.challenge import catalogue
 from spicegraph_service.challenge.catalogue import DAILY_LIMIT, TOTAL_LIMIT, Disclosure, NewChallenge, NewSplit
 from spicegraph_service.challenge.errors import wrong
@@ -395,6 +396,7 @@ def leaderboard_message(
         score=found.score,
         rows=[_row(row, found.challenge, account, scorer) for row in found.rows],
         create_time=timestamp(now),
+        lower_is_better=sorted(lower_is_better(found.challenge.metrics)),
     )
 
 

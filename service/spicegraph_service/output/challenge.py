@@ -285,7 +285,12 @@ def _view(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
         "heading": f"{board.split}, {board.reference_set}",
         "ranked_by": board.score,
         "columns": [
-            {"name": name, "short": name.removeprefix(f"{_SPICE}_"), "category": name.startswith(f"{_SPICE}_")}
+            {
+                "name": name,
+                "short": name.removeprefix(f"{_SPICE}_"),
+                "category": name.startswith(f"{_SPICE}_"),
+                "lower": name in board.lower_is_better,
+            }
             for name in names
         ],
         "rows": [_row_view(row, names) for row in board.rows],

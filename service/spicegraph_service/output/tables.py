@@ -16,7 +16,7 @@ from rich.text import Text
 from spicegraph_scorer.core.categories import micro_shares
 from spicegraph_scorer.core.results import Summary
 from spicegraph_scorer.core.tokens import SPICE_TEXTS
-from spicegraph_scorer.metrics import METRICS
+from spicegraph_scorer.metrics import METRICS, lower_is_better
 from spicegraph_service.output.terminal import is_terminal, printable
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def _side_by_side(
     table.add_column(label)
     for head in heads:
         table.add_column(Text(head), justify="right")
-    lower = frozenset().union(*(entry.kind.lower_is_better for entry in METRICS.values()))
+    lower = lower_is_better(METRICS)
     for name in values[0]:
         cells = [column[name] for column in values]
         shown = [_number(value) for value, _ in cells]
@@ -256,6 +256,8 @@ def comparison_tables(found: SystemComparison, names: tuple[str, str]) -> Iterat
     yield table
     if _is_toolkit_text(found.signature):
         yield Text(TOOLKIT_NOTE)
+    if lower := lower_is_better(found.metrics):
+        yield Text(f"lower is better: {', '.join(sorted(lower))}", style="dim")
     yield Text(f"* both tests: p < {SIGNIFICANT:g}, not corrected for the number of scores", style="dim")
     yield from _signatures(found.signature)
 

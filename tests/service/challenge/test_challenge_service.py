@@ -23,6 +23,7 @@ from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import score
 from spicegraph_service.challenge.schema import Run
 from spicegraph_service.client import ChallengeClient, Client
+from spicegraph_service.output.challenge import to_html
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -385,6 +386,29 @@ def test_the_leaderboard(world: World) -> None:
     assert refused(lambda: first.leaderboard(name, score="Nope")) == (CODES.INVALID_ARGUMENT, "INVALID_FIELDS")
     world.organiser.delete_user(poor.user)
     assert len(first.leaderboard(name).rows) == 2
+
+
+def test_of_a_score_that_is_better_the_lower_the_lowest_stands_first(world: World) -> None:
+    name = world.challenge(metrics=["chair"], primary_score="CHAIRi")
+    path = world.arena.write("captions_val_chair_results.json", [])
+
+    def submit(texts: list[str]) -> str:
+        path.write_text(json.dumps([{"image_id": key, "caption": text} for key, text in enumerate(texts)]))
+        user = world.user("board")
+        *_, last = user.watch(user.submit(name, path)[0].id)
+        return last.user
+
+    invents = submit(["a zebra and a giraffe"] * 4)
+    right = submit([texts[0] for texts in world.tools.small.values()])
+    some = submit(["a dog and a zebra", *(texts[0] for texts in list(world.tools.small.values())[1:])])
+    found = world.organiser.leaderboard(name)
+    assert [(row.rank, row.user) for row in found.rows] == [(1, right), (2, some), (3, invents)]
+    assert list(found.lower_is_better) == ["CHAIRi", "CHAIRs"]
+    recall = world.organiser.leaderboard(name, score="CHAIR_Recall").rows
+    assert [row.user for row in recall][-1] == invents
+    page = to_html([found])
+    assert 'data-kind="lower" aria-sort="ascending" title="CHAIRi: lower is better"' in page
+    assert 'data-kind="score" title="CHAIR_Recall"' in page
 
 
 def test_old_scores_stand_until_they_are_made_again(world: World) -> None:

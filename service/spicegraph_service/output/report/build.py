@@ -15,7 +15,7 @@ from spicegraph_scorer.core.categories import ALL, Counts, category_means
 from spicegraph_scorer.core.items import Fingerprint, Item, empty_candidates, in_order_of
 from spicegraph_scorer.core.results import collect, run_of, signature_of
 from spicegraph_scorer.core.significance import Resampling, compare
-from spicegraph_scorer.metrics import MetricData, make_metrics
+from spicegraph_scorer.metrics import MetricData, lower_is_better, make_metrics
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_scorer.readers.checks import check_items
 from spicegraph_scorer.scoring import resources
@@ -120,7 +120,7 @@ def build_report(
         signature,
         len(items),
         tuple(chosen[_SPICE].by_category(next(iter(found.values()))[_SPICE][0])),
-        ranked(tuple(views.values())),
+        ranked(tuple(views.values()), lower_is_better(chosen)),
         _human(chosen, items, draws) if options.human else None,
         _tests(chosen, found, draws),
         gained,
@@ -277,20 +277,34 @@ def system_view(
     )
 
 
-def ranked(systems: tuple[SystemView, ...]) -> tuple[SystemView, ...]:
-    """Give every score its rank among the systems; equal scores share a rank, and undefined ones are not ranked."""
+def ranked(systems: tuple[SystemView, ...], lower: frozenset[str] = frozenset()) -> tuple[SystemView, ...]:
+    """Give every score its rank among the systems; equal scores share a rank, and undefined ones are not ranked.
+
+    Args:
+        systems: all of them.
+        lower: the scores of which the lowest is the best.
+    """
     values = {row.name: [s.scores[i].value for s in systems] for i, row in enumerate(systems[0].scores)}
     return tuple(
         replace(
             system,
-            scores=tuple(replace(row, rank=_rank(row.value, values[row.name])) for row in system.scores),
+            scores=tuple(
+                replace(
+                    row,
+                    rank=_rank(row.value, values[row.name], sign=-1 if row.name in lower else 1),
+                    lower_is_better=row.name in lower,
+                )
+                for row in system.scores
+            ),
         )
         for system in systems
     )
 
 
-def _rank(value: float | None, others: Iterable[float | None]) -> int | None:
-    return None if value is None else 1 + sum(1 for other in others if other is not None and other > value)
+def _rank(value: float | None, others: Iterable[float | None], *, sign: int) -> int | None:
+    if value is None:
+        return None
+    return 1 + sum(1 for other in others if other is not None and sign * other > sign * value)
 
 
 def _categories(statistics: Sequence[SpiceStatistic], rows: Mapping[str, ScoreRow]) -> tuple[CategoryRow, ...]:

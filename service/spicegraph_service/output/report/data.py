@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
-    """A corpus score with its bootstrap interval and its rank among the systems (1 is best)."""
+    """A corpus score with its bootstrap interval, its rank among the systems (1 is best), and whether low is good."""
 
     name: str
     value: float | None
     low: float | None
     high: float | None
     rank: int | None = None
+    lower_is_better: bool = False
 
 
 @dataclass(frozen=True, slots=True)
