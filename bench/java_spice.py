@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.items import Item
 
 CORENLP = "edu.stanford.nlp:stanford-corenlp:3.6.0"
+NASHORN = (
+    "org.openjdk.nashorn:nashorn-core:15.4",
+    *(f"org.ow2.asm:asm{part}:7.3.1" for part in ("", "-analysis", "-commons", "-tree", "-util")),
+)
 THREADS = 2
 
 
@@ -30,18 +34,22 @@ def missing() -> str:
 
 
 def fetch(folder: Path) -> None:
-    """Put the program of the pycocoevalcap wheel and CoreNLP from Maven Central (370 MB) into a folder, once."""
+    """Put the program of the pycocoevalcap wheel and CoreNLP from Maven Central (370 MB) into a folder, once.
+
+    The program computes its summary in JavaScript, which Java has had no engine for since version 15; Nashorn is one.
+    """
     library = folder / "lib"
-    if (folder / "complete").exists():
+    done = folder / "complete-with-nashorn"
+    if done.exists():
         return
     with as_file(files("pycocoevalcap.spice")) as wheel:
         shutil.copytree(wheel / "lib", library, dirs_exist_ok=True)
         shutil.copy(wheel / "spice-1.0.jar", folder)
-    for artifact in (CORENLP, f"{CORENLP}:jar:models"):
+    for artifact in (CORENLP, f"{CORENLP}:jar:models", *NASHORN):
         arguments = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={library}"]
         print("running", *arguments, flush=True)
         subprocess.run(arguments, check=True)
-    (folder / "complete").touch()
+    done.touch()
 
 
 def scores(folder: Path, items: list[Item]) -> list[float]:
@@ -52,8 +60,7 @@ def scores(folder: Path, items: list[Item]) -> list[float]:
     if not output.exists():
         source.write_text(content)
         part = output.with_suffix(".part")
-        arguments = ["java", "-Xmx6g", "-jar", "spice-1.0.jar", str(source.resolve()), "-threads", str(THREADS)]
-        subprocess.run([*arguments, "-out", str(part.resolve())], cwd=folder, capture_output=True, check=True)
+        _run(folder, [str(source.resolve()), "-threads", str(THREADS), "-out", str(part.resolve())])
         part.rename(output)
     by_id = {row["image_id"]: row["scores"]["All"]["f"] for row in json.loads(output.read_text())}
     return [by_id[item.id] for item in items]
@@ -65,13 +72,18 @@ def seconds(folder: Path, items: list[Item]) -> float:
     with tempfile.NamedTemporaryFile("w", suffix=".json") as source:
         json.dump(rows, source)
         source.flush()
-        arguments = ["java", "-Xmx6g", "-jar", "spice-1.0.jar", source.name, "-threads", str(THREADS)]
         start = time.perf_counter()
-        done = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, check=False)
-        wall = time.perf_counter() - start
-    if "SPICE metric" not in done.stdout + done.stderr:  # it always ends with 0
+        _run(folder, [source.name, "-threads", str(THREADS)])
+        return time.perf_counter() - start
+
+
+def _run(folder: Path, options: list[str]) -> None:
+    """Run the program; if it gives no score, say so with all that it wrote."""
+    # Not with -jar: that ignores -cp, and with it Nashorn.
+    arguments = ["java", "-Xmx6g", "-cp", "spice-1.0.jar:lib/*", "edu.anu.spice.SpiceScorer", *options]
+    done = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode or "SPICE metric" not in done.stdout + done.stderr:
         raise SystemExit(f"{' '.join(arguments)} gave no score:\n{done.stdout}{done.stderr}")
-    return wall
 
 
 def captions_a_second(folder: Path, images: int) -> float:
