@@ -64,6 +64,13 @@ def test_every_command_refuses_or_scores_empty_candidates(command, files, capsys
     assert (files / "out.json").exists() or (files / "out" / "scores.json").exists()
 
 
+@pytest.mark.parametrize("command", ["captions", "pairs"])
+def test_agreement_has_no_such_option(command, files, capsys):
+    """What people judged is a caption, so an empty one is a fault."""
+    assert main(["agree", command, "a.jsonl", "--empty", "zero"]) == 2
+    assert "No such option" in capsys.readouterr().err
+
+
 def test_the_scores_are_those_of_the_library(files):
     names = tuple(METRICS.split(","))
     items = [Item(i, text, tuple(refs)) for i, (text, refs) in enumerate(ITEMS)]

@@ -13,7 +13,7 @@ from spicegraph_scorer.readers.records import read_lines
 from spicegraph_scorer.readers.references import read_reference_files
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS
 from spicegraph_scorer.studies.bounds import SUBSTITUTES, Lower, Study, find_bounds, lower_trials, system
-from spicegraph_service.cli.options import InputOptions, MetricOptions, ParsingOptions
+from spicegraph_service.cli.options import InputOptions, ParsingOptions, ScoringOptions
 from spicegraph_service.cli.studies import (
     DrawsOption,
     FormatOption,
@@ -58,7 +58,7 @@ def bounds(
     ] = None,
     *,
     given: StudyInput,
-    scoring: MetricOptions,
+    scoring: ScoringOptions,
     captions: Annotated[
         int | None, typer.Option(metavar="N", help="Use only the first N captions of each image; default: all.")
     ] = None,

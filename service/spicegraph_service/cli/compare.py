@@ -9,7 +9,7 @@ import typer
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.scoring import compare_systems
-from spicegraph_service.cli.options import InputOptions, MetricOptions, ParsingOptions, system_name
+from spicegraph_service.cli.options import InputOptions, ParsingOptions, ScoringOptions, system_name
 from spicegraph_service.cli.report import SplitOption, write_report
 from spicegraph_service.output.files import check_output, format_by_ending, write_text
 from spicegraph_service.output.report import ReportFormat, ReportOptions
@@ -22,7 +22,7 @@ def compare(
     second: Annotated[str, typer.Argument(metavar="[NAME=]B", help="The other system's, for the same images.")],
     *,
     given: InputOptions,
-    scoring: MetricOptions,
+    scoring: ScoringOptions,
     form: Annotated[
         ComparisonFormat | None,
         typer.Option(

@@ -128,12 +128,6 @@ class MetricOptions:
             "gives it. Default: coco with --metrics coco, else written."
         ),
     ] = None
-    empty: Annotated[
-        Empty,
-        typer.Option(
-            help="What to do with an empty candidate: refuse the input, or score it as the original programs do: zero."
-        ),
-    ] = "refuse"
     categories: Annotated[
         str | None,
         typer.Option(
@@ -199,6 +193,18 @@ class MetricOptions:
                 raise InputError(f"{option} {value}: none of the chosen metrics uses it; {', '.join(users)} {do}")
         read = {name: METRIC_DATA[name][1](value) for name, value in given.items()}
         return with_spice_text(self.asked, MetricData(**read))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoringOptions(MetricOptions):
+    """Which metrics a command computes for items that it reads."""
+
+    empty: Annotated[
+        Empty,
+        typer.Option(
+            help="What to do with an empty candidate: refuse the input, or score it as the original programs do: zero."
+        ),
+    ] = "refuse"
 
 
 METRIC_DATA: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {

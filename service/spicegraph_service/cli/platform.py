@@ -8,7 +8,7 @@ import msgspec
 import typer
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_service.cli.options import MetricOptions, PipelineOption
+from spicegraph_service.cli.options import PipelineOption, ScoringOptions
 from spicegraph_service.output.files import check_output, write_text
 from spicegraph_service.output.tables import rendered, score_table
 from spicegraph_service.output.terminal import warned_progress, write_stdout
@@ -25,7 +25,7 @@ def codabench(
     input_folder: Annotated[str, typer.Argument(metavar="INPUT", help="The folder with ref/ and res/.")],
     output_folder: Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder to write to.")],
     *,
-    scoring: MetricOptions,
+    scoring: ScoringOptions,
     show_references: Annotated[
         bool,
         typer.Option(
@@ -55,7 +55,7 @@ def capevalkit(
     predictions: Annotated[str, typer.Option(metavar="FILE", help='JSON Lines of {"id", "caption"}.')],
     references: Annotated[str, typer.Option(metavar="FILE", help='JSON Lines of {"id", "references"}.')],
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The JSON file to write.")],
-    scoring: MetricOptions,
+    scoring: ScoringOptions,
     pipeline: PipelineOption = DEFAULT_PIPELINE,
 ) -> None:
     """Run as a CapEvalKit plug-in: score predictions, write corpus and item scores as JSON."""

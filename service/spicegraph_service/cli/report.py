@@ -9,7 +9,7 @@ import typer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_service.cli.options import InputOptions, MetricOptions, ParsingOptions
+from spicegraph_service.cli.options import InputOptions, ParsingOptions, ScoringOptions
 from spicegraph_service.output.charts import require_charts
 from spicegraph_service.output.files import check_output, format_by_ending, write_text
 from spicegraph_service.output.report import REPORT_FORMATS, ReportFormat, ReportOptions, build_report
@@ -46,7 +46,7 @@ def report(
     ],
     *,
     given: InputOptions,
-    scoring: MetricOptions,
+    scoring: ScoringOptions,
     form: Annotated[
         ReportFormat | None,
         typer.Option("--format", help="The format; default: the one of -o's file ending, else html."),
