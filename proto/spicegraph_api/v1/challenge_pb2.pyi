@@ -236,6 +236,7 @@ class Challenge(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     READY_FIELD_NUMBER: _builtins.int
     DISCLOSURE_FIELD_NUMBER: _builtins.int
+    SPICE_TEXT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name in calls and commands, unique on the server: 1 to 40 letters, digits, ".", "-"."""
     title: _builtins.str
@@ -252,6 +253,8 @@ class Challenge(_message.Message):
     """The same in all. 0: no limit. Absent when a challenge is created: 20."""
     ready: _builtins.bool
     """Whether all references are there. Set by the server."""
+    spice_text: _scores_pb2.SpiceText.ValueType
+    """The text that SPICE and SPIDEr parse. It never changes, so that all submissions are scored alike."""
     @_builtins.property
     def metrics(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Metrics that are computed, by the names of GetServerInfo. At least one."""
@@ -292,10 +295,11 @@ class Challenge(_message.Message):
         create_time: _timestamp_pb2.Timestamp | None = ...,
         ready: _builtins.bool = ...,
         disclosure: Global___Disclosure | None = ...,
+        spice_text: _scores_pb2.SpiceText.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_daily_limit", b"_daily_limit", "_total_limit", b"_total_limit", "close_time", b"close_time", "create_time", b"create_time", "daily_limit", b"daily_limit", "disclosure", b"disclosure", "open_time", b"open_time", "total_limit", b"total_limit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_daily_limit", b"_daily_limit", "_total_limit", b"_total_limit", "close_time", b"close_time", "create_time", b"create_time", "daily_limit", b"daily_limit", "description", b"description", "disclosure", b"disclosure", "metrics", b"metrics", "name", b"name", "open_time", b"open_time", "primary_score", b"primary_score", "ready", b"ready", "splits", b"splits", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_daily_limit", b"_daily_limit", "_total_limit", b"_total_limit", "close_time", b"close_time", "create_time", b"create_time", "daily_limit", b"daily_limit", "description", b"description", "disclosure", b"disclosure", "metrics", b"metrics", "name", b"name", "open_time", b"open_time", "primary_score", b"primary_score", "ready", b"ready", "spice_text", b"spice_text", "splits", b"splits", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__daily_limit: _TypeAlias = _typing.Literal["daily_limit"]  # noqa: Y015
     _WhichOneofArgType__daily_limit: _TypeAlias = _typing.Literal["_daily_limit", b"_daily_limit"]  # noqa: Y015

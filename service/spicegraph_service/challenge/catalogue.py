@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
+    from spicegraph_scorer.core.tokens import SpiceText
+
 _MOST_SPLITS = 20
 _MOST_SETS = 20
 _LONGEST_TITLE = 200
@@ -77,6 +79,7 @@ class NewChallenge:
     daily_limit: int = DAILY_LIMIT
     total_limit: int = TOTAL_LIMIT
     disclosure: Disclosure = Disclosure()
+    spice_text: SpiceText = "written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,7 @@ def add_challenge(session: Session, new: NewChallenge, now: datetime) -> Challen
         score_digits=new.disclosure.digits,
         category_images=new.disclosure.category_images,
         equal_percent=new.disclosure.equal_percent,
+        spice_text=new.spice_text,
         created=now,
         splits=[_split(place, split) for place, split in enumerate(new.splits)],
     )

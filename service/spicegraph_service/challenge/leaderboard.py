@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import select
 from sqlalchemy.orm import selectinload
 
+from spicegraph_scorer.core.tokens import SPICE_TEXTS, SpiceText
 from spicegraph_scorer.metrics import lower_is_better
 from spicegraph_service.challenge.catalogue import ALL_DIGITS
 from spicegraph_service.challenge.errors import denied, wrong
@@ -40,15 +41,26 @@ _FEWEST_PLACES = 1  # for scores of older versions, which do not say
 
 @dataclass(frozen=True, slots=True)
 class ScorerVersion:
-    """What scores now: the package's version, the metrics' signatures, and the names of each metric's scores."""
+    """What scores now: the package's version, the metrics' signatures, and the names of each metric's scores.
+
+    ``chosen_text`` names the metrics that parse the text that a challenge chooses.
+    """
 
     version: str
     signatures: Mapping[str, Mapping[str, str]]
     scores: Mapping[str, tuple[str, ...]]
+    chosen_text: frozenset[str] = frozenset()
+
+    def signatures_of(self, names: Iterable[str], text: SpiceText) -> dict[str, dict[str, str]]:
+        """Return the signatures of metrics in a challenge whose SPICE parses that text."""
+        return {
+            name: {**self.signatures.get(name, {}), **({"text": SPICE_TEXTS[text]} if name in self.chosen_text else {})}
+            for name in names
+        }
 
     def is_of(self, run: Run) -> bool:
         """Say whether a run's scores would come out the same today."""
-        wanted = {name: dict(self.signatures.get(name, {})) for name in run.signatures}
+        wanted = self.signatures_of(run.signatures, run.submission.challenge.spice_text)
         return run.version == self.version and run.signatures == wanted
 
 

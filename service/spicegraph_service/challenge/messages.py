@@ -20,7 +20,7 @@ from spicegraph_service.challenge.schema import Role, State, Visibility
 from spicegraph_service.challenge.submissions import queue_position
 from spicegraph_service.challenge.validation import method_of
 from spicegraph_service.server.status import Violation, invalid
-from spicegraph_service.server.validation import patiently
+from spicegraph_service.server.validation import patiently, spice_text, spice_text_value
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
@@ -237,6 +237,7 @@ def new_challenge(message: pb.Challenge) -> NewChallenge:
         message.daily_limit if message.HasField("daily_limit") else DAILY_LIMIT,
         message.total_limit if message.HasField("total_limit") else TOTAL_LIMIT,
         disclosure_of(message.disclosure),
+        spice_text(message.spice_text, field="challenge.spice_text"),
     )
 
 
@@ -284,6 +285,7 @@ def challenge_message(challenge: schema.Challenge) -> pb.Challenge:
             category_images=challenge.category_images,
             equal_percent=challenge.equal_percent,
         ),
+        spice_text=spice_text_value(challenge.spice_text),
     )
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
+    from spicegraph_scorer.core.tokens import SpiceText
     from spicegraph_service.challenge.leaderboard import ScorerVersion
     from spicegraph_service.challenge.scoring import Scoring
 
@@ -306,7 +307,7 @@ class Runner:
         lease = held.lease
         plan = await self._transactions.read(lambda session, _now: _to_score(session, lease))
         scores = await self._scoring.score(plan, held.progress)
-        signatures = {name: self._scorer.signatures[name] for name in plan.metrics}
+        signatures = self._scorer.signatures_of(plan.metrics, plan.spice_text)
 
         def end(session: Session, now: datetime) -> None:
             submissions.end_scored(
@@ -324,12 +325,13 @@ class Runner:
     async def _parse(self, held: _Held) -> None:
         lease = held.lease
 
-        def find(session: Session, _now: datetime) -> tuple[Path, int, list[str]]:
+        def find(session: Session, _now: datetime) -> tuple[Path, int, list[str], SpiceText]:
             found = session.get_one(ReferenceSet, lease.reference_set_id)
-            return self._files.path(found.file or ""), found.caption_count, found.split.challenge.metrics
+            challenge = found.split.challenge
+            return self._files.path(found.file or ""), found.caption_count, challenge.metrics, challenge.spice_text
 
-        path, captions, metrics = await self._transactions.read(find)
-        await self._scoring.parse(path, captions, metrics, held.progress)
+        path, captions, metrics, text = await self._transactions.read(find)
+        await self._scoring.parse(path, captions, metrics, text, held.progress)
         await self._end(
             held,
             lambda session, _now: submissions.end_parsed(session, lease, self._owner),
@@ -354,4 +356,4 @@ def _to_score(session: Session, lease: Lease) -> Plan:
         for results in submission.files
         for found in results.split.reference_sets
     )
-    return Plan(tuple(submission.challenge.metrics), parts)
+    return Plan(tuple(submission.challenge.metrics), parts, submission.challenge.spice_text)

@@ -26,6 +26,8 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 from sqlalchemy.types import TypeDecorator
 
+from spicegraph_scorer.core.tokens import SpiceText  # noqa: TC001 (SQLAlchemy reads the annotation)
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -171,6 +173,7 @@ class Challenge(Base):
     score_digits: Mapped[int]
     category_images: Mapped[int]
     equal_percent: Mapped[int]
+    spice_text: Mapped[SpiceText] = mapped_column(String(20), default="written")
     created: Mapped[datetime]
     splits: Mapped[list[Split]] = relationship(
         back_populates="challenge", order_by="Split.position", cascade="all, delete-orphan"

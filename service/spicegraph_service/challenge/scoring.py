@@ -13,12 +13,13 @@ from spicegraph_service.challenge.files import read_references, read_results
 from spicegraph_service.challenge.sandbox import Allowance
 from spicegraph_service.challenge.tasks import Finish, Finished
 from spicegraph_service.server.processes import frame
-from spicegraph_service.server.tasks import ItemWork
+from spicegraph_service.server.tasks import ItemWork, RequestData, parsed_texts
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from spicegraph_scorer.core.tokens import SpiceText
     from spicegraph_service.challenge.files import FileStore
     from spicegraph_service.challenge.sandbox import Sandbox
     from spicegraph_service.challenge.tasks import ScoreRow
@@ -44,10 +45,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be scored."""
+    """What is to be scored; ``spice_text`` is the text that SPICE parses."""
 
     metrics: tuple[str, ...]
     parts: tuple[Part, ...]
+    spice_text: SpiceText = "written"
 
 
 @dataclass(slots=True)
@@ -81,7 +83,7 @@ class Scoring:
         scheduler: the way to the workers. It is not that of calls, which must not find parses of private references.
         sandbox: where statistics become scores.
         files: the uploaded files.
-        parsing: the metrics that need parses.
+        parsing: the metrics that need parses; true for those that parse the text that a challenge chooses.
         data: the server's own for the metrics.
         at_once: chunks under way at the same time.
     """
@@ -92,7 +94,7 @@ class Scoring:
         sandbox: Sandbox,
         files: FileStore,
         *,
-        parsing: frozenset[str],
+        parsing: Mapping[str, bool],
         data: bytes,
         at_once: int,
     ) -> None:
@@ -118,7 +120,7 @@ class Scoring:
             with self._files.workspace() as folder:
                 statistics = folder / "statistics"
                 with statistics.open("wb") as stream:
-                    async for count, data in self._chunks(plan.metrics, part):
+                    async for count, data in self._chunks(plan, part):
                         stream.write(frame(data))
                         done += count
                         progress.share = (1 - _FINISHING_SHARE) * done / total
@@ -127,14 +129,14 @@ class Scoring:
         progress.share = 1.0
         return scores
 
-    async def _chunks(self, metrics: tuple[str, ...], part: Part) -> AsyncIterator[tuple[int, bytes]]:
+    async def _chunks(self, plan: Plan, part: Part) -> AsyncIterator[tuple[int, bytes]]:
         """Yield the statistics of all items, in order, with the number of items."""
         items = _items(self._files.path(part.references), self._files.path(part.results))
         under_way: list[asyncio.Task[tuple[int, bytes]]] = []
         try:
             while True:
                 while len(under_way) < self._at_once and (chunk := self._next(items)):
-                    under_way.append(asyncio.create_task(self._chunk(metrics, chunk)))
+                    under_way.append(asyncio.create_task(self._chunk(plan, chunk)))
                 if not under_way:
                     return
                 yield await under_way.pop(0)
@@ -152,24 +154,29 @@ class Scoring:
             captions += 1 + len(item.references)
         return chunk
 
-    async def _chunk(self, metrics: tuple[str, ...], items: Sequence[ItemWork]) -> tuple[int, bytes]:
+    async def _chunk(self, plan: Plan, items: Sequence[ItemWork]) -> tuple[int, bytes]:
         started = time.monotonic()
-        reply = await self._scheduler.chunk(items, metrics, scores_pb2.DETAIL_SCORES)
+        given = RequestData(spice_text=plan.spice_text)
+        reply = await self._scheduler.chunk(items, plan.metrics, scores_pb2.DETAIL_SCORES, given)
         self._pace.observe(len(items), time.monotonic() - started)
         return len(items), reply.statistics
 
-    async def parse(self, path: Path, captions: int, metrics: Iterable[str], progress: Progress) -> None:
+    async def parse(
+        self, path: Path, captions: int, metrics: Iterable[str], spice_text: SpiceText, progress: Progress
+    ) -> None:
         """Parse all references of a set, so that no submission waits for that.
 
         Raises:
             WorkFailedError: a caption cannot be parsed.
         """
-        if self._parsing.isdisjoint(metrics):
+        wanted = parsed_texts(metrics, self._parsing, spice_text)
+        if not wanted:
             return
         texts = (text for _, references in read_references(path) for text in references)
         done = 0
         while batch := list(islice(texts, _PARSED_AT_ONCE)):
-            await self._scheduler.store_parses(list(dict.fromkeys(batch)))
+            parsed = (make(text) for text in batch for make in wanted)
+            await self._scheduler.store_parses(list(dict.fromkeys(parsed)))
             done += len(batch)
             progress.share = done / captions
 

@@ -94,12 +94,13 @@ class ChallengeService:
             workers.version,
             {metric.name: metric.signature for metric in workers.metrics},
             {metric.name: metric.scores for metric in workers.metrics},
+            frozenset(metric.name for metric in workers.metrics if metric.chosen_text),
         )
         scoring = Scoring(
             self._scheduler,
             state.sandbox,
             state.files,
-            parsing=frozenset(metric.name for metric in workers.metrics if metric.parses),
+            parsing=workers.parsing,
             data=state.data,
             at_once=self._chunks_at_once,
         )

@@ -429,6 +429,7 @@ class ChallengeServicer(ChallengeServiceServicer):
                     limit=limit,
                     output=str(output),
                     data=self._state.data,
+                    spice_text=challenge.spice_text,
                 )
         if not submission.files:
             raise refused("NO_RESULTS", "the submission has no sound results", submission.id)

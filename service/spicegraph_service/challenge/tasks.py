@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import pickle
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from spicegraph_parser.errors import DataError, InputError, LimitError
+from spicegraph_scorer.core.tokens import SpiceText  # noqa: TC001 (msgspec reads the annotation)
 from spicegraph_service.challenge.files import (
     fault_frames,
     read_images,
@@ -101,7 +103,7 @@ class Finished(msgspec.Struct, frozen=True, tag="finished"):
 class Report(msgspec.Struct, frozen=True, tag="report"):
     """Make an error report of the results at ``results`` against the references at ``references``.
 
-    ``data`` is the server's own for the metrics, if it has any.
+    ``data`` is the server's own for the metrics, if it has any, ``spice_text`` the text that SPICE parses.
     """
 
     results: str
@@ -113,6 +115,7 @@ class Report(msgspec.Struct, frozen=True, tag="report"):
     limit: int
     output: str
     data: bytes = b""
+    spice_text: SpiceText = "written"
 
 
 class Reported(msgspec.Struct, frozen=True, tag="reported"):
@@ -264,7 +267,8 @@ def _report(task: Report) -> Reported:
     items = [Item(key, captions[key], texts) for key, texts in read_references(Path(task.references))]
     shown = tuple(_spread(items, task.limit))
     part = f" ({len(shown):,} of {len(items):,} images, evenly spread)" if len(shown) < len(items) else ""
-    options = ReportOptions(metrics=task.metrics, title=task.title + part, data=unpack_data(task.data))
+    data = replace(unpack_data(task.data), spice_text=task.spice_text)
+    options = ReportOptions(metrics=task.metrics, title=task.title + part, data=data)
     system = SystemInput(task.name, shown)
     report = build_report([system], options, pipeline=task.pipeline)
     Path(task.output).write_text(REPORT_FORMATS[ReportFormat.HTML](report), encoding="utf-8")

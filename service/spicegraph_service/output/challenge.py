@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_api.v1 import scores_pb2
 from spicegraph_scorer.core.wording import counted
 from spicegraph_service.output.pages import render_page, static
 from spicegraph_service.output.terminal import printable
@@ -67,6 +68,8 @@ def challenge_view(found: pb.GetChallengeResponse) -> Iterator[RenderableType]:
     if challenge.description:
         yield _text(challenge.description)
     yield Text(f"metrics: {', '.join(challenge.metrics)}; ranked by {challenge.primary_score or 'the first score'}")
+    if challenge.spice_text == scores_pb2.SPICE_TEXT_COCO:
+        yield Text("SPICE is of the COCO toolkit's tokens, as COCOEvalCap prints it")
     table = _table("References", "Split", "Set", "Images", "Captions", "Scores shown", "Leaderboard shown")
     for split in challenge.splits:
         for reference_set in split.reference_sets:

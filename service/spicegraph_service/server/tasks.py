@@ -15,7 +15,7 @@ from spicegraph_scorer.core.tokens import SpiceText, toolkit_text
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition  # noqa: TC001 (msgspec reads the annotation)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from spicegraph_scorer.metrics import MetricData
@@ -46,6 +46,20 @@ class RequestData(msgspec.Struct, frozen=True):
 NOTHING_GIVEN: Final = RequestData()
 
 
+def parsed_texts(
+    metrics: Iterable[str], parsing: Mapping[str, bool], spice_text: SpiceText
+) -> tuple[Callable[[str], str], ...]:
+    """Return what makes, of a caption, each text that is parsed for it; nothing where no metric needs parses.
+
+    Args:
+        metrics: the metrics that are computed.
+        parsing: the metrics that need parses; true for those that parse the text that is chosen.
+        spice_text: the chosen text.
+    """
+    toolkit = {spice_text == "coco" and parsing[name] for name in metrics if name in parsing}
+    return tuple(make for kind, make in ((False, str), (True, toolkit_text)) if kind in toolkit)
+
+
 class ItemsWork(msgspec.Struct, frozen=True, tag="items"):
     """Items of one request that are scored together.
 
@@ -65,14 +79,11 @@ class ItemsWork(msgspec.Struct, frozen=True, tag="items"):
         Args:
             parsing: the metrics that need parses; true for those that parse the text that the request names.
         """
-        toolkit = self.given.spice_text == "coco"
-        kinds = {toolkit and parsing[name] for name in self.metrics if name in parsing}
+        wanted = parsed_texts(self.metrics, parsing, self.given.spice_text)
         for item in self.items:
             for text in (item.candidate, *item.references):
-                if False in kinds:
-                    yield text
-                if True in kinds:
-                    yield toolkit_text(text)
+                for make in wanted:
+                    yield make(text)
 
 
 class CaptionsWork(msgspec.Struct, frozen=True, tag="captions"):

@@ -173,6 +173,11 @@ def spice_text(value: int, *, field: str = "spice_text") -> SpiceText:
     return _TEXTS[value]
 
 
+def spice_text_value(text: SpiceText) -> scores_pb2.SpiceText.ValueType:
+    """Return the contract's value for the text that SPICE parses."""
+    return scores_pb2.SPICE_TEXT_COCO if text == "coco" else scores_pb2.SPICE_TEXT_WRITTEN
+
+
 async def check_data(
     request: evaluation_service_pb2.ScoreRequest | evaluation_service_pb2.ScoreStreamSettings, *, path: str = ""
 ) -> RequestData:

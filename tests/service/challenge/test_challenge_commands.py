@@ -117,6 +117,12 @@ def test_a_challenge_from_beginning_to_end(
     assert "shown to participants" in run("leaderboard", "pets", token=first, status=2)
     more = ("--references", place, "--references", f"test/c2={references}", "--metrics", "rouge")
     run("create", "more", *more, token=organiser)
+    assert json.loads(run("show", "more", "--format", "json"))["challenge"]["spice_text"] == "SPICE_TEXT_WRITTEN"
+    said = run("create", "words", *more, "--spice-text", "coco", status=2)
+    assert "--spice-text coco: none of the chosen metrics uses it" in said
+    for name, options, tokens in (("coco", (), True), ("plain", ("--spice-text", "written"), False)):
+        run("create", name, "--references", place, *options)
+        assert ("SPICE is of the COCO toolkit's tokens" in run("show", name)) is tokens
     run("update", "more", "--split", "test", "--leaderboard", "organisers")
     shown = json.loads(run("leaderboard", "more", "--format", "json", token=first))
     assert [shown_board["split"] for shown_board in shown] == ["val"]  # what is hidden is left out, unless it is named
@@ -220,7 +226,7 @@ def test_migrations_are_what_the_tables_say(own_arena: Arena) -> None:
     with databases[0] as database, database.reading() as session:
         context = MigrationContext.configure(session.connection())
         assert compare_metadata(context, Base.metadata) == []
-        assert context.get_current_revision() == "0002"
+        assert context.get_current_revision() == "0003"
 
 
 def test_a_database_of_a_newer_version_is_left_alone(own_arena: Arena) -> None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_api.v1 import scores_pb2
 from spicegraph_parser import load_pipeline
 from spicegraph_scorer.core.items import Item
-from spicegraph_scorer.core.tokens import tokenize_texts
+from spicegraph_scorer.core.tokens import SPICE_TEXTS, tokenize_texts
 from spicegraph_scorer.metrics import METRICS, MetricData
 from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
 from spicegraph_scorer.readers import read_items
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from conftest import Arena
 
+    from spicegraph_scorer.core.tokens import SpiceText
     from spicegraph_service.client import ChallengeClient
 
 pytestmark = pytest.mark.model
@@ -49,6 +51,45 @@ def test_every_metric_is_scored_as_by_the_library(
     result = score(items, names)
     assert found == {each.name: each.value for run in result.runs for each in run.scores}
     assert found["SPIDEr"] is not None
+
+
+PUNCTUATED = {
+    0: ["A man, riding a horse; on the beach.", "Man on a brown Horse."],
+    1: ["Two Dogs: one red, one white!", "A dog's ball - blue."],
+    2: ["A T-shirt (white) on a chair."],
+    3: ["The U.S. flag."],
+}
+CANDIDATES = ("A Brown Horse; a man.", "Dogs: red, white.", "A white T-shirt!", "A flag, red.")
+
+
+@pytest.mark.parametrize("text", ["written", "coco"])
+def test_spice_parses_the_text_that_the_challenge_chooses(
+    text: SpiceText, sqlite_arena: Arena, tools: type, connect: Callable[..., ChallengeClient]
+) -> None:
+    arena, name, metrics = sqlite_arena, f"text-{text}", ["rouge", "spice", "spice-g", "spider"]
+    client = connect(arena.start(), arena.organiser())
+    references = arena.write("punctuated.json", tools.annotations(PUNCTUATED))
+    captions = [{"image_id": key, "caption": caption} for key, caption in enumerate(CANDIDATES)]
+    results = arena.write("captions_val_mine_results.json", captions)
+    value = scores_pb2.SPICE_TEXT_COCO if text == "coco" else scores_pb2.SPICE_TEXT_UNSPECIFIED
+    client.create_challenge(tools.challenge(name, metrics=metrics, spice_text=value))
+    stored = client.get_challenge(name).challenge.spice_text
+    assert stored == (scores_pb2.SPICE_TEXT_COCO if text == "coco" else scores_pb2.SPICE_TEXT_WRITTEN)
+    client.upload_references(name, "val", "c5", references)
+    *_, last = client.watch(client.submit(name, results)[0].id)
+    found = {row.name: row.value if row.HasField("value") else None for row in last.scores[0].scores}
+
+    items = read_items(str(results), references=[str(references)]).items
+    result = score(items, metrics, spice_text=text)
+    other = score(items, metrics, spice_text="written" if text == "coco" else "coco")
+    assert found == {each.name: each.value for run in result.runs for each in run.scores}
+    assert result.corpus["SPICE"] != other.corpus["SPICE"]
+    said = {signature.metric: signature.fields.get("text") for signature in last.origin.signatures}
+    assert said["spice"] == said["spider"] == SPICE_TEXTS[text]
+    assert "text" not in {signature.metric: signature.fields for signature in last.origin.signatures}["rouge"]
+    assert not last.origin.outdated
+    assert client.rescore(name) == 0
+    assert SPICE_TEXTS[text] in b"".join(client.report(last.id)).decode()
 
 
 def test_every_metric_is_finished_with_frozen_document_frequencies(tools: type, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spicegraph_parser.errors import InputError
+from spicegraph_scorer.core.tokens import SpiceText
 from spicegraph_scorer.core.wording import counted
 from spicegraph_service.cli.challenge.connection import connected
 from spicegraph_service.cli.options import MetricOptions, MetricsOption
@@ -113,6 +114,13 @@ def create(
     *,
     references: ReferencesOption = None,
     metrics: MetricsOption = "coco",
+    spice_text: Annotated[
+        SpiceText | None,
+        typer.Option(
+            help="What SPICE parses: captions as written, or the tokens that the COCO toolkit gives it. Default: coco "
+            "with --metrics coco, else written."
+        ),
+    ] = None,
     title: Annotated[str, typer.Option(help="Its title on pages and in tables.")] = "",
     description: Annotated[str, typer.Option(help="What it is about, in plain text.")] = "",
     rank_by: Annotated[
@@ -134,7 +142,10 @@ def create(
 ) -> None:
     """Create a challenge from annotation files: every --references names a split and a reference set of it."""
     from spicegraph_api.v1 import challenge_pb2 as pb  # noqa: PLC0415
+    from spicegraph_api.v1 import scores_pb2  # noqa: PLC0415
 
+    scoring = MetricOptions(metrics=metrics, spice_text=spice_text)
+    text = scoring.data().spice_text
     places = _places(references or [])
     if not places:
         raise InputError("a challenge needs references: give --references SPLIT/SET=FILE once for each set")
@@ -145,7 +156,8 @@ def create(
         name=name,
         title=title,
         description=description,
-        metrics=MetricOptions(metrics=metrics).names,
+        metrics=scoring.names,
+        spice_text=scores_pb2.SPICE_TEXT_COCO if text == "coco" else scores_pb2.SPICE_TEXT_WRITTEN,
         primary_score=rank_by,
         splits=[
             pb.ChallengeSplit(
