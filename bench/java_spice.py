@@ -78,7 +78,7 @@ def seconds(folder: Path, items: list[Item]) -> float:
 
 
 def _run(folder: Path, options: list[str]) -> None:
-    """Run the program; if it gives no score, say so with all that it wrote."""
+    """Run the program; where a score is missing, raise an error with all that it wrote."""
     # Not with -jar: that ignores -cp, and with it Nashorn.
     arguments = ["java", "-Xmx6g", "-cp", "spice-1.0.jar:lib/*", "edu.anu.spice.SpiceScorer", *options]
     done = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, check=False)
