@@ -82,14 +82,14 @@ class RunningServer:
         commands = [(int(pid), Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")) for pid in children]
         return [(pid, command) for pid, command in commands if b"spicegraph_service.server.workers" in command]
 
+    def rss_mb(self, pid: int) -> float:
+        """Resident memory of one process."""
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        return sum(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
+
     def memory_mb(self) -> float:
         """Resident memory of the server and its workers."""
-        total = 0.0
-        for pid in (self.process.pid, *self.workers(), *self.reserve()):
-            for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-                if line.startswith("VmRSS"):
-                    total += int(line.split()[1]) / 1024
-        return total
+        return sum(map(self.rss_mb, (self.process.pid, *self.workers(), *self.reserve())))
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         if self.process.poll() is None:

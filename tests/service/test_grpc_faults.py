@@ -311,6 +311,11 @@ def test_a_client_that_does_not_read_is_not_read_from(server: RunningServer) -> 
             call.cancel()
         return sent
 
+    # The worker in reserve loads its pipeline after the server answers: that is no growth by the stream.
+    deadline = time.monotonic() + 60
+    while sum(map(server.rss_mb, server.reserve())) < 100:
+        assert time.monotonic() < deadline, "the worker in reserve never loaded"
+        time.sleep(0.1)
     before = server.memory_mb()
     assert asyncio.run(play()) < 1000
     assert server.memory_mb() < before + 150
