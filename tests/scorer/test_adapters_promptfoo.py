@@ -38,6 +38,12 @@ def test_below_the_threshold_an_output_fails_and_an_empty_one_scores_0() -> None
     assert (empty["pass"], empty["score"]) == (False, 0.0)
 
 
+def test_metrics_are_a_list_or_one_string() -> None:
+    assert get_assert("a dog", context(metrics=["spice", "rouge"])) == get_assert(
+        "a dog", context(metrics="spice,rouge")
+    )
+
+
 def test_one_reference_may_be_a_string() -> None:
     assert get_assert("a brown dog", context("a brown dog"))["score"] == 1
 

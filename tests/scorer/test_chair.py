@@ -62,6 +62,11 @@ def test_spans_are_those_of_the_text() -> None:
     assert [caption[slice(*found.span)] for found in mentions(caption)] == ["Puppies", "Street Light"]
 
 
+def test_a_letter_whose_lower_case_is_longer_does_not_move_spans() -> None:
+    caption = "A dog in \u0130zmir sees a cat"
+    assert [caption[slice(*found.span)] for found in mentions(caption)] == ["dog", "cat"]
+
+
 def test_counts_are_those_of_the_definition() -> None:
     """By hand: 3 mentions right; cat, couch, kitten, chair, of which 3 are not there; the others mention nothing."""
     totals = {found.name: found for found in Chair().total(collect(*ITEMS))}

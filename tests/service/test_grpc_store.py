@@ -130,6 +130,7 @@ def test_sets_exist_for_their_tenant_and_for_whom_he_shares_them_with(store: Sto
     assert store.list_sets("bob", "", 10) == []
     store.share_set("a", "bob", ("read", "evidence"))
     assert [one.rights for one in store.list_sets("bob", "", 10)] == [("read", "evidence")]
+    assert (store.count_sets("ann"), store.count_sets("bob")) == (1, 0)  # a shared one is the owner's
     assert store.list_shares("a") == {"bob": ("read", "evidence")}
     assert not store.delete_set("bob", "a")
     store.share_set("a", "bob", ())

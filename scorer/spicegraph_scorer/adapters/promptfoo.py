@@ -45,9 +45,9 @@ def get_assert(output: str, context: Mapping[str, Any]) -> dict[str, Any]:
     references = context["vars"].get("references")
     if not references:
         raise InputError("vars: the test has no references")
-    metric: CaptionMetric = _metric(
-        config.get("metrics", "spice"), idf=config.get("idf"), pipeline=config.get("pipeline", DEFAULT_PIPELINE)
-    )
+    metrics = config.get("metrics", "spice")
+    names = metrics if isinstance(metrics, str) else tuple(metrics)
+    metric: CaptionMetric = _metric(names, idf=config.get("idf"), pipeline=config.get("pipeline", DEFAULT_PIPELINE))
     scores = metric.score_one(output, references)
     name, value = next(iter(scores.items()))
     threshold = float(config.get("threshold", 0))

@@ -181,7 +181,7 @@ def mentions(caption: str) -> list[Mention]:
     >>> [(found.object, found.words) for found in mentions("Two puppies on sofas near a traffic light.")]
     [('dog', 'puppies'), ('couch', 'sofas'), ('traffic light', 'traffic light')]
     """
-    tokens = [(found.group(), found.span()) for found in _TOKEN.finditer(caption.lower())]
+    tokens = [(found.group().lower(), found.span()) for found in _TOKEN.finditer(caption)]
     words = [_singular(word) for word, _ in tokens]
     found: list[tuple[str, int, int]] = []
     place = 0

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _FORMAT = 1
 _LISTING = "backup.json"
 _STORE, _CHALLENGES, _FILES = "server.db", "challenges.db", "files"
-_BLOCK = 1 << 20
 _WITHOUT_LOG = "PRAGMA journal_mode = DELETE"  # one file, without a log beside it
 
 
@@ -200,11 +199,8 @@ def _check_needed(database: Path, files: tuple[str, ...]) -> None:
 
 
 def _measured(path: Path) -> tuple[int, str]:
-    digest = hashlib.sha256()
     with path.open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            digest.update(block)
-    return path.stat().st_size, digest.hexdigest()
+        return path.stat().st_size, hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 @contextmanager

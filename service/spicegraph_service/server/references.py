@@ -199,14 +199,8 @@ class ReferencesServicer(ReferenceServiceServicer):
             CallError: RESOURCE_EXHAUSTED.
         """
         store, most = self._thread.store, self._limits.max_sets
-        if not most or store.get_set(tenant, new) is not None:
-            return
-        own, after = 0, ""
-        while page := store.list_sets(tenant, after, most + 1):
-            own += sum(one.tenant == tenant for one in page)
-            after = page[-1].id
-            if own >= most:
-                raise too_many_sets(most)
+        if most and store.get_set(tenant, new) is None and store.count_sets(tenant) >= most:
+            raise too_many_sets(most)
 
     async def GetReferenceSet(self, request: pb.GetReferenceSetRequest, context: Context) -> pb.GetReferenceSetResponse:
         """Return what is known of a set."""

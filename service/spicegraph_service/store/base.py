@@ -115,6 +115,10 @@ class Store(Protocol):
         """Return up to ``count`` sets that a tenant may read, whose ids sort after the given one."""
         ...
 
+    def count_sets(self, tenant: str) -> int:
+        """Return how many sets a tenant owns."""
+        ...
+
     def delete_set(self, tenant: str, set_id: str) -> bool:
         """Delete a tenant's own set; return whether there was one."""
         ...

@@ -152,6 +152,11 @@ class RedisStore:
         pairs = zip(found, rights, strict=True)
         return [_set(data, right) for data, right in pairs if data is not None and right is not None]
 
+    def count_sets(self, tenant: str) -> int:
+        """See :class:`~spicegraph_service.store.Store`."""
+        with _errors():
+            return cast("list[bytes]", self._client.hvals(_RIGHTS + tenant)).count(OWNER.encode())
+
     def delete_set(self, tenant: str, set_id: str) -> bool:
         """See :class:`~spicegraph_service.store.Store`."""
         own = self.get_set(tenant, set_id)

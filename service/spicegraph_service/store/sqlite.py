@@ -149,6 +149,12 @@ class SqliteStore:
             rows = self._connection.execute(query, (tenant, after, count)).fetchall()
         return [_set(row) for row in rows]
 
+    def count_sets(self, tenant: str) -> int:
+        """See :class:`~spicegraph_service.store.Store`."""
+        with self._errors():
+            row = self._connection.execute("SELECT COUNT(*) FROM reference_sets WHERE tenant = ?", (tenant,)).fetchone()
+        return int(row[0])
+
     def delete_set(self, tenant: str, set_id: str) -> bool:
         """See :class:`~spicegraph_service.store.Store`."""
         with self._transaction(durable=True) as connection:
