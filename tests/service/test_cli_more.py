@@ -48,6 +48,22 @@ def test_compare_shows_a_table_and_writes_json(files, tmp_path, capsys):
     assert scores["difference"] == pytest.approx(scores["second"] - scores["first"])
 
 
+def test_compare_shows_which_tuples_change(files, tmp_path, capsys):
+    first, second, _ = files
+    arguments = ["compare", str(first), str(second), "--changes"]
+    assert main(arguments) == 0
+    shown = capsys.readouterr().out
+    assert " 0       added wrong     (cat)\n         removed right   (dog) (dog, brown)\n" in shown
+    assert main([*arguments, "-o", str(tmp_path / "out.json")]) == 0
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert found["corpus"]["removed_right"] == sum(len(row["tuples"]["removed_right"]) for row in found["items"]) == 7
+    assert found["systems"] == {"first": "a", "second": "b"}
+    assert main([*arguments, "--metrics", "bleu"]) == 2
+    assert "--changes: shows the tuples of one metric, spice or spice-exact" in capsys.readouterr().err
+    assert main([*arguments, "-o", str(tmp_path / "out.html")]) == 2
+    assert "--changes: can be written as table or json" in capsys.readouterr().err
+
+
 def test_compare_takes_its_format_from_the_ending_and_names_the_systems(files, tmp_path, capsys):
     first, second, _ = files
     arguments = ["compare", f"mine={first}", str(second), "--metrics", "bleu", "--draws", "20"]

@@ -8,12 +8,21 @@ import typer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_scorer.scoring import compare_systems
+from spicegraph_scorer.metrics import make_metrics
+from spicegraph_scorer.metrics.spice.difference import differences
+from spicegraph_scorer.metrics.spice.metric import JAR_METRICS, Spice
+from spicegraph_scorer.readers.checks import check_items
+from spicegraph_scorer.scoring import compare_systems, resources
 from spicegraph_service.cli.options import InputOptions, ParsingOptions, ScoringOptions, system_name
 from spicegraph_service.cli.report import SplitOption, write_report
 from spicegraph_service.output.files import check_output, format_by_ending, write_text
 from spicegraph_service.output.report import ReportFormat, ReportOptions
-from spicegraph_service.output.results import COMPARISON_BY_ENDING, COMPARISON_FORMATS, ComparisonFormat
+from spicegraph_service.output.results import (
+    COMPARISON_BY_ENDING,
+    COMPARISON_FORMATS,
+    DIFFERENCE_FORMATS,
+    ComparisonFormat,
+)
 from spicegraph_service.output.terminal import warned_progress
 
 
@@ -38,6 +47,14 @@ def compare(
     draws: Annotated[int, typer.Option(min=1, help="Number of resamples for each test.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same p-values.")] = 12345,
     split: SplitOption = False,
+    changes: Annotated[
+        bool,
+        typer.Option(
+            "--changes",
+            help="Show instead which tuples B adds and removes, image by image, and which of them the references "
+            "support; with --metrics spice or spice-exact.",
+        ),
+    ] = False,
     parsing: ParsingOptions,
 ) -> None:
     """Compare two systems by every score: paired bootstrap and approximate randomisation over the images."""
@@ -47,12 +64,22 @@ def compare(
     chosen = form or format_by_ending(output, COMPARISON_BY_ENDING, ComparisonFormat.TABLE)
     if split and (output is None or chosen is not ComparisonFormat.HTML):
         raise InputError("--split: only an HTML page (-o FILE.html) can be split")
+    if changes and chosen not in DIFFERENCE_FORMATS:
+        raise InputError(f"--changes: can be written as {' or '.join(DIFFERENCE_FORMATS)}")
     data = scoring.data(*(("spice",) if chosen is ComparisonFormat.HTML else ()))  # a report always has SPICE
     one, other = (
         given.system(source, name=name, empty=scoring.empty)
         for source, name in zip((first, second), _names(first, second), strict=True)
     )
     with parsing.facts() as facts:
+        if changes:
+            with warned_progress() as progress:
+                metric, *more = make_metrics(names, resources(facts, progress, data)).values()
+                if more or not isinstance(metric, Spice):
+                    raise InputError(f"--changes: shows the tuples of one metric, {' or '.join(JAR_METRICS)}")
+                different = differences(check_items(one.items), check_items(other.items), metric)
+            write_text(DIFFERENCE_FORMATS[chosen](different, (one.name, other.name)), output)
+            return
         if chosen is ComparisonFormat.HTML:
             options = ReportOptions(
                 metrics=names,

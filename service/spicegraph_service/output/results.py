@@ -27,13 +27,20 @@ from spicegraph_service.engines.objects import (
     write_object,
 )
 from spicegraph_service.output.files import check_output, format_by_ending, is_packed, whole_path, write_text
-from spicegraph_service.output.tables import comparison_tables, rendered, result_tables, systems_tables
+from spicegraph_service.output.tables import (
+    comparison_tables,
+    difference_tables,
+    rendered,
+    result_tables,
+    systems_tables,
+)
 from spicegraph_service.output.terminal import write_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from spicegraph_scorer.core.results import Json, Result
+    from spicegraph_scorer.metrics.spice.difference import SystemDifference
     from spicegraph_scorer.scoring import SystemComparison
 
 _ROWS: Final = 4096
@@ -163,6 +170,22 @@ COMPARISON_FORMATS: Mapping[ComparisonFormat, Callable[[SystemComparison, tuple[
     ComparisonFormat.JSON: _comparison_json,
 }
 """The formats of ``compare`` that hold the comparison and the two systems' names; a page is a whole report."""
+
+
+def _difference_table(found: SystemDifference, names: tuple[str, str]) -> str:
+    return rendered(difference_tables(found, names))
+
+
+def _difference_json(found: SystemDifference, names: tuple[str, str]) -> str:
+    first, second = names
+    return _pretty({"systems": {"first": first, "second": second}, **found.to_dict()})
+
+
+DIFFERENCE_FORMATS: Mapping[ComparisonFormat, Callable[[SystemDifference, tuple[str, str]], str]] = {
+    ComparisonFormat.TABLE: _difference_table,
+    ComparisonFormat.JSON: _difference_json,
+}
+"""The formats of ``compare --changes``."""
 
 COMPARISON_BY_ENDING: Mapping[str, ComparisonFormat] = {
     ".json": ComparisonFormat.JSON,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from spicegraph_parser.extract import ParsedCaption
     from spicegraph_scorer.core.categories import Counts
     from spicegraph_scorer.core.results import Json, Result, RunSummary
+    from spicegraph_scorer.metrics.spice.difference import SystemDifference
     from spicegraph_scorer.scoring import SystemComparison
 
 UNDEFINED = "–"
@@ -36,6 +37,7 @@ _PLAIN_WIDTH = 120
 _ANY_WIDTH = 10_000
 _LONGEST_HEAD = 24
 _BEST = "bold green"
+_SHOWN_ITEMS = 20
 
 
 def _width() -> int:
@@ -260,6 +262,33 @@ def comparison_tables(found: SystemComparison, names: tuple[str, str]) -> Iterat
         yield Text(f"lower is better: {', '.join(sorted(lower))}", style="dim")
     yield Text(f"* both tests: p < {SIGNIFICANT:g}, not corrected for the number of scores", style="dim")
     yield from _signatures(found.signature)
+
+
+def difference_tables(found: SystemDifference, names: tuple[str, str]) -> Iterator[RenderableType]:
+    """Yield what B changes in all, the tuples that it adds and removes in the first images, and the signature."""
+    first, second = map(printable, names)
+    yield Text(f"A: {first}\nB: {second}\n")
+    corpus = found.corpus()
+    table = _table("From A to B")
+    table.add_column("Score")
+    table.add_column("Value", justify="right")
+    for name, value in corpus.items():
+        table.add_row(Text(name.replace("_", " ")), str(value) if isinstance(value, int) else _number(value))
+    yield table
+    tuples = Table(box=SIMPLE_HEAD, title="Changed tuples", title_justify="left", pad_edge=False)
+    for name in ("Image", "Change", "Tuples"):
+        tuples.add_column(name, overflow="fold")
+    for own, item in list(zip(found.ids, found.items, strict=True))[:_SHOWN_ITEMS]:
+        shown = printable(str(own))
+        for name, kind in item.changed().items():
+            if kind:
+                words = " ".join(f"({', '.join(each.strings)})" for each in kind)
+                tuples.add_row(Text(shown), Text(name.replace("_", " ")), Text(printable(words)))
+                shown = ""
+    yield tuples
+    if len(found.items) > _SHOWN_ITEMS:
+        yield Text(f"the first {_SHOWN_ITEMS} of {len(found.items)} images; --format json has all", style="dim")
+    yield Text("|".join(f"{key}:{value}" for key, value in found.signature.items()), style="dim")
 
 
 def _interval(low: float | None, high: float | None) -> str:
