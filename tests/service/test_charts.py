@@ -57,7 +57,7 @@ def test_a_chart_takes_font_and_colours_from_its_page(chart: Callable[[], str]) 
     root = ET.fromstring(svg)
     assert not re.search("style=|font-family|<metadata|<style|#[0-9a-f]{6}\\b", svg)
     variables = set(re.findall(r"var\((--[\w-]+)\)", svg))
-    css = (files("spicegraph_service.output") / "static" / "report.css").read_text(encoding="utf-8")
+    css = (files("spicegraph_service.output") / "static" / "style.css").read_text(encoding="utf-8")
     assert variables
     for variable in variables:
         assert css.count(f"{variable}:") == 2  # light and dark
@@ -67,7 +67,7 @@ def test_a_chart_takes_font_and_colours_from_its_page(chart: Callable[[], str]) 
 
 
 def test_every_ink_is_a_variable_of_the_page() -> None:
-    css = (files("spicegraph_service.output") / "static" / "report.css").read_text(encoding="utf-8")
+    css = (files("spicegraph_service.output") / "static" / "style.css").read_text(encoding="utf-8")
     for color in Color:
         assert css.count(f"--{color.name.lower().replace('_', '-')}:") == 2
     assert len(set(SERIES)) == 7

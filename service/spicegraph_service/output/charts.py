@@ -38,24 +38,24 @@ class Color(StrEnum):
     """
 
     TEXT = "#000000"
-    DIM = "#56636f"
+    DIM = "#52606d"
     PAGE = "#ffffff"
     LINE = "#b0b0b0"
     SERIES_0 = "#0072b2"
-    SERIES_1 = "#d55e00"
-    SERIES_2 = "#009e73"
+    SERIES_1 = "#c65300"
+    SERIES_2 = "#008a64"
     SERIES_3 = "#b5568f"
-    SERIES_4 = "#a68300"
-    SERIES_5 = "#3a9bd1"
+    SERIES_4 = "#937300"
+    SERIES_5 = "#2e8ec2"
     SERIES_6 = "#6b6b6b"
-    HUMAN = "#8f99a3"
+    HUMAN = "#7d8791"
     MATCHED = "#0072b3"
     MISSED = "#8a6100"
     INVENTED = "#b34700"
 
 
 VARIABLES: Mapping[str, str] = {color.value: f"var(--{color.name.lower().replace('_', '-')})" for color in Color}
-"""The CSS variable of each color; ``report.css`` defines them all."""
+"""The CSS variable of each color; ``style.css`` defines them all."""
 
 SERIES: tuple[Color, ...] = tuple(color for color in Color if color.name.startswith("SERIES_"))
 """The colours of systems, in their order: distinct for colour-blind readers (after Okabe and Ito)."""

@@ -42,6 +42,7 @@ def render_page(
     values: Mapping[str, object],
     *,
     script: str | None = None,
+    style: str = "",
     images: bool = False,
     parts: bool = False,
 ) -> str:
@@ -56,10 +57,11 @@ def render_page(
         template: its name in the folder ``templates``.
         values: what the template shows.
         script: the text of the page's script.
+        style: rules of the page's own, after ``style.css``, which all pages share and which documents its tokens.
         images: let the page show pictures from elsewhere.
         parts: let the page's script load others, from files beside the page.
     """
-    style = static("report.css")
+    style = static("style.css") + style
     policy = [
         "default-src 'none'",
         f"img-src {_PICTURES}" if images else "img-src data:",
@@ -160,7 +162,7 @@ _HASH_CHARACTERS = 10
 
 
 def to_svg(figure: Figure, *, title: str, description: str) -> Markup:
-    """Return a figure as an ``<svg>`` element for a page whose style sheet is ``report.css``.
+    """Return a figure as an ``<svg>`` element for a page whose style sheet is ``style.css``.
 
     The same figure gives the same text. Colours are CSS variables, text keeps to the page's font, ids differ
     between figures, and there is no ``style`` attribute, which the pages' security policy would refuse.

@@ -187,7 +187,14 @@ def to_html(report: Report, *, parts: str | None = None) -> str:
         "examples_shown": _EXAMPLES_SHOWN,
         "charts": report_charts(report),
     }
-    return render_page("report.html.j2", values, script=static("report.js"), images=True, parts=parts is not None)
+    return render_page(
+        "report.html.j2",
+        values,
+        script=static("report.js"),
+        style=static("report.css"),
+        images=True,
+        parts=parts is not None,
+    )
 
 
 def to_parts(report: Report) -> dict[str, str]:
