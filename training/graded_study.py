@@ -1,124 +1,214 @@
-"""Hold SPICE-G against people's ratings and foils, beside SPICE and beside the same vectors without a graph.
+"""Hold SPICE-G against people's judgements on ten sets, beside SPICE and beside the same vectors without a graph.
 
-Reads a folder with ``thumb_mscoco``, ``capeval1k`` (lines with ``candidate``, ``references``, ``score``; THumB also
-``system``), ``valse_foilit_pairs`` and ``sugarcrepe_pairs`` (``captions``, two, ``references``, ``label`` the right
-one's place, ``category``), each ``.jsonl.gz``. None of them is part of this repository.
+    python training/graded_study.py FOLDER
+
+Reads ``SETS`` from a folder, each ``.jsonl.gz``: lines with ``candidate``, ``references`` and ``score``, or with
+``captions`` (two), ``label`` (the right one's place) and ``references``; ``image_id``, ``category``. None of them is
+part of this repository. Standard errors are those of a jackknife that leaves out groups of images.
 """
 
 import argparse
 import gzip
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import kendalltau
+from scipy.stats import kendalltau, rankdata
 
-from spicegraph_parser.pipelines import CaptionPipeline, load_pipeline
-from spicegraph_scorer.core.facts import FactCache
+from spicegraph_parser.pipelines import load_pipeline
+from spicegraph_scorer.core.facts import FactTable
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.metric import Metric
 from spicegraph_scorer.core.tokens import Corpus
+from spicegraph_scorer.metrics.graded.matching import precision_weights, supports, word_sides
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.graded.vectors import Vectors, load_vectors
+from spicegraph_scorer.metrics.graded.weighing import alignments
 from spicegraph_scorer.metrics.spice.metric import Spice
 
-RATED, PAIRED = ("thumb_mscoco", "capeval1k"), ("valse_foilit_pairs", "sugarcrepe_pairs")
+TAGS = ("NN", "VB", "JJ", "CD")
 EMPTY = frozenset({"be", "have", "do", "a"})
 EQUAL = 1e-12
+GROUPS = 100
+BATCH = 512
+ALIGNED_SHARE = 0.2
+CONTROLS = ("words", "words, aligned")
 
-Scores = np.ndarray[Any, np.dtype[np.float64]]
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def pearson(scores: Array, truth: Array) -> float:
+    """Return Pearson's r."""
+    return float(np.corrcoef(scores, truth)[0, 1])
+
+
+def tau_c(scores: Array, truth: Array) -> float:
+    """Return Kendall's (Stuart's) tau-c."""
+    return float(kendalltau(scores, truth, variant="c").statistic)
+
+
+def auc(scores: Array, truth: Array) -> float:
+    """Return the area under the ROC curve of telling 1 from 0."""
+    ranks, right = rankdata(scores), truth > 0
+    return float((ranks[right].mean() - (right.sum() + 1) / 2) / (~right).sum())
+
+
+def accuracy(scores: Array, truth: Array) -> float:
+    """Return the mean over kinds of the share of pairs whose right caption (first) has more; ties count half."""
+    gain = scores[:, 0] - scores[:, 1]
+    points = (gain > EQUAL) + 0.5 * (np.abs(gain) <= EQUAL)
+    return float(np.mean([points[truth == kind].mean() for kind in np.unique(truth)]))
+
+
+SETS: Mapping[str, Callable[[Array, Array], float]] = {
+    "thumb_mscoco": pearson,
+    "capeval1k": tau_c,
+    "composite": tau_c,
+    "nebula": tau_c,
+    "trecvid_2019": pearson,
+    "hat": auc,
+    "audiocaps_eval_pairs": accuracy,
+    "nocaps_foil_pairs_half": accuracy,
+    "valse_foilit_pairs": accuracy,
+    "sugarcrepe_pairs": accuracy,
+}
+BY_KIND = ("audiocaps_eval_pairs", "sugarcrepe_pairs")
 
 
 @dataclass(frozen=True)
-class Words:
-    """The control: content words of the captions, weighted and compared like SPICE-G's objects, without a graph."""
+class Judged:
+    """The items of a set, of pairs the right ones before the wrong ones, and what people say of each line."""
 
-    pipeline: CaptionPipeline
-    vectors: Vectors
-    tags: tuple[str, ...]
+    items: Sequence[Item]
+    truth: Array
+    images: Array
 
-    def score(self, items: Sequence[Item]) -> Scores:
-        """Return F1 of every item."""
-        texts = list(dict.fromkeys(text for item in items for text in (item.candidate, *item.references)))
-        known = {
-            caption.text: frozenset(
-                lemma
-                for parse in caption.sentences
-                for tag, lemma in zip(parse.tags, parse.lemmas, strict=True)
-                if tag[:2] in self.tags and lemma not in EMPTY
+    @classmethod
+    def read(cls, folder: Path, name: str) -> "Judged":
+        """Read a set, without captions by people where its figure is Pearson's r."""
+        with gzip.open(folder / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+            rows = [json.loads(line) for line in lines]
+        if SETS[name] is pearson:
+            rows = [row for row in rows if row["system"] != "Human" and not row.get("human")]
+        images = np.unique([row["image_id"] for row in rows], return_inverse=True)[1]
+        if "captions" not in rows[0]:
+            captions = [(row["candidate"], row["references"]) for row in rows]
+            truth = np.array([row["score"] for row in rows], np.float64)
+        else:  # the second caption of an audio pair has references of its own
+            captions = [
+                (row["captions"][place], row["references_b"] if place and "references_b" in row else row["references"])
+                for right in (True, False)
+                for row in rows
+                for place in [row["label"] if right else 1 - row["label"]]
+            ]
+            truth = np.array([row["category"] if name in BY_KIND else "" for row in rows])
+        return cls([Item(n, text, tuple(own)) for n, (text, own) in enumerate(captions)], truth, images)
+
+    def shaped(self, scores: Array) -> Array:
+        """Return the items' scores by line: one, or those of the right and the wrong caption."""
+        return scores.reshape(-1, len(self.truth)).T.squeeze()
+
+
+def gain_of(
+    figure: Callable[[Array, Array], float], truth: Array, scores: Array, control: Array
+) -> Callable[[Array], float]:
+    """Return what takes some of the lines and returns by how much scores are ahead of a control's, times 100."""
+    return lambda rows: 100 * (figure(scores[rows], truth[rows]) - figure(control[rows], truth[rows]))
+
+
+def error_of(figure: Callable[[Array], float], images: Array) -> float:
+    """Return the standard error of a figure of lines, from a jackknife over groups of images."""
+    group = np.random.default_rng(0).permutation(int(images.max()) + 1)[images] % GROUPS
+    values = np.array([figure(np.flatnonzero(group != one)) for one in range(GROUPS)])
+    return float(np.sqrt((GROUPS - 1) / GROUPS * ((values - values.mean()) ** 2).sum()))
+
+
+def word_scores(items: Sequence[Item], words: Mapping[str, frozenset[str]], vectors: Vectors, exponent: float) -> Array:
+    """Return F1 of the captions' words: compared as SPICE-G compares objects, with colours and counts, no graph."""
+    found = []
+    for start in range(0, len(items), BATCH):
+        batch = items[start : start + BATCH]
+        readings = [[words[text] for text in own] for item in batch for own in ((item.candidate,), item.references)]
+        vocabulary = sorted(frozenset().union(*(caption for reading in readings for caption in reading)))
+        rows = vectors.rows([(word,) for word in vocabulary])
+        sides = word_sides(readings, vocabulary, rows)
+        places = range(0, len(readings), 2), range(1, len(readings), 2)
+        precision, recall = supports(sides, *places, rows, partners=False)
+        shares = []
+        for side, weights, power in (
+            (precision, precision_weights(sides, precision), exponent),
+            (recall, sides.weights[recall.tuples], 1.0),
+        ):
+            comparison = np.repeat(np.arange(len(batch)), side.counts)
+            part, whole = (
+                np.bincount(comparison, values, len(batch)) for values in (weights * side.found.support**power, weights)
             )
-            for caption in self.pipeline.captions(texts)
-        }
-        return np.array([self._f1(known[i.candidate], [known[text] for text in i.references]) for i in items])
-
-    def _f1(self, candidate: Iterable[str], references: Iterable[Iterable[str]]) -> float:
-        said = Counter(word for words in references for word in words)
-        mine, theirs = sorted(candidate), sorted(said)
-        if not mine or not theirs:
-            return 0.0
-        rows = self.vectors.rows([(word,) for word in (*mine, *theirs)])
-        one, other = ([rows.places[word,] for word in words] for words in (mine, theirs))
-        alike = np.clip(rows.vectors[one] @ rows.vectors[other].T, 0, 1)
-        alike[np.array(one)[:, None] == np.array(other)] = 1
-        idf = np.array(rows.idf) ** 0.75
-        precision = np.average(np.sqrt(alike.max(axis=1)), weights=idf[one]) ** 2
-        recall = np.average(alike.max(axis=0), weights=idf[other] * [said[word] for word in theirs])
-        return float(2 * precision * recall / (precision + recall)) if precision + recall else 0.0
-
-
-def read(folder: Path, name: str) -> list[dict[str, Any]]:
-    """Return the rows of a set."""
-    with gzip.open(folder / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
-
-
-def study(score: Callable[[Sequence[Item]], Scores], rows: dict[str, list[dict[str, Any]]]) -> dict[str, float]:
-    """Return Pearson and tau-c with ratings, and the accuracy on pairs in per cent, ties as half."""
-    found = {}
-    for name in RATED:
-        scores = score([Item(n, r["candidate"], tuple(r["references"])) for n, r in enumerate(rows[name])])
-        rated = np.array([row["score"] for row in rows[name]])
-        machine = np.array([row.get("system") != "Human" for row in rows[name]])
-        found[f"{name} r"] = float(np.corrcoef(scores[machine], rated[machine])[0, 1])
-        found[f"{name} tau-c"] = 100 * float(kendalltau(scores, rated, variant="c").statistic)
-    for name in PAIRED:
-        right, wrong = (
-            score(
-                [Item(n, r["captions"][abs(r["label"] - k)], tuple(r["references"])) for n, r in enumerate(rows[name])]
-            )
-            for k in (0, 1)
-        )
-        points = (right > wrong + EQUAL) + 0.5 * (np.abs(right - wrong) <= EQUAL)
-        kinds = np.array([row.get("category", "foil-it") if name != PAIRED[0] else "foil-it" for row in rows[name]])
-        found |= {str(kind): 100 * float(points[kinds == kind].mean()) for kind in dict.fromkeys(kinds)}
-    return found
+            shares.append(np.divide(part, whole, out=np.zeros(len(batch)), where=whole > 0) ** (1 / power))
+        both = shares[0] + shares[1]
+        found.append(np.divide(2 * shares[0] * shares[1], both, out=np.zeros(len(batch)), where=both > 0))
+    return np.concatenate(found)
 
 
 def main() -> None:
-    """Run the command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="folder of the four sets")
+    """Print a line for each set, with the figures times 100, and the kinds of pairs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="folder of the ten sets")
+    parser.add_argument("--only", nargs="+", choices=SETS, default=list(SETS), help="some of the sets")
     options = parser.parse_args()
-    rows = {name: read(options.folder, name) for name in (*RATED, *PAIRED)}
+    sets = {name: Judged.read(options.folder, name) for name in options.only}
+    texts = list(
+        dict.fromkeys(t for one in sets.values() for item in one.items for t in (item.candidate, *item.references))
+    )
+    facts, words = {}, {}
     pipeline, vectors = load_pipeline(), load_vectors()
-    facts = FactCache(pipeline)
+    for text, caption in zip(texts, pipeline.captions(texts), strict=True):
+        facts[text] = caption.every_fact
+        words[text] = frozenset(
+            lemma
+            for parse in caption.sentences
+            for tag, lemma in zip(parse.tags, parse.lemmas, strict=True)
+            if tag[:2] in TAGS and lemma not in EMPTY
+        )
+    source = FactTable(pipeline.signature, facts)
 
-    def scores_of(metric: Metric[Any]) -> Callable[[Sequence[Item]], Scores]:
-        return lambda items: np.array(metric.total(metric.collect(Corpus(tuple(items))))[0].each, np.float64)
+    def scores_of(metric: Metric[Any], items: Sequence[Item]) -> Array:
+        return np.array(metric.total(metric.collect(Corpus(tuple(items))))[0].each, np.float64)
 
-    ways = {
-        "SPICE": scores_of(Spice(facts)),
-        "words (nouns, verbs, adjectives)": Words(pipeline, vectors, ("NN", "VB", "JJ")).score,
-        "words and numerals": Words(pipeline, vectors, ("NN", "VB", "JJ", "CD")).score,
-        "SPICE-G": scores_of(SpiceG(facts)),
+    def aligned_words(items: Sequence[Item]) -> Array:
+        aligned = np.array(alignments([(item.candidate, item.references) for item in items]))
+        return word_scores(items, words, vectors, 0.75) * (1 - ALIGNED_SHARE) + ALIGNED_SHARE * aligned
+
+    ways: Mapping[str, Callable[[Sequence[Item]], Array]] = {
+        "SPICE": lambda items: scores_of(Spice(source, evidence=False), items),
+        "words": lambda items: word_scores(items, words, vectors, 0.5),
+        "words, aligned": aligned_words,
+        "SPICE-G": lambda items: scores_of(SpiceG(source, evidence=False), items),
     }
-    for name, way in ways.items():
-        found = study(way, rows)
-        print(name, *(f"{key} {value:.3f}" for key, value in found.items()), sep=" | ", flush=True)
+    print(f"{pipeline.signature}, {vectors.signature}; in brackets the standard error by image\n")
+    print("|", " | ".join(["", "figure", *ways, *(f"minus {control}" for control in CONTROLS)]), "|")
+    print("|", "---|" * (len(ways) + 2 + len(CONTROLS)))
+    kinds = []
+    for name, judged in sets.items():
+        figure = SETS[name]
+        scores = {way: judged.shaped(score(judged.items)) for way, score in ways.items()}
+        line = [name, figure.__name__, *(f"{100 * figure(of, judged.truth):.1f}" for of in scores.values())]
+        for control in CONTROLS:
+            gain = gain_of(figure, judged.truth, scores["SPICE-G"], scores[control])
+            line.append(f"{gain(np.arange(len(judged.truth))):+.1f} ({error_of(gain, judged.images):.1f})")
+        print("|", " | ".join(line), "|", flush=True)
+        if name in BY_KIND:
+            kinds += [
+                " | ".join(
+                    [str(kind), *(f"{100 * accuracy(of[own], judged.truth[own]):.1f}" for of in scores.values())]
+                )
+                for kind in np.unique(judged.truth)
+                for own in [judged.truth == kind]
+            ]
+    print(*[f"\n| kind of pair | {' | '.join(ways)} |\n|{'---|' * (len(ways) + 1)}"] if kinds else [], sep="")
+    print("\n".join(f"| {kind} |" for kind in kinds))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.scoring import score
 from spicegraph_scorer.studies.agreement import PAIR_PROTOCOLS, CaptionPair, Scoring, agree_on_pairs, pair_protocol
 from spicegraph_scorer.studies.agreement.pairwise import ALL, MEAN
-from spicegraph_scorer.studies.agreement.protocols import TIE_CREDIT, ReferenceChoice, Ties
+from spicegraph_scorer.studies.agreement.protocols import TIE_CREDIT, ReferenceChoice, Ties, prepare_pairs
 
 QUICK = Resampling(draws=40, seed=7)
 PLAIN = PAIR_PROTOCOLS["plain"]
@@ -159,7 +159,7 @@ def test_bad_numbers_and_curves_from_given_scores_are_refused():
         assert protocol.name == name
 
 
-@pytest.mark.parametrize(("name", "value"), [("pascal50s", 1.0), ("pascal50s-clipscore", 0.5), ("fense-pairs", 0.5)])
+@pytest.mark.parametrize(("name", "value"), [("pascal50s", 1.0), ("pascal50s-clipscore", 0.5), ("fense-pairs", 0.0)])
 def test_published_protocols_count_a_tie_as_their_papers_do(name, value):
     found = agree_on_pairs([pair(0, (0.5, 0.5))], pair_protocol(name), scoring=Scoring(()), resampling=QUICK)
     assert accuracy(found).value == value
@@ -167,4 +167,50 @@ def test_published_protocols_count_a_tie_as_their_papers_do(name, value):
 
 def test_the_two_protocols_on_pascal50s_differ_in_ties_alone():
     one, other = pair_protocol("pascal50s"), pair_protocol("pascal50s-clipscore")
-    assert replace(other, ties=one.ties, name=one.name, about=one.about, source=one.source) == one
+    assert (one.coin, other.coin) == (False, True)
+    changed = replace(other, ties=one.ties, coin=False, name=one.name, about=one.about, source=one.source)
+    assert changed == one
+
+
+def test_a_pair_on_which_people_are_tied_counts_half_where_a_coin_decides():
+    pairs = [pair(0, (1.0, 0.0), preferred=None), pair(1, (1.0, 0.0)), pair(2, (0.5, 0.5), preferred=None)]
+    found = agree_on_pairs(pairs, pair_protocol("pascal50s-clipscore"), scoring=Scoring(()), resampling=QUICK)
+    row = accuracy(found)
+    assert (row.pairs, row.right, row.tied, row.wrong, row.value) == (3, 2.0, 0.0, 1.0, pytest.approx(2 / 3))
+    assert (found.removed, found.to_dict()["protocol"]["people_tied"]) == ({}, "coin")
+
+
+@pytest.mark.parametrize(
+    ("captions", "first", "second"),
+    [
+        (("one", "two"), ("two", "three"), ("one", "three")),  # both are references: HC
+        (("one", "other"), ("two", "three"), ("two", "three")),  # the first is: HI, HM, FOIL
+        (("other", "two"), ("one", "three"), ("one", "three")),
+        (("other", "another"), ("one", "two", "three"), ("one", "two", "three")),  # MM
+    ],
+)
+def test_a_caption_is_no_reference_of_its_own_and_both_have_as_many(captions, first, second):
+    given = CaptionPair("", "1", "", captions, 0, ("one", "two", "three"))
+    for name in ("fense-pairs", "foil", "pascal50s"):
+        (kept,), _ = prepare_pairs([given], pair_protocol(name))
+        assert (kept.references_of(0), kept.references_of(1)) == (first, second)
+    with pytest.raises(InputError, match="captions without another reference"):
+        prepare_pairs([replace(given, captions=("one", "x"), references=("one",))], pair_protocol("foil"))
+
+
+def test_each_caption_is_scored_against_its_own_references():
+    given = CaptionPair("", "1", "", ("a dog", "a cat"), 0, ("a dog",), second=("a bird sings",))
+    row = accuracy(agree_on_pairs([given], PLAIN, scoring=Scoring(("rouge",)), resampling=QUICK), metric="ROUGE_L")
+    swapped = replace(given, references=("a bird sings",), second=("a cat",))
+    other = accuracy(agree_on_pairs([swapped], PLAIN, scoring=Scoring(("rouge",)), resampling=QUICK), metric="ROUGE_L")
+    assert (row.right, other.wrong) == (1, 1)
+
+
+def test_metrics_of_which_the_lowest_is_best_are_turned_round():
+    given = CaptionPair("", "1", "", ("a dog on a couch", "a dog on a bus"), 0, ("a dog on a sofa",))
+    found = agree_on_pairs([given], PLAIN, scoring=Scoring(("chair",)), resampling=QUICK)
+    assert [(row.metric, row.right) for row in found.accuracies[:3]] == [
+        ("1 - CHAIRi", 1),
+        ("1 - CHAIRs", 1),
+        ("CHAIR_Recall", 1),
+    ]

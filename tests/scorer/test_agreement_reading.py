@@ -226,6 +226,45 @@ def test_json_lines_of_pairs(tmp_path):
     assert (second.category, second.preferred, second.given) == ("", None, {"CLIPScore": (0.1, None)})
 
 
+def test_fenses_sounds_are_pairs_by_category_with_the_sum_of_the_votes(tmp_path):
+    sound = {
+        "HC": ["a dog barks", "a hound howls", "ground_1", "ground_2", [1, 1, -1, 1]],
+        "HI": ["a dog barks", "rain falls", "ground_1", "idx523", [-1, -1, -1, -1]],
+        "MM_2": ["a dog", "a cat", "rl", "fc", [1, -1, 0, 0]],
+        "raw_name": "1.wav",
+        "references": ["a dog barks", "a hound howls"],
+    }
+    found = read_pairs(write(tmp_path, "audiocaps_eval.json", json.dumps([sound], indent=4)))
+    assert found.format == "AudioCaps-Eval, Clotho-Eval (FENSE)"
+    assert [(each.category, each.preferred) for each in found.items] == [("HC", 0), ("HI", 1), ("MM", None)]
+    assert (found.items[0].image, found.items[2].captions) == ("1.wav", ("a dog", "a cat"))
+    sound["HM"] = ["a dog", "a cat", [1]]
+    with pytest.raises(InputError, match="item 1, HM: is not a list of two captions, their two sources and a list"):
+        read_pairs(write(tmp_path, "bad.json", json.dumps([sound])))
+
+
+def test_discofoils_descriptions_stand_against_their_corrected_form(tmp_path):
+    row = {"image_id": "5", "caption": "Three sheep.", "hall_caption": "Four sheep.", "fixed": "true"}
+    row["human_corrected_hall_caption"] = "Three sheep stand."
+    found = read_pairs(write(tmp_path, "foil.json", json.dumps([row, row | {"fixed": "false"}])))
+    (pair,) = found.items
+    assert (pair.image, pair.captions, pair.preferred) == ("5", ("Three sheep stand.", "Four sheep."), 0)
+    assert (pair.references, found.unrated, found.format) == (("Three sheep.",), 1, "D-FOIL (DiscoSG)")
+
+
+def test_polaris_is_a_table_whose_references_are_a_list_in_a_cell(tmp_path):
+    head = ",mt,refs,score,imgid\n"
+    good = head + """0,"a dog, running","['a dog runs', ""the dog's run""]",0.75,7.jpg\n"""
+    (found,) = read_judgements(write(tmp_path, "polaris_test.csv", good)).items
+    assert (found.candidate, found.references) == ("a dog, running", ("a dog runs", "the dog's run"))
+    assert (found.ratings, found.image) == ((0.75,), "7.jpg")
+    bad = head + "0,a dog,__import__('os'),0.5,7.jpg\n1,a dog,['a'],high,7.jpg\n2,,['a'],1,7.jpg\n"
+    with pytest.raises(InputError) as error:
+        read_judgements(write(tmp_path, "bad.csv", bad))
+    for fault in ("row 1, refs: is", "row 2, score: is 'high', expected a number", "row 3, mt: is empty"):
+        assert fault in str(error.value)
+
+
 @pytest.fixture
 def annotations(tmp_path):
     rows = [(7, "a dog runs"), (7, "the dog"), (9, "a cat "), (9, "one cat")]
@@ -391,7 +430,9 @@ def test_published_files_without_references_say_what_they_need(tmp_path, tokens)
         ("[]", ["contains no pair"]),
         (
             "captions\n",
-            ["contains no pairs in a format that is known (SugarCrepe, VALSE; FOIL; JSON Lines; PASCAL-50S"],
+            [
+                "contains no pairs in a format that is known (SugarCrepe, VALSE; FOIL; AudioCaps-Eval, Clotho-Eval (FENSE); D-FOIL (DiscoSG); JSON Lines; PASCAL-50S"
+            ],
         ),
     ],
 )

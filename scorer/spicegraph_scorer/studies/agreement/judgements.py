@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -11,6 +12,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.metrics import lower_is_better
 from spicegraph_scorer.readers.checks import Fault, input_error
 from spicegraph_scorer.scoring import score
 
@@ -62,6 +64,7 @@ class CaptionPair:
         preferred: 0 or 1; ``None``: people are tied.
         references: the image's reference captions.
         given: scores of other metrics, one for each caption.
+        second: the references of the second caption, where they differ from those of the first; ``None``: they don't.
     """
 
     place: str
@@ -71,6 +74,11 @@ class CaptionPair:
     preferred: int | None
     references: tuple[str, ...]
     given: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    second: tuple[str, ...] | None = None
+
+    def references_of(self, side: int) -> tuple[str, ...]:
+        """Return what the first (0) or second (1) caption is scored against."""
+        return self.second if side and self.second is not None else self.references
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +121,8 @@ class Scoring:
 class MetricScores:
     """Each metric's value for each caption, in the captions' order, and the metrics' signatures.
 
-    ``each`` is by the name of the score (``SPICE``, ``Bleu_4``); ``None`` is undefined.
+    ``each`` is by the name of the score (``SPICE``, ``Bleu_4``); ``None`` is undefined. More is better: of CHAIR, there
+    are ``1 - CHAIRi`` and ``1 - CHAIRs``.
     """
 
     each: Mapping[str, Sequence[float | None]]
@@ -151,8 +160,9 @@ def pair_scores(pairs: Sequence[CaptionPair], scoring: Scoring) -> tuple[MetricS
     for side in (0, 1):
         ours = MetricScores({}, {})
         if scoring.metrics:
-            _check_references(places, [pair.references for pair in pairs])
-            ours = _computed([(pair.captions[side], pair.references) for pair in pairs], scoring)
+            captions = [(pair.captions[side], pair.references_of(side)) for pair in pairs]
+            _check_references(places, [references for _, references in captions])
+            ours = _computed(captions, scoring)
         scores = [{name: values[side] for name, values in pair.given.items()} for pair in pairs]
         sides.append(_some(MetricScores({**ours.each, **_given(places, scores, ours.each)}, ours.signature)))
     return sides[0], sides[1]
@@ -173,7 +183,13 @@ def _computed(captions: Iterable[tuple[str, tuple[str, ...]]], scoring: Scoring)
         progress=scoring.progress,
         data=scoring.data,
     )
-    each = {found.name: found.each for run in result.runs for found in run.headline}
+    lower = lower_is_better(scoring.metrics)
+    each: dict[str, Sequence[float | None]] = {}
+    for found in chain.from_iterable(run.headline for run in result.runs):
+        if found.name in lower:
+            each[f"1 - {found.name}"] = [None if value is None else 1 - value for value in found.each]
+        else:
+            each[found.name] = found.each
     return MetricScores(each, result.signature)
 
 

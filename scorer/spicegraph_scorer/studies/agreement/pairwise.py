@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.results import Json
-    from spicegraph_scorer.studies.agreement.coefficients import Indices, Matrix, Vector
+    from spicegraph_scorer.studies.agreement.coefficients import Matrix, Vector
     from spicegraph_scorer.studies.agreement.judgements import CaptionPair
 
 ALL = "all"
@@ -98,6 +98,7 @@ class PairAgreement:
                 "references": protocol.references,
                 "choice": protocol.choice.value,
                 "draws": protocol.draws,
+                "people_tied": "coin" if protocol.coin else "left out",
                 "about": protocol.about,
                 "source": protocol.source,
             },
@@ -224,7 +225,7 @@ def _points(pairs: Sequence[CaptionPair], protocol: PairProtocol, scoring: Scori
     generator = resampling.generator()
     sums: dict[str, Matrix] = {}
     signature: Mapping[str, Json] = {}
-    preferred = np.array([pair.preferred for pair in pairs])
+    preferred = np.array([np.nan if pair.preferred is None else pair.preferred for pair in pairs])
     for _ in range(draws):
         used = [_with_references(pair, protocol, generator) for pair in pairs]
         first, second = pair_scores(used, scoring)
@@ -243,20 +244,26 @@ def _points(pairs: Sequence[CaptionPair], protocol: PairProtocol, scoring: Scori
 
 
 def _with_references(pair: CaptionPair, protocol: PairProtocol, generator: np.random.Generator) -> CaptionPair:
+    first = _chosen(pair.references, protocol, generator)
+    second = None if pair.second is None else _chosen(pair.second, protocol, generator)
+    return replace(pair, references=first, second=second)
+
+
+def _chosen(references: tuple[str, ...], protocol: PairProtocol, generator: np.random.Generator) -> tuple[str, ...]:
     count = protocol.references
-    if count is None or len(pair.references) <= count:
-        return pair
+    if count is None or len(references) <= count:
+        return references
     if protocol.choice is ReferenceChoice.FIRST:
-        return replace(pair, references=pair.references[:count])
-    places = generator.permutation(len(pair.references))[:count]
-    return replace(pair, references=tuple(pair.references[place] for place in places))
+        return references[:count]
+    return tuple(references[place] for place in generator.permutation(len(references))[:count])
 
 
-def _outcomes(first: Sequence[float | None], second: Sequence[float | None], preferred: Indices) -> Matrix:
-    """Return one row per pair: 1 under right, tied or wrong."""
+def _outcomes(first: Sequence[float | None], second: Sequence[float | None], preferred: Vector) -> Matrix:
+    """Return one row per pair: 1 under right, tied or wrong; half right and half wrong where people are tied."""
     scores = np.array([[np.nan if v is None else v for v in side] for side in (first, second)])
     difference = np.where(preferred == 0, scores[0] - scores[1], scores[1] - scores[0])
     found = np.stack([difference > 0, difference == 0, difference < 0], axis=1).astype(np.float64)
+    found[np.isnan(preferred)] = 0.5, 0, 0.5
     found[np.isnan(difference)] = np.nan
     return found
 

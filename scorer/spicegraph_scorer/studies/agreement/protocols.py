@@ -89,6 +89,8 @@ class PairProtocol:
     draws: int
     about: str
     source: str = ""
+    coin: bool = False
+    """A coin decides where people are tied: such a pair counts half for every metric. Otherwise it is left out."""
 
 
 _SPICE = "Anderson et al. 2016 (SPICE), section 4"
@@ -159,7 +161,7 @@ CAPTION_PROTOCOLS: Mapping[str, CaptionProtocol] = {
             "tau_c",
             Ratings.MEAN,
             Own.KEEP,
-            "Each caption with the mean of its ratings; captions of models, five references.",
+            "Each row of the table is an observation.",
             "Wada et al. 2024 (Polos, the Polaris set)",
         ),
         CaptionProtocol(
@@ -167,7 +169,7 @@ CAPTION_PROTOCOLS: Mapping[str, CaptionProtocol] = {
             "tau_c",
             Ratings.MEAN,
             Own.KEEP,
-            "Each caption with the mean of its ratings, as Polaris.",
+            "Each row of the table is an observation, as in Polaris.",
             "Matsuda et al. 2024 (DENEB, the Nebula set)",
         ),
         CaptionProtocol(
@@ -176,7 +178,8 @@ CAPTION_PROTOCOLS: Mapping[str, CaptionProtocol] = {
             Ratings.MEAN,
             Own.DROP_REFERENCE,
             "Each video caption with its direct assessment: the mean of its ratings, standardised by rater if "
-            "the file has them so. A caption is not a reference of its own.",
+            "the file has them so. A caption is not a reference of its own. The paper itself compares means of whole "
+            "systems: see agree systems.",
             "Graham et al. 2018 (Evaluation of automatic video captioning using direct assessment)",
         ),
     )
@@ -213,20 +216,36 @@ PAIR_PROTOCOLS: Mapping[str, PairProtocol] = {
             5,
             ReferenceChoice.RANDOM,
             5,
-            "As pascal50s, but an equal score counts half: ties are broken by a coin there. For metrics that "
-            "tie often, such as SPICE, the two differ by several points.",
-            f"{_CLIPSCORE}; Vedantam et al. 2015 (CIDEr)",
+            "As pascal50s, but a coin decides ties, of metrics and of people: an equal score counts half, and so does "
+            "every pair on which the judges are tied. For metrics that tie often, such as SPICE, the two protocols "
+            "differ by several points.",
+            f"{_CLIPSCORE}, and the data set's loader in the authors' repository; Vedantam et al. 2015 (CIDEr)",
+            coin=True,
         ),
         PairProtocol(
             "fense-pairs",
+            Ties.WRONG,
+            Own.DROP_REFERENCE,
+            None,
+            ReferenceChoice.FIRST,
+            1,
+            "Two captions of a sound and the one that the sum of the votes prefers, by category (HC, HI, HM, MM); "
+            "pairs whose votes cancel out are left out. A caption is scored against all references but itself; the "
+            "caption of another sound or of a system, against as many. An equal score counts as wrong. The published "
+            "figure is 'all'. For pairs of two systems (MM), the authors' script averages an n-gram metric's scores "
+            "over the choices of four of the five references; here all five are used.",
+            "Zhou et al. 2022 (FENSE: AudioCaps-Eval and Clotho-Eval), and the authors' script",
+        ),
+        PairProtocol(
+            "discofoil",
             Ties.HALF,
             Own.DROP_REFERENCE,
             None,
             ReferenceChoice.FIRST,
             1,
-            "Two captions of a sound and the one that most judges prefer, by category (HC, HI, HM, MM); pairs on which "
-            "they are tied are left out. All references but the two captions themselves; a tie counts half.",
-            "Zhou et al. 2022 (FENSE: AudioCaps-Eval and Clotho-Eval)",
+            "A machine's description of an image against the same with its hallucination corrected by people, with one "
+            "description as the reference. Descriptions that could not be corrected are left out. A tie counts half.",
+            "Lin et al. 2025 (DiscoSG, the D-FOIL set)",
         ),
         PairProtocol(
             "foil",
@@ -321,17 +340,36 @@ def prepare_pairs(
     kept: list[CaptionPair] = []
     removed: Counter[str] = Counter()
     for pair in judged:
-        if pair.preferred is None:
+        if pair.preferred is None and not protocol.coin:
             removed["pairs on which people are tied"] += 1
             continue
         own = of_image[pair.image] if protocol.own is Own.DROP_FROM_IMAGE else _plain(pair.captions)
-        outcome = _OWN_RULES[protocol.own](pair.references, _others(pair.references, own))
+        others = _others(pair.references, own)
+        outcome = _OWN_RULES[protocol.own](pair.references, others)
+        first, second = outcome.references, pair.second
+        if protocol.own is Own.DROP_REFERENCE and pair.references:
+            sides = _each_without_itself(pair)
+            outcome = _drop_reference(pair.references, others if all(sides) else ())
+            first, second = sides[0] if all(sides) else None, sides[1] if sides[0] != sides[1] else None
+        elif protocol.own is Own.DROP_FROM_IMAGE and second is not None:
+            second = _others(second, own)
         removed.update(outcome.counted)
-        if outcome.references is not None:
-            kept.append(replace(pair, references=outcome.references))
+        if first is not None:
+            kept.append(replace(pair, references=first, second=second))
     if not kept:
         raise InputError(f"the protocol {protocol.name} leaves no pair: {_reasons(removed)}")
     return tuple(kept), dict(removed)
+
+
+def _each_without_itself(pair: CaptionPair) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the references of both captions: without the caption, or without the other where it is not among them."""
+    sides = []
+    for side in (0, 1):
+        references = pair.references_of(side)
+        own, other = (_plain((pair.captions[place],)) for place in (side, 1 - side))
+        without = _others(references, own)
+        sides.append(without if len(without) < len(references) else _others(references, other))
+    return sides[0], sides[1]
 
 
 class _Outcome(NamedTuple):

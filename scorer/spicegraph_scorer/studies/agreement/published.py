@@ -1,7 +1,8 @@
-"""Formats of published sets: Flickr8k, Composite, PASCAL-50S, SugarCrepe, VALSE and FOIL."""
+"""Formats of published sets: Flickr8k, Composite, Polaris, PASCAL-50S, SugarCrepe, VALSE, FOIL, D-FOIL, FENSE."""
 
 from __future__ import annotations
 
+import ast
 import csv
 import io
 import re
@@ -15,7 +16,7 @@ from scipy.io.matlab import MatReadError
 from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_scorer.readers.checks import Fault, shown
 from spicegraph_scorer.studies.agreement.judgements import CaptionPair, Judgement
-from spicegraph_scorer.studies.agreement.records import Content, Row, field_of, text_of
+from spicegraph_scorer.studies.agreement.records import Content, Row, field_of, is_number, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -164,6 +165,43 @@ def _composite_captions(row: _CompositeRow, numbers: Sequence[str], faults: list
             yield Judgement(where, row.image, caption, row.references, (float(answer),))
         except ValueError:
             faults.append(Fault(where, f"Answer.Q{number}Answer", f"is {shown(answer)}, expected a number"))
+
+
+_POLARIS_TEXTS: Final = ("mt", "cand")
+_POLARIS_SCORES: Final = ("score", "human_score")
+_POLARIS_IMAGES: Final = ("imgid", "img", "image_id")
+
+
+def is_polaris(content: Content) -> bool:
+    """Say whether a file is Polaris's or Nebula's table: comma-separated, with a column ``refs``."""
+    names = content.data.split(b"\n", 1)[0].decode(errors="replace").strip().split(",")
+    return "refs" in names and any(name in names for name in _POLARIS_TEXTS)
+
+
+def polaris_judgements(content: Content, faults: list[Fault]) -> tuple[list[Judgement], int]:
+    """Read ``polaris_test.csv`` and its like: ``mt`` or ``cand``, ``refs``, ``score`` or ``human_score``, ``imgid``.
+
+    ``refs`` is a list of strings as Python or JSON writes it.
+    """
+    found: list[Judgement] = []
+    for number, cells in enumerate(csv.DictReader(io.StringIO(text_of(content))), start=1):
+        row = Row(f"row {number}", cells, faults)
+        candidate = row.caption(_POLARIS_TEXTS)
+        try:
+            listed = ast.literal_eval(cells["refs"] or "")
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            row.fault("refs", f"is {shown(cells['refs'])}, expected a list of strings")
+            continue
+        references = Row(row.place, {"refs": listed}, faults).references(("refs",))
+        name = field_of(cells, _POLARIS_SCORES)
+        try:
+            rating = float(cells[name])
+        except (KeyError, TypeError, ValueError):
+            row.fault(name, f"is {shown(cells.get(name))}, expected a number")
+            continue
+        image = row.image(_POLARIS_IMAGES) or "\n".join(references)
+        found.append(Judgement(row.place, image, candidate, references, (rating,)))
+    return found, 0
 
 
 _TRIPLETS = "consensus_pascal.mat"
@@ -322,6 +360,68 @@ def foil_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> tupl
     return found, 0
 
 
+_FENSE_IMAGES: Final = ("raw_name", "audio_id")
+_FENSE_PAIR: Final = re.compile(r"(HC|HI|HM|MM)(_\d+)?")
+_FENSE_CELLS: Final = 5
+
+
+def is_fense(content: Content) -> bool:
+    """Say whether a file is FENSE's AudioCaps-Eval or Clotho-Eval: a list of sounds with ``HC``, ``HI`` ..."""
+    return any("references" in row and ("HC" in row or "HM" in row) for row in _rows(content.value))
+
+
+def fense_pairs(content: Content, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
+    """Read ``audiocaps_eval.json`` or ``clotho_eval.json``.
+
+    Each sound has ``references`` and, under ``HC``, ``HI``, ``HM`` and ``MM_1`` ..., two captions, what wrote them, and
+    votes: 1 for the first, -1 for the second. The sum decides; where it is 0, people are tied.
+    """
+    found: list[CaptionPair] = []
+    for place, entry in enumerate(_rows(content.value)):
+        row = Row(f"item {place + 1}", entry, faults)
+        references, image = row.references(("references",)), row.image(_FENSE_IMAGES) or f"{place}"
+        for name, value in entry.items():
+            kind = _FENSE_PAIR.fullmatch(name)
+            if kind is None:
+                continue
+            votes = value[-1] if isinstance(value, list) and len(value) == _FENSE_CELLS else None
+            if not isinstance(votes, list) or not isinstance(value, list) or not all(map(is_number, votes)):
+                row.fault(name, "is not a list of two captions, their two sources and a list of votes")
+                continue
+            captions = row.checked_caption(f"{name}[0]", value[0]), row.checked_caption(f"{name}[1]", value[1])
+            balance = sum(votes)
+            preferred = None if balance == 0 else int(balance < 0)
+            found.append(CaptionPair(f"{row.place}, {name}", image, kind[1], captions, preferred, references))
+    return found, 0
+
+
+_CORRECTED: Final = ("human_corrected_hall_caption", "hall_caption")
+
+
+def is_discofoil(content: Content) -> bool:
+    """Say whether a file is D-FOIL: a list of descriptions, each with its corrected form."""
+    return any(_CORRECTED[0] in row for row in _rows(content.value))
+
+
+def discofoil_pairs(content: Content, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
+    """Read ``DiscourseFOIL-200.json``; descriptions that were not corrected (``fixed``) are counted and left out."""
+    found: list[CaptionPair] = []
+    unfixed = 0
+    for place, entry in enumerate(_rows(content.value)):
+        row = Row(f"item {place + 1}", entry, faults)
+        if str(entry.get("fixed", "true")).lower() != "true":
+            unfixed += 1
+            continue
+        captions = row.caption(_CORRECTED[:1]), row.caption(_CORRECTED[1:])
+        reference = row.caption(("caption",))
+        found.append(CaptionPair(row.place, row.image(("image_id",)) or row.place, "", captions, 0, (reference,)))
+    return found, unfixed
+
+
+def _rows(value: object) -> list[Mapping[str, object]]:
+    """Return the objects of a JSON list; nothing of other values."""
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
 def _annotations(content: Content) -> Iterator[Mapping[str, object]]:
-    rows = content.value.get("annotations") if isinstance(content.value, dict) else None
-    yield from (row for row in rows or () if isinstance(row, dict)) if isinstance(rows, list) else ()
+    yield from _rows(content.value.get("annotations") if isinstance(content.value, dict) else None)

@@ -18,16 +18,22 @@ from spicegraph_scorer.readers.source import DEFAULT_LIMITS, Limits, open_source
 from spicegraph_scorer.studies.agreement.judgements import CaptionPair, Judged, Judgement
 from spicegraph_scorer.studies.agreement.published import (
     composite_judgements,
+    discofoil_pairs,
+    fense_pairs,
     flickr8k_judgements,
     foil_pairs,
     grouped_judgements,
     is_composite,
+    is_discofoil,
+    is_fense,
     is_flickr8k,
     is_foil,
     is_grouped,
     is_negatives,
     is_pascal50s,
+    is_polaris,
     negative_pairs,
+    polaris_judgements,
     read_pascal50s,
 )
 from spicegraph_scorer.studies.agreement.records import (
@@ -90,6 +96,10 @@ def _composite(content: Content, asked: Asked, faults: list[Fault]) -> tuple[lis
     return composite_judgements(content, bank, faults)
 
 
+def _polaris(content: Content, _asked: Asked, faults: list[Fault]) -> tuple[list[Judgement], int]:
+    return polaris_judgements(content, faults)
+
+
 JUDGEMENT_FORMATS: Sequence[JudgementFormat] = (
     JudgementFormat(
         "human_judgement by image (CLIPScore's flickr8k.json)",
@@ -99,6 +109,7 @@ JUDGEMENT_FORMATS: Sequence[JudgementFormat] = (
     ),
     JudgementFormat("Flickr8k annotations", is_flickr8k, _flickr8k, "on the recorded shape only"),
     JudgementFormat("Composite table", is_composite, _composite, "on the recorded shape only"),
+    JudgementFormat("Polaris, Nebula", is_polaris, _polaris, "Nebula: on its captions; Polaris: the recorded shape"),
     JudgementFormat("JSON Lines", _is_records, _records, "on real sets brought into it (THumB, CapEval1k)"),
 )
 """Every format of rated captions; the first that recognises a file reads it."""
@@ -123,6 +134,14 @@ def _foil(content: Content, asked: Asked, faults: list[Fault]) -> tuple[list[Cap
     return foil_pairs(content, bank, faults)
 
 
+def _fense(content: Content, _asked: Asked, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
+    return fense_pairs(content, faults)
+
+
+def _discofoil(content: Content, _asked: Asked, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
+    return discofoil_pairs(content, faults)
+
+
 def _pair_records(content: Content, asked: Asked, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
     return _with_references(pairs_of_records(records_of(content, faults), faults), asked, faults), 0
 
@@ -144,6 +163,8 @@ _PASCAL50S = "PASCAL-50S"
 PAIR_FORMATS: Sequence[PairFormat] = (
     PairFormat("SugarCrepe, VALSE", is_negatives, _negatives, "SugarCrepe: on its pairs; VALSE: the recorded shape"),
     PairFormat("FOIL", is_foil, _foil, "on the recorded shape only"),
+    PairFormat("AudioCaps-Eval, Clotho-Eval (FENSE)", is_fense, _fense, "AudioCaps-Eval: on its pairs"),
+    PairFormat("D-FOIL (DiscoSG)", is_discofoil, _discofoil, "on the recorded shape only"),
     PairFormat("JSON Lines", _is_records, _pair_records, "on real sets brought into it (FOIL of VALSE, SugarCrepe)"),
 )
 """Every format of pairs but PASCAL-50S, whose path says it; the first that recognises a file reads it."""
@@ -158,7 +179,7 @@ def read_judgements(
     ``ratings`` (``rating``, ``human_score``, ``score``: a number, or a list with one a rater), and if known
     ``image_id``, ``system`` and ``metrics``: scores of other metrics by name. Published: Flickr8k's
     ``ExpertAnnotations.txt`` and ``CrowdFlowerAnnotations.txt``, Composite's tables, and the JSON that CLIPScore's
-    scripts make of them.
+    scripts make of them; Polaris's and Nebula's tables.
 
     Args:
         paths: the file, or ``-`` for standard input; several, if a set is in several files.
@@ -194,7 +215,7 @@ def read_pairs(*paths: str, annotations: Sequence[str] = (), limits: Limits = DE
     JSON Lines (or a list) with ``captions`` (two), ``preferred`` or ``label`` (0, 1, or null for a tie),
     ``references``, and if known ``category``, ``image_id`` and ``metrics``: two scores by name of the metric.
     Published: the folder that holds PASCAL-50S's ``consensus_pascal.mat`` and ``pair_pascal.mat``; SugarCrepe's,
-    VALSE's and FOIL's JSON.
+    VALSE's, FOIL's, D-FOIL's and FENSE's JSON.
 
     Args:
         paths: the file, or ``-`` for standard input; several, if a set is in several files.

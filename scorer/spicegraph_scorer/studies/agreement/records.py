@@ -174,6 +174,7 @@ class Row:
 IMAGES = ("image_id", "image")
 CANDIDATES = ("candidate", "caption", "hyp", "test")
 REFERENCES = ("references", "refs")
+SECOND = ("references_b",)
 RATINGS = ("ratings", "rating", "human_score", "score")
 PREFERENCES = ("preferred", "label")
 
@@ -220,11 +221,11 @@ def _pair(row: Row) -> CaptionPair:
     elif preferred is not None and (isinstance(preferred, bool) or preferred not in {0, 1}):
         row.fault(key, f"is {preferred!a:.60}, expected 0 or 1 (which of the captions), or null for a tie")
     references = row.references(REFERENCES)
+    others = row.references(SECOND) if SECOND[0] in row.fields else None
     category = row.text("category") or ""
     choice = preferred if isinstance(preferred, int) else None
-    return CaptionPair(
-        row.place, _image(row, references, texts[0]), category, texts, choice, references, dict(_given(row))
-    )
+    image = _image(row, references, texts[0])
+    return CaptionPair(row.place, image, category, texts, choice, references, dict(_given(row)), others)
 
 
 def _given(row: Row) -> Iterable[tuple[str, tuple[float | None, float | None]]]:

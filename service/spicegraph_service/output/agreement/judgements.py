@@ -208,9 +208,10 @@ TIES_SAY: Mapping[Ties, str] = {
 PAIRS_OWN_SAY: Mapping[Own, str] = {
     Own.KEEP: "references equal to a caption are kept",
     Own.DROP_CAPTION: "pairs with a caption among the references are left out",
-    Own.DROP_REFERENCE: "references equal to a caption are removed",
+    Own.DROP_REFERENCE: "a caption is not a reference of its own",
     Own.DROP_FROM_IMAGE: "references that equal any judged caption of the image are removed",
 }
+COIN_SAYS = "; pairs on which people are tied count half"
 _PAIR_NOTES = (
     "Intervals: 95 % percentile bootstrap over images. Ties: of 100 pairs, how many the metric scores equally.",
     "mean is the mean of the categories; all is over all pairs.",
@@ -251,7 +252,8 @@ def _pair_facts(agreement: PairAgreement, judged: Judged[CaptionPair]) -> Iterat
     protocol = agreement.protocol
     yield (
         f"Protocol {protocol.name}: {TIES_SAY[protocol.ties]}; {references_say(protocol)}; "
-        f"{PAIRS_OWN_SAY[protocol.own]}." + (f" After {protocol.source}." if protocol.source else "")
+        f"{PAIRS_OWN_SAY[protocol.own]}{COIN_SAYS if protocol.coin else ''}."
+        + (f" After {protocol.source}." if protocol.source else "")
     )
     pairs, images = counted(agreement.pairs, "pair"), counted(agreement.images, "image")
     yield f"{judged.source} ({judged.format}): {pairs} of {images}."
