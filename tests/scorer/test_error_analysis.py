@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_scorer import score_tuples
-from spicegraph_scorer.studies.errors import KINDS, Side, analyse_errors, explain, hallucinations
+from spicegraph_scorer.studies.errors import CHANCES, KINDS, Side, analyse_errors, explain, hallucinations
 from spicegraph_scorer.studies.errors.rules import Near
 
 if TYPE_CHECKING:
@@ -226,3 +226,27 @@ def test_without_captions_nothing_is_hallucinated() -> None:
     assert hallucinations([]) == ()
     row = hallucinations([statistic([], [("dog",)])])[0]
     assert (row.per_instance, row.per_sentence) == (None, 0.0)
+
+
+def test_a_rate_is_of_what_can_go_wrong() -> None:
+    """A system with a wrong object in every second caption gets no color wrong that it could get right."""
+    reference = [("car",), ("car", "red"), ("man",), ("car", "man", "near")]
+    careful = statistic([("car",), ("car", "red")], reference)
+    careless = statistic([("zebra",), ("zebra", "blue"), ("zebra", "man", "near")], reference)
+    confused = statistic([("car",), ("car", "blue")], reference)
+    report = analyse_errors([careful, careless, confused])
+    colors = report.kind("color_confused")
+    assert (colors.count, colors.of, colors.rate) == (1, 2, 0.5)
+    follows = report.kind("attribute_of_invented_object")
+    assert (follows.count, follows.of) == (1, 3)
+    assert (report.kind("relation_invented").of, report.kind("relation_of_invented_object").of) == (0, 1)
+    assert report.kind("relation_invented").rate is None
+    missed = report.kind("color_missed")
+    assert (missed.count, missed.of) == (1, 2)  # where the car is not named, its color can't be missed
+    assert all(kind.count <= kind.of for kind in report.kinds)
+
+
+def test_every_kind_has_its_chances() -> None:
+    for name, kind in KINDS.items():
+        assert (CHANCES[kind.among].side, CHANCES[kind.among].length) == (kind.side, kind.length), name
+    assert {kind.among for kind in KINDS.values()} == CHANCES.keys()

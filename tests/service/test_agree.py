@@ -265,7 +265,7 @@ def test_every_study_has_a_page_with_charts_that_escapes_what_files_hold(rated, 
         code, out, err = run(capsys, *arguments, "--draws", "5", "-o", page)
         assert (code, out, err) == (0, "", "")
         found = Page(Path(page).read_text(encoding="utf-8"))
-        assert found.tags.count("svg") == charts
+        assert found.tags.count("figure") == charts
         assert "script" not in found.tags
         assert len(found.ids) == len(set(found.ids))
         if arguments[0] != "systems":
@@ -278,7 +278,7 @@ def test_words_have_a_page(tmp_path, capsys):
     arguments = ("words", str(COCO / "captions.json"), "--system", str(COCO / "retrieval.json"), "--words", "30")
     assert run(capsys, *arguments, "--draws", "5", "-o", str(page))[0] == 0
     found = Page(page.read_text(encoding="utf-8"))
-    assert found.tags.count("svg") == 4 + 1 + 4
+    assert found.tags.count("figure") == 4 + 1 + 4
     assert "Precision at human recall" in found.texts
 
 

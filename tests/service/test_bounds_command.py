@@ -128,7 +128,7 @@ def test_page_is_whole_and_escapes_what_users_write(
     assert "<i>mine" not in page
     assert "&lt;i&gt;mine" in page
     assert "1 to 2 others of its image" in page
-    assert page.count("<svg") == 4
+    assert page.count('<svg class="plot"') == 4
     assert 'rowspan="8"' in page
     assert page.rstrip().endswith("</html>")
     assert "<script" not in page

@@ -1,9 +1,8 @@
-"""Charts: inline SVG in the page's colours and font, the same bytes every time, and texts that stay texts."""
+"""Figures: inline SVG in the page's colours and font, the same bytes every time, and texts that stay texts."""
 
 from __future__ import annotations
 
 import re
-import sys
 from importlib.resources import files
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
@@ -12,137 +11,128 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spicegraph_parser.errors import DataError
 from spicegraph_service.output.charts import (
-    SERIES,
-    Bars,
-    Color,
+    HUMAN_INK,
+    Box,
     Line,
-    bar_chart,
+    Mark,
+    Point,
+    Row,
+    box_chart,
     histogram,
+    ink,
+    interval_chart,
     line_chart,
-    new_figure,
-    series_color,
-    with_tip,
+    scatter_chart,
+    ticks,
 )
-from spicegraph_service.output.pages import to_svg
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 NASTY = '</svg><script>alert(1)</script> $x_1$ & "q" \x1b شارع 🐶'
+CSS = (files("spicegraph_service.output") / "static" / "style.css").read_text(encoding="utf-8")
 
 
-def bars() -> str:
-    systems = [
-        Bars("one", [0.1, None, 0.4], series_color(0), [(0.05, 0.2), (None, None), (0.3, 0.5)], ["3 images"] * 3),
-        Bars(NASTY, [0.2, 0.1, 0.0], Color.HUMAN),
-    ]
-    return to_svg(bar_chart(["All", NASTY, "Color"], systems, axis="mean F1"), title=NASTY, description="Bars")
+def intervals() -> str:
+    marks = [Mark("one", 0.1, 0.05, 0.2, ink(0), "3 images"), Mark(NASTY, 0.2, ink=HUMAN_INK)]
+    rows = [Row("All", marks), Row(NASTY, [Mark("one", None), Mark(NASTY, 0.0, ink=HUMAN_INK)])]
+    return interval_chart(NASTY, rows, axis="mean F1", description="Points")
 
 
 def lines() -> str:
-    drawn = line_chart(["1", "2", "3"], [Line("a", [0.1, None, 0.3], series_color(1))], x="words", y="mean")
-    return to_svg(drawn, title="Lines", description="Mean by words")
+    drawn = [Line(NASTY, [0.1, None, 0.3], ink(1), ["3 images"] * 3, [(0.05, 0.2), (None, None), (0.2, 0.4)])]
+    return line_chart("Lines", ["1", "2", NASTY], drawn, x="words", y="mean", description=NASTY)
 
 
 def histograms() -> str:
-    drawn = histogram([0.0, 0.5, 1.0], [Line("a", [3, 4], series_color(0))], x="score", y="images")
-    return to_svg(drawn, title="Spread", description="Images by score")
+    drawn = [Line("a", [3, 4], ink(0))]
+    return histogram("Spread", [0.0, 0.5, 1.0], drawn, x="score", y="images", description="Images by score")
 
 
-@pytest.mark.parametrize("chart", [bars, lines, histograms])
-def test_a_chart_takes_font_and_colours_from_its_page(chart: Callable[[], str]) -> None:
+def boxes() -> str:
+    drawn = [Box(NASTY, (0.0, 0.1, 0.2, 0.3, 0.9, 0.25)), Box("none", (None,) * 6, HUMAN_INK)]
+    return box_chart("Boxes", drawn, axis=NASTY, description="Boxes")
+
+
+def scatters() -> str:
+    points = [Point(0.1, 0.2, NASTY, NASTY), Point(0.9, 0.4)]
+    curves = {NASTY: [(0.0, 0.0), (0.5, 0.4), (1.0, 1.0)]}
+    return scatter_chart("Points", points, axes_names=("x", NASTY), description="Points", curves=curves, unit=True)
+
+
+CHARTS = pytest.mark.parametrize("chart", [intervals, lines, histograms, boxes, scatters])
+
+
+@CHARTS
+def test_a_figure_takes_font_and_colours_from_its_page(chart: Callable[[], str]) -> None:
     svg = chart()
     root = ET.fromstring(svg)
-    assert not re.search("style=|font-family|<metadata|<style|#[0-9a-f]{6}\\b", svg)
-    variables = set(re.findall(r"var\((--[\w-]+)\)", svg))
-    css = (files("spicegraph_service.output") / "static" / "style.css").read_text(encoding="utf-8")
-    assert variables
-    for variable in variables:
-        assert css.count(f"{variable}:") == 2  # light and dark
+    assert not re.search('style=|font-family|<style|#[0-9a-f]{6}\\b|viewBox="0 0 [^1]', svg)
+    for name in {part for node in root.iter() for part in node.get("class", "").split()} - {"plot"}:
+        assert re.search(rf"\.{name}\b", CSS), name
     assert root.get("role") == "img"
     named = {node.get("id"): node.tag for node in root}
     assert [named[name] for name in (root.get("aria-labelledby") or "").split()] == ["title", "desc"]
 
 
-def test_every_ink_is_a_variable_of_the_page() -> None:
-    css = (files("spicegraph_service.output") / "static" / "style.css").read_text(encoding="utf-8")
-    for color in Color:
-        assert css.count(f"--{color.name.lower().replace('_', '-')}:") == 2
-    assert len(set(SERIES)) == 7
+def test_every_token_has_a_light_and_a_dark_value() -> None:
+    light, dark = re.findall(r":root \{([^}]*)\}", CSS)[:2]
+    tokens = set(re.findall(r"(--[\w-]+): #", light))
+    assert tokens == set(re.findall(r"(--[\w-]+): #", dark))
+    used = set(re.findall(r"var\((--[\w-]+)", CSS)) - {"--ink"}
+    assert used <= set(re.findall(r"(--[\w-]+):", light))
+    assert not re.search(r"#[0-9a-f]{3,6}", CSS.partition(".s0 {")[2])
 
 
-@pytest.mark.parametrize("chart", [bars, lines, histograms])
-def test_the_same_chart_is_the_same_text(chart: Callable[[], str]) -> None:
+@CHARTS
+def test_the_same_figure_is_the_same_text(chart: Callable[[], str]) -> None:
     assert chart() == chart()
 
 
-def test_ids_of_different_charts_differ() -> None:
-    ids = [set(re.findall(r' id="([^"]+)"', chart())) for chart in (bars, lines, histograms)]
+def test_ids_of_different_figures_differ() -> None:
+    ids = [re.findall(r' id="([^"]+)"', chart()) for chart in (intervals, lines, histograms, boxes, scatters)]
     assert all(ids)
-    assert not ids[0] & ids[1]
-    assert not ids[0] & ids[2]
-    assert not ids[1] & ids[2]
-    for chart in (bars, lines, histograms):
-        svg = chart()
-        used = set(re.findall(r'"(?:url\()?#([^")]+)\)?"', svg))
-        assert used <= set(re.findall(r' id="([^"]+)"', svg))
+    assert len({name for row in ids for name in row}) == sum(map(len, ids))
 
 
-def test_texts_from_users_are_text() -> None:
-    svg = bars()
+@CHARTS
+def test_texts_from_users_are_text(chart: Callable[[], str]) -> None:
+    svg = chart()
     assert "<script" not in svg
-    texts = [node.text for node in ET.fromstring(svg).iter("text")]
-    assert any(text and text.startswith("</svg><script>") for text in texts)  # cut to its room, but whole in its tip
-    tips = [node.text for node in ET.fromstring(svg).iter("title")]
-    assert f"{NASTY}, All: 0.200".replace("\x1b", "\ufffd") in tips
-    assert "one, All: 0.100 (3 images)" in tips
-    assert f"one, {NASTY}: – (3 images)".replace("\x1b", "\ufffd") in tips
+    shown = NASTY.replace("\x1b", "\ufffd")
+    if chart is not histograms:
+        assert any(shown in (node.text or "") for node in ET.fromstring(svg).iter())
 
 
-@settings(max_examples=8, deadline=None)
+def test_tips_say_what_a_point_is() -> None:
+    tips = [node.text for node in ET.fromstring(intervals()).iter("title")]
+    assert "one, All: 0.100, 0.050 to 0.200 (3 images)" in tips
+    tips = [node.text for node in ET.fromstring(lines()).iter("title")]
+    assert f"{NASTY}, 1: 0.100, 0.050 to 0.200 (3 images)".replace("\x1b", "\ufffd") in tips
+
+
+def places(svg: str) -> list[float]:
+    return [float(node.get("x", "")[:-1]) for node in ET.fromstring(svg).iter("svg") if node.get("class") == "s0"]
+
+
+@settings(max_examples=20, deadline=None)
 @given(
-    st.lists(st.none() | st.floats(0, 1), min_size=1, max_size=4),
+    st.lists(st.none() | st.floats(-1, 1), min_size=1, max_size=4),
     st.text(st.characters(exclude_categories=()), max_size=30),
 )
-def test_bars_keep_their_proportions_whatever_they_are_called(values: list[float | None], name: str) -> None:
-    figure = bar_chart([name] * len(values), [Bars(name, values, series_color(0))])
-    root = ET.fromstring(to_svg(figure, title=name, description=name))
-    widths = []
-    for node in root.iter("path"):
-        if node.get("fill") == "var(--series-0)":
-            xs = [float(part) for part in re.findall(r"[ML] ([\d.]+)", node.get("d") or "")]
-            widths.append(max(xs) - min(xs))
-    assert len(widths) == len(values)
-    most = max(value or 0.0 for value in values)
-    for width, value in zip(widths, values, strict=True):
-        if most > 1e-9:
-            assert width == pytest.approx((value or 0.0) / most * max(widths), abs=0.05)
+def test_points_keep_their_proportions_whatever_they_are_called(values: list[float | None], name: str) -> None:
+    found = places(interval_chart(name, [Row(name, [Mark(name, v)]) for v in [0.0, 1.0, *values]], axis=name))
+    zero, one, *others = found
+    known = [value for value in values if value is not None]
+    assert len(others) == len(known)
+    assert all(0 <= place <= 100 for place in found)
+    for place, value in zip(others, known, strict=True):
+        assert place == pytest.approx(zero + value * (one - zero), abs=0.02)
 
 
-def test_a_tip_belongs_to_its_part() -> None:
-    figure, axes = new_figure()
-    (point,) = axes.plot(1, 2, "o", color=Color.MISSED)
-    with_tip(point, "a <point>")
-    svg = to_svg(figure, title="t", description="d")
-    group = next(g for g in ET.fromstring(svg).iter("g") if g.find("title") is not None)
-    assert [group[0].tag, group[0].text] == ["title", "a <point>"]
-    assert any(node.get("fill") == "var(--missed)" for node in group.iter())
-
-
-def test_other_colours_and_raster_images_are_refused() -> None:
-    figure, axes = new_figure()
-    axes.plot([1, 2], color="#123456")
-    with pytest.raises(ValueError, match="stroke of #123456"):
-        to_svg(figure, title="t", description="d")
-    figure, axes = new_figure()
-    axes.imshow([[1, 2], [3, 4]])
-    with pytest.raises(ValueError, match="raster image"):
-        to_svg(figure, title="t", description="d")
-
-
-def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(DataError, match=r"charts need an extra \(matplotlib\): pip install 'spicegraph\[report\]'"):
-        new_figure()
+@given(st.floats(-1e3, 1e3), st.floats(1e-2, 1e6))
+def test_ticks_are_few_round_and_inside(low: float, span: float) -> None:
+    found = ticks(low, low + span)
+    assert len(found) <= 7
+    assert all(low - span * 1e-6 <= tick <= low + span * (1 + 1e-6) for tick in found)

@@ -10,7 +10,6 @@ import typer
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.cli.options import InputOptions, ParsingOptions, ScoringOptions
-from spicegraph_service.output.charts import require_charts
 from spicegraph_service.output.files import check_output, format_by_ending, write_text
 from spicegraph_service.output.report import REPORT_FORMATS, ReportFormat, ReportOptions, build_report
 from spicegraph_service.output.report.render import to_html, to_parts
@@ -100,8 +99,6 @@ def write_report(
     split: bool = False,
 ) -> None:
     """Build a report and write it to a file or to standard output."""
-    if form is ReportFormat.HTML:
-        require_charts()
     with warned_progress() as progress:
         built = build_report(systems, options, pipeline=facts, progress=progress)
     if split and output is not None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spicegraph_parser.errors import InputError
-from spicegraph_service.output.charts import require_charts
 from spicegraph_service.output.files import check_output, format_by_ending, write_text
 from spicegraph_service.output.studies import BY_ENDING, STUDY_FORMATS, StudyFormat
 
@@ -65,7 +64,6 @@ def study_output(form: StudyFormat | None, path: str | None, table: str | None, 
 
     Raises:
         InputError: the file can't be written, its ending is that of another format, or there is no such table.
-        DataError: matplotlib, which pages need, is not installed.
     """
     if path is not None:
         check_output(path)
@@ -74,6 +72,4 @@ def study_output(form: StudyFormat | None, path: str | None, table: str | None, 
         raise InputError(f"--table: there is no table {table!a:.60}; there are {', '.join(tables)}")
     if table is not None and chosen is not StudyFormat.CSV:
         raise InputError("--table selects a table for CSV: add --format csv, or -o with a file that ends in .csv")
-    if chosen is StudyFormat.HTML:
-        require_charts()
     return StudyOutput(chosen, path, table)

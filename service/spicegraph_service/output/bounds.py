@@ -8,15 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.studies.bounds import Distribution
-from spicegraph_service.output.charts import Bars, Color, bar_chart, new_figure, series_color, short, with_tip
-from spicegraph_service.output.pages import to_svg
+from spicegraph_service.output.charts import HUMAN_INK, Box, Mark, Row, box_chart, ink, interval_chart
 from spicegraph_service.output.studies import Chart, Column, Grid, Section, Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from spicegraph_scorer.studies.bounds import Bound, BoundsResult, TrialBounds
     from spicegraph_scorer.studies.bounds.results import Pairs
@@ -87,87 +83,52 @@ BOUNDS_TABLES: Mapping[str, Callable[[BoundsResult], Grid]] = {
 """The tables that CSV can hold; the first is the default."""
 
 
-_ROW = 24.0
-_BOX = 14.0
-_AXIS = 46.0
-_TABLE = "The tables have the numbers."
-
-
 def metric_charts(result: BoundsResult) -> list[Chart]:
-    """Draw, for each metric, all its scores as bars, and the first of them as boxes.
-
-    Raises:
-        DataError: matplotlib is not installed.
-    """
+    """Draw, for each metric, all its scores with their intervals, and the first of them as boxes."""
     return [
-        chart for metric in result.human.metrics for chart in (_bar_chart(result, metric), _box_chart(result, metric))
+        chart for metric in result.human.metrics for chart in (_score_chart(result, metric), _box_chart(result, metric))
     ]
 
 
-def _bar_chart(result: BoundsResult, metric: str) -> Chart:
-    bars = [
-        Bars(
-            trial.name,
-            [bound.value for bound in trial.metrics[metric]],
-            color,
-            [(bound.low, bound.high) for bound in trial.metrics[metric]],
-            [_share_note(bound) for bound in trial.metrics[metric]],
+def _score_chart(result: BoundsResult, metric: str) -> Chart:
+    inks = _inks(result.trials)
+    rows = [
+        Row(
+            bound.name,
+            [
+                Mark(trial.name, own.value, own.low, own.high, colour, _share_note(own))
+                for trial, colour in zip(result.trials, inks, strict=True)
+                for own in (trial.metrics[metric][place],)
+            ],
         )
-        for trial, color in _colored(result.trials)
+        for place, bound in enumerate(result.human.metrics[metric])
     ]
-    names = [bound.name for bound in result.human.metrics[metric]]
-    svg = to_svg(
-        bar_chart(names, bars, axis="corpus score"),
-        title=f"{metric}: people, systems and lower bounds",
-        description=f"Bars of corpus scores with 95 % intervals. {_TABLE}",
-    )
-    return Chart(svg, metric)
+    svg = interval_chart(f"{metric}: people, systems and lower bounds", rows, axis="corpus score", description=_TABLE)
+    return Chart(svg, metric, list(zip(inks, (trial.name for trial in result.trials), strict=True)))
 
 
 def _box_chart(result: BoundsResult, metric: str) -> Chart:
     title = f"{result.human.metrics[metric][0].name} of single captions"
-    svg = to_svg(
-        _boxes(result.trials, metric, title),
-        title=title,
-        description=f"Boxes from the first to the third quartile, lines from the least to the most. {_TABLE}",
-    )
-    return Chart(svg, title)
+    boxes = [
+        Box(trial.name, [getattr(trial.metrics[metric][0].captions, part) for part in _PARTS], colour)
+        for trial, colour in zip(result.trials, _inks(result.trials), strict=True)
+    ]
+    described = f"Boxes from the first to the third quartile, lines from the least to the most. {_TABLE}"
+    return Chart(box_chart(title, boxes, axis=title, description=described), title)
 
 
-def _colored(trials: Sequence[TrialBounds]) -> Iterator[tuple[TrialBounds, Color]]:
-    for place, trial in enumerate(trials):
-        yield trial, series_color(place - 1) if place else Color.HUMAN
+_PARTS = ("minimum", "q1", "median", "q3", "maximum", "mean")
+_TABLE = "The tables have the numbers."
+
+
+def _inks(trials: Sequence[TrialBounds]) -> list[str]:
+    return [ink(place - 1) if place else HUMAN_INK for place in range(len(trials))]
 
 
 def _share_note(bound: Bound) -> str:
     if bound.share is None:
         return "the upper bound"
     return "no human score" if bound.share.percent is None else f"{bound.share.percent:.1f} % of the human score"
-
-
-def _boxes(trials: Sequence[TrialBounds], metric: str, title: str) -> Figure:
-    figure, axes = new_figure(height=len(trials) * _ROW + _AXIS)
-    for place, (trial, color) in enumerate(_colored(trials)):
-        _box(axes, place * _ROW, trial.name, trial.metrics[metric][0], color)
-    axes.set_yticks([place * _ROW for place in range(len(trials))], labels=[short(trial.name) for trial in trials])
-    axes.set_ylim((len(trials) - 0.5) * _ROW, -0.5 * _ROW)
-    axes.grid(visible=False, axis="y")
-    axes.tick_params(length=0)
-    axes.set_xlabel(title)
-    return figure
-
-
-def _box(axes: Axes, place: float, name: str, bound: Bound, color: Color) -> None:
-    own = bound.captions
-    least, q1, median, q3, most = own.minimum, own.q1, own.median, own.q3, own.maximum
-    if least is None or q1 is None or median is None or q3 is None or most is None or own.mean is None:
-        return
-    axes.plot((least, most), (place, place), color=color.value, linewidth=1.4, solid_capstyle="butt")
-    (box,) = axes.barh(place, q3 - q1, left=q1, height=_BOX, color=color.value)
-    with_tip(box, f"{name}: {least:.3f}, {q1:.3f}, {median:.3f}, {q3:.3f}, {most:.3f}; mean {own.mean:.3f}")
-    ends = (place - _BOX / 2, place + _BOX / 2)
-    axes.plot((median, median), ends, color=Color.PAGE.value, linewidth=2.4, solid_capstyle="butt")
-    axes.plot(own.mean, place, color=Color.TEXT.value, marker="D", markersize=3.5, linestyle="none")
 
 
 _SYSTEMS_TOGETHER: Final = 2
@@ -187,9 +148,9 @@ _METHOD = (
     "After Wang and Gaizauskas, LREC 2016, “Cross-validating Image Description Datasets and Evaluation Metrics”.",
 )
 _CHARTS = (
-    "Bars: corpus scores with 95 % intervals, in the order and the colours of the boxes. Boxes: single captions, from "
-    "the first to the third quartile, with the median as a gap, the mean as a diamond, and a line from the least to "
-    "the most."
+    "Points: corpus scores with 95 % intervals, in the order and the colours of the boxes. Boxes: single captions, "
+    "from the first to the third quartile, with the median as a gap, the mean as a diamond, and a line from the least "
+    "to the most."
 )
 
 

@@ -1,156 +1,53 @@
-"""Charts for pages, drawn by matplotlib in the colours of the page; :mod:`pages` makes inline SVG of them.
+"""Figures for pages: inline SVG in the page's colours and font, which fill their place at any width.
+
+Across, a figure is measured in per cent, and down in pixels: text keeps its size on a phone and on a wide screen. The
+style sheet gives the classes their colours, for light, dark and paper. Every text of a user's goes in as text.
 
 .. code-block:: python
 
-    figure, axes = new_figure(height=200)
-    axes.plot([1, 2, 3], [0.2, 0.3, 0.35], color=SERIES[0])
-    svg = to_svg(figure, title="SPICE", description="SPICE by number of references")
-
-Draw with the colours of :class:`Color` and nothing else: the page's style sheet gives them their values, for light
-and dark. Needs the extra ``report``.
+    rows = [Row("Object", (Mark("one", 0.31, 0.28, 0.34, "s0", "200 images"),))]
+    svg = interval_chart("F1 by category", rows, axis="mean F1")
 """
 
 from __future__ import annotations
 
+import hashlib
+import math
 import re
-from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple
+from xml.etree import ElementTree as ET
 
-from spicegraph_parser.errors import DataError
+from markupsafe import Markup
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+UNDEFINED: Final = "–"
+HUMAN_INK: Final = "sh"
+"""The class of what a person wrote."""
 
-    AnyArtist = TypeVar("AnyArtist", bound=Artist)
-
-
-class Color(StrEnum):
-    """A colour of the page; usable wherever matplotlib takes a colour, with or without ``alpha``.
-
-    The values are those of the light style, so that a figure saved in another way looks right, too. ``TEXT``,
-    ``PAGE`` and ``LINE`` are matplotlib's own defaults for text, background and grid.
-    """
-
-    TEXT = "#000000"
-    DIM = "#52606d"
-    PAGE = "#ffffff"
-    LINE = "#b0b0b0"
-    SERIES_0 = "#0072b2"
-    SERIES_1 = "#c65300"
-    SERIES_2 = "#008a64"
-    SERIES_3 = "#b5568f"
-    SERIES_4 = "#937300"
-    SERIES_5 = "#2e8ec2"
-    SERIES_6 = "#6b6b6b"
-    HUMAN = "#7d8791"
-    MATCHED = "#0072b3"
-    MISSED = "#8a6100"
-    INVENTED = "#b34700"
+_SERIES = 7
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+_GLYPHS = (
+    "M-5 0A5 5 0 1 0 5 0A5 5 0 1 0 -5 0Z",
+    "M-4.5 -4.5H4.5V4.5H-4.5Z",
+    "M0 -5.5L5.5 4.5H-5.5Z",
+    "M0 -6L6 0L0 6L-6 0Z",
+    "M0 5.5L5.5 -4.5H-5.5Z",
+    "M-2 -5.5H2V-2H5.5V2H2V5.5H-2V2H-5.5V-2H-2Z",
+    "M-5 -5L0 -2L5 -5L2 0L5 5L0 2L-5 5L-2 0Z",
+)
 
 
-VARIABLES: Mapping[str, str] = {color.value: f"var(--{color.name.lower().replace('_', '-')})" for color in Color}
-"""The CSS variable of each color; ``style.css`` defines them all."""
-
-SERIES: tuple[Color, ...] = tuple(color for color in Color if color.name.startswith("SERIES_"))
-"""The colours of systems, in their order: distinct for colour-blind readers (after Okabe and Ito)."""
-
-
-def series_color(place: int) -> Color:
-    """Return the colour of the system at a place; they repeat after seven.
+def ink(place: int) -> str:
+    """Return the class that has the colour of the system at a place; they repeat after seven.
 
     Example:
-        >>> series_color(7) is series_color(0)
-        True
+        >>> ink(1), ink(8)
+        ('s1', 's1')
     """
-    return SERIES[place % len(SERIES)]
-
-
-POINTS_PER_INCH = 72
-TIP = "tip:"
-"""What the ids of artists begin with that carry a tip."""
-
-_LONGEST = 22
-_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
-
-_STYLE: Mapping[str, Any] = {
-    "axes.axisbelow": True,
-    "axes.edgecolor": Color.LINE.value,
-    "axes.grid": True,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.labelcolor": Color.TEXT.value,
-    "font.size": 11.0,
-    "grid.color": Color.LINE.value,
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "svg.fonttype": "none",  # text stays text, in the page's font
-    "svg.hashsalt": "spicegraph",  # the same figure gives the same bytes
-    "xtick.color": Color.LINE.value,
-    "xtick.labelcolor": Color.DIM.value,
-    "ytick.color": Color.LINE.value,
-    "ytick.labelcolor": Color.TEXT.value,
-}
-
-
-@contextmanager
-def page_style() -> Iterator[None]:
-    """Let matplotlib draw in the pages' style, whatever the user's own settings are.
-
-    Raises:
-        DataError: matplotlib is not installed.
-    """
-    try:
-        import matplotlib as mpl  # noqa: PLC0415 (an extra, and slow to load)
-    except ModuleNotFoundError as error:
-        raise DataError(f"charts need an extra ({error.name}): pip install 'spicegraph[report]'") from error
-    settings: Any = {**mpl.rcParamsDefault, **_STYLE}
-    del settings["backend"]  # only a window would have one
-    with mpl.rc_context(settings):
-        yield
-
-
-def require_charts() -> None:
-    """Say now, before the work, that charts can't be drawn.
-
-    Raises:
-        DataError: matplotlib is not installed.
-    """
-    with page_style():
-        return
-
-
-def new_figure(*, width: float = 480, height: float = 240) -> tuple[Figure, Axes]:
-    """Return an empty figure with one pair of axes, in the pages' style.
-
-    Args:
-        width: in units of the picture; text is 11 of them high. The page scales the picture to its place,
-            up to 1.15 times.
-        height: in the same units.
-
-    Raises:
-        DataError: matplotlib is not installed.
-    """
-    with page_style():
-        from matplotlib.figure import Figure  # noqa: PLC0415 (slow to load)
-
-        figure = Figure((width / POINTS_PER_INCH, height / POINTS_PER_INCH), layout="constrained")
-        axes = figure.subplots()
-    figure.patch.set_visible(False)
-    axes.patch.set_visible(False)
-    axes.set_prop_cycle(color=[color.value for color in SERIES])
-    return figure, axes
-
-
-def with_tip(artist: AnyArtist, text: str) -> AnyArtist:
-    """Give a part of a figure a text that shows when the pointer rests on it; return the part."""
-    artist.set_gid(TIP + writable(text))
-    return artist
+    return f"s{place % _SERIES}"
 
 
 def writable(text: str) -> str:
@@ -163,212 +60,350 @@ def writable(text: str) -> str:
     return _NOT_XML.sub("\ufffd", text)
 
 
-def short(label: str) -> str:
-    """Return a label that leaves room for the plot.
+class Mark(NamedTuple):
+    """A value with its interval; ``None`` is undefined, and a value without interval has two ``None``.
 
-    Example:
-        >>> short("a" * 30)
-        'aaaaaaaaaaaaaaaaaaaaa…'
-    """
-    text = writable(label)
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-
-
-UNDEFINED = "–"
-_BAR = 14.0
-_GAP = 12.0
-_BAR_AXIS = 30.0
-_BAR_ROOM = 1.12  # for the number behind the longest bar
-
-
-@dataclass(frozen=True, slots=True)
-class Bars:
-    """One system's bars.
-
-    Attributes:
-        name: the system.
-        values: one per label; ``None`` is undefined and drawn as a dash.
-        color: its colour.
-        intervals: low and high end by label, or nothing.
-        notes: what the tip adds to name, label and value, by label, such as ``"200 images"``; or nothing.
+    ``ink`` is the class of its colour (:func:`ink`), ``note`` what its tip adds to name, label and value.
     """
 
     name: str
-    values: Sequence[float | None]
-    color: Color
-    intervals: Sequence[tuple[float | None, float | None]] = ()
-    notes: Sequence[str] = ()
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    ink: str = "s0"
+    note: str = ""
 
 
-def bar_chart(labels: Sequence[str], systems: Sequence[Bars], *, form: str = ".3f", axis: str = "") -> Figure:
-    """Return groups of bars on a common axis that begins at 0, the first label at the top.
-
-    Args:
-        labels: one per group.
-        systems: the bars of each group, in their order.
-        form: how numbers are written, as for :func:`format`.
-        axis: what the numbers are.
-
-    Raises:
-        DataError: matplotlib is not installed.
-    """
-    group = len(systems) * _BAR + _GAP
-    figure, axes = new_figure(height=len(labels) * group + _BAR_AXIS + (_BAR_AXIS / 2 if axis else 0))
-    for place, system in enumerate(systems):
-        _draw(axes, [row * group + (place + 0.5) * _BAR for row in range(len(labels))], labels, system, form)
-    middle = len(systems) * _BAR / 2
-    axes.set_yticks([row * group + middle for row in range(len(labels))], labels=list(map(short, labels)))
-    axes.set_ylim(len(labels) * group - _GAP / 2, -_GAP / 2)
-    most = max((end for system in systems for end in _ends(system)), default=0.0)
-    axes.set_xlim(0, (most or 1.0) * _BAR_ROOM)
-    axes.grid(visible=False, axis="y")
-    axes.locator_params(axis="x", nbins=6)
-    axes.tick_params(length=0)
-    if axis:
-        axes.set_xlabel(axis)
-    return figure
-
-
-def _draw(axes: Axes, places: Sequence[float], labels: Sequence[str], system: Bars, form: str) -> None:
-    for row, (place, value) in enumerate(zip(places, system.values, strict=True)):
-        shown = UNDEFINED if value is None else format(value, form)
-        low, high = system.intervals[row] if system.intervals else (None, None)
-        note = f" ({system.notes[row]})" if system.notes else ""
-        (bar,) = axes.barh(place, value or 0.0, height=_BAR - 2, color=system.color.value)
-        with_tip(bar, f"{system.name}, {labels[row]}: {shown}{note}")
-        if low is not None and high is not None:
-            for color, width in ((Color.PAGE, 3.4), (Color.TEXT, 1.4)):  # a halo keeps the line apart from the bar
-                axes.plot((low, high), (place, place), color=color.value, linewidth=width, solid_capstyle="butt")
-        axes.annotate(
-            shown,
-            (max(value or 0.0, high or 0.0), place),
-            xytext=(5, 0),
-            textcoords="offset points",
-            va="center_baseline",
-            fontsize=10,
-            color=Color.DIM.value,
-        )
-
-
-def _ends(system: Bars) -> list[float]:
-    """Return where the bars and intervals of a system end."""
-    return [value for value in (*system.values, *(high for _, high in system.intervals)) if value is not None]
-
-
-_DIFFERENCE_ROW = 24.0
-_DIFFERENCE_AXIS = 44.0
-
-
-class Difference(NamedTuple):
-    """A difference with its interval; ``None`` is undefined and leaves its row empty."""
+class Row(NamedTuple):
+    """A label and its marks, one below the other."""
 
     label: str
-    value: float | None
-    low: float | None
-    high: float | None
-
-
-def difference_chart(rows: Sequence[Difference], *, axis: str, below: Color, above: Color) -> Figure:
-    """Return one row per difference, the first at the top: a point with its interval.
-
-    Args:
-        rows: what is drawn.
-        axis: what is subtracted from what.
-        below: the colour of points below 0.
-        above: the colour of points above 0.
-
-    Raises:
-        DataError: matplotlib is not installed.
-    """
-    figure, axes = new_figure(height=len(rows) * _DIFFERENCE_ROW + _DIFFERENCE_AXIS)
-    axes.axvline(0, color=Color.DIM.value, linewidth=1)
-    for place, row in enumerate(rows):
-        if row.value is None:
-            continue
-        color = below if row.value < 0 else above if row.value > 0 else Color.DIM
-        if row.low is not None and row.high is not None:
-            axes.plot((row.low, row.high), (place, place), color=color.value, linewidth=2)
-        (point,) = axes.plot(row.value, place, color=color.value, marker="o", markersize=8, linestyle="none")
-        with_tip(point, f"{row.label}: {row.value:+.3f}{_interval(row)}")
-    axes.set_yticks(range(len(rows)), labels=[short(row.label) for row in rows])
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.tick_params(length=0)
-    axes.locator_params(axis="x", nbins=6)
-    axes.set_xlabel(axis)
-    return figure
-
-
-def _interval(row: Difference) -> str:
-    return "" if row.low is None or row.high is None else f" ({row.low:+.3f} to {row.high:+.3f})"
-
-
-_MARKERS = "os^DvPX"
-_ROOM = 1.12
+    marks: Sequence[Mark]
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One system's values over the labels of a chart; ``None`` leaves a gap.
+    """A system's values over the labels of a chart; ``None`` leaves a gap.
 
-    ``notes`` is what the tip of a point adds to name, label and value, by label; or nothing.
+    ``notes`` are what the tips of its points add, and ``ends`` the intervals of its values; or nothing.
     """
 
     name: str
     values: Sequence[float | None]
-    color: Color
+    ink: str = "s0"
     notes: Sequence[str] = ()
+    ends: Sequence[tuple[float | None, float | None]] = ()
+
+
+class Box(NamedTuple):
+    """Least, first quartile, median, third quartile, most and mean."""
+
+    name: str
+    parts: Sequence[float | None]
+    ink: str = "s0"
+
+
+def ticks(low: float, high: float, *, most: int = 6) -> list[float]:
+    """Return round numbers from ``low`` to ``high``: steps of 1, 2 or 5 times a power of ten.
+
+    Example:
+        >>> ticks(0, 0.47)
+        [0.0, 0.1, 0.2, 0.3, 0.4]
+    """
+    span = high - low or 1.0
+    power = 10.0 ** math.floor(math.log10(span / most))
+    step = next(s * power for s in (1, 2, 5, 10, 20) if span / (s * power) < most)
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    first = math.ceil(low / step - 1e-9)
+    return [round(n * step, digits + 1) + 0.0 for n in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def _written(value: object) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+class _Plot:
+    """A figure while it is drawn: values across and down to per cent and pixels, and a few shapes."""
+
+    def __init__(
+        self,
+        x: tuple[float, float],
+        y: tuple[float, float] | None,
+        height: float,
+        *,
+        left: float = 9.0,
+        right: float = 2.0,
+        top: float = 8.0,
+        bottom: float = 38.0,
+    ) -> None:
+        self.low, self.high = x
+        self.y_low, self.y_high = y or (0.0, 1.0)
+        self.left, self.width = left, 100 - left - right
+        self.top, self.bottom = top, height - bottom
+        self.height = height
+        self.root = ET.Element("svg", {"class": "plot", "role": "img", "height": f"{height:g}"})
+
+    def x(self, value: float) -> str:
+        share = (value - self.low) / (self.high - self.low or 1.0)
+        return f"{self.left + self.width * share:.2f}%"
+
+    def y(self, value: float) -> float:
+        return self.bottom - (self.bottom - self.top) * (value - self.y_low) / (self.y_high - self.y_low or 1.0)
+
+    def add(self, tag: str, within: ET.Element | None = None, **attributes: object) -> ET.Element:
+        named = {"kind": "class", "anchor": "text-anchor", "effect": "vector-effect"}
+        values = {named.get(key, key): _written(value) for key, value in attributes.items()}
+        return ET.SubElement(self.root if within is None else within, tag, values)
+
+    def text(self, words: str, *, x: str, y: float, kind: str = "", anchor: str = "start") -> None:
+        self.add("text", x=x, y=y, kind=kind, anchor=anchor).text = writable(words)
+
+    def line(self, x: tuple[str, str], y: tuple[float, float], kind: str, *, opacity: float = 1.0) -> None:
+        self.add("line", x1=x[0], x2=x[1], y1=y[0], y2=y[1], kind=kind, opacity=opacity)
+
+    def label(self, words: str, y: float) -> None:
+        """Write a label into the left margin, cut where that ends; its tip has all of it."""
+        place = self.add("svg", x="0", y=y - 12, width=f"{self.left - 1:g}%", height=18.0)
+        self.add("title", place).text = writable(words)
+        self.add("text", place, x="0", y=13.0).text = writable(words)
+
+    def glyph(
+        self, value: float, y: float, tip: str, *, colour: str, shape: int = 0, kind: str = "ink", size: float = 1
+    ) -> None:
+        """Draw a point at a value across and a height in pixels."""
+        place = self.add("svg", x=self.x(value), y=y, overflow="visible", kind=colour)
+        self.add("title", place).text = writable(tip)
+        self.add("path", place, d=_GLYPHS[shape % len(_GLYPHS)], kind=kind, transform=f"scale({size:g})")
+
+    def path(self, points: Sequence[tuple[float, float]], *, colour: str, kind: str = "stroke") -> None:
+        """Draw a line through points, which are values across and down."""
+        height = self.bottom - self.top
+        area = self.add(
+            "svg",
+            x=f"{self.left:g}%",
+            y=self.top,
+            width=f"{self.width:g}%",
+            height=height,
+            viewBox=f"0 0 1000 {height:g}",
+            preserveAspectRatio="none",
+            overflow="visible",
+            kind=colour,
+        )
+        steps = (
+            f"{1000 * (x - self.low) / (self.high - self.low or 1.0):.1f} {self.y(y) - self.top:.1f}" for x, y in points
+        )
+        self.add("path", area, d="M" + "L".join(steps), kind=kind, effect="non-scaling-stroke")
+
+    def across(self, name: str, *, form: str = "g", signed: bool = False) -> None:
+        """Draw the grid and the numbers of the axis across, and its name."""
+        for tick in ticks(self.low, self.high):
+            self.line((self.x(tick), self.x(tick)), (self.top, self.bottom), "grid")
+            written = f"{tick:{'+' if signed and tick else ''}{form}}".replace("-", "−")
+            self.text(written, x=self.x(tick), y=self.bottom + 15, kind="dim", anchor="middle")
+        self.text(name, x=f"{self.left + self.width / 2:g}%", y=self.bottom + 32, kind="dim", anchor="middle")
+
+    def down(self, name: str) -> None:
+        """Draw the grid and the numbers of the axis down; its name stands on top of it."""
+        for tick in ticks(self.y_low, self.y_high, most=5):
+            self.line((self.x(self.low), self.x(self.high)), (self.y(tick), self.y(tick)), "grid")
+            self.text(
+                f"{tick:g}".replace("-", "−"), x=f"{self.left - 1:g}%", y=self.y(tick) + 4, kind="dim", anchor="end"
+            )
+        self.text(name, x="0", y=self.top - 8, kind="dim")
+
+    def names(self, labels: Sequence[str], name: str) -> None:
+        """Write labels below the axis across, at 0, 1, 2 ..."""
+        for place, label in enumerate(labels):
+            self.text(label, x=self.x(place), y=self.bottom + 15, kind="dim", anchor="middle")
+        self.text(name, x=f"{self.left + self.width / 2:g}%", y=self.bottom + 32, kind="dim", anchor="middle")
+
+    def done(self, title: str, description: str) -> Markup:
+        """Return the figure with its name and what it shows, for those who can't see it."""
+        drawn = ET.tostring(self.root, encoding="unicode")
+        prefix = "c" + hashlib.sha256(f"{title}\0{description}\0{drawn}".encode()).hexdigest()[:10]
+        names = {"title": f"{prefix}-title", "desc": f"{prefix}-text"}
+        self.root.set("aria-labelledby", " ".join(names.values()))
+        for tag, text in (("desc", description), ("title", title)):
+            node = ET.Element(tag, {"id": names[tag]})
+            node.text = writable(text)
+            self.root.insert(0, node)
+        return Markup(ET.tostring(self.root, encoding="unicode", short_empty_elements=False))  # noqa: S704 (escaped above)
+
+
+def _span(values: Sequence[float], *, zero: bool = True, room: float = 0.04) -> tuple[float, float]:
+    """Return the ends of an axis that holds the values, and 0."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    low, high = (min(low, 0.0), max(high, 0.0)) if zero else (low, high)
+    more = ((high - low) or 1.0) * room
+    return low - (more if low < 0 or not zero else 0.0), high + (more if high > 0 or not zero else 0.0)
+
+
+def _ends(marks: Sequence[Mark]) -> list[float]:
+    return [end for mark in marks for end in (mark.value, mark.low, mark.high) if end is not None]
+
+
+_MARK, _GROUP = 17.0, 9.0
+
+
+def interval_chart(
+    title: str,
+    rows: Sequence[Row],
+    *,
+    axis: str,
+    description: str = "The table has the numbers.",
+    form: str = ".3f",
+    signed: bool = False,
+) -> Markup:
+    """Return one group of points with their intervals for each row, the first at the top; 0 is on the axis.
+
+    Args:
+        title: what the figure is.
+        rows: labels and marks; an undefined mark is a dash.
+        axis: what the numbers are.
+        description: what it shows, or where the numbers stand.
+        form: how numbers are written, as for :func:`format`.
+        signed: values are differences, whose sign is always written.
+    """
+    heights = [_MARK * len(row.marks) + _GROUP for row in rows]
+    low, high = _span([end for row in rows for end in _ends(row.marks)])
+    plot = _Plot((low, high), None, sum(heights) + 46, left=25, right=13)
+    plot.across(axis, signed=signed)
+    if low < 0:
+        plot.line((plot.x(0), plot.x(0)), (plot.top, plot.bottom), "axis")
+    top = plot.top
+    for row, height in zip(rows, heights, strict=True):
+        plot.label(row.label, top + height / 2 + 4)
+        for place, mark in enumerate(row.marks):
+            y = top + _GROUP / 2 + (place + 0.5) * _MARK
+            _interval(plot, (row.label, mark), place, y, form=f"{'+' if signed else ''}{form}")
+        top += height
+        plot.line(("0", "100%"), (top, top), "grid")
+    return plot.done(title, description)
+
+
+def _interval(plot: _Plot, found: tuple[str, Mark], place: int, y: float, *, form: str) -> None:
+    label, mark = found
+    shown = UNDEFINED if mark.value is None else format(mark.value, form).replace("-", "−")
+    plot.text(shown, x="100%", y=y + 4, anchor="end")
+    if mark.value is None:
+        return
+    known = mark.low is not None and mark.high is not None
+    if mark.low is not None and mark.high is not None:
+        plot.line((plot.x(mark.low), plot.x(mark.high)), (y, y), f"stroke {mark.ink}")
+    ends = f", {mark.low:{form}} to {mark.high:{form}}" if known else ""
+    note = f" ({mark.note})" if mark.note else ""
+    shape = 3 if mark.ink == HUMAN_INK else place
+    plot.glyph(mark.value, y, f"{mark.name}, {label}: {mark.value:{form}}{ends}{note}", colour=mark.ink, shape=shape)
+
+
+def box_chart(title: str, boxes: Sequence[Box], *, axis: str, description: str) -> Markup:
+    """Return a box for each name: from the first to the third quartile, a line from the least to the most."""
+    values = [part for box in boxes for part in box.parts if part is not None]
+    plot = _Plot(_span(values), None, len(boxes) * 26.0 + 46, left=25, right=4)
+    plot.across(axis)
+    for place, box in enumerate(boxes):
+        y = plot.top + 26.0 * (place + 0.5)
+        plot.label(box.name, y + 4)
+        if all(part is not None for part in box.parts):
+            _box(plot, box, [part for part in box.parts if part is not None], y)
+    return plot.done(title, description)
+
+
+def _box(plot: _Plot, box: Box, parts: Sequence[float], y: float) -> None:
+    least, first, median, third, most, mean = parts
+    plot.line((plot.x(least), plot.x(most)), (y, y), f"stroke {box.ink}")
+    share = plot.width * (third - first) / (plot.high - plot.low or 1.0)
+    body = plot.add("rect", x=plot.x(first), y=y - 8, width=f"{share:.2f}%", height=16.0, kind=f"ink {box.ink}")
+    tip = f"{box.name}: {least:.3f}, {first:.3f}, {median:.3f}, {third:.3f}, {most:.3f}; mean {mean:.3f}"
+    plot.add("title", body).text = writable(tip)
+    plot.line((plot.x(median), plot.x(median)), (y - 8, y + 8), "gap")
+    plot.glyph(mean, y, tip, colour=box.ink, shape=3, kind="hole", size=0.7)
 
 
 def line_chart(
-    labels: Sequence[str], lines: Sequence[Line], *, x: str, y: str, form: str = ".3f", height: float = 230
-) -> Figure:
-    """Return lines over equally spaced labels; the axis of values begins at 0.
-
-    Args:
-        labels: what the points stand for, from left to right.
-        lines: one value per label.
-        x: what the labels are.
-        y: what the values are.
-        form: how tips write values, as for :func:`format`.
-        height: of the picture.
-
-    Raises:
-        DataError: matplotlib is not installed.
-    """
-    figure, axes = new_figure(height=height)
-    most = 0.0
+    title: str, labels: Sequence[str], lines: Sequence[Line], *, x: str, y: str, description: str, height: float = 250
+) -> Markup:
+    """Return lines over equally spaced labels; the axis of values begins at 0."""
+    found = [*(line.values for line in lines), *(ends for line in lines for ends in line.ends)]
+    most = max((value for values in found for value in values if value is not None), default=1.0) or 1.0
+    plot = _Plot((-0.4, len(labels) - 0.6), (0.0, most * 1.06), height, top=22)
+    plot.down(y)
+    plot.names(labels, x)
     for place, line in enumerate(lines):
         points = [(spot, value) for spot, value in enumerate(line.values) if value is not None]
-        marker = _MARKERS[place % len(_MARKERS)]
-        gaps = [float("nan") if value is None else value for value in line.values]  # how matplotlib knows a gap
-        axes.plot(range(len(labels)), gaps, color=line.color.value, linewidth=1.6)
+        runs: list[list[tuple[float, float]]] = []
+        for spot, value in points:
+            if runs and runs[-1][-1][0] == spot - 1:
+                runs[-1].append((spot, value))
+            else:
+                runs.append([(spot, value)])
+        for run in runs:
+            plot.path(run, colour=line.ink)
         for spot, value in points:
             note = f" ({line.notes[spot]})" if line.notes else ""
-            (point,) = axes.plot(spot, value, color=line.color.value, marker=marker, markersize=6, linestyle="none")
-            with_tip(point, f"{line.name}, {labels[spot]}: {value:{form}}{note}")
-            most = max(most, value)
-    axes.set_xticks(range(len(labels)), labels=list(map(short, labels)))
-    axes.set_ylim(0, (most or 1.0) * _ROOM)
-    axes.set_xlim(-0.5, len(labels) - 0.5)
-    axes.grid(visible=False, axis="x")
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    return figure
+            low, high = line.ends[spot] if line.ends else (None, None)
+            if low is not None and high is not None:
+                plot.line((plot.x(spot), plot.x(spot)), (plot.y(low), plot.y(high)), f"stroke {line.ink}", opacity=0.5)
+                note = f", {low:.3f} to {high:.3f}{note}"
+            tip = f"{line.name}, {labels[spot]}: {value:.3f}{note}"
+            plot.glyph(spot, plot.y(value), tip, colour=line.ink, shape=place, size=0.8)
+    return plot.done(title, description)
 
 
-def histogram(edges: Sequence[float], lines: Sequence[Line], *, x: str, y: str, height: float = 230) -> Figure:
-    """Return the outlines of histograms: a line's values stand between the edges, one less than there are.
-
-    Raises:
-        DataError: matplotlib is not installed.
-    """
-    figure, axes = new_figure(height=height)
+def histogram(
+    title: str, edges: Sequence[float], lines: Sequence[Line], *, x: str, y: str, description: str, height: float = 250
+) -> Markup:
+    """Return the outlines of histograms: a line's values stand between the edges, one less than there are."""
+    most = max((value or 0.0 for line in lines for value in line.values), default=1.0) or 1.0
+    plot = _Plot((edges[0], edges[-1]), (0.0, most * 1.06), height, top=22)
+    plot.down(y)
+    plot.across(x)
     for line in lines:
-        counts = [value or 0.0 for value in line.values]
-        axes.stairs(counts, edges, color=line.color.value, linewidth=1.8, baseline=0.0)
-        axes.stairs(counts, edges, color=line.color.value, alpha=0.12, fill=True)
-    axes.set_xlim(edges[0], edges[-1])
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    return figure
+        steps = [(edges[0], 0.0)]
+        for place, value in enumerate(line.values):
+            steps += [(edges[place], value or 0.0), (edges[place + 1], value or 0.0)]
+        steps.append((edges[-1], 0.0))
+        plot.path(steps, colour=line.ink, kind="faint")
+        plot.path(steps, colour=line.ink)
+    return plot.done(title, description)
+
+
+class Point(NamedTuple):
+    """A point of a scatter chart; ``label`` stands beside it, ``tip`` shows where the pointer rests."""
+
+    x: float
+    y: float
+    tip: str = ""
+    label: str = ""
+    ink: str = "s0"
+
+
+def scatter_chart(
+    title: str,
+    points: Sequence[Point],
+    *,
+    axes_names: tuple[str, str],
+    description: str,
+    curves: Mapping[str, Sequence[tuple[float, float]]] | None = None,
+    unit: bool = False,
+    height: float = 300,
+) -> Markup:
+    """Return points, and curves with their names; ``unit``: both axes run from 0 to 1."""
+    drawn = curves or {}
+    everything = [(p.x, p.y) for p in points] + [place for curve in drawn.values() for place in curve]
+    spans = [(0.0, 1.0)] * 2 if unit else [_span([place[axis] for place in everything], zero=False) for axis in (0, 1)]
+    plot = _Plot(spans[0], spans[1], height, top=22, right=6)
+    plot.down(axes_names[1])
+    plot.across(axes_names[0])
+    named = any(point.label for point in points)
+    for point in points:
+        tip = point.tip or f"{point.x:.3f}, {point.y:.3f}"
+        kind, size = ("ink", 0.8) if named else ("soft", 0.6)
+        plot.glyph(point.x, plot.y(point.y), tip, colour=point.ink, kind=kind, size=size)
+        if point.label:
+            plot.text(point.label, x=plot.x(point.x), y=plot.y(point.y) - 8, kind="dim halo", anchor="middle")
+    for name, curve in drawn.items():
+        plot.path(curve, colour=HUMAN_INK)
+        x, y = curve[len(curve) * 3 // 10]  # where the curves are farthest apart
+        plot.text(name, x=plot.x(x), y=plot.y(y) + 12, kind="halo")
+    return plot.done(title, description)

@@ -205,10 +205,11 @@ def _escaped(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A drawn chart and what stands under it."""
+    """A drawn chart, what stands above it, and the classes of its colours (:func:`charts.ink`) with their names."""
 
     svg: Markup
     caption: str
+    legend: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)

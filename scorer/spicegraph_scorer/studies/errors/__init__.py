@@ -12,10 +12,12 @@ from spicegraph_scorer.studies.errors.analysis import (
     hallucinations,
     wrong_statements,
 )
-from spicegraph_scorer.studies.errors.rules import Finding, Kind, Side
+from spicegraph_scorer.studies.errors.rules import CHANCES, Chance, Finding, Kind, Side
 
 __all__ = [
+    "CHANCES",
     "KINDS",
+    "Chance",
     "ErrorGroup",
     "ErrorKind",
     "ErrorReport",

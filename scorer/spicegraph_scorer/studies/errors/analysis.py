@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING
 
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED
-from spicegraph_scorer.studies.errors.rules import INVENTED, MISSED, Finding, Kind, MatchView, Side, agreement, word
+from spicegraph_scorer.studies.errors.rules import (
+    CHANCES,
+    INVENTED,
+    MISSED,
+    Finding,
+    Kind,
+    MatchView,
+    Side,
+    agreement,
+    word,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -94,9 +104,10 @@ class ErrorGroup:
 
 @dataclass(frozen=True, slots=True)
 class ErrorKind:
-    """All errors of a kind: ``count`` of the ``of`` tuples that could have it, in ``items`` items.
+    """All errors of a kind: ``count`` of the ``of`` tuples that can have it, in ``items`` items.
 
-    ``of`` counts every tuple of that length on the kind's side, matched or not.
+    ``of`` counts the tuples that ``CHANCES`` names, matched or not: of colours said of a wrong object none can be
+    confused, so that a system with many wrong objects does not look careful with colours.
     """
 
     name: str
@@ -107,7 +118,7 @@ class ErrorKind:
 
     @property
     def rate(self) -> float | None:
-        """Share of the tuples of that length, in [0, 1]; ``None`` where there are none."""
+        """Share of the tuples that can have the error, in [0, 1]; ``None`` where there are none."""
         return self.count / self.of if self.of else None
 
 
@@ -145,7 +156,7 @@ def analyse_errors(statistics: Sequence[SpiceStatistic]) -> ErrorReport:
     return ErrorReport(
         findings,
         tuple(
-            _kind(name, found[name], totals[kind.side, kind.length], names[kind.side] if kind.length == 1 else None)
+            _kind(name, found[name], totals[kind.among], names[kind.side] if kind.length == 1 else None)
             for name, kind in KINDS.items()
         ),
     )
@@ -176,12 +187,26 @@ def _heaviest(group: ErrorGroup) -> tuple[int, int, tuple[str, ...]]:
     return -group.weight, -group.count, group.words
 
 
-def _totals(matches: Sequence[Match]) -> Counter[tuple[Side, int]]:
-    totals: Counter[tuple[Side, int]] = Counter()
+def _totals(matches: Sequence[Match]) -> Counter[str]:
+    """Count the tuples that can have errors, by the keys of ``CHANCES``."""
+    totals: Counter[str] = Counter()
     for match in matches:
-        totals.update((Side.INVENTED, len(t.concepts)) for t in match.candidate)
-        totals.update((Side.MISSED, len(t.concepts)) for t in match.reference)
+        view = MatchView(match)
+        for side, tuples, partners in (
+            (Side.INVENTED, match.candidate, match.candidate_partners),
+            (Side.MISSED, match.reference, match.reference_partners),
+        ):
+            for own, found in zip(tuples, partners, strict=True):
+                for name, chance in _CHANCES[side, len(own.concepts)]:
+                    totals[name] += chance.holds(view, own, matched=bool(found))
     return totals
+
+
+_CHANCES = {
+    (side, length): [(name, c) for name, c in CHANCES.items() if (c.side, c.length) == (side, length)]
+    for side in Side
+    for length in (1, 2, 3)
+}
 
 
 def _object_names(matches: Sequence[Match]) -> dict[Side, Counter[str]]:

@@ -168,11 +168,45 @@ Rule = Callable[[MatchView, SceneTuple], Explanation | None]
 
 
 @dataclass(frozen=True, slots=True)
+class Chance:
+    """The tuples that can have errors of some kinds: what their rates are shares of.
+
+    Attributes:
+        side: whose tuples.
+        length: how long they are.
+        title: what they are, in words.
+        known: only those whose objects the other side has, too.
+        words: only attributes from this list; ``None``: whatever they say.
+        others: only attributes that are neither colours nor counts nor sizes.
+    """
+
+    side: Side
+    length: int
+    title: str
+    known: bool = False
+    words: frozenset[str] | None = None
+    others: bool = False
+
+    def holds(self, view: MatchView, own: SceneTuple, *, matched: bool) -> bool:
+        """Say whether a tuple of the side and length is one of them."""
+        if self.words is not None or self.others:
+            name = own.concepts[1].label if self.side is Side.INVENTED else word(own, 1)
+            if name not in self.words if self.words is not None else name in _LISTED:
+                return False
+        has = view.is_known if self.side is Side.INVENTED else view.is_named
+        return not self.known or matched or all(has(own.concepts[slot]) for slot in range(0, self.length, 2))
+
+
+_LISTED = COLORS | NUMERALS | SIZES
+
+
+@dataclass(frozen=True, slots=True)
 class Kind:
     """A kind of error: the tuples that it may explain, and the rule that does.
 
-    ``title`` names it; ``columns`` name what ``Explanation.words`` hold; ``primary`` is false for errors that
-    follow from another one (an attribute of an object that is itself invented).
+    ``title`` names it; ``columns`` name what ``Explanation.words`` hold; ``among`` is the key in ``CHANCES`` of the
+    tuples that can have it; ``primary`` is false for errors that follow from another one (an attribute of an object
+    that is itself invented).
     """
 
     side: Side
@@ -180,6 +214,7 @@ class Kind:
     title: str
     columns: tuple[str, ...]
     rule: Rule
+    among: str
     primary: bool = True
 
 
@@ -389,30 +424,68 @@ _RELATION = ("Subject", "Relation", "Object")
 _MOVED = ("Relation", "References have it with", "Candidate has it with")
 
 _IN = Side.INVENTED
+_OUT = Side.MISSED
+CHANCES: Mapping[str, Chance] = {
+    "objects_said": Chance(_IN, 1, "objects said"),
+    "attributes_said": Chance(_IN, 2, "attributes said"),
+    "attributes_of_right": Chance(_IN, 2, "attributes said of right objects", known=True),
+    "colors_of_right": Chance(_IN, 2, "colors said of right objects", known=True, words=COLORS),
+    "counts_of_right": Chance(_IN, 2, "counts said of right objects", known=True, words=NUMERALS),
+    "sizes_of_right": Chance(_IN, 2, "sizes said of right objects", known=True, words=SIZES),
+    "others_of_right": Chance(_IN, 2, "other attributes said of right objects", known=True, others=True),
+    "relations_said": Chance(_IN, 3, "relations said"),
+    "relations_of_right": Chance(_IN, 3, "relations said between right objects", known=True),
+    "objects": Chance(_OUT, 1, "objects in the references"),
+    "attributes": Chance(_OUT, 2, "attributes in the references"),
+    "colors_of_named": Chance(_OUT, 2, "colors of objects that the caption names", known=True, words=COLORS),
+    "counts_of_named": Chance(_OUT, 2, "counts of objects that the caption names", known=True, words=NUMERALS),
+    "sizes_of_named": Chance(_OUT, 2, "sizes of objects that the caption names", known=True, words=SIZES),
+    "others_of_named": Chance(_OUT, 2, "other attributes of objects that the caption names", known=True, others=True),
+    "relations": Chance(_OUT, 3, "relations in the references"),
+    "relations_of_named": Chance(_OUT, 3, "relations between objects that the caption names", known=True),
+}
+"""What can have an error, by key: the denominators of rates."""
+
 INVENTED: Mapping[str, Kind] = {
-    "object_near_miss": Kind(_IN, 1, "Object almost right", _NEAR, _near_object),
-    "object_invented": Kind(_IN, 1, "Object invented", ("Object",), _object),
+    "object_near_miss": Kind(_IN, 1, "Object almost right", _NEAR, _near_object, "objects_said"),
+    "object_invented": Kind(_IN, 1, "Object invented", ("Object",), _object, "objects_said"),
     "attribute_of_invented_object": Kind(
-        _IN, 2, "Attribute of an invented object", ("Object", "Attribute"), _follows_from_object, primary=False
+        _IN,
+        2,
+        "Attribute of an invented object",
+        ("Object", "Attribute"),
+        _follows_from_object,
+        "attributes_said",
+        primary=False,
     ),
-    "color_confused": Kind(_IN, 2, "Color confused", _SAID_FOR, _color),
-    "count_off_by_one": Kind(_IN, 2, "Count off by one", _SAID_FOR, _count(_is_one)),
-    "count_off_by_more": Kind(_IN, 2, "Count off by more than one", _SAID_FOR, _count(_is_more)),
-    "size_opposite": Kind(_IN, 2, "Size opposite", _SAID_FOR, _size),
-    "attribute_misplaced": Kind(_IN, 2, "Attribute on the wrong object", _MISPLACED, _misplaced),
-    "attribute_near_miss": Kind(_IN, 2, "Attribute almost right", _NEAR, _near_attribute),
-    "color_invented": Kind(_IN, 2, "Color invented", _ATTRIBUTE_OF, _attribute_of(COLORS)),
-    "count_invented": Kind(_IN, 2, "Count invented", _ATTRIBUTE_OF, _attribute_of(NUMERALS)),
-    "size_invented": Kind(_IN, 2, "Size invented", _ATTRIBUTE_OF, _attribute_of(SIZES)),
-    "attribute_invented": Kind(_IN, 2, "Other attribute invented", _ATTRIBUTE_OF, _attribute_of(None)),
+    "color_confused": Kind(_IN, 2, "Color confused", _SAID_FOR, _color, "colors_of_right"),
+    "count_off_by_one": Kind(_IN, 2, "Count off by one", _SAID_FOR, _count(_is_one), "counts_of_right"),
+    "count_off_by_more": Kind(_IN, 2, "Count off by more than one", _SAID_FOR, _count(_is_more), "counts_of_right"),
+    "size_opposite": Kind(_IN, 2, "Size opposite", _SAID_FOR, _size, "sizes_of_right"),
+    "attribute_misplaced": Kind(_IN, 2, "Attribute on the wrong object", _MISPLACED, _misplaced, "attributes_of_right"),
+    "attribute_near_miss": Kind(_IN, 2, "Attribute almost right", _NEAR, _near_attribute, "attributes_of_right"),
+    "color_invented": Kind(_IN, 2, "Color invented", _ATTRIBUTE_OF, _attribute_of(COLORS), "colors_of_right"),
+    "count_invented": Kind(_IN, 2, "Count invented", _ATTRIBUTE_OF, _attribute_of(NUMERALS), "counts_of_right"),
+    "size_invented": Kind(_IN, 2, "Size invented", _ATTRIBUTE_OF, _attribute_of(SIZES), "sizes_of_right"),
+    "attribute_invented": Kind(
+        _IN, 2, "Other attribute invented", _ATTRIBUTE_OF, _attribute_of(None), "others_of_right"
+    ),
     "relation_of_invented_object": Kind(
-        _IN, 3, "Relation of an invented object", ("Object", "Relation"), _follows_from_object, primary=False
+        _IN,
+        3,
+        "Relation of an invented object",
+        ("Object", "Relation"),
+        _follows_from_object,
+        "relations_said",
+        primary=False,
     ),
-    "relation_swapped": Kind(_IN, 3, "Subject and object swapped", _RELATION, _swapped),
-    "relation_near_miss": Kind(_IN, 3, "Relation almost right", _NEAR, _near_relation),
-    "relation_confused": Kind(_IN, 3, "Relation wrong, both objects right", _SAID_FOR, _relation_confused),
-    "relation_moved": Kind(_IN, 3, "Relation with another object", _MOVED, _relation_moved),
-    "relation_invented": Kind(_IN, 3, "Relation invented", _RELATION, _relation),
+    "relation_swapped": Kind(_IN, 3, "Subject and object swapped", _RELATION, _swapped, "relations_of_right"),
+    "relation_near_miss": Kind(_IN, 3, "Relation almost right", _NEAR, _near_relation, "relations_of_right"),
+    "relation_confused": Kind(
+        _IN, 3, "Relation wrong, both objects right", _SAID_FOR, _relation_confused, "relations_of_right"
+    ),
+    "relation_moved": Kind(_IN, 3, "Relation with another object", _MOVED, _relation_moved, "relations_of_right"),
+    "relation_invented": Kind(_IN, 3, "Relation invented", _RELATION, _relation, "relations_of_right"),
 }
 """Every explanation of a candidate tuple without a partner; the last one of each length always applies."""
 
@@ -456,21 +529,24 @@ def _owner(_view: MatchView, theirs: SceneTuple) -> Explanation | None:
 
 _FOLLOWS = ("Object", "Said of it")
 
-_OUT = Side.MISSED
 MISSED: Mapping[str, Kind] = {
-    "object_missed": Kind(_OUT, 1, "Object missed", ("Object",), _object),
+    "object_missed": Kind(_OUT, 1, "Object missed", ("Object",), _object, "objects"),
     "attribute_of_missed_object": Kind(
-        _OUT, 2, "Attribute of a missed object", _FOLLOWS, _follows_from_missed, primary=False
+        _OUT, 2, "Attribute of a missed object", _FOLLOWS, _follows_from_missed, "attributes", primary=False
     ),
-    "color_missed": Kind(_OUT, 2, "Color missed", _ATTRIBUTE_OF, _missed_attribute_of(COLORS)),
-    "count_missed": Kind(_OUT, 2, "Count missed", _ATTRIBUTE_OF, _missed_attribute_of(NUMERALS)),
-    "size_missed": Kind(_OUT, 2, "Size missed", _ATTRIBUTE_OF, _missed_attribute_of(SIZES)),
-    "attribute_missed": Kind(_OUT, 2, "Other attribute missed", _ATTRIBUTE_OF, _missed_attribute_of(None)),
+    "color_missed": Kind(_OUT, 2, "Color missed", _ATTRIBUTE_OF, _missed_attribute_of(COLORS), "colors_of_named"),
+    "count_missed": Kind(_OUT, 2, "Count missed", _ATTRIBUTE_OF, _missed_attribute_of(NUMERALS), "counts_of_named"),
+    "size_missed": Kind(_OUT, 2, "Size missed", _ATTRIBUTE_OF, _missed_attribute_of(SIZES), "sizes_of_named"),
+    "attribute_missed": Kind(
+        _OUT, 2, "Other attribute missed", _ATTRIBUTE_OF, _missed_attribute_of(None), "others_of_named"
+    ),
     "relation_of_missed_object": Kind(
-        _OUT, 3, "Relation of a missed object", _FOLLOWS, _follows_from_missed, primary=False
+        _OUT, 3, "Relation of a missed object", _FOLLOWS, _follows_from_missed, "relations", primary=False
     ),
-    "owner_missed": Kind(_OUT, 3, "Owner missed", ("Owner", "Has"), _owner),
-    "preposition_missed": Kind(_OUT, 3, "Preposition missed", ("Preposition",), _relation_by(preposition=True)),
-    "verb_missed": Kind(_OUT, 3, "Verb missed", ("Verb",), _relation_by(preposition=False)),
+    "owner_missed": Kind(_OUT, 3, "Owner missed", ("Owner", "Has"), _owner, "relations_of_named"),
+    "preposition_missed": Kind(
+        _OUT, 3, "Preposition missed", ("Preposition",), _relation_by(preposition=True), "relations_of_named"
+    ),
+    "verb_missed": Kind(_OUT, 3, "Verb missed", ("Verb",), _relation_by(preposition=False), "relations_of_named"),
 }
 """Every explanation of a reference tuple without a partner; the last one of each length always applies."""

@@ -13,7 +13,7 @@ from spicegraph_service.output.agreement.common import (
     comparison_rows,
     forest_chart,
     lines_chart,
-    scatter_chart,
+    rating_chart,
 )
 from spicegraph_service.output.studies import Column, Grid, Section, Study
 
@@ -179,7 +179,7 @@ class _CaptionCharts:
     def scatter(self) -> tuple[Chart, ...]:
         points = self._agreement.points
         return tuple(
-            scatter_chart(row.metric, points[row.metric], points[""], axes_names=(row.metric, "mean rating"))
+            rating_chart(row.metric, points[row.metric], points[""], axes_names=(row.metric, "mean rating"))
             for row in self._agreement.metrics
         )
 

@@ -9,7 +9,7 @@ from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.studies.agreement.word_model import expected_point, observed_point
 from spicegraph_scorer.studies.agreement.words import ALL
 from spicegraph_service.output.agreement.common import forest_chart, word_chart
-from spicegraph_service.output.charts import series_color
+from spicegraph_service.output.charts import ink
 from spicegraph_service.output.studies import Column, Grid, Section, Study
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class WordCharts:
         """Draw the words of each class, and all of them in their classes' colours, with the model's curve."""
         references = self._study.people - 1
         curve = {f"model, k = {references}": _curve(references)}
-        colors = {kind.kind: series_color(number) for number, kind in enumerate(self._study.classes[:-1])}
+        colors = {kind.kind: ink(number) for number, kind in enumerate(self._study.classes[:-1])}
         return tuple(
             word_chart(
                 f"{kind.kind}: {counted(kind.words, 'word')}",
@@ -53,7 +53,7 @@ class WordCharts:
         """Draw the most frequent words with each number of references, and the model's curves."""
         references = range(1, self._study.people)
         points = [
-            (series_color(k - 1), f"{word.word}, k = {k}", point.recall, point.precision)
+            (ink(k - 1), f"{word.word}, k = {k}", point.recall, point.precision)
             for word in self._study.words[:_DRAWN]
             for k in references
             for point in (observed_point(word.counts, k),)
@@ -78,9 +78,9 @@ class WordCharts:
         )
 
 
-def _curve(references: int) -> tuple[Sequence[float], Sequence[float]]:
+def _curve(references: int) -> Sequence[tuple[float, float]]:
     steps = [step / _STEPS for step in range(1, _STEPS + 1)]
-    return steps, [expected_point(p, references).precision or 0.0 for p in steps]
+    return [(p, expected_point(p, references).precision or 0.0) for p in steps]
 
 
 _SHOWN = 25

@@ -17,25 +17,13 @@ import msgspec
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.studies.errors import KINDS
-from spicegraph_service.output.charts import (
-    Bars,
-    Color,
-    Difference,
-    Line,
-    bar_chart,
-    difference_chart,
-    histogram,
-    line_chart,
-    series_color,
-    short,
-)
-from spicegraph_service.output.pages import environment, permalink, render_page, static, to_svg
+from spicegraph_service.output.charts import HUMAN_INK, Line, Mark, Row, histogram, ink, interval_chart, line_chart
+from spicegraph_service.output.pages import environment, permalink, render_page, static
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from markupsafe import Markup
-    from matplotlib.figure import Figure
 
     from spicegraph_scorer.metrics.graded.explain import GradedTuple
     from spicegraph_service.output.report.data import (
@@ -48,108 +36,88 @@ if TYPE_CHECKING:
         TupleView,
     )
 
-_TABLE = "The table below has the numbers."
-
 
 def report_charts(report: Report) -> dict[str, Markup]:
     """Return the charts of a report by name; ``references`` only where their number differs between images."""
     charts = {
-        "category": to_svg(
-            _categories(report),
-            title="Mean F1 by category",
-            description=f"Bars by category and system with 95 % intervals. {_TABLE}",
-        ),
-        "distribution": to_svg(
-            _distribution(report.systems),
-            title="Images by SPICE",
-            description=f"How many images score in each tenth of the scale. {_summary(report.systems)}",
-        ),
-        "length": to_svg(
-            _means([s.by_length for s in report.systems], report.systems, "words in the caption"),
-            title="SPICE by caption length",
-            description=_points([s.by_length for s in report.systems], report.systems),
-        ),
+        "category": _categories(report),
+        "distribution": _distribution(report.systems),
+        "length": _means(report.systems, "by_length", "SPICE by caption length", "words in the caption"),
     }
     if len(report.systems) == 2 and report.tests:
-        charts["difference"] = to_svg(
-            _differences(report),
-            title=f"Differences: {report.systems[1].name} minus {report.systems[0].name}",
-            description=f"Points by category with 95 % intervals. {_TABLE}",
-        )
+        charts["difference"] = _differences(report)
     if len(report.systems[0].by_references) > 1:
-        charts["references"] = to_svg(
-            _means([s.by_references for s in report.systems], report.systems, "references of the image"),
-            title="SPICE by number of references",
-            description=_points([s.by_references for s in report.systems], report.systems),
-        )
+        title = "SPICE by number of references"
+        charts["references"] = _means(report.systems, "by_references", title, "references of the image")
     return charts
 
 
-def _colored(report: Report) -> Iterator[tuple[SystemView, Color]]:
-    for place, system in enumerate(report.systems):
-        yield system, series_color(place)
-    if report.human:
-        yield report.human, Color.HUMAN
-
-
-def _categories(report: Report) -> Figure:
+def _categories(report: Report) -> Markup:
     """Return mean F1 by category, with 95 % intervals: the picture of the SPICE paper's Table 2."""
-    bars = [
-        Bars(
-            system.name,
-            [row.f for row in system.categories],
-            color,
-            [(row.low, row.high) for row in system.categories],
-            [counted(row.items, "image") for row in system.categories],
+    systems = [(system, ink(place)) for place, system in enumerate(report.systems)]
+    systems += [(report.human, HUMAN_INK)] if report.human else []
+    rows = [
+        Row(
+            "SPICE" if name == ALL else name,
+            [
+                Mark(system.name, row.f, row.low, row.high, colour, counted(row.items, "image"))
+                for system, colour in systems
+                for row in (system.categories[place],)
+            ],
         )
-        for system, color in _colored(report)
+        for place, name in enumerate(report.categories)
     ]
-    return bar_chart([row.name for row in report.systems[0].categories], bars, axis="mean F1")
+    described = "Points by category and system with 95 % intervals. The table of categories has the numbers."
+    return interval_chart("Mean F1 by category", rows, axis="mean F1", description=described)
 
 
-def _differences(report: Report) -> Figure:
-    """Return by how much the second of two systems is better in each category."""
+def _differences(report: Report) -> Markup:
+    """Return by how much the second of two systems is better in each category, in the colour of the better one."""
+    first, second = (system.name for system in report.systems)
     tests = {test.name: test for test in report.tests}
     found = [(name, tests["SPICE" if name == ALL else f"SPICE_{name}"]) for name in report.categories]
-    rows = [Difference(name, test.difference, test.low, test.high) for name, test in found]
-    first, second = (system.name for system in report.systems)
-    return difference_chart(
-        rows, axis=f"{short(second)} minus {short(first)}", below=series_color(0), above=series_color(1)
+    rows = [
+        Row(
+            "SPICE" if name == ALL else name,
+            [Mark("difference", test.difference, test.low, test.high, ink(int((test.difference or 0) > 0)))],
+        )
+        for name, test in found
+    ]
+    return interval_chart(
+        f"Differences: {second} minus {first}", rows, axis=f"{second} minus {first}", signed=True, description=_PAIRS
     )
 
 
-def _distribution(systems: Sequence[SystemView]) -> Figure:
-    rows = len(systems[0].distribution)
-    lines = [Line(s.name, [row.items for row in s.distribution], series_color(i)) for i, s in enumerate(systems)]
-    return histogram([place / rows for place in range(rows + 1)], lines, x="SPICE", y="images")
+_PAIRS = "Points by category with 95 % intervals. The table of paired tests has the numbers."
 
 
-def _means(rows: Sequence[Sequence[MeanRow]], systems: Sequence[SystemView], about: str) -> Figure:
-    lines = [
-        Line(system.name, [row.mean for row in own], series_color(place), [counted(row.items, "image") for row in own])
-        for place, (system, own) in enumerate(zip(systems, rows, strict=True))
-    ]
-    return line_chart([row.label for row in rows[0]], lines, x=about, y="mean SPICE")
-
-
-def _summary(systems: Sequence[SystemView]) -> str:
-    """Return each system's histogram in words."""
-    return " ".join(
+def _distribution(systems: Sequence[SystemView]) -> Markup:
+    tenths = len(systems[0].distribution)
+    lines = [Line(s.name, [row.items for row in s.distribution], ink(place)) for place, s in enumerate(systems)]
+    described = " ".join(
         f"{system.name}: " + ", ".join(f"{row.items} in {row.label}" for row in system.distribution if row.items) + "."
         for system in systems
     )
+    edges = [place / tenths for place in range(tenths + 1)]
+    return histogram("Images by SPICE", edges, lines, x="SPICE", y="images", description=described)
 
 
-def _points(rows: Sequence[Sequence[MeanRow]], systems: Sequence[SystemView]) -> str:
-    """Return the points of each system's line in words."""
-    return " ".join(
-        f"{system.name}: "
+def _means(systems: Sequence[SystemView], part: str, title: str, about: str) -> Markup:
+    rows: list[Sequence[MeanRow]] = [getattr(system, part) for system in systems]
+    lines = [
+        Line(system.name, [row.mean for row in own], ink(place), [counted(row.items, "image") for row in own])
+        for place, (system, own) in enumerate(zip(systems, rows, strict=True))
+    ]
+    described = " ".join(
+        f"{line.name}: "
         + ", ".join(
             f"{row.mean:.3f} at {row.label} ({counted(row.items, 'image')})" for row in own if row.mean is not None
         )
         + "."
-        for system, own in zip(systems, rows, strict=True)
+        for line, own in zip(lines, rows, strict=True)
     )
+    labels = [row.label for row in rows[0]]
+    return line_chart(title, labels, lines, x=about, y="mean SPICE", description=described)
 
 
 _GROUPS_SHOWN = 12
@@ -172,9 +140,6 @@ def to_html(report: Report, *, parts: str | None = None) -> str:
         report: what it shows.
         parts: a folder beside the page that holds the details of the images, as :func:`to_parts` gives them;
             ``None``: they are in the page.
-
-    Raises:
-        DataError: matplotlib is not installed.
     """
     values = {
         "report": report,
