@@ -89,14 +89,20 @@ def test_without_evidence_there_are_the_numbers_only(data: MeteorData) -> None:
 def test_an_item_that_would_take_minutes_is_refused_by_its_id(data: MeteorData) -> None:
     sound = Item("sound", "a dog", ("a dog",))
     endless = Item("endless", "(" * 1990, ("(" * 1990 + " x",))
-    with pytest.raises(LimitError, match=r"^item 'endless': METEOR finds 3,960,100 matches .* limit is 200,000$"):
+    with pytest.raises(LimitError, match=r"^item 'endless': METEOR finds 3,960,100 matches .* limit is 60,000$"):
         Meteor(data).collect(Corpus((sound, endless)))
-    with pytest.raises(LimitError, match="1,600,000 matches"):  # all references of an item count
+    with pytest.raises(LimitError, match="1,600,000 matches or more"):  # all references of an item count
         Meteor(data).collect(Corpus((Item("many", "a " * 400, ("a " * 400 + "x",) * 10),)))
 
 
+def test_matches_of_phrases_count_too(data: MeteorData) -> None:
+    text = "a group of " * 140  # fewer matches of words than the limit
+    with pytest.raises(LimitError, match=r"^item 'phrases': METEOR finds"):
+        Meteor(data).collect(Corpus((Item("phrases", text, (f"{text} x",)),)))
+
+
 def test_long_texts_of_ordinary_words_are_not_refused(data: MeteorData) -> None:
-    text = " ".join(f"word{n} the of" for n in range(300))
+    text = " ".join(f"word{n} the of" for n in range(160))
     (statistic,) = Meteor(data).collect(Corpus((Item("long", text, (f"{text} end",)),)))
     assert 0.5 < statistic.score < 1
 

@@ -94,6 +94,11 @@ def set_item(**fields: object) -> pb.ScoreRequest:
             id="too many references",
         ),
         pytest.param(
+            pb.ScoreRequest(items=[GOOD, item("2", "a", ["b" * 2_000] * 10)]),
+            {"items[1].references": "with the candidate, the references have 20,001 characters, the limit is 20,000"},
+            id="long items",
+        ),
+        pytest.param(
             pb.ScoreRequest(items=[item("1", "a", ["b"], reference_id="2")]),
             {"items[0].reference_id": "needs a reference set"},
             id="entry without a set",
@@ -208,6 +213,7 @@ def entries(*some: rpb.ReferenceEntry) -> rpb.CreateReferenceSetRequest:
         pytest.param([entries(entry("1", "a")), entries(entry("1", "b"))], "entries[1].id", id="twice, apart"),
         pytest.param([entries(entry("1"))], "entries[0].references", id="no captions"),
         pytest.param([entries(entry("1", "a", ""))], "entries[0].references[1]", id="an empty caption"),
+        pytest.param([entries(entry("1", *["a" * 2_000] * 11))], "entries[0].references", id="a long entry"),
         pytest.param([rpb.CreateReferenceSetRequest()], "payload", id="an empty message"),
         pytest.param(
             [rpb.CreateReferenceSetRequest(settings=rpb.ReferenceSetSettings(display_name="x" * 201))],

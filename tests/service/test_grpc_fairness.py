@@ -178,6 +178,41 @@ def test_equal_callers_get_equal_shares() -> None:
         assert abs(order[:end].count("a") - order[:end].count("b")) <= 2
 
 
+class BusyPool(Pool):
+    """One worker, which takes the next batch as soon as it has done one, before the callers have their answers."""
+
+    async def call(self, worker: None, task: Work) -> WorkReply:
+        await asyncio.sleep(0.01)
+        self.release(worker)
+        return await super().call(worker, task)
+
+
+def test_a_caller_with_chunks_in_stock_gets_no_more_than_one_who_sends_them_one_by_one() -> None:
+    """The second is away from the queue whenever a batch is done, until its client has the answer."""
+
+    async def play() -> list[list[str]]:
+        pool, thread = BusyPool(), StoreThread(open_store("memory"))
+        parses = ParseCache(thread, thread, "signature", max_bytes=1 << 20)
+        dispatcher = Dispatcher(pool, parses, parsing=frozenset(), batch_captions=256, window_s=0)  # type: ignore[arg-type]
+
+        async def send(caller: str, first: int, step: int) -> None:
+            for number in range(first, 12, step):
+                texts = captions(*(f"{caller}{number} {n}" for n in range(64)))
+                await dispatcher.submit(texts, caller=caller)
+
+        senders = [asyncio.create_task(send("a", first, 4)) for first in range(4)]
+        senders.append(asyncio.create_task(send("b", 0, 1)))
+        pool.free.release()
+        await asyncio.gather(*senders)
+        await dispatcher.close()
+        await thread.close()
+        return pool.batches
+
+    order = [name[0] for batch in asyncio.run(play()) for name in batch]
+    assert order.count("a") == order.count("b") == 12
+    assert abs(order[:12].count("a") - order[:12].count("b")) <= 2, order
+
+
 def captions(*texts: str) -> CaptionsWork:
     return CaptionsWork(texts, graphs=False)
 

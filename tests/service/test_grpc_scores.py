@@ -74,7 +74,7 @@ def test_the_server_serves_every_metric_of_the_library(names: list[str], client:
     assert names == list(METRICS)
     info = client.server_info()
     assert info.pipeline == load_pipeline().signature
-    assert info.limits.max_items == 300
+    assert (info.limits.max_items, info.limits.max_item_characters) == (300, 20_000)
 
 
 def test_a_batch_scores_as_in_the_library(client: Client, items: list[Item], names: list[str], truth: Result) -> None:

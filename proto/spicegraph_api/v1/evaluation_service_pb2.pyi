@@ -351,6 +351,7 @@ class Limits(_message.Message):
     MAX_MESSAGE_BYTES_FIELD_NUMBER: _builtins.int
     MAX_REFERENCE_SET_ENTRIES_FIELD_NUMBER: _builtins.int
     MAX_REFERENCE_SET_BYTES_FIELD_NUMBER: _builtins.int
+    MAX_ITEM_CHARACTERS_FIELD_NUMBER: _builtins.int
     max_items: _builtins.int
     """Items (or captions) in one request."""
     max_stream_items: _builtins.int
@@ -367,6 +368,10 @@ class Limits(_message.Message):
     """Entries in one reference set."""
     max_reference_set_bytes: _builtins.int
     """Bytes of the captions and ids of one reference set, in UTF-8."""
+    max_item_characters: _builtins.int
+    """Unicode code points of an item's candidate and references together, and of the references of a set's entry. 0: a
+    server of an earlier version, which had no such limit.
+    """
     def __init__(
         self,
         *,
@@ -378,10 +383,11 @@ class Limits(_message.Message):
         max_message_bytes: _builtins.int = ...,
         max_reference_set_entries: _builtins.int = ...,
         max_reference_set_bytes: _builtins.int = ...,
+        max_item_characters: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_caption_characters", b"max_caption_characters", "max_id_characters", b"max_id_characters", "max_items", b"max_items", "max_message_bytes", b"max_message_bytes", "max_reference_set_bytes", b"max_reference_set_bytes", "max_reference_set_entries", b"max_reference_set_entries", "max_references", b"max_references", "max_stream_items", b"max_stream_items"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_caption_characters", b"max_caption_characters", "max_id_characters", b"max_id_characters", "max_item_characters", b"max_item_characters", "max_items", b"max_items", "max_message_bytes", b"max_message_bytes", "max_reference_set_bytes", b"max_reference_set_bytes", "max_reference_set_entries", b"max_reference_set_entries", "max_references", b"max_references", "max_stream_items", b"max_stream_items"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

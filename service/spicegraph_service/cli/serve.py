@@ -113,6 +113,14 @@ def serve(
     max_caption: Annotated[
         int, typer.Option(help="Maximum number of characters in a caption.", min=1, envvar="SPICEGRAPH_MAX_CAPTION")
     ] = 2_000,
+    max_item: Annotated[
+        int,
+        typer.Option(
+            help="Maximum number of characters in an item: its candidate and its references.",
+            min=1,
+            envvar="SPICEGRAPH_MAX_ITEM",
+        ),
+    ] = 20_000,
     max_message: Annotated[
         int, typer.Option(help="Maximum size of a message, in MiB.", min=1, max=1_024, envvar="SPICEGRAPH_MAX_MESSAGE")
     ] = 8,
@@ -268,6 +276,7 @@ def serve(
         limits=Limits(
             max_items=max_items,
             max_caption_characters=max_caption,
+            max_item_characters=max_item,
             max_message_bytes=max_message << 20,
             max_sets=max_sets,
             max_calls=token_calls,

@@ -41,6 +41,8 @@ _PATIENCE_S = 1.0  # nearly every batch takes less; callers who leave before do 
 _LONG_S = 5.0
 _TOGETHER_S = 0.2  # in which the deaths of workers that were killed together are seen
 _SMALL = 64  # items and captions to parse of a group
+_TURN = 2 * _SMALL  # of a caller in a batch beside others with large groups: those of a chunk of new captions
+_BESIDE_S = 1.0  # after its last large group a caller still counts as one who shares the workers
 _LIGHT_ITEMS = 8  # of a light group
 _LIGHT_CHARACTERS = 8_192  # of its captions
 _LIGHT_BATCH = 32  # items; a few milliseconds
@@ -139,6 +141,7 @@ class Dispatcher:
         self._reserve = reserve
         self._entries = _FairQueue()
         self._light = _FairQueue()
+        self._large: dict[str, float] = {}  # callers with large groups: when the last came
         self._filled = asyncio.Event()
         self._light_filled = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -170,6 +173,8 @@ class Dispatcher:
         return done
 
     def _enter(self, entry: _Entry, *, light: bool) -> None:
+        if entry.size > _SMALL:
+            self._large[entry.caller] = entry.since
         if not light or self._reserve is None or not self._reserve.alive:
             self._entries.push(entry)
             self._filled.set()
@@ -274,18 +279,29 @@ class Dispatcher:
         return batch
 
     def _take(self, queue: _FairQueue, most: int) -> list[_Entry]:
-        """Take a batch of one tenant from a queue; small groups do not wait for a large one of somebody else."""
+        """Take a batch of one tenant from a queue; small groups do not wait for a large one of somebody else.
+
+        A caller who sends the next chunk when the last is done does not wait here while that is answered. So the queue
+        alone does not show who shares the workers, and a caller with chunks in stock would get two for every one.
+        """
         batch: list[_Entry] = []
         size = 0
+        taken: dict[str, int] = {}
+        since = time.monotonic() - _BESIDE_S
+        self._large = {caller: last for caller, last in self._large.items() if last > since}
         while queue:
             entry = queue.first
-            alike = entry.size <= _SMALL or any(entry.caller == other.caller for other in batch)
-            if batch and not (alike and entry.tenant == batch[0].tenant and size + entry.size <= most):
+            own = taken.get(entry.caller, 0)
+            alike = entry.size <= _SMALL or own
+            turn = _TURN if self._large.keys() - {entry.caller} else most
+            fits = size + entry.size <= most and own + entry.size <= turn
+            if batch and not (alike and fits and entry.tenant == batch[0].tenant):
                 break
             queue.pop()
             if not entry.reply.done():  # its caller has gone
                 batch.append(entry)
                 size += entry.size
+                taken[entry.caller] = own + entry.size
         return batch
 
     def _enough(self) -> bool:

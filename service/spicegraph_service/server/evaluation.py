@@ -233,6 +233,7 @@ class EvaluationServicer(EvaluationServiceServicer):
                 max_stream_items=limits.max_stream_items,
                 max_references=limits.max_references,
                 max_caption_characters=limits.max_caption_characters,
+                max_item_characters=limits.max_item_characters,
                 max_id_characters=limits.max_id_characters,
                 max_message_bytes=limits.max_message_bytes,
                 max_reference_set_entries=limits.max_reference_set_entries,

@@ -36,6 +36,7 @@ class Limits:
     max_stream_items: int = 200_000
     max_references: int = 100
     max_caption_characters: int = 2_000
+    max_item_characters: int = 20_000
     max_id_characters: int = 512
     max_message_bytes: int = 8 << 20
     max_reference_set_entries: int = 200_000

@@ -83,7 +83,7 @@ def check_items(
         else:
             if item.HasField("reference_id"):
                 found.append(Violation(f"{path}.reference_id", "needs a reference set"))
-            found += _references(path, item.references, limits)
+            found += _references(path, item.references, limits, candidate=len(item.candidate))
     _raise(found)
 
 
@@ -281,7 +281,7 @@ def _caption(path: str, text: str, limits: Limits) -> Iterator[Violation]:
         yield Violation(path, "holds a NUL character")
 
 
-def _references(path: str, references: Sequence[str], limits: Limits) -> Iterator[Violation]:
+def _references(path: str, references: Sequence[str], limits: Limits, *, candidate: int = 0) -> Iterator[Violation]:
     yield from _count(f"{path}.references", len(references), limits.max_references)
     if len(references) > limits.max_references:
         return
@@ -290,6 +290,11 @@ def _references(path: str, references: Sequence[str], limits: Limits) -> Iterato
         yield from _caption(field, text, limits)
         if not text.strip():
             yield Violation(field, "is empty")
+    characters = candidate + sum(map(len, references))
+    if characters > limits.max_item_characters:
+        what = "with the candidate, " if candidate else ""
+        reason = f"{what}the references have {characters:,} characters, the limit is {limits.max_item_characters:,}"
+        yield Violation(f"{path}.references", reason)
 
 
 def _set_item(path: str, item: scores_pb2.Item, limits: Limits) -> Iterator[Violation]:

@@ -31,7 +31,7 @@ reference function); chunks, matched candidate words, matched reference words.
 """
 
 _NO_COUNTS: Counts = (0,) * 23
-_MOST_MATCHES = 200_000  # of an item's words with those of its references: less than half a second's work
+_MOST_MATCHES = 60_000  # of an item's words and phrases with those of its references: a quarter of a second's work
 _BATCH = 1000  # items whose phrases are looked up together: bounds the memory, costs nothing
 
 # The parameters of the "ranking" task for English, the program's default.
@@ -184,18 +184,16 @@ class _Scorer:
 
     def _best(self, probe: Probe, references: Sequence[Sentence]) -> MeteorStatistic:
         candidate = probe.candidate
-        # Texts of ordinary lengths cannot have so many, and are not counted.
+        # Texts of ordinary lengths cannot have so many matches of words, and those are not counted.
         if len(candidate.words) * sum(len(reference.words) for reference in references) > _MOST_MATCHES:
-            matches_at_most = sum(map(probe.count, references))
-            if matches_at_most > _MOST_MATCHES:
-                msg = (
-                    f"METEOR finds {matches_at_most:,} matches between the words of the caption and of its references; "
-                    f"the limit is {_MOST_MATCHES:,}"
-                )
-                raise LimitError(msg)
+            _check_matches(sum(map(probe.count, references)))
         best: tuple[float, int, Counts, list[Match]] | None = None
+        found = 0
         for index, reference in enumerate(references):
-            matches = align(probe.possible(reference), len(candidate.words))
+            possible = probe.possible(reference)
+            found += sum(map(len, possible))
+            _check_matches(found)
+            matches = align(possible, len(candidate.words))
             counts = _counts(matches, candidate, reference, self._words)
             value = score(counts)
             if best is None or value > best[0]:
@@ -208,6 +206,15 @@ class _Scorer:
 
     def _texts(self, sentence: Sentence) -> tuple[str, ...]:
         return tuple([self._words.texts[word] for word in sentence.words])
+
+
+def _check_matches(found: int) -> None:
+    """Raise a :class:`LimitError` if the search for the best of the matches of an item would take too long."""
+    if found > _MOST_MATCHES:
+        raise LimitError(
+            f"METEOR finds {found:,} matches or more between the words of the caption and of its references; the limit "
+            f"is {_MOST_MATCHES:,}"
+        )
 
 
 def score_texts(
