@@ -61,6 +61,12 @@ def set_item(**fields: object) -> pb.ScoreRequest:
     [
         pytest.param(pb.ScoreRequest(), {"items": "is empty"}, id="no items"),
         pytest.param(
+            pb.ScoreRequest(items=[GOOD, item("2", " \t", ["a"])], empty=2),
+            {"items[1].candidate": "is empty"},
+            id="an empty candidate",
+        ),
+        pytest.param(pb.ScoreRequest(items=[GOOD], empty=9), {"empty": "9 is not one of its values"}, id="empty"),
+        pytest.param(
             pb.ScoreRequest(items=[item(n, "a", ["b"]) for n in range(301)]),
             {"items": "has 301 entries, the limit is 300"},
             id="too many items",
@@ -166,8 +172,8 @@ def test_items_without_an_entry_are_named(channel: grpc.Channel) -> None:
     assert set(details(caught.value)[0]) == {"items[1].id", "items[2].reference_id"}
 
 
-def settings() -> pb.ScoreStreamRequest:
-    return pb.ScoreStreamRequest(settings=pb.ScoreStreamSettings())
+def settings(**fields: object) -> pb.ScoreStreamRequest:
+    return pb.ScoreStreamRequest(settings=pb.ScoreStreamSettings(**fields))
 
 
 def items(*some: object) -> pb.ScoreStreamRequest:
@@ -183,6 +189,8 @@ def items(*some: object) -> pb.ScoreStreamRequest:
         pytest.param([items(GOOD), settings()], "settings", id="settings late"),
         pytest.param([pb.ScoreStreamRequest()], "payload", id="an empty message"),
         pytest.param([items()], "items", id="an empty batch"),
+        pytest.param([settings(empty=2), items(item("2", "", ["a"]))], "items[0].candidate", id="an empty candidate"),
+        pytest.param([settings(empty=9)], "settings.empty", id="empty"),
         pytest.param([items(GOOD), items(GOOD)], "items[1].id", id="an id twice in the stream"),
         pytest.param([items(GOOD, item("2", "a"))], "items[1].references", id="an item of a batch"),
     ],

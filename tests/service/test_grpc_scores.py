@@ -271,8 +271,13 @@ def test_parses_are_the_library_s(client: Client, items: list[Item]) -> None:
 
 
 def test_an_empty_candidate_scores_zero(client: Client) -> None:
-    reply = client.score([item("1", "", ["a dog"])])
-    assert values(reply.items[0].scores)["SPICE"] == 0.0
+    some = [item("1", "", ["a dog"]), item("2", "a dog", ["a dog"]), item("3", " \n", ["a cat"])]
+    for empty in (scores_pb2.EMPTY_CANDIDATES_UNSPECIFIED, scores_pb2.EMPTY_CANDIDATES_ZERO):
+        reply = client.score(some, empty=empty)
+        assert [values(each.scores)["SPICE"] for each in reply.items] == [0.0, 1.0, 0.0]
+        assert reply.corpus.empty_candidate_count == 2
+        *_, last = client.stream(some, empty=empty)
+        assert last.corpus == reply.corpus
 
 
 def test_undefined_is_absent(client: Client) -> None:

@@ -237,6 +237,7 @@ class Challenge(_message.Message):
     READY_FIELD_NUMBER: _builtins.int
     DISCLOSURE_FIELD_NUMBER: _builtins.int
     SPICE_TEXT_FIELD_NUMBER: _builtins.int
+    EMPTY_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name in calls and commands, unique on the server: 1 to 40 letters, digits, ".", "-"."""
     title: _builtins.str
@@ -255,6 +256,8 @@ class Challenge(_message.Message):
     """Whether all references are there. Set by the server."""
     spice_text: _scores_pb2.SpiceText.ValueType
     """The text that SPICE and SPIDEr parse. It never changes, so that all submissions are scored alike."""
+    empty: _scores_pb2.EmptyCandidates.ValueType
+    """What is done with empty captions of a submission; unspecified: they are faults. It never changes."""
     @_builtins.property
     def metrics(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Metrics that are computed, by the names of GetServerInfo. At least one."""
@@ -296,10 +299,11 @@ class Challenge(_message.Message):
         ready: _builtins.bool = ...,
         disclosure: Global___Disclosure | None = ...,
         spice_text: _scores_pb2.SpiceText.ValueType = ...,
+        empty: _scores_pb2.EmptyCandidates.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_daily_limit", b"_daily_limit", "_total_limit", b"_total_limit", "close_time", b"close_time", "create_time", b"create_time", "daily_limit", b"daily_limit", "disclosure", b"disclosure", "open_time", b"open_time", "total_limit", b"total_limit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_daily_limit", b"_daily_limit", "_total_limit", b"_total_limit", "close_time", b"close_time", "create_time", b"create_time", "daily_limit", b"daily_limit", "description", b"description", "disclosure", b"disclosure", "metrics", b"metrics", "name", b"name", "open_time", b"open_time", "primary_score", b"primary_score", "ready", b"ready", "spice_text", b"spice_text", "splits", b"splits", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_daily_limit", b"_daily_limit", "_total_limit", b"_total_limit", "close_time", b"close_time", "create_time", b"create_time", "daily_limit", b"daily_limit", "description", b"description", "disclosure", b"disclosure", "empty", b"empty", "metrics", b"metrics", "name", b"name", "open_time", b"open_time", "primary_score", b"primary_score", "ready", b"ready", "spice_text", b"spice_text", "splits", b"splits", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__daily_limit: _TypeAlias = _typing.Literal["daily_limit"]  # noqa: Y015
     _WhichOneofArgType__daily_limit: _TypeAlias = _typing.Literal["_daily_limit", b"_daily_limit"]  # noqa: Y015
@@ -1299,12 +1303,15 @@ class SplitScores(_message.Message):
     REFERENCE_SET_FIELD_NUMBER: _builtins.int
     IMAGE_COUNT_FIELD_NUMBER: _builtins.int
     SCORES_FIELD_NUMBER: _builtins.int
+    EMPTY_CANDIDATE_COUNT_FIELD_NUMBER: _builtins.int
     split: _builtins.str
     """Name of the split."""
     reference_set: _builtins.str
     """Name of the reference set."""
     image_count: _builtins.int
     """Number of images scored."""
+    empty_candidate_count: _builtins.int
+    """Number of images whose caption is empty, which a challenge may allow."""
     @_builtins.property
     def scores(self) -> _containers.RepeatedCompositeFieldContainer[Global___CorpusScore]:
         """The scores that the caller may see, in the order of the challenge's metrics."""
@@ -1316,10 +1323,11 @@ class SplitScores(_message.Message):
         reference_set: _builtins.str = ...,
         image_count: _builtins.int = ...,
         scores: _abc.Iterable[Global___CorpusScore] | None = ...,
+        empty_candidate_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["image_count", b"image_count", "reference_set", b"reference_set", "scores", b"scores", "split", b"split"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["empty_candidate_count", b"empty_candidate_count", "image_count", b"image_count", "reference_set", b"reference_set", "scores", b"scores", "split", b"split"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

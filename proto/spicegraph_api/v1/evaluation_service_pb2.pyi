@@ -86,12 +86,15 @@ class ScoreRequest(_message.Message):
     REFERENCE_SET_FIELD_NUMBER: _builtins.int
     CATEGORIES_FIELD_NUMBER: _builtins.int
     SPICE_TEXT_FIELD_NUMBER: _builtins.int
+    EMPTY_FIELD_NUMBER: _builtins.int
     detail: _scores_pb2.Detail.ValueType
     """How much evidence comes back."""
     reference_set: _builtins.str
     """Id of a reference set; the items then carry no references."""
     spice_text: _scores_pb2.SpiceText.ValueType
     """The text that SPICE and SPIDEr parse."""
+    empty: _scores_pb2.EmptyCandidates.ValueType
+    """What is done with empty candidates; unspecified: they are scored, and get 0."""
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[_scores_pb2.Item]:
         """The items, with unique ids. Between 1 and `Limits.max_items`."""
@@ -113,10 +116,11 @@ class ScoreRequest(_message.Message):
         reference_set: _builtins.str | None = ...,
         categories: _abc.Iterable[_scores_pb2.CategoryDefinition] | None = ...,
         spice_text: _scores_pb2.SpiceText.ValueType = ...,
+        empty: _scores_pb2.EmptyCandidates.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "reference_set", b"reference_set"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "detail", b"detail", "items", b"items", "metrics", b"metrics", "reference_set", b"reference_set", "spice_text", b"spice_text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "detail", b"detail", "empty", b"empty", "items", b"items", "metrics", b"metrics", "reference_set", b"reference_set", "spice_text", b"spice_text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__reference_set: _TypeAlias = _typing.Literal["reference_set"]  # noqa: Y015
     _WhichOneofArgType__reference_set: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set"]  # noqa: Y015
@@ -165,11 +169,14 @@ class ScoreStreamSettings(_message.Message):
     REFERENCE_SET_FIELD_NUMBER: _builtins.int
     CATEGORIES_FIELD_NUMBER: _builtins.int
     SPICE_TEXT_FIELD_NUMBER: _builtins.int
+    EMPTY_FIELD_NUMBER: _builtins.int
     detail: _scores_pb2.Detail.ValueType
     """As in ScoreRequest."""
     reference_set: _builtins.str
     """As in ScoreRequest."""
     spice_text: _scores_pb2.SpiceText.ValueType
+    """As in ScoreRequest."""
+    empty: _scores_pb2.EmptyCandidates.ValueType
     """As in ScoreRequest."""
     @_builtins.property
     def metrics(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -187,10 +194,11 @@ class ScoreStreamSettings(_message.Message):
         reference_set: _builtins.str | None = ...,
         categories: _abc.Iterable[_scores_pb2.CategoryDefinition] | None = ...,
         spice_text: _scores_pb2.SpiceText.ValueType = ...,
+        empty: _scores_pb2.EmptyCandidates.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "reference_set", b"reference_set"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "detail", b"detail", "metrics", b"metrics", "reference_set", b"reference_set", "spice_text", b"spice_text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "detail", b"detail", "empty", b"empty", "metrics", b"metrics", "reference_set", b"reference_set", "spice_text", b"spice_text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__reference_set: _TypeAlias = _typing.Literal["reference_set"]  # noqa: Y015
     _WhichOneofArgType__reference_set: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set"]  # noqa: Y015

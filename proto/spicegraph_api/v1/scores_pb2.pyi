@@ -44,6 +44,30 @@ SPICE_TEXT_COCO: SpiceText.ValueType  # 2
 """The tokens that the COCO toolkit gives SPICE: lower-cased, without punctuation."""
 Global___SpiceText: _TypeAlias = SpiceText  # noqa: Y015
 
+class _EmptyCandidates:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _EmptyCandidatesEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EmptyCandidates.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    EMPTY_CANDIDATES_UNSPECIFIED: _EmptyCandidates.ValueType  # 0
+    """In requests to score, the same as EMPTY_CANDIDATES_ZERO; of a challenge, the same as EMPTY_CANDIDATES_REFUSE."""
+    EMPTY_CANDIDATES_ZERO: _EmptyCandidates.ValueType  # 1
+    """They are scored as the original programs score them, which gives 0; the result says how many there were."""
+    EMPTY_CANDIDATES_REFUSE: _EmptyCandidates.ValueType  # 2
+    """They are a fault, and nothing is scored."""
+
+class EmptyCandidates(_EmptyCandidates, metaclass=_EmptyCandidatesEnumTypeWrapper):
+    """What is done with empty candidates, those of white space alone."""
+
+EMPTY_CANDIDATES_UNSPECIFIED: EmptyCandidates.ValueType  # 0
+"""In requests to score, the same as EMPTY_CANDIDATES_ZERO; of a challenge, the same as EMPTY_CANDIDATES_REFUSE."""
+EMPTY_CANDIDATES_ZERO: EmptyCandidates.ValueType  # 1
+"""They are scored as the original programs score them, which gives 0; the result says how many there were."""
+EMPTY_CANDIDATES_REFUSE: EmptyCandidates.ValueType  # 2
+"""They are a fault, and nothing is scored."""
+Global___EmptyCandidates: _TypeAlias = EmptyCandidates  # noqa: Y015
+
 class _Detail:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -149,7 +173,7 @@ class Item(_message.Message):
     id: _builtins.str
     """The item's name, unique within a request; results carry it. Integers are written in decimal."""
     candidate: _builtins.str
-    """The caption under test. An empty one is allowed: it scores 0."""
+    """The caption under test. What is done with an empty one (nothing but white space), the request says."""
     reference_id: _builtins.str
     """Which entry of the request's reference set to use, when it is not `id`: several candidates of one image share an
     entry. Only with a reference set.
@@ -843,8 +867,11 @@ class CorpusResult(_message.Message):
     ITEM_COUNT_FIELD_NUMBER: _builtins.int
     SCORES_FIELD_NUMBER: _builtins.int
     SIGNATURES_FIELD_NUMBER: _builtins.int
+    EMPTY_CANDIDATE_COUNT_FIELD_NUMBER: _builtins.int
     item_count: _builtins.int
     """Number of items."""
+    empty_candidate_count: _builtins.int
+    """Number of empty candidates, which were scored as they are."""
     @_builtins.property
     def scores(self) -> _containers.RepeatedCompositeFieldContainer[Global___Score]:
         """The corpus scores, in the order of the requested metrics. They come from the items' statistics, and are not
@@ -861,10 +888,11 @@ class CorpusResult(_message.Message):
         item_count: _builtins.int = ...,
         scores: _abc.Iterable[Global___Score] | None = ...,
         signatures: _abc.Iterable[Global___MetricSignature] | None = ...,
+        empty_candidate_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["item_count", b"item_count", "scores", b"scores", "signatures", b"signatures"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["empty_candidate_count", b"empty_candidate_count", "item_count", b"item_count", "scores", b"scores", "signatures", b"signatures"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

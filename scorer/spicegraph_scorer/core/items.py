@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
@@ -81,7 +81,12 @@ class Fingerprint:
         return f"{self.hash:0{2 * _BYTES}x}"
 
 
-def empty_candidates(items: Iterable[Item]) -> int:
+class _HasCandidate(Protocol):
+    @property
+    def candidate(self) -> str: ...
+
+
+def empty_candidates(items: Iterable[_HasCandidate]) -> int:
     """Return how many candidates are empty: they score as in the original programs, which is zero."""
     return sum(not item.candidate.strip() for item in items)
 

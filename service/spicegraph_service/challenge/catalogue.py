@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from spicegraph_scorer.core.tokens import SpiceText
+    from spicegraph_scorer.readers.checks import Empty
 
 _MOST_SPLITS = 20
 _MOST_SETS = 20
@@ -80,6 +81,7 @@ class NewChallenge:
     total_limit: int = TOTAL_LIMIT
     disclosure: Disclosure = Disclosure()
     spice_text: SpiceText = "written"
+    empty: Empty = "refuse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,7 @@ def add_challenge(session: Session, new: NewChallenge, now: datetime) -> Challen
         category_images=new.disclosure.category_images,
         equal_percent=new.disclosure.equal_percent,
         spice_text=new.spice_text,
+        empty=new.empty,
         created=now,
         splits=[_split(place, split) for place, split in enumerate(new.splits)],
     )

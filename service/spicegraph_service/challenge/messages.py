@@ -20,7 +20,7 @@ from spicegraph_service.challenge.schema import Role, State, Visibility
 from spicegraph_service.challenge.submissions import queue_position
 from spicegraph_service.challenge.validation import method_of
 from spicegraph_service.server.status import Violation, invalid
-from spicegraph_service.server.validation import patiently, spice_text, spice_text_value
+from spicegraph_service.server.validation import EMPTY_VALUES, empty_candidates, patiently, spice_text, spice_text_value
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
@@ -238,6 +238,7 @@ def new_challenge(message: pb.Challenge) -> NewChallenge:
         message.total_limit if message.HasField("total_limit") else TOTAL_LIMIT,
         disclosure_of(message.disclosure),
         spice_text(message.spice_text, field="challenge.spice_text"),
+        empty_candidates(message.empty, default="refuse", field="challenge.empty"),
     )
 
 
@@ -286,6 +287,7 @@ def challenge_message(challenge: schema.Challenge) -> pb.Challenge:
             equal_percent=challenge.equal_percent,
         ),
         spice_text=spice_text_value(challenge.spice_text),
+        empty=EMPTY_VALUES[challenge.empty],
     )
 
 
@@ -370,6 +372,7 @@ def _split_scores(
                 reference_set=reference_set.name,
                 image_count=reference_set.image_count,
                 scores=map(_score, shown_scores(rows, challenge, account)),
+                empty_candidate_count=found.empty_captions,
             )
 
 

@@ -17,7 +17,7 @@ from spicegraph_service.challenge import submissions
 from spicegraph_service.challenge.database import Database, Transactions
 from spicegraph_service.challenge.files import FileStore
 from spicegraph_service.challenge.sandbox import Allowance, OverAllowanceError, Sandbox
-from spicegraph_service.challenge.schema import JobKind, ReferenceSet, Submission
+from spicegraph_service.challenge.schema import Challenge, JobKind, ReferenceSet, Submission
 from spicegraph_service.challenge.scoring import Part, Plan, Progress
 from spicegraph_service.challenge.submissions import Failure, Lease, LeaseLostError
 from spicegraph_service.challenge.tasks import Validate, Validated
@@ -278,7 +278,7 @@ class Runner:
 
     async def _validate(self, held: _Held) -> None:
         lease = held.lease
-        sent, equal_percent, splits = await self._transactions.read(lambda session, _now: _to_validate(session, lease))
+        sent, challenge, splits = await self._transactions.read(lambda session, _now: _to_validate(session, lease))
         with self._files.workspace() as folder:
             task = Validate(
                 str(self._files.path(sent.sha256)),
@@ -287,7 +287,8 @@ class Runner:
                 {name: tuple(str(self._files.path(key)) for key in keys) for name, (_, keys) in splits.items()},
                 str(folder),
                 self._caption_characters,
-                equal_percent,
+                challenge.equal_percent,
+                challenge.empty,
             )
             found = await self._sandbox.run(task, Validated, VALIDATION)
             if found.faults:
@@ -295,7 +296,9 @@ class Runner:
                 message = f"the file has {counted(found.fault_count, 'fault')}"
                 await self._fail(held, Failure("INVALID_FILE", message, key, found.fault_count))
                 return
-            files = {splits[name][0]: await self._adopt(path) for name, path in found.results.items()}
+            files = {
+                splits[name][0]: (await self._adopt(path), found.empty[name]) for name, path in found.results.items()
+            }
         await self._end(
             held, lambda session, _now: submissions.end_validated(session, lease, self._owner, files), "is sound"
         )
@@ -339,14 +342,16 @@ class Runner:
         )
 
 
-def _to_validate(session: Session, lease: Lease) -> tuple[Submission, int, dict[str, tuple[int, tuple[str, ...]]]]:
-    """Return the submission, how many of its captions may be equal, and of each split its id and reference files."""
+def _to_validate(
+    session: Session, lease: Lease
+) -> tuple[Submission, Challenge, dict[str, tuple[int, tuple[str, ...]]]]:
+    """Return the submission, its challenge, and of each split its id and reference files."""
     submission = session.get_one(Submission, lease.submission_id)
     splits = {
         split.name: (split.id, tuple(found.file for found in split.reference_sets if found.file))
         for split in submission.challenge.splits
     }
-    return submission, submission.challenge.equal_percent, splits
+    return submission, submission.challenge, splits
 
 
 def _to_score(session: Session, lease: Lease) -> Plan:

@@ -27,6 +27,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 from sqlalchemy.types import TypeDecorator
 
 from spicegraph_scorer.core.tokens import SpiceText  # noqa: TC001 (SQLAlchemy reads the annotation)
+from spicegraph_scorer.readers.checks import Empty  # noqa: TC001 (as above)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -174,6 +175,7 @@ class Challenge(Base):
     category_images: Mapped[int]
     equal_percent: Mapped[int]
     spice_text: Mapped[SpiceText] = mapped_column(String(20), default="written")
+    empty: Mapped[Empty] = mapped_column(String(20), default="refuse")
     created: Mapped[datetime]
     splits: Mapped[list[Split]] = relationship(
         back_populates="challenge", order_by="Split.position", cascade="all, delete-orphan"
@@ -265,13 +267,14 @@ class Submission(Base):
 
 
 class SubmissionFile(Base):
-    """The sound results of a submission for one split."""
+    """The sound results of a submission for one split, and how many of its captions are empty."""
 
     __tablename__ = "submission_files"
 
     submission_id: Mapped[str] = mapped_column(ForeignKey("submissions.id"), primary_key=True)
     split_id: Mapped[int] = mapped_column(ForeignKey("splits.id"), primary_key=True)
     file: Mapped[str] = mapped_column(String(64))
+    empty_captions: Mapped[int] = mapped_column(default=0)
     split: Mapped[Split] = relationship()
 
 

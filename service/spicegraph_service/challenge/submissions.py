@@ -330,16 +330,16 @@ def extend(session: Session, lease: Lease, owner: str, now: datetime, *, lease_s
     job.progress = progress
 
 
-def end_validated(session: Session, lease: Lease, owner: str, files: Mapping[int, str]) -> None:
-    """Keep the sound results of a submission (by split), and put it into the queue.
+def end_validated(session: Session, lease: Lease, owner: str, files: Mapping[int, tuple[str, int]]) -> None:
+    """Keep the sound results of a submission, by split with the number of empty captions, and put it into the queue.
 
     Raises:
         LeaseLostError: this server no longer holds it.
     """
     job = _held(session, lease, owner)
     submission = session.get_one(Submission, job.submission_id, with_for_update=True)
-    for split_id, key in files.items():
-        session.add(SubmissionFile(submission_id=submission.id, split_id=split_id, file=key))
+    for split_id, (key, empty) in files.items():
+        session.add(SubmissionFile(submission_id=submission.id, split_id=split_id, file=key, empty_captions=empty))
     submission.state = State.QUEUED
     job.kind, job.owner, job.lease_end, job.progress = JobKind.SCORE, None, None, 0.0
 

@@ -13,6 +13,7 @@ import msgspec
 
 from spicegraph_parser.errors import DataError, InputError, LimitError
 from spicegraph_scorer.core.tokens import SpiceText  # noqa: TC001 (msgspec reads the annotation)
+from spicegraph_scorer.readers.checks import Empty  # noqa: TC001 (as above)
 from spicegraph_service.challenge.files import (
     fault_frames,
     read_images,
@@ -47,12 +48,14 @@ class Validate(msgspec.Struct, frozen=True, tag="validate"):
     output: str
     caption_characters: int
     equal_percent: int
+    empty: Empty = "refuse"
 
 
 class Validated(msgspec.Struct, frozen=True, tag="validated"):
-    """What came out: the path of the results of each split, or the path and number of the faults."""
+    """What came out: the path of the results of each split, with its empty captions; or path and number of faults."""
 
     results: dict[str, str] = {}
+    empty: dict[str, int] = {}
     faults: str = ""
     fault_count: int = 0
 
@@ -163,18 +166,20 @@ def _validate(task: Validate) -> Validated:
         splits,
         caption_characters=task.caption_characters,
         equal_percent=task.equal_percent,
+        empty=task.empty,
     )
     folder = Path(task.output)
     if found.faults:
         path = folder / "faults"
         path.write_bytes(fault_frames(found.faults))
         return Validated(faults=str(path), fault_count=len(found.faults))
-    results = {}
+    results, empty = {}, {}
     for number, (split, rows) in enumerate(found.results.items()):
         path = folder / f"results-{number}"
         path.write_bytes(result_frames(rows))
         results[split] = str(path)
-    return Validated(results)
+        empty[split] = sum(not row.caption.strip() for row in rows)
+    return Validated(results, empty)
 
 
 def _prepare(task: Prepare) -> Prepared:
@@ -254,6 +259,7 @@ def _statistics(task: Finish) -> dict[str, list[Any]]:
 def _report(task: Report) -> Reported:
     """Write the error report of a submission, which shows references: for organisers."""
     from spicegraph_scorer.core.items import Item  # noqa: PLC0415
+    from spicegraph_scorer.readers.checks import check_items  # noqa: PLC0415
     from spicegraph_service.output.report import (  # noqa: PLC0415
         REPORT_FORMATS,
         ReportFormat,
@@ -265,7 +271,7 @@ def _report(task: Report) -> Reported:
 
     captions = read_results(Path(task.results))
     items = [Item(key, captions[key], texts) for key, texts in read_references(Path(task.references))]
-    shown = tuple(_spread(items, task.limit))
+    shown = check_items(_spread(items, task.limit), empty="zero")
     part = f" ({len(shown):,} of {len(items):,} images, evenly spread)" if len(shown) < len(items) else ""
     data = replace(unpack_data(task.data), spice_text=task.spice_text)
     options = ReportOptions(metrics=task.metrics, title=task.title + part, data=data)

@@ -22,6 +22,8 @@ from spicegraph_service.challenge.files import FaultRow, Image, Result
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
+    from spicegraph_scorer.readers.checks import Empty
+
 _ZIP_MAGIC = b"PK"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _OTHER_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"(\xb5/\xfd": "zstandard"}
@@ -102,6 +104,7 @@ def read_submission(
     *,
     caption_characters: int = 2_000,
     equal_percent: int = 100,
+    empty: Empty = "refuse",
 ) -> SubmittedResults:
     """Read a submitted file.
 
@@ -112,6 +115,7 @@ def read_submission(
         splits: the images of every split of the challenge.
         caption_characters: the longest caption that is accepted.
         equal_percent: how many captions of a split may be equal, in per cent.
+        empty: whether an empty caption is a fault.
     """
     results: dict[str, list[Result]] = {}
     faults: list[FaultRow] = []
@@ -120,7 +124,7 @@ def read_submission(
         for content in contents:
             found = _split_of(content.name, split, splits, results)
             results[found] = []
-            new = list(_read(content, splits[found], results[found], longest=caption_characters))
+            new = list(_read(content, splits[found], results[found], longest=caption_characters, empty=empty))
             faults += new or _equal_faults(content.name, results[found], equal_percent)
     except _RefusedError as refused:
         faults.append(FaultRow(file_name, "", "", str(refused)))
@@ -271,7 +275,9 @@ def _decoded(data: bytes, images: SplitImages) -> list[object]:
     return value
 
 
-def _read(content: _Content, images: SplitImages, results: list[Result], *, longest: int) -> Iterator[FaultRow]:
+def _read(
+    content: _Content, images: SplitImages, results: list[Result], *, longest: int, empty: Empty
+) -> Iterator[FaultRow]:
     """Append the sound results of a file to ``results``, and yield every fault."""
     try:
         records = _decoded(content.data, images)
@@ -280,7 +286,7 @@ def _read(content: _Content, images: SplitImages, results: list[Result], *, long
         return
     first: dict[Id, int] = {}
     for index, record in enumerate(records, start=1):
-        for item, field, reason in _record_faults(index, record, images, first, results, longest=longest):
+        for item, field, reason in _record_faults(index, record, images, first, results, longest=longest, empty=empty):
             yield FaultRow(content.name, item, field, reason)
     for image_id in images.needed:
         if image_id not in first:
@@ -300,7 +306,14 @@ def _equal_faults(name: str, results: Sequence[Result], percent: int) -> Iterato
 
 
 def _record_faults(
-    index: int, record: object, images: SplitImages, first: dict[Id, int], results: list[Result], *, longest: int
+    index: int,
+    record: object,
+    images: SplitImages,
+    first: dict[Id, int],
+    results: list[Result],
+    *,
+    longest: int,
+    empty: Empty,
 ) -> Iterator[tuple[str, str, str]]:
     """Yield the faults of a record as (item, field, reason); append it to ``results`` if it has none."""
     place = f"item {index}"
@@ -321,7 +334,7 @@ def _record_faults(
         problems = list(_known_faults(image_id, index, images, first))
         yield from ((place, "image_id", reason) for reason in problems)
     caption = record.get("caption")
-    wrong = list(caption_faults(caption, tuple(names))) if "caption" in record else ["is missing"]
+    wrong = list(caption_faults(caption, tuple(names), empty=empty)) if "caption" in record else ["is missing"]
     if not wrong and isinstance(caption, str) and len(caption) > longest:
         wrong = [f"has {len(caption):,} characters, the limit is {longest:,}"]
     yield from ((place, "caption", reason) for reason in wrong)

@@ -55,6 +55,7 @@ class ScoreOptions(TypedDict, total=False):
         reference_set: the set that has the references of items without any.
         categories: categories of one's own for SPICE; see :func:`category`.
         spice_text: the text that SPICE parses; captions as written by default.
+        empty: what is done with empty candidates; they are scored, which gives 0, by default.
     """
 
     metrics: Sequence[str]
@@ -62,6 +63,7 @@ class ScoreOptions(TypedDict, total=False):
     reference_set: str | None
     categories: Sequence[scores_pb2.CategoryDefinition]
     spice_text: scores_pb2.SpiceText.ValueType
+    empty: scores_pb2.EmptyCandidates.ValueType
 
 
 _DEFAULTS: ScoreOptions = {"metrics": ("spice",), "detail": scores_pb2.DETAIL_SCORES}

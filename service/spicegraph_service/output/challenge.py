@@ -70,6 +70,8 @@ def challenge_view(found: pb.GetChallengeResponse) -> Iterator[RenderableType]:
     yield Text(f"metrics: {', '.join(challenge.metrics)}; ranked by {challenge.primary_score or 'the first score'}")
     if challenge.spice_text == scores_pb2.SPICE_TEXT_COCO:
         yield Text("SPICE is of the COCO toolkit's tokens, as COCOEvalCap prints it")
+    if challenge.empty == scores_pb2.EMPTY_CANDIDATES_ZERO:
+        yield Text("an empty caption is scored, and gets 0")
     table = _table("References", "Split", "Set", "Images", "Captions", "Scores shown", "Leaderboard shown")
     for split in challenge.splits:
         for reference_set in split.reference_sets:
@@ -157,7 +159,9 @@ def submission_view(submission: pb.Submission) -> Iterator[RenderableType]:
             more = failure.fault_count - len(failure.faults)
             yield Text(f"... and {more:,} more: spicegraph challenge faults {submission.id}")
     for scores in submission.scores:
-        table = _table(f"{scores.split}, {scores.reference_set}: {counted(scores.image_count, 'image')}", "Score")
+        empty = scores.empty_candidate_count
+        none = f", {counted(empty, 'empty caption')} scored as zero" if empty else ""
+        table = _table(f"{scores.split}, {scores.reference_set}: {counted(scores.image_count, 'image')}{none}", "Score")
         table.add_column("Value", justify="right")
         table.add_column("95 % interval", justify="right")
         for score in scores.scores:

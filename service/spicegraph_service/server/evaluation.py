@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceServicer
+from spicegraph_scorer.core.items import empty_candidates
 from spicegraph_service.server import validation
 from spicegraph_service.server.interceptor import Call, Context, current_call
 from spicegraph_service.server.scheduler import CHUNK_ITEMS, Scheduler, chunked, count_captions, item_chunks
@@ -18,6 +19,7 @@ from spicegraph_service.server.tasks import NOTHING_GIVEN, ItemWork, RequestData
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Sequence
 
+    from spicegraph_scorer.readers.checks import Empty
     from spicegraph_service.server.limits import Limits
     from spicegraph_service.server.references import References
 
@@ -47,6 +49,7 @@ class ItemStream:
         self._tasks = asyncio.TaskGroup()
         self._ids: list[str] = []
         self._statistics: list[bytes] = []
+        self._empty = 0
 
     def start(self, metrics: tuple[str, ...], detail: int, given: RequestData = NOTHING_GIVEN) -> None:
         """Set what is computed."""
@@ -59,6 +62,7 @@ class ItemStream:
         for chunk in item_chunks(items):
             await self._room.acquire()
             self._ids += [item.id for item in chunk]
+            self._empty += empty_candidates(chunk)
             self._statistics.append(b"")
             self._tasks.create_task(self._score(chunk, len(self._statistics) - 1))
 
@@ -104,7 +108,13 @@ class ItemStream:
             for item_id, result in pairs:
                 result.id = item_id
             yield pb.ScoreStreamResponse(items=[result for _, result in pairs])
-        yield pb.ScoreStreamResponse(corpus=scores_pb2.CorpusResult.FromString(totals.corpus))
+        yield pb.ScoreStreamResponse(corpus=_corpus(totals.corpus, self._empty))
+
+
+def _corpus(message: bytes, empty: int) -> scores_pb2.CorpusResult:
+    corpus = scores_pb2.CorpusResult.FromString(message)
+    corpus.empty_candidate_count = empty
+    return corpus
 
 
 def _first(error: Exception) -> Exception:
@@ -146,7 +156,8 @@ class EvaluationServicer(EvaluationServiceServicer):
         self._scheduler.check_room(len(request.items), caller=call.share, refusals=call.refusals)
         given = await validation.check_data(request)
         set_id = request.reference_set if request.HasField("reference_set") else None
-        validation.check_items(request.items, self._limits, reference_set=set_id is not None, seen=set())
+        empty = validation.empty_candidates(request.empty)
+        validation.check_items(request.items, self._limits, reference_set=set_id is not None, empty=empty, seen=set())
         if set_id is not None:
             await self._references.check(set_id, evidence=request.detail in validation.EVIDENT)
         items = await self._items(request.items, set_id, first=0)
@@ -162,7 +173,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         )
         return pb.ScoreResponse(
             items=map(scores_pb2.ItemResult.FromString, results),
-            corpus=scores_pb2.CorpusResult.FromString(corpus),
+            corpus=_corpus(corpus, empty_candidates(items)),
         )
 
     async def ScoreStream(
@@ -180,6 +191,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         """Check what a client sends, and hand it on; waits while the stream is full."""
         stream.start(("spice",), scores_pb2.DETAIL_UNSPECIFIED)
         set_id: str | None = None
+        empty: Empty = "zero"
         seen: set[str] = set()
         first = True
         silence_s = self._limits.max_silence_s
@@ -189,6 +201,7 @@ class EvaluationServicer(EvaluationServiceServicer):
                     settings = request.settings
                     validation.check_detail(settings.detail, path="settings.")
                     given = await validation.check_data(settings, path="settings.")
+                    empty = validation.empty_candidates(settings.empty, field="settings.empty")
                     stream.start(self._metrics(settings.metrics), settings.detail, given)
                     if settings.HasField("reference_set"):
                         set_id = settings.reference_set
@@ -199,7 +212,7 @@ class EvaluationServicer(EvaluationServiceServicer):
                         reason = f"a stream has at most {self._limits.max_stream_items} items"
                         raise invalid([Violation("items", reason)])
                     validation.check_items(
-                        batch, self._limits, reference_set=set_id is not None, seen=seen, first=before
+                        batch, self._limits, reference_set=set_id is not None, empty=empty, seen=seen, first=before
                     )
                     items = await self._items(batch, set_id, first=before)
                     current_call().charge(count_captions(items))

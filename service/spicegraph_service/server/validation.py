@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2
     from spicegraph_scorer.core.tokens import SpiceText
+    from spicegraph_scorer.readers.checks import Empty
     from spicegraph_service.server.limits import Limits
 
 _KINDS = {
@@ -63,7 +64,13 @@ async def patiently(
 
 
 def check_items(
-    items: Sequence[scores_pb2.Item], limits: Limits, *, reference_set: bool, seen: set[str], first: int = 0
+    items: Sequence[scores_pb2.Item],
+    limits: Limits,
+    *,
+    reference_set: bool,
+    empty: Empty,
+    seen: set[str],
+    first: int = 0,
 ) -> None:
     """Check items; ``seen`` holds the ids before them and takes theirs, ``first`` is the index of the first.
 
@@ -78,6 +85,8 @@ def check_items(
             found.append(Violation(f"{path}.id", f"{item.id!a} is the id of another item"))
         seen.add(item.id)
         found += _caption(f"{path}.candidate", item.candidate, limits)
+        if empty == "refuse" and not item.candidate.strip():
+            found.append(Violation(f"{path}.candidate", "is empty"))
         if reference_set:
             found += _set_item(path, item, limits)
         else:
@@ -176,6 +185,25 @@ def spice_text(value: int, *, field: str = "spice_text") -> SpiceText:
 def spice_text_value(text: SpiceText) -> scores_pb2.SpiceText.ValueType:
     """Return the contract's value for the text that SPICE parses."""
     return scores_pb2.SPICE_TEXT_COCO if text == "coco" else scores_pb2.SPICE_TEXT_WRITTEN
+
+
+EMPTY_VALUES: Mapping[Empty, scores_pb2.EmptyCandidates.ValueType] = {
+    "zero": scores_pb2.EMPTY_CANDIDATES_ZERO,
+    "refuse": scores_pb2.EMPTY_CANDIDATES_REFUSE,
+}
+"""What the contract calls each way to treat empty candidates."""
+
+
+def empty_candidates(value: int, *, default: Empty = "zero", field: str = "empty") -> Empty:
+    """Return what is done with empty candidates; ``default``: where the request does not say.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: the contract has no such value.
+    """
+    known: dict[int, Empty] = {number: name for name, number in EMPTY_VALUES.items()}
+    if value not in {scores_pb2.EMPTY_CANDIDATES_UNSPECIFIED, *known}:
+        _raise([Violation(field, f"{value} is not one of its values")])
+    return known.get(value, default)
 
 
 async def check_data(

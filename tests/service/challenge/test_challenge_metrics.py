@@ -92,6 +92,34 @@ def test_spice_parses_the_text_that_the_challenge_chooses(
     assert SPICE_TEXTS[text] in b"".join(client.report(last.id)).decode()
 
 
+def test_a_challenge_may_take_empty_captions(
+    sqlite_arena: Arena, tools: type, connect: Callable[..., ChallengeClient]
+) -> None:
+    arena = sqlite_arena
+    client = connect(arena.start(), arena.organiser())
+    references = arena.write("references.json", tools.annotations(PUNCTUATED))
+    texts = ("", " ", "A white T-shirt!", "A flag.")
+    results = arena.write(
+        "captions_val_mine_results.json", [{"image_id": key, "caption": text} for key, text in enumerate(texts)]
+    )
+    ended = {}
+    for name, empty in (("strict", scores_pb2.EMPTY_CANDIDATES_UNSPECIFIED), ("lax", scores_pb2.EMPTY_CANDIDATES_ZERO)):
+        client.create_challenge(tools.challenge(name, metrics=["rouge", "spice"], empty=empty))
+        client.upload_references(name, "val", "c5", references)
+        *_, ended[name] = client.watch(client.submit(name, results)[0].id)
+    assert client.get_challenge("strict").challenge.empty == scores_pb2.EMPTY_CANDIDATES_REFUSE
+    assert client.get_challenge("lax").challenge.empty == scores_pb2.EMPTY_CANDIDATES_ZERO
+    faults = [(fault.item, fault.reason) for fault in ended["strict"].failure.faults]
+    assert faults == [("item 1 (image_id 0)", "is empty"), ("item 2 (image_id 1)", "is empty")]
+    (scores,) = ended["lax"].scores
+    assert (scores.image_count, scores.empty_candidate_count) == (4, 2)
+    items = read_items(str(results), references=[str(references)], empty="zero").items
+    result = score(items, ["rouge", "spice"], empty="zero")
+    found = {row.name: row.value if row.HasField("value") else None for row in scores.scores}
+    assert found == {each.name: each.value for run in result.runs for each in run.scores}
+    assert b'"empty": {"candidates": 2, "scored": "zero"}' in b"".join(client.report(ended["lax"].id))
+
+
 def test_every_metric_is_finished_with_frozen_document_frequencies(tools: type, tmp_path: Path) -> None:
     """Workers with data of the server's own collect, and another process with the same data finishes."""
     items = [Item(str(key), f"a {word} on a mat", tuple(tools.small[key])) for key, word in enumerate(("dog", "cat"))]

@@ -51,7 +51,7 @@ def test_an_old_database_goes_on_as_it_was(old: Database) -> None:
             assert (challenge.daily_limit, challenge.total_limit) == (3, 9)
             # What participants saw, they still see.
             assert (challenge.score_digits, challenge.category_images, challenge.equal_percent) == (-1, 1, 100)
-            assert challenge.spice_text == "written"
+            assert (challenge.spice_text, challenge.empty) == ("written", "refuse")
             score = session.scalars(select(RunScore)).one()
             assert (score.value, score.images, score.places) == (0.123456789, None, None)
 
@@ -66,5 +66,5 @@ def test_the_schema_goes_back_and_forth(old: Database) -> None:
         assert old.migrate() == steps
         with old.reading() as session:
             assert [user.name for user in session.scalars(select(User).order_by(User.id))] == ["me", "ann"]
-        with pytest.raises(InputError, match="there is no schema '9999'; there are 0001, 0002, 0003"):
+        with pytest.raises(InputError, match="there is no schema '9999'; there are 0001, 0002, 0003, 0004"):
             old.migrate("9999")

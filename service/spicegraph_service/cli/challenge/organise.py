@@ -12,6 +12,7 @@ import typer
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.tokens import SpiceText
 from spicegraph_scorer.core.wording import counted
+from spicegraph_scorer.readers.checks import Empty
 from spicegraph_service.cli.challenge.connection import connected
 from spicegraph_service.cli.options import MetricOptions, MetricsOption
 from spicegraph_service.cli.stores import server_extra
@@ -121,6 +122,12 @@ def create(
             "with --metrics coco, else written."
         ),
     ] = None,
+    empty: Annotated[
+        Empty,
+        typer.Option(
+            help="What to do with an empty caption: refuse the file, or score it as the original programs do: zero."
+        ),
+    ] = "refuse",
     title: Annotated[str, typer.Option(help="Its title on pages and in tables.")] = "",
     description: Annotated[str, typer.Option(help="What it is about, in plain text.")] = "",
     rank_by: Annotated[
@@ -158,6 +165,7 @@ def create(
         description=description,
         metrics=scoring.names,
         spice_text=scores_pb2.SPICE_TEXT_COCO if text == "coco" else scores_pb2.SPICE_TEXT_WRITTEN,
+        empty=scores_pb2.EMPTY_CANDIDATES_ZERO if empty == "zero" else scores_pb2.EMPTY_CANDIDATES_REFUSE,
         primary_score=rank_by,
         splits=[
             pb.ChallengeSplit(
