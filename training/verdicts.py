@@ -23,12 +23,12 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.graded.verdicts import FEATURES, Observed, conformal_threshold, observe
+from spicegraph_scorer.studies.agreement.hallucinations import Span, average_precision, changed_span, marked_spans
 
 SETS = ("hat", "nocaps_foil_pairs_half", "valse_foilit_pairs", "sugarcrepe_pairs")
 FOLDS = 5
 RATES = (0.05, 0.1, 0.2)
 Array = np.ndarray[Any, np.dtype[np.float64]]
-Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -51,32 +51,17 @@ def rows_of(folder: Path, name: str) -> Iterator[tuple[str, str, Sequence[str], 
     with gzip.open(folder / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
         for row in map(json.loads, lines):
             if "words" in row:
-                yield row["image_id"], row["candidate"], row["references"], marked(row), any(row["hallucinated"])
+                yield (
+                    row["image_id"],
+                    row["candidate"],
+                    row["references"],
+                    list(marked_spans(row["candidate"], row["words"], row["hallucinated"])),
+                    any(row["hallucinated"]),
+                )
             elif name != "sugarcrepe_pairs" or row["category"].startswith("replace"):
                 right, foil = row["captions"][row["label"]], row["captions"][1 - row["label"]]
                 yield row["image_id"], right, row["references"], [], False
-                yield row["image_id"], foil, row["references"], [changed(right, foil)], True
-
-
-def marked(row: dict[str, Any]) -> list[Span]:
-    """Return the spans of the words that are marked."""
-    spans, at = [], 0
-    for word, wrong in zip(row["words"], row["hallucinated"], strict=True):
-        at = max(row["candidate"].find(word, at), at)
-        if wrong:
-            spans.append((at, at + len(word)))
-        at += len(word)
-    return spans
-
-
-def changed(right: str, foil: str) -> Span:
-    """Return the span of a foil that is not in the right caption, from the first to the last word that differs."""
-    mine, theirs = foil.split(" "), right.split(" ")
-    first = next((n for n, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), min(len(mine), len(theirs)))
-    rest = list(zip(reversed(mine[first:]), reversed(theirs[first:]), strict=False))
-    last = next((n for n, (a, b) in enumerate(rest) if a != b), len(rest))
-    start = len(" ".join(mine[:first]))
-    return start, len(" ".join(mine[: len(mine) - last]))
+                yield row["image_id"], foil, row["references"], [changed_span(right, foil)], True
 
 
 def captions_of(folder: Path, name: str, source: FactSource) -> list[Caption]:
@@ -116,10 +101,9 @@ def predicted(model: Array, caption: Caption) -> Array:
     return found
 
 
-def average_precision(scores: Array, labels: Array) -> float:
+def precision_of(scores: Array, labels: Array) -> float:
     """Return the average precision in per cent."""
-    ranked = labels[np.argsort(-scores, kind="stable")]
-    return float(100 * (np.cumsum(ranked) / np.arange(1, len(ranked) + 1))[ranked > 0].mean())
+    return 100 * float(average_precision(scores, labels, np.ones((1, len(labels))))[0])
 
 
 def main() -> None:
@@ -146,8 +130,8 @@ def report(sets: dict[str, list[Caption]]) -> None:
             faulty = np.array([c.faulty for c in captions], np.float64)
             places = [bool(len(p) and c.wrong[p.argmax()]) for p, c in zip(chosen, captions, strict=True) if c.faulty]
             line.append(
-                f"{way}: AP worst word {average_precision(worst, faulty):.1f},"
-                f" mean {average_precision(mean, faulty):.1f}, localisation {100 * np.mean(places):.1f}"
+                f"{way}: AP worst word {precision_of(worst, faulty):.1f},"
+                f" mean {precision_of(mean, faulty):.1f}, localisation {100 * np.mean(places):.1f}"
             )
             if way == "folds":
                 right += [(c.fold, p[c.wrong == 0]) for p, c in zip(chosen, captions, strict=True)]

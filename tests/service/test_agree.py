@@ -116,6 +116,31 @@ def test_a_changed_protocol_says_so(rated, capsys):
     assert json.loads(unchanged[1])["protocol"]["name"] == "plain"
 
 
+def test_hallucinations_in_every_output(pairs, tmp_path, capsys):
+    asked = ("hallucinations", pairs, "--metrics", "chair,rouge", "--draws", "20")
+    code, out, err = run(capsys, *asked, "--protocol", "aloha-localisation")
+    assert (code, err) == (0, "")
+    for part in (
+        "Protocol aloha-localisation",
+        "6 with a marked word",
+        "an average precision of 0.500",
+        "localisation",
+    ):
+        assert part in out
+    found = json.loads(run(capsys, *asked, "--format", "json")[1])
+    assert found["detections"]["ROUGE_L"]["localisation"] is None
+    assert (
+        found["detections"]["CHAIRi"]["localisation"]["value"] == found["detections"]["CHAIRs"]["localisation"]["value"]
+    )
+    rows = list(csv.DictReader(io.StringIO(run(capsys, *asked, "--format", "csv")[1])))
+    assert {(row["score"], row["figure"]) for row in rows} >= {("CHAIRi", "localisation"), ("ROUGE_L", "auc")}
+    page = tmp_path / "page.html"
+    assert run(capsys, *asked, "-o", str(page))[0] == 0
+    assert page.read_text().count("<svg") == 3
+    code, _, err = run(capsys, "hallucinations", pairs, "--metrics", "none")
+    assert (code, "name a metric" in err) == (2, True)
+
+
 def test_the_coefficients_of_the_option_are_those_that_there_are():
     assert {each.value for each in Coefficient} == set(COEFFICIENTS)
 

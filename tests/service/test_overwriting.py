@@ -43,6 +43,7 @@ CASES = {
     "bounds, other": (("bounds", "results.json", *SCORED, "--other", "other.json"), "other.json"),
     "agree captions": (("agree", "captions", "a.json"), "a.json"),
     "agree pairs": (("agree", "pairs", "a.json", "--annotations", "annotations.json"), "annotations.json"),
+    "agree hallucinations": (("agree", "hallucinations", "a.json", "--metrics", "chair"), "a.json"),
     "agree systems": (("agree", "systems", "a.json", "mine=other.json"), "other.json"),
     "agree words": (("agree", "words", "annotations.json", "--system", "mine=other.json"), "other.json"),
     "idf": (("idf", "annotations.json"), "annotations.json"),

@@ -25,6 +25,7 @@ COMMANDS = {
     "bounds": ("bounds", "a.jsonl", "b.jsonl", "--metrics", "spice,bleu,spice-g", "--draws", "9"),
     "agree captions": ("agree", "captions", "rated.jsonl", "--metrics", "spice,rouge,bleu", "--draws", "9"),
     "agree pairs": ("agree", "pairs", "pairs.jsonl", "--metrics", "spice,rouge", "--draws", "9", "--curve", "1,2"),
+    "agree hallucinations": ("agree", "hallucinations", "pairs.jsonl", "--metrics", "chair,rouge", "--draws", "9"),
     "agree systems": ("agree", "systems", "human.csv", "scores.csv", "--draws", "9"),
     "agree words": ("agree", "words", "a.jsonl", "--words", "5", "--draws", "9"),
     "platform codabench": ("platform", "codabench", ".", "out", "--metrics", "coco"),

@@ -15,6 +15,12 @@ from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics import metric_names
 from spicegraph_scorer.studies.agreement.captions import agree_on_captions
 from spicegraph_scorer.studies.agreement.coefficients import COEFFICIENTS
+from spicegraph_scorer.studies.agreement.hallucinations import (
+    HALLUCINATION_PROTOCOLS,
+    agree_on_hallucinations,
+    hallucination_protocol,
+    read_marked,
+)
 from spicegraph_scorer.studies.agreement.judgements import Scoring
 from spicegraph_scorer.studies.agreement.pairwise import agree_on_pairs
 from spicegraph_scorer.studies.agreement.protocols import (
@@ -49,10 +55,12 @@ from spicegraph_service.cli.studies import (
 from spicegraph_service.output.agreement.judgements import (
     CAPTION_TABLES,
     CAPTIONS_OWN_SAY,
+    HALLUCINATION_TABLES,
     PAIR_TABLES,
     RATINGS_SAY,
     TIES_SAY,
     caption_study,
+    hallucination_study,
     pair_study,
     references_say,
 )
@@ -301,6 +309,41 @@ def _named(given: PairProtocol, chosen: PairProtocol) -> PairProtocol:
     return replace(chosen, name=f"{given.name}, changed", about=f"As {given.name}, changed by options.")
 
 
+def hallucinations(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT",
+            help="JSON Lines with candidate, references, words and hallucinated (true or false for each word), or "
+            "captions (two) and label; HAT's and nocaps-FOIL's JSON; several files are one set; - reads standard "
+            "input.",
+        ),
+    ],
+    *,
+    protocol: Annotated[
+        str, typer.Option(metavar="NAME", help=f"Which words are compared: {', '.join(HALLUCINATION_PROTOCOLS)}.")
+    ] = "hat",
+    scoring: JudgedOptions,
+    form: FormatOption = None,
+    output: OutputOption = None,
+    draws: DrawsOption = 1000,
+    seed: SeedOption = 12345,
+    parsing: ParsingOptions,
+) -> None:
+    """Count how well metrics find captions with a hallucinated word, and the word itself.
+
+    Average precision and AUC for every metric; SPICE-G (by its verdicts) and CHAIR also say which word is wrong.
+    """
+    chosen = hallucination_protocol(protocol)
+    if not scoring.names:
+        raise InputError("--metrics none: there are no given scores of marked captions; name a metric")
+    writer = study_output(form, output, None, HALLUCINATION_TABLES)
+    judged = read_marked(*sources)
+    with computing(scoring, parsing) as computed:
+        found = agree_on_hallucinations(judged.items, chosen, scoring=computed, resampling=Resampling(draws, seed))
+    writer.write(hallucination_study(found, judged))
+
+
 def systems(
     human: Annotated[
         str,
@@ -382,16 +425,23 @@ def protocols() -> None:
             for each in PAIR_PROTOCOLS.values()
         ],
     )
-    write_stdout(rendered(part for grid in (captions, pairs) for part in (Text(grid.title), to_rich(grid, printable))))
+    marked = Grid(
+        "For captions with marked words (agree hallucinations --protocol)",
+        (Column("Protocol", "text"), Column("What it does", "text")),
+        [(each.name, f"{each.about} {each.source}") for each in HALLUCINATION_PROTOCOLS.values()],
+    )
+    grids = captions, pairs, marked
+    write_stdout(rendered(part for grid in grids for part in (Text(grid.title), to_rich(grid, printable))))
 
 
 agree = typer.Typer(
-    help="Compare metrics with human judgements: ratings of captions, pairs, systems; and people with each other on "
-    "words.",
+    help="Compare metrics with human judgements: ratings of captions, pairs, marked words, systems; and people with "
+    "each other on words.",
     no_args_is_help=True,
 )
 agree.command()(captions)
 agree.command()(pairs)
+agree.command()(hallucinations)
 agree.command()(systems)
 agree.command()(words)
 agree.command()(protocols)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.studies.agreement.captions import CaptionAgreement
+    from spicegraph_scorer.studies.agreement.hallucinations import Bounded, Detection, HallucinationAgreement, Marked
     from spicegraph_scorer.studies.agreement.judgements import CaptionPair, Judged, Judgement
     from spicegraph_scorer.studies.agreement.pairwise import Accuracy, PairAgreement
     from spicegraph_service.output.studies import Chart
@@ -385,3 +386,88 @@ PAIR_TABLES: Mapping[str, Callable[[PairAgreement], Grid]] = {
     "comparisons": _comparisons,
 }
 """The tables that CSV can hold; the first is the default."""
+
+
+_FOUND = {"average_precision": "average precision", "auc": "AUC", "localisation": "localisation"}
+
+
+def hallucination_study(agreement: HallucinationAgreement, judged: Judged[Marked]) -> Study:
+    """Return the study of what metrics find of the words that people marked."""
+    protocol, share = agreement.protocol, agreement.faulty / agreement.captions
+    facts = (
+        f"Protocol {protocol.name}, after {protocol.source}.",
+        f"{judged.source}: {counted(agreement.captions, 'caption')} of {counted(agreement.images, 'image')}, "
+        f"{agreement.faulty:,} with a marked word: an average precision of {share:.3f} and an AUC of 0.5 are chance.",
+        _removed({})
+        if not agreement.undefined
+        else "Undefined, taken for the most suspicious: "
+        + "; ".join(f"{name} ({count:,})" for name, count in agreement.undefined.items())
+        + ".",
+    )
+
+    def charts() -> tuple[Chart, ...]:
+        found = {
+            label: [(row.score, *value) for row in agreement.detections for value in [_value(row, name)] if value]
+            for name, label in _FOUND.items()
+        }
+        return tuple(
+            forest_chart(label, [(score, value, (low, high)) for score, value, low, high in rows], axis=label)
+            for label, rows in found.items()
+            if rows
+        )
+
+    return Study(
+        f"Hallucinated words: {judged.title}",
+        facts,
+        (
+            Section(
+                "hallucinations", "Detection and localisation", (protocol.about,), (_found_grid(agreement),), charts
+            ),
+        ),
+        {name: table(agreement) for name, table in HALLUCINATION_TABLES.items()},
+        {"source": judged.source, "format": judged.format, **agreement.to_dict()},
+        agreement.signature,
+    )
+
+
+def _value(row: Detection, name: str) -> Bounded | None:
+    found: Bounded | None = getattr(row, name)
+    return found
+
+
+def _found_grid(agreement: HallucinationAgreement) -> Grid:
+    columns = [Column("Score", "text")]
+    for label in _FOUND.values():
+        columns += [Column(label), Column("95 %", "span")]
+    rows = [
+        (
+            row.score,
+            *(
+                cell
+                for name in _FOUND
+                for value in [_value(row, name)]
+                for cell in ((None, None) if value is None else (value.value, (value.low, value.high)))
+            ),
+        )
+        for row in agreement.detections
+    ]
+    notes = (
+        "Intervals: 95 % percentile bootstrap over images. Localisation: of metrics that say which word is wrong.",
+    )
+    return Grid("What metrics find of the words that people marked", columns, rows, notes)
+
+
+def _found_rows(agreement: HallucinationAgreement) -> Grid:
+    columns = (Column("score", "text"), Column("figure", "text"), Column("value"), Column("interval", "span"))
+    rows = [
+        (row.score, name, value.value, (value.low, value.high))
+        for row in agreement.detections
+        for name in _FOUND
+        for value in [_value(row, name)]
+        if value is not None
+    ]
+    return Grid("hallucinations", columns, rows)
+
+
+HALLUCINATION_TABLES: Mapping[str, Callable[[HallucinationAgreement], Grid]] = {"hallucinations": _found_rows}
+"""The table that CSV can hold."""
