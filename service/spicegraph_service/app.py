@@ -312,6 +312,7 @@ class Server:
             self._store,
             self._writes,
             parse_signature(info.pipeline) + lane.suffix,
+            scenes=parse_signature(info.scene_pipeline) + lane.suffix,
             max_bytes=self.config.memory_bytes,
             observe=self.telemetry.lookup,
         )

@@ -55,6 +55,11 @@ def truth() -> Result:
     return score(ITEMS)
 
 
+@pytest.fixture(scope="module")
+def truth_of_scenes() -> Result:
+    return score(ITEMS, pipeline="scene")
+
+
 def item_values(truth: Result) -> dict[str, dict[str, float | None]]:
     return {str(one.id): {s.name: s.each[n] for run in truth.runs for s in run.scores} for n, one in enumerate(ITEMS)}
 
@@ -64,7 +69,7 @@ def corpus_values(truth: Result) -> dict[str, float | None]:
 
 
 def test_node_scores_as_the_library(
-    server: RunningServer, truth: Result, tmp_path: Path, program: Callable[[str], str]
+    server: RunningServer, truth: Result, truth_of_scenes: Result, tmp_path: Path, program: Callable[[str], str]
 ) -> None:
     node, npm = program("node"), program("npm")
     project = shutil.copytree(CLIENTS / "node", tmp_path / "node", ignore=shutil.ignore_patterns("node_modules"))
@@ -75,11 +80,12 @@ def test_node_scores_as_the_library(
     expected = {"items": item_values(truth), "corpus": corpus_values(truth)}
     assert found["batch"] == expected
     assert found["stream"] == expected
+    assert found["scene"] == {"items": item_values(truth_of_scenes), "corpus": corpus_values(truth_of_scenes)}
     assert found["error"] == "items[0].references: is empty"
 
 
 def test_go_scores_as_the_library(
-    server: RunningServer, truth: Result, tmp_path: Path, program: Callable[[str], str]
+    server: RunningServer, truth: Result, truth_of_scenes: Result, tmp_path: Path, program: Callable[[str], str]
 ) -> None:
     go = program("go")
     project = shutil.copytree(CLIENTS / "go", tmp_path / "go", ignore=shutil.ignore_patterns("gen", "bin"))
@@ -90,11 +96,10 @@ def test_go_scores_as_the_library(
     )
     rows = [line.split("\t") for line in run([go, "run", ".", server.address], cwd=project).splitlines()]
     found = {(way, name, key): None if value == "undefined" else float(value) for way, name, key, value in rows}
-    rows_by_id = item_values(truth) | {"corpus": corpus_values(truth)}
     assert found == {
         (way, name, key): value
-        for way in ("batch", "stream")
-        for name, values in rows_by_id.items()
+        for way, result in (("batch", truth), ("scene", truth_of_scenes), ("stream", truth))
+        for name, values in (item_values(result) | {"corpus": corpus_values(result)}).items()
         for key, value in values.items()
     }
 

@@ -1,4 +1,4 @@
-// Scores captions with a spicegraph server, as a batch and as a stream.
+// Scores captions with a spicegraph server: as a batch, on scene graphs as people draw them, and as a stream.
 //
 //	./generate.sh && go run . [HOST:PORT]
 //
@@ -65,7 +65,10 @@ func main() {
 		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
 	}
 	client := pb.NewEvaluationServiceClient(connection)
-	if err := score(ctx, client); err != nil {
+	if err := score(ctx, client, "batch", pb.GraphStyle_GRAPH_STYLE_SPICE); err != nil {
+		log.Fatal(err)
+	}
+	if err := score(ctx, client, "scene", pb.GraphStyle_GRAPH_STYLE_SCENE); err != nil {
 		log.Fatal(err)
 	}
 	if err := stream(ctx, client); err != nil {
@@ -73,15 +76,15 @@ func main() {
 	}
 }
 
-func score(ctx context.Context, client pb.EvaluationServiceClient) error {
-	reply, err := client.Score(ctx, &pb.ScoreRequest{Items: items, Metrics: []string{"spice"}})
+func score(ctx context.Context, client pb.EvaluationServiceClient, way string, style pb.GraphStyle) error {
+	reply, err := client.Score(ctx, &pb.ScoreRequest{Items: items, Metrics: []string{"spice"}, GraphStyle: style})
 	if err != nil {
 		return err
 	}
 	for _, item := range reply.GetItems() {
-		print("batch", item.GetId(), item.GetScores())
+		print(way, item.GetId(), item.GetScores())
 	}
-	print("batch", "corpus", reply.GetCorpus().GetScores())
+	print(way, "corpus", reply.GetCorpus().GetScores())
 	return nil
 }
 

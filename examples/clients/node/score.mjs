@@ -1,4 +1,4 @@
-// Scores two captions, as a batch and as a stream.   npm install && node score.mjs [HOST:PORT]
+// Scores two captions: as a batch, on scene graphs as people draw them, and as a stream.   npm install && node score.mjs [HOST:PORT]
 // SPICEGRAPH_TOKEN holds a token where the server demands one.
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -60,11 +60,12 @@ async function stream(items) {
   return { items: results, corpus: values(corpus.scores) };
 }
 
-const reply = await score({ items, metrics: ["spice"], detail: "DETAIL_SCORES" });
-const batch = {
+const results = (reply) => ({
   items: Object.fromEntries(reply.items.map((item) => [item.id, values(item.scores)])),
   corpus: values(reply.corpus.scores),
-};
+});
+const batch = results(await score({ items, metrics: ["spice"], detail: "DETAIL_SCORES" }));
+const scene = results(await score({ items, metrics: ["spice"], graph_style: "GRAPH_STYLE_SCENE" }));
 const error = await score({ items: [{ id: "1", candidate: "a dog" }] }).catch((error) => error);
-console.log(JSON.stringify({ batch, stream: await stream(items), error: error.details }, null, 1));
+console.log(JSON.stringify({ batch, scene, stream: await stream(items), error: error.details }, null, 1));
 client.close();

@@ -27,6 +27,9 @@ class ParseCaptionsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     CAPTIONS_FIELD_NUMBER: _builtins.int
+    GRAPH_STYLE_FIELD_NUMBER: _builtins.int
+    graph_style: _scene_graph_pb2.GraphStyle.ValueType
+    """Whose scene graphs they get."""
     @_builtins.property
     def captions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The captions, UTF-8, without NUL characters. Between 1 and `Limits.max_items`, each of at most
@@ -37,10 +40,11 @@ class ParseCaptionsRequest(_message.Message):
         self,
         *,
         captions: _abc.Iterable[_builtins.str] | None = ...,
+        graph_style: _scene_graph_pb2.GraphStyle.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["captions", b"captions"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["captions", b"captions", "graph_style", b"graph_style"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -87,6 +91,7 @@ class ScoreRequest(_message.Message):
     CATEGORIES_FIELD_NUMBER: _builtins.int
     SPICE_TEXT_FIELD_NUMBER: _builtins.int
     EMPTY_FIELD_NUMBER: _builtins.int
+    GRAPH_STYLE_FIELD_NUMBER: _builtins.int
     detail: _scores_pb2.Detail.ValueType
     """How much evidence comes back."""
     reference_set: _builtins.str
@@ -95,6 +100,8 @@ class ScoreRequest(_message.Message):
     """The text that SPICE and SPIDEr parse."""
     empty: _scores_pb2.EmptyCandidates.ValueType
     """What is done with empty candidates; unspecified: they are scored, and get 0."""
+    graph_style: _scene_graph_pb2.GraphStyle.ValueType
+    """The scene graphs that SPICE, SPICE-G and SPIDEr compare."""
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[_scores_pb2.Item]:
         """The items, with unique ids. Between 1 and `Limits.max_items`."""
@@ -117,10 +124,11 @@ class ScoreRequest(_message.Message):
         categories: _abc.Iterable[_scores_pb2.CategoryDefinition] | None = ...,
         spice_text: _scores_pb2.SpiceText.ValueType = ...,
         empty: _scores_pb2.EmptyCandidates.ValueType = ...,
+        graph_style: _scene_graph_pb2.GraphStyle.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "reference_set", b"reference_set"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "detail", b"detail", "empty", b"empty", "items", b"items", "metrics", b"metrics", "reference_set", b"reference_set", "spice_text", b"spice_text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "detail", b"detail", "empty", b"empty", "graph_style", b"graph_style", "items", b"items", "metrics", b"metrics", "reference_set", b"reference_set", "spice_text", b"spice_text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__reference_set: _TypeAlias = _typing.Literal["reference_set"]  # noqa: Y015
     _WhichOneofArgType__reference_set: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set"]  # noqa: Y015
@@ -170,6 +178,7 @@ class ScoreStreamSettings(_message.Message):
     CATEGORIES_FIELD_NUMBER: _builtins.int
     SPICE_TEXT_FIELD_NUMBER: _builtins.int
     EMPTY_FIELD_NUMBER: _builtins.int
+    GRAPH_STYLE_FIELD_NUMBER: _builtins.int
     detail: _scores_pb2.Detail.ValueType
     """As in ScoreRequest."""
     reference_set: _builtins.str
@@ -177,6 +186,8 @@ class ScoreStreamSettings(_message.Message):
     spice_text: _scores_pb2.SpiceText.ValueType
     """As in ScoreRequest."""
     empty: _scores_pb2.EmptyCandidates.ValueType
+    """As in ScoreRequest."""
+    graph_style: _scene_graph_pb2.GraphStyle.ValueType
     """As in ScoreRequest."""
     @_builtins.property
     def metrics(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -195,10 +206,11 @@ class ScoreStreamSettings(_message.Message):
         categories: _abc.Iterable[_scores_pb2.CategoryDefinition] | None = ...,
         spice_text: _scores_pb2.SpiceText.ValueType = ...,
         empty: _scores_pb2.EmptyCandidates.ValueType = ...,
+        graph_style: _scene_graph_pb2.GraphStyle.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "reference_set", b"reference_set"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "detail", b"detail", "empty", b"empty", "metrics", b"metrics", "reference_set", b"reference_set", "spice_text", b"spice_text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "detail", b"detail", "empty", b"empty", "graph_style", b"graph_style", "metrics", b"metrics", "reference_set", b"reference_set", "spice_text", b"spice_text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__reference_set: _TypeAlias = _typing.Literal["reference_set"]  # noqa: Y015
     _WhichOneofArgType__reference_set: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set"]  # noqa: Y015
@@ -411,10 +423,13 @@ class GetServerInfoResponse(_message.Message):
     PIPELINE_FIELD_NUMBER: _builtins.int
     METRICS_FIELD_NUMBER: _builtins.int
     LIMITS_FIELD_NUMBER: _builtins.int
+    SCENE_PIPELINE_FIELD_NUMBER: _builtins.int
     version: _builtins.str
     """Version of spicegraph."""
     pipeline: _builtins.str
     """Name and version of the pipeline that parses captions."""
+    scene_pipeline: _builtins.str
+    """Name and version of what parses captions with GRAPH_STYLE_SCENE."""
     @_builtins.property
     def metrics(self) -> _containers.RepeatedCompositeFieldContainer[Global___MetricInfo]:
         """The metrics, in the order of their table."""
@@ -430,10 +445,11 @@ class GetServerInfoResponse(_message.Message):
         pipeline: _builtins.str = ...,
         metrics: _abc.Iterable[Global___MetricInfo] | None = ...,
         limits: Global___Limits | None = ...,
+        scene_pipeline: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["limits", b"limits"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limits", b"limits", "metrics", b"metrics", "pipeline", b"pipeline", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limits", b"limits", "metrics", b"metrics", "pipeline", b"pipeline", "scene_pipeline", b"scene_pipeline", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -24,13 +24,15 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#spicegraph_api/v1/scene_graph.proto\x12\rspicegraph.v1\"&\n\x08TextSpan\x12\r\n\x05start\x18\x01 \x01(\x05\x12\x0b\n\x03\x65nd\x18\x02 \x01(\x05\"P\n\x08\x46\x61\x63tSlot\x12\x0c\n\x04word\x18\x01 \x01(\t\x12\x0e\n\x06tokens\x18\x02 \x03(\x05\x12&\n\x05spans\x18\x03 \x03(\x0b\x32\x17.spicegraph.v1.TextSpan\"<\n\x04\x46\x61\x63t\x12&\n\x05slots\x18\x01 \x03(\x0b\x32\x17.spicegraph.v1.FactSlot\x12\x0c\n\x04rule\x18\x02 \x01(\t\"\x1a\n\x07\x43oncept\x12\x0f\n\x07strings\x18\x01 \x03(\t\"E\n\x0bSceneObject\x12\'\n\x07\x63oncept\x18\x01 \x01(\x0b\x32\x16.spicegraph.v1.Concept\x12\r\n\x05\x66\x61\x63ts\x18\x02 \x03(\x05\"X\n\x0eSceneAttribute\x12\x0e\n\x06object\x18\x01 \x01(\x05\x12\'\n\x07\x63oncept\x18\x02 \x01(\x0b\x32\x16.spicegraph.v1.Concept\x12\r\n\x05\x66\x61\x63ts\x18\x03 \x03(\x05\"h\n\rSceneRelation\x12\x0f\n\x07subject\x18\x01 \x01(\x05\x12\x0e\n\x06object\x18\x02 \x01(\x05\x12\'\n\x07\x63oncept\x18\x03 \x01(\x0b\x32\x16.spicegraph.v1.Concept\x12\r\n\x05\x66\x61\x63ts\x18\x04 \x03(\x05\"\x9d\x01\n\nSceneGraph\x12+\n\x07objects\x18\x01 \x03(\x0b\x32\x1a.spicegraph.v1.SceneObject\x12\x31\n\nattributes\x18\x02 \x03(\x0b\x32\x1d.spicegraph.v1.SceneAttribute\x12/\n\trelations\x18\x03 \x03(\x0b\x32\x1c.spicegraph.v1.SceneRelation\"\x1b\n\nSceneTuple\x12\r\n\x05words\x18\x01 \x03(\t\"\x96\x01\n\rParsedCaption\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\"\n\x05\x66\x61\x63ts\x18\x02 \x03(\x0b\x32\x13.spicegraph.v1.Fact\x12(\n\x05graph\x18\x03 \x01(\x0b\x32\x19.spicegraph.v1.SceneGraph\x12)\n\x06tuples\x18\x04 \x03(\x0b\x32\x19.spicegraph.v1.SceneTupleb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#spicegraph_api/v1/scene_graph.proto\x12\rspicegraph.v1\"&\n\x08TextSpan\x12\r\n\x05start\x18\x01 \x01(\x05\x12\x0b\n\x03\x65nd\x18\x02 \x01(\x05\"P\n\x08\x46\x61\x63tSlot\x12\x0c\n\x04word\x18\x01 \x01(\t\x12\x0e\n\x06tokens\x18\x02 \x03(\x05\x12&\n\x05spans\x18\x03 \x03(\x0b\x32\x17.spicegraph.v1.TextSpan\"<\n\x04\x46\x61\x63t\x12&\n\x05slots\x18\x01 \x03(\x0b\x32\x17.spicegraph.v1.FactSlot\x12\x0c\n\x04rule\x18\x02 \x01(\t\"\x1a\n\x07\x43oncept\x12\x0f\n\x07strings\x18\x01 \x03(\t\"E\n\x0bSceneObject\x12\'\n\x07\x63oncept\x18\x01 \x01(\x0b\x32\x16.spicegraph.v1.Concept\x12\r\n\x05\x66\x61\x63ts\x18\x02 \x03(\x05\"X\n\x0eSceneAttribute\x12\x0e\n\x06object\x18\x01 \x01(\x05\x12\'\n\x07\x63oncept\x18\x02 \x01(\x0b\x32\x16.spicegraph.v1.Concept\x12\r\n\x05\x66\x61\x63ts\x18\x03 \x03(\x05\"h\n\rSceneRelation\x12\x0f\n\x07subject\x18\x01 \x01(\x05\x12\x0e\n\x06object\x18\x02 \x01(\x05\x12\'\n\x07\x63oncept\x18\x03 \x01(\x0b\x32\x16.spicegraph.v1.Concept\x12\r\n\x05\x66\x61\x63ts\x18\x04 \x03(\x05\"\x9d\x01\n\nSceneGraph\x12+\n\x07objects\x18\x01 \x03(\x0b\x32\x1a.spicegraph.v1.SceneObject\x12\x31\n\nattributes\x18\x02 \x03(\x0b\x32\x1d.spicegraph.v1.SceneAttribute\x12/\n\trelations\x18\x03 \x03(\x0b\x32\x1c.spicegraph.v1.SceneRelation\"\x1b\n\nSceneTuple\x12\r\n\x05words\x18\x01 \x03(\t\"T\n\tApartFact\x12!\n\x04\x66\x61\x63t\x18\x01 \x01(\x0b\x32\x13.spicegraph.v1.Fact\x12\x16\n\tcertainty\x18\x02 \x01(\x01H\x00\x88\x01\x01\x42\x0c\n\n_certainty\"\xbf\x01\n\rParsedCaption\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\"\n\x05\x66\x61\x63ts\x18\x02 \x03(\x0b\x32\x13.spicegraph.v1.Fact\x12(\n\x05graph\x18\x03 \x01(\x0b\x32\x19.spicegraph.v1.SceneGraph\x12)\n\x06tuples\x18\x04 \x03(\x0b\x32\x19.spicegraph.v1.SceneTuple\x12\'\n\x05\x61part\x18\x05 \x03(\x0b\x32\x18.spicegraph.v1.ApartFact*W\n\nGraphStyle\x12\x1b\n\x17GRAPH_STYLE_UNSPECIFIED\x10\x00\x12\x15\n\x11GRAPH_STYLE_SPICE\x10\x01\x12\x15\n\x11GRAPH_STYLE_SCENE\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'spicegraph_api.v1.scene_graph_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_GRAPHSTYLE']._serialized_start=1002
+  _globals['_GRAPHSTYLE']._serialized_end=1089
   _globals['_TEXTSPAN']._serialized_start=54
   _globals['_TEXTSPAN']._serialized_end=92
   _globals['_FACTSLOT']._serialized_start=94
@@ -49,6 +51,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SCENEGRAPH']._serialized_end=691
   _globals['_SCENETUPLE']._serialized_start=693
   _globals['_SCENETUPLE']._serialized_end=720
-  _globals['_PARSEDCAPTION']._serialized_start=723
-  _globals['_PARSEDCAPTION']._serialized_end=873
+  _globals['_APARTFACT']._serialized_start=722
+  _globals['_APARTFACT']._serialized_end=806
+  _globals['_PARSEDCAPTION']._serialized_start=809
+  _globals['_PARSEDCAPTION']._serialized_end=1000
 # @@protoc_insertion_point(module_scope)

@@ -9,6 +9,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -19,6 +20,30 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _GraphStyle:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _GraphStyleEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_GraphStyle.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    GRAPH_STYLE_UNSPECIFIED: _GraphStyle.ValueType  # 0
+    """That of the server's pipeline, which is GRAPH_STYLE_SPICE unless the server was started otherwise."""
+    GRAPH_STYLE_SPICE: _GraphStyle.ValueType  # 1
+    """Graphs as SPICE 1.0 draws them."""
+    GRAPH_STYLE_SCENE: _GraphStyle.ValueType  # 2
+    """Graphs as people draw them, also of long descriptions."""
+
+class GraphStyle(_GraphStyle, metaclass=_GraphStyleEnumTypeWrapper):
+    """Whose scene graphs captions get. The two give different scores; the signature's field "pipeline" says which it was."""
+
+GRAPH_STYLE_UNSPECIFIED: GraphStyle.ValueType  # 0
+"""That of the server's pipeline, which is GRAPH_STYLE_SPICE unless the server was started otherwise."""
+GRAPH_STYLE_SPICE: GraphStyle.ValueType  # 1
+"""Graphs as SPICE 1.0 draws them."""
+GRAPH_STYLE_SCENE: GraphStyle.ValueType  # 2
+"""Graphs as people draw them, also of long descriptions."""
+Global___GraphStyle: _TypeAlias = GraphStyle  # noqa: Y015
 
 @_typing.final
 class TextSpan(_message.Message):
@@ -301,6 +326,36 @@ class SceneTuple(_message.Message):
 Global___SceneTuple: _TypeAlias = SceneTuple  # noqa: Y015
 
 @_typing.final
+class ApartFact(_message.Message):
+    """What a caption states, but what can't be seen."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FACT_FIELD_NUMBER: _builtins.int
+    CERTAINTY_FIELD_NUMBER: _builtins.int
+    certainty: _builtins.float
+    """How certain it is that it can be seen, from 0 to 1."""
+    @_builtins.property
+    def fact(self) -> Global___Fact:
+        """The fact; its rule says why: "denied", "abstract", "hedged" or "unrelated"."""
+
+    def __init__(
+        self,
+        *,
+        fact: Global___Fact | None = ...,
+        certainty: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_certainty", b"_certainty", "certainty", b"certainty", "fact", b"fact"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_certainty", b"_certainty", "certainty", b"certainty", "fact", b"fact"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__certainty: _TypeAlias = _typing.Literal["certainty"]  # noqa: Y015
+    _WhichOneofArgType__certainty: _TypeAlias = _typing.Literal["_certainty", b"_certainty"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__certainty) -> _WhichOneofReturnType__certainty | None: ...
+
+Global___ApartFact: _TypeAlias = ApartFact  # noqa: Y015
+
+@_typing.final
 class ParsedCaption(_message.Message):
     """A caption with all that was read from it."""
 
@@ -310,6 +365,7 @@ class ParsedCaption(_message.Message):
     FACTS_FIELD_NUMBER: _builtins.int
     GRAPH_FIELD_NUMBER: _builtins.int
     TUPLES_FIELD_NUMBER: _builtins.int
+    APART_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     """The caption as it was sent."""
     @_builtins.property
@@ -324,6 +380,10 @@ class ParsedCaption(_message.Message):
     def tuples(self) -> _containers.RepeatedCompositeFieldContainer[Global___SceneTuple]:
         """The graph's objects, attributes and relations as tuples, sorted by their strings."""
 
+    @_builtins.property
+    def apart(self) -> _containers.RepeatedCompositeFieldContainer[Global___ApartFact]:
+        """What the caption states, but what can't be seen. Only with GRAPH_STYLE_SCENE."""
+
     def __init__(
         self,
         *,
@@ -331,10 +391,11 @@ class ParsedCaption(_message.Message):
         facts: _abc.Iterable[Global___Fact] | None = ...,
         graph: Global___SceneGraph | None = ...,
         tuples: _abc.Iterable[Global___SceneTuple] | None = ...,
+        apart: _abc.Iterable[Global___ApartFact] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["graph", b"graph"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["facts", b"facts", "graph", b"graph", "text", b"text", "tuples", b"tuples"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["apart", b"apart", "facts", b"facts", "graph", b"graph", "text", b"text", "tuples", b"tuples"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
+from typing import TypedDict, TypeVar, Unpack
 
 from spicegraph_api.v1 import evaluation_service_pb2 as evaluation
 from spicegraph_api.v1 import reference_service_pb2 as references
-from spicegraph_api.v1 import scores_pb2
+from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceStub
 from spicegraph_service.client.connection import (
@@ -17,9 +17,6 @@ from spicegraph_service.client.connection import (
     Connection,
     TlsOptions,
 )
-
-if TYPE_CHECKING:
-    from spicegraph_api.v1 import scene_graph_pb2
 
 STREAM_BATCH = 64
 """Items in one message of a stream."""
@@ -56,6 +53,7 @@ class ScoreOptions(TypedDict, total=False):
         categories: categories of one's own for SPICE; see :func:`category`.
         spice_text: the text that SPICE parses; captions as written by default.
         empty: what is done with empty candidates; they are scored, which gives 0, by default.
+        graph_style: whose scene graphs are compared; those of the server's pipeline by default.
     """
 
     metrics: Sequence[str]
@@ -64,6 +62,7 @@ class ScoreOptions(TypedDict, total=False):
     categories: Sequence[scores_pb2.CategoryDefinition]
     spice_text: scores_pb2.SpiceText.ValueType
     empty: scores_pb2.EmptyCandidates.ValueType
+    graph_style: scene_graph_pb2.GraphStyle.ValueType
 
 
 _DEFAULTS: ScoreOptions = {"metrics": ("spice",), "detail": scores_pb2.DETAIL_SCORES}
@@ -92,10 +91,11 @@ def item_batch(items: Iterable[scores_pb2.Item]) -> evaluation.ScoreStreamReques
 
 
 def upload_messages(
-    entries: Mapping[str, Sequence[str]], display_name: str
+    entries: Mapping[str, Sequence[str]], display_name: str, graph_style: scene_graph_pb2.GraphStyle.ValueType
 ) -> Iterator[references.CreateReferenceSetRequest]:
     """Yield the messages of an upload: its settings, then the entries in batches."""
-    yield references.CreateReferenceSetRequest(settings=references.ReferenceSetSettings(display_name=display_name))
+    settings = references.ReferenceSetSettings(display_name=display_name, graph_style=graph_style)
+    yield references.CreateReferenceSetRequest(settings=settings)
     for batch in batches(entries.items(), UPLOAD_BATCH):
         rows = [references.ReferenceEntry(id=str(entry_id), references=captions) for entry_id, captions in batch]
         yield references.CreateReferenceSetRequest(entries=references.ReferenceEntryBatch(entries=rows))
@@ -130,9 +130,14 @@ class Client(Connection):
         self._evaluation = EvaluationServiceStub(self._channel)
         self._references = ReferenceServiceStub(self._channel)
 
-    def parse(self, captions: Sequence[str]) -> Sequence[scene_graph_pb2.ParsedCaption]:
+    def parse(
+        self,
+        captions: Sequence[str],
+        *,
+        graph_style: scene_graph_pb2.GraphStyle.ValueType = scene_graph_pb2.GRAPH_STYLE_UNSPECIFIED,
+    ) -> Sequence[scene_graph_pb2.ParsedCaption]:
         """Parse captions to scene graphs."""
-        request = evaluation.ParseCaptionsRequest(captions=captions)
+        request = evaluation.ParseCaptionsRequest(captions=captions, graph_style=graph_style)
         reply = self._call(self._evaluation.ParseCaptions, request)
         return reply.captions
 
@@ -153,10 +158,14 @@ class Client(Connection):
         return self._call(self._evaluation.GetServerInfo, evaluation.GetServerInfoRequest())
 
     def create_reference_set(
-        self, entries: Mapping[str, Sequence[str]], *, display_name: str = ""
+        self,
+        entries: Mapping[str, Sequence[str]],
+        *,
+        display_name: str = "",
+        graph_style: scene_graph_pb2.GraphStyle.ValueType = scene_graph_pb2.GRAPH_STYLE_UNSPECIFIED,
     ) -> references.ReferenceSet:
-        """Store the references of images by id; the same content gives the same set."""
-        requests = upload_messages(entries, display_name)
+        """Store the references of images by id, parsed for a graph style; the same content gives the same set."""
+        requests = upload_messages(entries, display_name, graph_style)
         return self._references.CreateReferenceSet(requests, metadata=self._metadata).reference_set
 
     def get_reference_set(self, set_id: str) -> references.ReferenceSet:
@@ -198,9 +207,14 @@ class AsyncClient(AsyncConnection):
         self._evaluation = EvaluationServiceStub(self._channel)
         self._references = ReferenceServiceStub(self._channel)
 
-    async def parse(self, captions: Sequence[str]) -> Sequence[scene_graph_pb2.ParsedCaption]:
+    async def parse(
+        self,
+        captions: Sequence[str],
+        *,
+        graph_style: scene_graph_pb2.GraphStyle.ValueType = scene_graph_pb2.GRAPH_STYLE_UNSPECIFIED,
+    ) -> Sequence[scene_graph_pb2.ParsedCaption]:
         """Parse captions to scene graphs."""
-        request = evaluation.ParseCaptionsRequest(captions=captions)
+        request = evaluation.ParseCaptionsRequest(captions=captions, graph_style=graph_style)
         reply = await self._call(self._evaluation.ParseCaptions, request)
         return reply.captions
 
@@ -233,10 +247,14 @@ class AsyncClient(AsyncConnection):
         return await self._call(self._evaluation.GetServerInfo, evaluation.GetServerInfoRequest())
 
     async def create_reference_set(
-        self, entries: Mapping[str, Sequence[str]], *, display_name: str = ""
+        self,
+        entries: Mapping[str, Sequence[str]],
+        *,
+        display_name: str = "",
+        graph_style: scene_graph_pb2.GraphStyle.ValueType = scene_graph_pb2.GRAPH_STYLE_UNSPECIFIED,
     ) -> references.ReferenceSet:
-        """Store the references of images by id; the same content gives the same set."""
-        requests = upload_messages(entries, display_name)
+        """Store the references of images by id, parsed for a graph style; the same content gives the same set."""
+        requests = upload_messages(entries, display_name, graph_style)
         reply = await self._references.CreateReferenceSet(requests, metadata=self._metadata)
         return reply.reference_set
 

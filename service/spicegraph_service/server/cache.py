@@ -9,8 +9,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Generic, TypeVar
 
+from spicegraph_service.server.tasks import GraphStyle, unmarked
 from spicegraph_service.store import DEFAULT_TENANT, Store, StoreError
 
 Key = TypeVar("Key", bound=Hashable)
@@ -80,6 +82,7 @@ class ParseCache:
         reads: where parses are looked for. Workers wait for that.
         writes: where new ones are kept; best another thread, since no call waits for that.
         signature: what the parses depend on beside the text.
+        scenes: the same for texts that are marked for scene graphs.
         max_bytes: of parses in memory, about.
         observe: is called with where parses were found, and how many.
     """
@@ -91,11 +94,12 @@ class ParseCache:
         signature: str,
         *,
         max_bytes: int,
+        scenes: str = "",
         observe: Callable[[str, int], None] | None = None,
     ) -> None:
         self._reads = reads
         self._writer = writes
-        self._signature = signature
+        self._signatures: Mapping[GraphStyle, str] = {"spice": signature, "scene": scenes}
         self._memory: Lru[tuple[str, str]] = Lru(max_bytes)
         self._observe = observe
         self._paused_until = 0.0
@@ -134,21 +138,34 @@ class ParseCache:
         """Wait for the writes under way."""
         await asyncio.gather(*self._writes)
 
-    def _signed(self, tenant: str) -> str:
-        return f"{self._signature} tenant {tenant}" if tenant not in {"", DEFAULT_TENANT} else self._signature
+    def _signed(self, texts: Iterable[str], tenant: str) -> dict[str, dict[str, str]]:
+        """Return the texts as the store has them, each with its marked form, by the signature that they are under."""
+        found: dict[str, dict[str, str]] = {}
+        for text in texts:
+            style, plain = unmarked(text)
+            signature = self._signatures[style]
+            own = signature if tenant in {"", DEFAULT_TENANT} else f"{signature} tenant {tenant}"
+            found.setdefault(own, {})[plain] = text
+        return found
 
     async def _stored(self, texts: list[str], tenant: str) -> dict[str, bytes]:
         if not self._open():
             return {}
         try:
-            return await self._reads.run(lambda: self._reads.store.get_parses(self._signed(tenant), texts))
+            found: dict[str, bytes] = {}
+            for signature, own in self._signed(texts, tenant).items():
+                stored = await self._reads.run(partial(self._reads.store.get_parses, signature, list(own)))
+                found |= {own[text]: value for text, value in stored.items()}
         except StoreError as error:
             self._pause(error)
             return {}
+        return found
 
     async def _write(self, parses: dict[str, bytes], tenant: str) -> None:
         try:
-            await self._writer.run(lambda: self._writer.store.put_parses(self._signed(tenant), parses))
+            for signature, own in self._signed(parses, tenant).items():
+                values = {text: parses[key] for text, key in own.items()}
+                await self._writer.run(partial(self._writer.store.put_parses, signature, values))
         except StoreError as error:
             self._pause(error)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_parser.loose import without_loose
+from spicegraph_parser.scenes.visible import CERTAINTY, Standing
 from spicegraph_scorer.core.categories import Counts
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation
 from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED, UNMENTIONED
@@ -32,6 +33,10 @@ def caption_message(text: str, parse: StoredParse, graph: SceneGraph) -> scene_g
         facts=[_fact(fact, parse.spans) for fact in without_loose(parse.facts)],
         graph=_graph(graph, places),
         tuples=[_tuple(scene_tuple) for scene_tuple in graph.tuples()],
+        apart=[
+            scene_graph_pb2.ApartFact(fact=_fact(fact, parse.spans), certainty=CERTAINTY[Standing(fact.rule)])
+            for fact in parse.apart
+        ],
     )
 
 

@@ -15,6 +15,8 @@ from spicegraph_api.v1 import scores_pb2
 from spicegraph_parser.errors import DataError, LimitError, SpicegraphError
 from spicegraph_parser.graph import merge
 from spicegraph_parser.lexicon import load_lexicon
+from spicegraph_parser.pipelines import load_pipeline
+from spicegraph_parser.scenes import SCENE
 from spicegraph_scorer.core.facts import FactTable
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
@@ -24,6 +26,7 @@ from spicegraph_service.server import convert
 from spicegraph_service.server.tasks import (
     NOTHING_GIVEN,
     CaptionsWork,
+    GraphStyle,
     GroupReply,
     ItemsWork,
     RequestData,
@@ -34,6 +37,7 @@ from spicegraph_service.server.tasks import (
     Work,
     WorkerInfo,
     WorkReply,
+    unmarked,
 )
 from spicegraph_service.store.base import StoredParse, decode_parse, encode_parse, stored_parse
 
@@ -65,14 +69,16 @@ class CaptionSource(Protocol):
 
 
 class Evaluator:
-    """A loaded pipeline and the metrics that can be made here; ``data`` is that of the metrics."""
+    """A loaded pipeline, the scene parser, and the metrics that can be made here; ``data`` is that of the metrics."""
 
-    def __init__(self, pipeline: CaptionSource, data: MetricData | None = None) -> None:
-        self._pipeline = pipeline
+    def __init__(
+        self, pipeline: CaptionSource, data: MetricData | None = None, *, scenes: CaptionSource | None = None
+    ) -> None:
+        self._pipelines: dict[GraphStyle, CaptionSource] = {"spice": pipeline, "scene": scenes or load_pipeline(SCENE)}
         self._data = data or MetricData()
         self._parses: dict[str, StoredParse] = {}  # of the batch in hand
-        self._known: dict[str, tuple[Fact, ...]] = {}
-        self._table = FactTable(pipeline.signature, self._known)
+        self._known: dict[GraphStyle, dict[str, tuple[Fact, ...]]] = {"spice": {}, "scene": {}}
+        self._tables = {style: FactTable(self._pipelines[style].signature, own) for style, own in self._known.items()}
         self._lexicon = load_lexicon()
         self._metrics: dict[str, Metric[Any]] = {}
         self._missing: dict[str, str] = {}
@@ -87,15 +93,15 @@ class Evaluator:
 
     def _add(self, name: str) -> None:
         try:
-            metric = METRICS[name].make(self._resources(self._data))
+            metric = METRICS[name].make(self._resources(self._data, "spice"))
             self._signatures[name] = dict(metric.signature())
         except DataError as error:
             self._missing[name] = str(error)
         else:
             self._metrics[name] = metric
 
-    def _resources(self, data: MetricData) -> Resources:
-        return Resources(lambda: self._table, data=data, images=_IMAGES)
+    def _resources(self, data: MetricData, style: GraphStyle) -> Resources:
+        return Resources(lambda: self._tables[style], data=data, images=_IMAGES)
 
     def info(self) -> WorkerInfo:
         """Return what this worker can do."""
@@ -110,7 +116,8 @@ class Evaluator:
             )
             for name, signature in self._signatures.items()
         )
-        return WorkerInfo(version("spicegraph"), self._pipeline.signature, metrics, self._missing)
+        pipeline, scenes = (self._pipelines[style].signature for style in ("spice", "scene"))
+        return WorkerInfo(version("spicegraph"), pipeline, metrics, self._missing, scenes)
 
     def run(self, task: Task) -> WorkReply | TotalsReply:
         """Do a task; what fails is reported in the reply of its group."""
@@ -121,8 +128,11 @@ class Evaluator:
         known = _decode(work.parses)
         fresh, failures = self._parse([text for text in wanted if text not in known])
         self._parses = known | fresh
-        self._known.clear()
-        self._known.update((text, parse.facts) for text, parse in self._parses.items())
+        for facts in self._known.values():
+            facts.clear()
+        for text, parse in self._parses.items():
+            style, plain = unmarked(text)
+            self._known[style][plain] = parse.facts
         replies = tuple(self._guarded(group, failures) for group in work.groups)
         return WorkReply(replies, {text: encode_parse(parse) for text, parse in fresh.items()})
 
@@ -133,19 +143,27 @@ class Evaluator:
             yield from group.texts(self._parsing)
 
     def _parse(self, texts: Sequence[str]) -> tuple[dict[str, StoredParse], dict[str, str]]:
-        """Parse in one batch; if that fails, one by one, so that a caption does not fail others' requests."""
+        """Parse in a batch for each style; if that fails, one by one, so that a caption fails no other request."""
         try:
-            return dict(zip(texts, map(stored_parse, self._pipeline.captions(texts)), strict=True)), {}
+            return self._parsed(texts), {}
         except Exception:  # noqa: BLE001 (untrusted captions may hit a bug of a library)
             _log.exception("a batch of %d captions failed; parsing them one by one", len(texts))
-        parsed, failures = {}, {}
+        parsed: dict[str, StoredParse] = {}
+        failures: dict[str, str] = {}
         for text in texts:
             try:
-                parsed[text] = stored_parse(next(iter(self._pipeline.captions([text]))))
+                parsed |= self._parsed([text])
             except Exception as error:  # noqa: BLE001 (as above)
                 _log.exception("a caption of %d characters cannot be parsed", len(text))
                 failures[text] = _reason(error)
         return parsed, failures
+
+    def _parsed(self, texts: Sequence[str]) -> dict[str, StoredParse]:
+        parsed: dict[str, StoredParse] = {}
+        for wanted, pipeline in self._pipelines.items():
+            own = {text: plain for text in texts for style, plain in [unmarked(text)] if style == wanted}
+            parsed.update(zip(own, map(stored_parse, pipeline.captions(own.values())), strict=True))
+        return parsed
 
     def _guarded(self, group: ItemsWork | CaptionsWork, failures: Mapping[str, str]) -> GroupReply:
         """Evaluate a group; a failure stays in the group, whose request alone is answered with an error."""
@@ -167,7 +185,7 @@ class Evaluator:
         for text in work.texts:
             parse = self._parses[text]
             graph = merge([parse.facts], self._lexicon)
-            results.append(convert.caption_message(text, parse, graph).SerializeToString())
+            results.append(convert.caption_message(unmarked(text)[1], parse, graph).SerializeToString())
         return GroupReply(tuple(results))
 
     def _items(self, work: ItemsWork) -> GroupReply:
@@ -200,8 +218,12 @@ class Evaluator:
         data = replace(self._data, spice_text=given.spice_text)
         if given.categories:
             data = replace(data, categories=make_categories(given.categories))
-        own = self._resources(data)
-        using = {name for name, metric in self._metrics.items() if not metric.needs.data.isdisjoint(_REQUESTED)}
+        own = self._resources(data, given.graph_style)
+        using = {
+            name
+            for name, metric in self._metrics.items()
+            if not metric.needs.data.isdisjoint(_REQUESTED) or (metric.needs.facts and given.graph_style != "spice")
+        }
         return {**self._metrics, **{name: METRICS[name].make(own) for name in using}}
 
     def _totals(self, work: Totals) -> TotalsReply:

@@ -14,7 +14,7 @@ from spicegraph_service.server import validation
 from spicegraph_service.server.interceptor import Call, Context, current_call
 from spicegraph_service.server.scheduler import CHUNK_ITEMS, Scheduler, chunked, count_captions, item_chunks
 from spicegraph_service.server.status import Violation, invalid
-from spicegraph_service.server.tasks import NOTHING_GIVEN, ItemWork, RequestData
+from spicegraph_service.server.tasks import NOTHING_GIVEN, ItemWork, RequestData, marked
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Sequence
@@ -137,13 +137,18 @@ class EvaluationServicer(EvaluationServiceServicer):
         del context
         info = self._scheduler.info
         validation.check_captions(request.captions, self._limits)
+        style = validation.graph_style(request.graph_style, info)
         call = current_call()
         call.charge(len(request.captions))
         parsed = await self._scheduler.parse(
-            request.captions, caller=call.share, tenant=call.tenant, refusals=call.refusals
+            [marked(text, style) for text in request.captions],
+            caller=call.share,
+            tenant=call.tenant,
+            refusals=call.refusals,
         )
         return pb.ParseCaptionsResponse(
-            captions=map(scene_graph_pb2.ParsedCaption.FromString, parsed), pipeline=info.pipeline
+            captions=map(scene_graph_pb2.ParsedCaption.FromString, parsed),
+            pipeline=info.scene_pipeline if style == "scene" else info.pipeline,
         )
 
     async def Score(self, request: pb.ScoreRequest, context: Context) -> pb.ScoreResponse:
@@ -154,7 +159,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         call = current_call()
         # This comes first: where the candidates alone are too many, the refusal must not wait for the store.
         self._scheduler.check_room(len(request.items), caller=call.share, refusals=call.refusals)
-        given = await validation.check_data(request)
+        given = await validation.check_data(request, self._scheduler.info)
         set_id = request.reference_set if request.HasField("reference_set") else None
         empty = validation.empty_candidates(request.empty)
         validation.check_items(request.items, self._limits, reference_set=set_id is not None, empty=empty, seen=set())
@@ -200,8 +205,8 @@ class EvaluationServicer(EvaluationServiceServicer):
                 case "settings" if first:
                     settings = request.settings
                     validation.check_detail(settings.detail, path="settings.")
-                    given = await validation.check_data(settings, path="settings.")
                     empty = validation.empty_candidates(settings.empty, field="settings.empty")
+                    given = await validation.check_data(settings, self._scheduler.info, path="settings.")
                     stream.start(self._metrics(settings.metrics), settings.detail, given)
                     if settings.HasField("reference_set"):
                         set_id = settings.reference_set
@@ -233,6 +238,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         return pb.GetServerInfoResponse(
             version=info.version,
             pipeline=info.pipeline,
+            scene_pipeline=info.scene_pipeline,
             metrics=[
                 pb.MetricInfo(
                     name=metric.name,

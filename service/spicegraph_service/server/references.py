@@ -18,7 +18,7 @@ from spicegraph_service.server import validation
 from spicegraph_service.server.cache import Lru, RefreshAheadCache, StoreThread
 from spicegraph_service.server.interceptor import Context, current_call
 from spicegraph_service.server.status import Violation, exhausted, invalid, missing_right, not_found, too_many_sets
-from spicegraph_service.server.tasks import ItemWork
+from spicegraph_service.server.tasks import ItemWork, marked
 from spicegraph_service.server.validation import patiently
 from spicegraph_service.store import DEFAULT_TENANT, EVIDENCE, READ, SCORE, ReferenceSet
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from spicegraph_service.server.limits import Limits
     from spicegraph_service.server.scheduler import Scheduler
+    from spicegraph_service.server.tasks import GraphStyle
 
 _KIND = "reference set"
 _SET_REMEMBERED_S = 5.0  # how long a set that another server deleted may still be used here
@@ -142,6 +143,7 @@ class ReferencesServicer(ReferenceServiceServicer):
         """Read the upload to its end, parsing as it comes: a slow parser slows the sender down."""
         _ = self._scheduler.info  # raises until the workers are ready: an upload must not wait for them
         name = ""
+        style: GraphStyle = "spice"
         entries: dict[str, tuple[str, ...]] = {}
         size = 0
         first = True
@@ -150,6 +152,9 @@ class ReferencesServicer(ReferenceServiceServicer):
                 case "settings" if first:
                     name = request.settings.display_name
                     validation.check_display_name(name)
+                    style = validation.graph_style(
+                        request.settings.graph_style, self._scheduler.info, field="settings.graph_style"
+                    )
                 case "entries":
                     batch = request.entries.entries
                     validation.check_entries(batch, self._limits, seen=entries, first=len(entries))
@@ -158,7 +163,7 @@ class ReferencesServicer(ReferenceServiceServicer):
                         reason = f"the set has more than {self._limits.max_reference_set_bytes} bytes"
                         raise invalid([Violation("entries", reason)])
                     new = {entry.id: tuple(entry.references) for entry in batch}
-                    await self._parse(new.values())
+                    await self._parse(new.values(), style)
                     entries |= new
                 case "settings":
                     raise invalid([Violation("settings", "only the first message holds settings")])
@@ -169,8 +174,8 @@ class ReferencesServicer(ReferenceServiceServicer):
             raise invalid([Violation("entries", "is empty")])
         return name, entries
 
-    async def _parse(self, references: Iterable[tuple[str, ...]]) -> None:
-        texts = list(dict.fromkeys(text for captions in references for text in captions))
+    async def _parse(self, references: Iterable[tuple[str, ...]], style: GraphStyle) -> None:
+        texts = list(dict.fromkeys(marked(text, style) for captions in references for text in captions))
         call = current_call()
         call.charge(len(texts))
         for start in range(0, len(texts), _PARSED_AT_ONCE):

@@ -7,7 +7,8 @@ data, whatever has become of the files, so that one server never answers with tw
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -19,6 +20,27 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spicegraph_scorer.metrics import MetricData
+
+
+GraphStyle: TypeAlias = Literal["spice", "scene"]
+"""Whose scene graphs captions get: those of the server's pipeline, or the scene parser's."""
+
+_SCENE_MARK: Final = "\0"  # which no caption holds
+
+
+def marked(text: str, style: GraphStyle) -> str:
+    """Return a text with the style of its graph: under that, parses are kept and sent.
+
+    Example:
+        >>> unmarked(marked("a dog", "scene")), unmarked(marked("a dog", "spice"))
+        (('scene', 'a dog'), ('spice', 'a dog'))
+    """
+    return _SCENE_MARK + text if style == "scene" else text
+
+
+def unmarked(text: str) -> tuple[GraphStyle, str]:
+    """Return the style and the text."""
+    return ("scene", text[1:]) if text.startswith(_SCENE_MARK) else ("spice", text)
 
 
 class Setup(msgspec.Struct, frozen=True, tag="setup"):
@@ -37,27 +59,34 @@ class ItemWork(NamedTuple):
 
 
 class RequestData(msgspec.Struct, frozen=True):
-    """What a request gives its metrics: categories of its own, and the text that SPICE parses."""
+    """What a request gives its metrics: categories of its own, the text that SPICE parses, and the style of graphs."""
 
     categories: tuple[CategoryDefinition, ...] = ()
     spice_text: SpiceText = "written"
+    graph_style: GraphStyle = "spice"
 
 
 NOTHING_GIVEN: Final = RequestData()
 
 
 def parsed_texts(
-    metrics: Iterable[str], parsing: Mapping[str, bool], spice_text: SpiceText
+    metrics: Iterable[str], parsing: Mapping[str, bool], spice_text: SpiceText, graph_style: GraphStyle = "spice"
 ) -> tuple[Callable[[str], str], ...]:
-    """Return what makes, of a caption, each text that is parsed for it; nothing where no metric needs parses.
+    """Return what makes, of a caption, each marked text that is parsed for it; nothing where no metric needs parses.
 
     Args:
         metrics: the metrics that are computed.
         parsing: the metrics that need parses; true for those that parse the text that is chosen.
         spice_text: the chosen text.
+        graph_style: the style of the parses.
     """
     toolkit = {spice_text == "coco" and parsing[name] for name in metrics if name in parsing}
-    return tuple(make for kind, make in ((False, str), (True, toolkit_text)) if kind in toolkit)
+    makes = [make for kind, make in ((False, str), (True, toolkit_text)) if kind in toolkit]
+    return tuple(makes) if graph_style == "spice" else tuple(partial(_marked_scene, make) for make in makes)
+
+
+def _marked_scene(make: Callable[[str], str], text: str) -> str:
+    return marked(make(text), "scene")
 
 
 class ItemsWork(msgspec.Struct, frozen=True, tag="items"):
@@ -74,12 +103,12 @@ class ItemsWork(msgspec.Struct, frozen=True, tag="items"):
     given: RequestData = NOTHING_GIVEN
 
     def texts(self, parsing: Mapping[str, bool]) -> Iterator[str]:
-        """Yield the texts that are parsed for the items.
+        """Yield the texts that are parsed for the items, marked with the style of their graphs.
 
         Args:
             parsing: the metrics that need parses; true for those that parse the text that the request names.
         """
-        wanted = parsed_texts(self.metrics, parsing, self.given.spice_text)
+        wanted = parsed_texts(self.metrics, parsing, self.given.spice_text, self.given.graph_style)
         for item in self.items:
             for text in (item.candidate, *item.references):
                 for make in wanted:
@@ -87,7 +116,7 @@ class ItemsWork(msgspec.Struct, frozen=True, tag="items"):
 
 
 class CaptionsWork(msgspec.Struct, frozen=True, tag="captions"):
-    """Captions to parse; ``graphs`` asks for the parses themselves, otherwise only the store is filled."""
+    """Marked captions to parse; ``graphs`` asks for the parses themselves, otherwise only the store is filled."""
 
     texts: tuple[str, ...]
     graphs: bool
@@ -164,6 +193,7 @@ class WorkerInfo(msgspec.Struct, frozen=True, tag="info"):
     pipeline: str = ""
     metrics: tuple[ServedMetric, ...] = ()
     missing: dict[str, str] = {}
+    scene_pipeline: str = ""
     error: str = ""
 
     @property

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import grpc
 
-from spicegraph_api.v1 import scores_pb2
+from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, category_faults
 from spicegraph_service.server.status import CallError, Violation, invalid
 from spicegraph_service.server.tasks import RequestData
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.tokens import SpiceText
     from spicegraph_scorer.readers.checks import Empty
     from spicegraph_service.server.limits import Limits
+    from spicegraph_service.server.tasks import GraphStyle, WorkerInfo
 
 _KINDS = {
     scores_pb2.CATEGORY_KIND_UNSPECIFIED: "object",
@@ -206,8 +207,31 @@ def empty_candidates(value: int, *, default: Empty = "zero", field: str = "empty
     return known.get(value, default)
 
 
+_STYLES: Mapping[int, GraphStyle] = {
+    scene_graph_pb2.GRAPH_STYLE_UNSPECIFIED: "spice",
+    scene_graph_pb2.GRAPH_STYLE_SPICE: "spice",
+    scene_graph_pb2.GRAPH_STYLE_SCENE: "scene",
+}
+
+
+def graph_style(value: int, info: WorkerInfo, *, field: str = "graph_style") -> GraphStyle:
+    """Return the style of graphs: of those of the server's pipeline, or of the scene parser.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: the contract has no such value, or the server's pipeline gives scene graphs alone.
+    """
+    if value not in _STYLES:
+        _raise([Violation(field, f"{value} is not one of its values")])
+    if value == scene_graph_pb2.GRAPH_STYLE_SPICE and info.pipeline == info.scene_pipeline:
+        _raise([Violation(field, f"this server's pipeline is {info.pipeline}, which gives scene graphs only")])
+    return _STYLES[value]
+
+
 async def check_data(
-    request: evaluation_service_pb2.ScoreRequest | evaluation_service_pb2.ScoreStreamSettings, *, path: str = ""
+    request: evaluation_service_pb2.ScoreRequest | evaluation_service_pb2.ScoreStreamSettings,
+    info: WorkerInfo,
+    *,
+    path: str = "",
 ) -> RequestData:
     """Return what a request gives its metrics.
 
@@ -215,7 +239,8 @@ async def check_data(
         CallError: INVALID_ARGUMENT, naming every wrong field below ``path``.
     """
     text = spice_text(request.spice_text, field=f"{path}spice_text")
-    return RequestData(await _categories(request.categories, path=path), text)
+    style = graph_style(request.graph_style, info, field=f"{path}graph_style")
+    return RequestData(await _categories(request.categories, path=path), text, style)
 
 
 async def _categories(

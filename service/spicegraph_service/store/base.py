@@ -204,16 +204,18 @@ _DECODED_PARSES = 20_000  # parses that a process keeps decoded: the references 
 class StoredParse(NamedTuple):
     """A parse as the store keeps it: the caption's facts, and for each of its words the place in the text.
 
-    The facts of loose words stand behind the others.
+    The facts of loose words stand behind the others. ``apart`` has what a scene graph states, but what can't be seen.
     """
 
     facts: tuple[Fact, ...]
     spans: tuple[tuple[int, int], ...]
+    apart: tuple[Fact, ...] = ()
 
 
 def stored_parse(caption: ParsedCaption) -> StoredParse:
     """Return what the store keeps of a parsed caption."""
-    return StoredParse(caption.every_fact, tuple([span for parse in caption.sentences for span in parse.spans]))
+    spans = tuple([span for parse in caption.sentences for span in parse.spans])
+    return StoredParse(caption.every_fact, spans, caption.apart)
 
 
 _encoder = msgspec.msgpack.Encoder()
