@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from spicegraph_service.challenge.runner import ChallengeConfig
     from spicegraph_service.server.tasks import WorkerInfo
     from spicegraph_service.server.tracing import Tracing
+    from spicegraph_service.web.server import WebConfig, WebServer
 
 _EVALUATION = evaluation_service_pb2.DESCRIPTOR.services_by_name["EvaluationService"]
 _REFERENCES = reference_service_pb2.DESCRIPTOR.services_by_name["ReferenceService"]
@@ -71,6 +72,7 @@ class ServerConfig:
         opentelemetry: whether spans and metrics are sent to the collector that ``OTEL_*`` variables name.
         logged_calls: how many calls of a method and a status the log names in a second; 0: all.
         metrics_address: where Prometheus asks; ``None``: nowhere.
+        web: the HTTP server beside gRPC's; ``None``: none.
         challenges: the evaluation server; ``None``: not served.
     """
 
@@ -98,13 +100,17 @@ class ServerConfig:
     opentelemetry: bool = False
     logged_calls: int = 0
     metrics_address: str | None = None
+    web: WebConfig | None = None
     reuse_port: bool = False
     challenges: ChallengeConfig | None = None
 
     @property
     def needs_tokens(self) -> bool:
         """Whether calls need a token."""
-        return self.tokens if self.tokens is not None else not is_local(self.address)
+        return self.tokens if self.tokens is not None else not all(map(is_local, self._addresses()))
+
+    def _addresses(self) -> tuple[str, ...]:
+        return (self.address,) if self.web is None else (self.address, self.web.address)
 
     def check(self) -> None:
         """Refuse options that would open the server to a network without saying so.
@@ -112,15 +118,19 @@ class ServerConfig:
         Raises:
             InputError: the address, or its security, is wrong.
         """
-        host_and_port(self.address)
+        for address in self._addresses():
+            host_and_port(address)
         if self.metrics_address is not None:
             host_and_port(self.metrics_address)
-        if self.allow_insecure or is_local(self.address):
-            return
-        if self.tls is None:
-            raise InputError(f"{self.address} is open to the network without TLS: give a certificate, or allow it")
-        if not self.needs_tokens and self.tls.client_ca is None:
-            raise InputError(f"{self.address} is open to everybody: demand tokens or client certificates, or allow it")
+        if self.web is not None:
+            self.web.check()
+        for address in self._addresses():
+            if self.allow_insecure or is_local(address):
+                continue
+            if self.tls is None:
+                raise InputError(f"{address} is open to the network without TLS: give a certificate, or allow it")
+            if not self.needs_tokens and self.tls.client_ca is None:
+                raise InputError(f"{address} is open to everybody: demand tokens or client certificates, or allow it")
 
 
 def default_workers() -> int:
@@ -187,6 +197,7 @@ class Server:
         self.telemetry = Telemetry()
         self.port = 0
         self.metrics_port = 0
+        self.web_port = 0
         data = pack_data(vectors=config.vectors)
         self._store = StoreThread(open_store(config.store, private=True))
         # New parses are written beside all else, and a probe does not wait for a large upload; but a store in memory
@@ -217,6 +228,10 @@ class Server:
 
             self._tracing = Tracing(self.telemetry.registry)
         self._certificates = Certificates(config.tls) if config.tls is not None else None
+        self._interceptor = CallInterceptor(
+            self.services, CallLog(self.telemetry, most=config.logged_calls), self._tracing
+        )
+        self._web = self._build_web(config.web) if config.web is not None else None
         self._server: grpc.aio.Server | None = None
         self._metrics_server: WSGIServer | None = None
         self._background: set[asyncio.Task[object]] = set()
@@ -249,6 +264,21 @@ class Server:
                 config.challenges, scheduler, data=data, workers=workers, observe=self.telemetry.queue_state
             )
 
+    def _build_web(self, config: WebConfig) -> WebServer:
+        # What it is made of takes a tenth of a second to import.
+        from spicegraph_service.web.gateway import Gateway  # noqa: PLC0415
+        from spicegraph_service.web.server import WebServer  # noqa: PLC0415
+
+        return WebServer(
+            config,
+            Gateway(self.services, self._interceptor, max_calls=self.config.max_calls),
+            self.config.limits,
+            self._health,
+            tls=self._certificates.context() if self._certificates is not None else None,
+            reuse_port=self.config.reuse_port,
+            grace_s=self.config.grace_s,
+        )
+
     def _open_lane(self, scheduler: Scheduler, *, suffix: str = "", reserve: WorkerPool | None = None) -> Scheduler:
         self._lanes.append(_Lane(scheduler, suffix, reserve))
         return scheduler
@@ -262,6 +292,9 @@ class Server:
         await self._health.start()
         self._server = self._listen()
         await self._server.start()
+        if self._web is not None and self.config.web is not None:
+            self.web_port = await self._web.start(host_and_port(self.config.web.address))
+            _log.info("HTTP on port %d", self.web_port)
         if self.config.metrics_address is not None:
             self._metrics_server, _ = self.telemetry.serve(*host_and_port(self.config.metrics_address))
             self.metrics_port = self._metrics_server.server_port
@@ -333,8 +366,12 @@ class Server:
         await self._health.stop()
         for service in self.services:
             service.leave()
+        endings: list[Coroutine[None, None, object]] = []
         if self._server is not None:
-            await self._server.stop(self.config.grace_s if grace_s is None else grace_s)
+            endings.append(self._server.stop(self.config.grace_s if grace_s is None else grace_s))
+        if self._web is not None:
+            endings.append(self._web.stop())
+        await asyncio.gather(*endings)
         for service in self.services:
             await service.stop()
         for task in self._background:
@@ -371,13 +408,13 @@ class Server:
         """End the calls that :meth:`stop` still waits for."""
         if self._server is not None:
             await self._server.stop(0)
+        if self._web is not None:
+            await self._web.hurry()
 
     def _listen(self) -> grpc.aio.Server:
         config = self.config
         server = grpc.aio.server(
-            interceptors=[
-                CallInterceptor(self.services, CallLog(self.telemetry, most=config.logged_calls), self._tracing)
-            ],
+            interceptors=[self._interceptor],
             options=[
                 ("grpc.max_receive_message_length", config.limits.max_message_bytes),
                 ("grpc.max_send_message_length", -1),

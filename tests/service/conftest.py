@@ -54,6 +54,10 @@ class RunningServer:
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
 
+    @property
+    def http_url(self) -> str:
+        return f"http://127.0.0.1:{self._port('HTTP')}"
+
     def health(self, service: str = "") -> int:
         with grpc.insecure_channel(self.address) as channel:
             stub = health_pb2_grpc.HealthStub(channel)
@@ -150,7 +154,7 @@ def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
 @pytest.fixture(scope="session")
 def server(start_server: Callable[..., RunningServer]) -> RunningServer:
     """One server that most tests share."""
-    return start_server("--reflection", "--metrics-address=127.0.0.1:0", "--max-items=300")
+    return start_server("--reflection", "--metrics-address=127.0.0.1:0", "--http=127.0.0.1:0", "--max-items=300")
 
 
 @pytest.fixture

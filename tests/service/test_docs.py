@@ -48,7 +48,7 @@ READMES = [
     ),
 ]
 WITH_BLOCKS = [path for path in (*PAGES, *READMES) if "```" in path.read_text(encoding="utf-8")]
-PORTS = ("50051", "50951")  # in the pages; each is another one here, so that nothing else is in the way
+PORTS = ("50051", "50951", "50952")  # in the pages; each is another one here, so that nothing else is in the way
 
 _FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MARK = "--- block"

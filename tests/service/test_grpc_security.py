@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
+import json
 import socket
+import ssl
 import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import grpc
@@ -54,6 +58,7 @@ def secured(
     server = start_server(
         f"--store={store}",
         "--tokens=always",
+        "--http=127.0.0.1:0",
         f"--tls-cert={folder / 'cert.pem'}",
         f"--tls-key={folder / 'key.pem'}",
         f"--tls-client-ca={folder / 'ca.pem'}",
@@ -150,6 +155,38 @@ def test_scopes_bound_what_a_token_may_do(
         assert caught.value.code() is CODES.PERMISSION_DENIED
 
 
+def test_certificates_tokens_and_scopes_hold_over_http(
+    secured: tuple[RunningServer, Path], authority: trustme.CA, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    server, store = secured
+    token = make_token(store, capsys, "--scope=score")
+    port = int(server.http_url.rpartition(":")[2])
+    context = ssl.create_default_context(cadata=authority.cert_pem.bytes().decode())
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        post(context, port, "EvaluationService/GetServerInfo", token)
+    authority.issue_cert("client.example").private_key_and_cert_chain_pem.write_to_path(tmp_path / "own.pem")
+    context.load_cert_chain(tmp_path / "own.pem")
+    assert post(context, port, "EvaluationService/GetServerInfo", token) == (200, None)
+    assert post(context, port, "EvaluationService/GetServerInfo", "sgt_wrong") == (401, "unauthenticated")
+    assert post(context, port, "EvaluationService/GetServerInfo", "") == (401, "unauthenticated")
+    assert post(context, port, "ReferenceService/ListReferenceSets", token) == (403, "permission_denied")
+    with closing(http.client.HTTPConnection("localhost", port, timeout=30)) as plain:
+        plain.request("GET", "/health")
+        with pytest.raises(ConnectionError):
+            plain.getresponse()
+    refusals = [line for line in server.lines() if line.get("method") == "ReferenceService/ListReferenceSets"]
+    assert refusals[-1]["certificate"] == "client.example"
+
+
+def post(context: ssl.SSLContext, port: int, method: str, token: str) -> tuple[int, str | None]:
+    """The status of a call over HTTPS and the code of its error."""
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
+    with closing(http.client.HTTPSConnection("localhost", port, context=context, timeout=30)) as connection:
+        connection.request("POST", f"/spicegraph.v1.{method}", b"{}", headers)
+        response = connection.getresponse()
+        return response.status, json.load(response).get("code")
+
+
 def test_a_token_s_rate_is_its_own(
     secured: tuple[RunningServer, Path], authority: trustme.CA, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -172,6 +209,10 @@ def test_a_token_s_rate_is_its_own(
     [
         (["serve", "--address=0.0.0.0:0", "--store=memory"], "without TLS"),
         (["serve", "--address=nowhere", "--store=memory"], "HOST:PORT"),
+        (["serve", "--http=0.0.0.0:0", "--store=memory"], "without TLS"),
+        (["serve", "--http=nowhere", "--store=memory"], "HOST:PORT"),
+        (["serve", "--http-origins=*", "--store=memory"], "--http-origins"),
+        (["serve", "--http=127.0.0.1:0", "--http-origins=example.org", "--store=memory"], "an origin is"),
         (["serve", "--tls-cert=c.pem", "--store=memory"], "both --tls-cert and --tls-key"),
         (
             ["serve", "--tls-cert=c.pem", "--tls-key=k.pem", "--store=memory", "--address=127.0.0.1:0"],

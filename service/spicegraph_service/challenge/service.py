@@ -68,6 +68,7 @@ class ChallengeService:
         self._observe = observe
         self._counted = -_COUNT_EVERY_S
         self._state = ChallengeState(config, data)
+        self._servicer = ChallengeServicer(self._state)
         self._scheduler = scheduler
         self._chunks_at_once = max(1, workers - 1)
         self._owner = secrets.token_hex(8)
@@ -75,7 +76,7 @@ class ChallengeService:
 
     def add_to(self, server: grpc.aio.Server) -> None:
         """Register the methods."""
-        add_ChallengeServiceServicer_to_server(ChallengeServicer(self._state), server)
+        add_ChallengeServiceServicer_to_server(self._servicer, server)
 
     async def identify(self, authorization: str | None, scope: str | None) -> Account:
         """Return the user of a token. Users have roles, which the calls check, instead of scopes.

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from enum import StrEnum
 from pathlib import Path  # noqa: TC003 (typer reads the annotations when it runs)
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_service.cli.stores import StoreOption, default_store, server_extra
+
+if TYPE_CHECKING:
+    from spicegraph_service.web.server import WebConfig
 
 
 class LogFormat(StrEnum):
@@ -38,6 +41,22 @@ def serve(
         str,
         typer.Option(metavar="HOST:PORT", help="Where to listen; unix:PATH works too.", envvar="SPICEGRAPH_ADDRESS"),
     ] = "127.0.0.1:50051",
+    http: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Also answer JSON over HTTP on this address (extra web), and show the evaluation server's pages.",
+            envvar="SPICEGRAPH_HTTP",
+        ),
+    ] = None,
+    http_origins: Annotated[
+        str,
+        typer.Option(
+            metavar="ORIGIN,...",
+            help="Web pages that may call over HTTP from a browser (https://example.org); *: all.",
+            envvar="SPICEGRAPH_HTTP_ORIGINS",
+        ),
+    ] = "",
     workers: Annotated[
         int,
         typer.Option(
@@ -238,7 +257,7 @@ def serve(
     ] = 50,
     log_level: Annotated[str, typer.Option(metavar="LEVEL", envvar="SPICEGRAPH_LOG_LEVEL")] = "info",
 ) -> None:
-    """Serve parses and scores over gRPC until SIGTERM. The log goes to standard error."""
+    """Serve parses and scores over gRPC, and over HTTP, until SIGTERM. The log goes to standard error."""
     # No Python code here forks; without this, gRPC writes a line to the log whenever a worker starts.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     with server_extra():
@@ -292,8 +311,21 @@ def serve(
         metrics_address=metrics_address,
         logged_calls=log_calls,
         opentelemetry=opentelemetry,
+        web=_web_config(http, http_origins),
         reuse_port=reuse_port,
         challenges=hosted,
     )
     with logging_to_stderr(level=log_level, as_json=log_format is LogFormat.JSON):
         app.serve(config)
+
+
+def _web_config(address: str | None, origins: str) -> WebConfig | None:
+    """Return the options of the HTTP server; ``None``: there is none."""
+    listed = frozenset(origin.strip() for origin in origins.split(",") if origin.strip())
+    if address is None:
+        if listed:
+            raise InputError("--http-origins is for --http ADDRESS")
+        return None
+    with server_extra("server,web"):
+        from spicegraph_service.web.server import WebConfig  # noqa: PLC0415
+    return WebConfig(address, listed)

@@ -75,9 +75,9 @@ class StatePlaces:
 
 
 @contextmanager
-def server_extra() -> Iterator[None]:
+def server_extra(name: str = "server") -> Iterator[None]:
     """Import within this: where the extra is not installed, the error says how to install it."""
     try:
         yield
     except ModuleNotFoundError as error:
-        raise DataError(f"the server needs an extra ({error.name}): pip install 'spicegraph[server]'") from error
+        raise DataError(f"the server needs an extra ({error.name}): pip install 'spicegraph[{name}]'") from error

@@ -47,6 +47,7 @@ class HealthMonitor:
         self._every_s = every_s
         self._timeout_s = timeout_s
         self._workers = False
+        self._stopping = False
         self._faults: dict[str, str] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -57,10 +58,17 @@ class HealthMonitor:
 
     async def stop(self) -> None:
         """Report NOT_SERVING from now on."""
+        self._stopping = True
         await self.servicer.enter_graceful_shutdown()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def serves(self, name: str) -> bool | None:
+        """Say whether a service serves, or the server itself (``""``); ``None``: there is no such service."""
+        if name and all(service.descriptor.full_name != name for service in self._services):
+            return None
+        return self._workers and not self._stopping and not self._faults.get(name)
 
     async def set_workers(self, *, alive: bool) -> None:
         """Record whether a worker is alive."""

@@ -89,10 +89,11 @@ def current_call() -> Call:
 
 
 @dataclass(frozen=True, slots=True)
-class _Malformed:
+class Malformed:
     """Stands for bytes that are not a message of the method."""
 
     reason: str
+    field: str = "(message)"
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):
@@ -254,13 +255,13 @@ def _decoder(decode: Callable[[bytes], Any] | None) -> Callable[[bytes], Any]:
         try:
             return decode(data) if decode is not None else data
         except (DecodeError, RecursionError) as error:
-            return _Malformed(str(error))
+            return Malformed(str(error))
 
     return decoded
 
 
 def _checked(request: Any) -> Any:
-    if isinstance(request, _Malformed):
+    if isinstance(request, Malformed):
         raise _malformed(request)
     return request
 
@@ -270,9 +271,9 @@ async def _all_checked(requests: AsyncIterator[Any]) -> AsyncIterator[Any]:
         yield _checked(request)
 
 
-def _malformed(request: _Malformed) -> CallError:
+def _malformed(request: Malformed) -> CallError:
     reason = request.reason.encode("ascii", "backslashreplace").decode()
-    return invalid([Violation("(message)", f"is not a message of this method: {reason}")], reason="MALFORMED")
+    return invalid([Violation(request.field, f"is not a message of this method: {reason}")], reason="MALFORMED")
 
 
 def _text(value: str | bytes | None) -> str | None:

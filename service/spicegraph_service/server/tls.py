@@ -43,6 +43,22 @@ class Certificates:
         self._files = files
         self._pem = _checked(files)
         self._fault = ""
+        self._context: ssl.SSLContext | None = None
+
+    def context(self) -> ssl.SSLContext:
+        """Return what connections over HTTP are made with; it takes new certificates as they come."""
+        if self._context is None:
+            self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            if self._files.client_ca is not None:
+                self._context.verify_mode = ssl.CERT_REQUIRED
+            self._load()
+        return self._context
+
+    def _load(self) -> None:
+        if self._context is not None:
+            self._context.load_cert_chain(self._files.certificate, self._files.key)
+            if self._files.client_ca is not None:
+                self._context.load_verify_locations(self._files.client_ca)
 
     def credentials(self) -> grpc.ServerCredentials:
         """Return credentials that look for new certificates with every connection."""
@@ -59,6 +75,7 @@ class Certificates:
                 self._fault = ""
                 return
             self._pem = _checked(self._files)
+            self._load()
         except InputError as error:
             if str(error) != self._fault:
                 _log.error("the certificates stay as they were: %s", error)

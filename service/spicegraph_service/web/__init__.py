@@ -1,0 +1,1 @@
+"""The server over HTTP: its contract as JSON, and the pages of the evaluation server."""

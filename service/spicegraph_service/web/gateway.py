@@ -1,0 +1,233 @@
+"""Calls of the contract that do not come over gRPC.
+
+They take the way of all calls: the same interceptor (token, scope, limits, log, metrics, traces), the same handlers.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, TypeVar, cast
+
+import grpc
+import grpc.aio
+from google.protobuf.message_factory import GetMessageClass
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
+
+from spicegraph_service.server.status import CallError, exhausted, to_trailers
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+
+    from google.protobuf.descriptor import MethodDescriptor
+    from google.protobuf.message import Message
+
+    from spicegraph_service.server.interceptor import CallInterceptor, Handler, Malformed
+    from spicegraph_service.server.service import Service
+
+M = TypeVar("M", bound="Message")
+Requests: TypeAlias = "Message | Malformed | AsyncIterator[Message | Malformed]"
+_DETAILS = "grpc-status-details-bin"
+_INTERNAL = "grpc-"  # of gRPC's own; what else is in the trailers is for the client
+
+
+class FailedCallError(Exception):
+    """A call that failed: its status, the details of ``google.rpc``, and headers for the client."""
+
+    def __init__(self, code: grpc.StatusCode, message: str, trailers: Sequence[tuple[str, str | bytes]] = ()) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        packed = dict(trailers).get(_DETAILS, b"")
+        self.details = tuple(Status.FromString(packed).details) if isinstance(packed, bytes) and packed else ()
+        self.headers = _headers(trailers)
+
+    @classmethod
+    def of(cls, error: CallError) -> FailedCallError:
+        """Return the failure of a call that was refused before it began."""
+        return cls(error.code, error.message, to_trailers(error, request_id=""))
+
+    @property
+    def retry_after_s(self) -> float | None:
+        """When to try again; ``None``: the server does not say."""
+        for detail in self.details:
+            retry = RetryInfo()
+            if detail.Unpack(retry):
+                return retry.retry_delay.ToTimedelta().total_seconds()
+        return None
+
+
+class Method(NamedTuple):
+    """A method as callers see it: its descriptor, and what makes a request."""
+
+    descriptor: MethodDescriptor
+    request: type[Message]
+    response: type[Message]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a call comes from.
+
+    Attributes:
+        headers: by lower-cased names.
+        peer: its address, as gRPC writes it: ``ipv4:HOST:PORT``.
+        certificate: the names in the client's certificate.
+        deadline: when an answer comes too late, by :func:`time.monotonic`.
+    """
+
+    headers: Mapping[str, str]
+    peer: str = "web"
+    certificate: tuple[bytes, ...] = ()
+    deadline: float | None = None
+
+
+class _Context:
+    """What handlers and the interceptor ask of gRPC's context."""
+
+    def __init__(self, origin: Origin) -> None:
+        self._origin = origin
+        self.trailers: tuple[tuple[str, str | bytes], ...] = ()
+
+    def invocation_metadata(self) -> tuple[tuple[str, str], ...]:
+        return tuple(self._origin.headers.items())
+
+    def peer(self) -> str:
+        return self._origin.peer
+
+    def peer_identities(self) -> tuple[bytes, ...]:
+        return self._origin.certificate
+
+    def set_trailing_metadata(self, trailers: tuple[tuple[str, str | bytes], ...]) -> None:
+        self.trailers = trailers
+
+    def time_remaining(self) -> float | None:
+        deadline = self._origin.deadline
+        return None if deadline is None else max(0.0, deadline - time.monotonic())
+
+    async def abort(
+        self, code: grpc.StatusCode, details: str = "", trailing_metadata: tuple[tuple[str, str | bytes], ...] = ()
+    ) -> NoReturn:
+        raise FailedCallError(code, details, trailing_metadata)
+
+
+class _Recorder:
+    """Stands for a gRPC server while services register their methods."""
+
+    def __init__(self) -> None:
+        self.handlers: dict[str, Handler] = {}
+
+    def add_generic_rpc_handlers(self, handlers: object) -> None:
+        """Do nothing: the registered ones are the same."""
+
+    def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Handler]) -> None:
+        self.handlers |= {f"/{service}/{name}": handler for name, handler in handlers.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    handler: Handler
+    method: Method
+
+
+class Gateway:
+    """The methods of a server's services, to be called inside of the server's process.
+
+    Args:
+        services: the services.
+        interceptor: what every call passes through.
+        max_calls: how many calls may be under way.
+    """
+
+    def __init__(self, services: Sequence[Service], interceptor: CallInterceptor, *, max_calls: int) -> None:
+        recorder = _Recorder()
+        for service in services:
+            service.add_to(cast("grpc.aio.Server", recorder))
+        self._recorded = recorder.handlers
+        self.methods: Mapping[str, Method] = {
+            f"/{service.descriptor.full_name}/{method.name}": Method(
+                method, GetMessageClass(method.input_type), GetMessageClass(method.output_type)
+            )
+            for service in services
+            for method in service.descriptor.methods
+        }
+        self._interceptor = interceptor
+        self._max_calls = max_calls
+        self._under_way = 0
+
+    async def unary(self, path: str, requests: Requests, origin: Origin) -> Answer:
+        """Make a call with one response; ``requests`` is an iterator where the method takes a stream.
+
+        Raises:
+            FailedCallError: the call fails.
+        """
+        context = _Context(origin)
+        with self._slot():
+            handler: Any = await self._handler(path)
+            kind = "stream_unary" if handler.request_streaming else "unary_unary"
+            message = await getattr(handler, kind)(requests, context)
+        return Answer(message, _headers(context.trailers))
+
+    async def stream(self, path: str, requests: Requests, origin: Origin) -> AsyncGenerator[Message]:
+        """Make a call with a stream of responses.
+
+        Raises:
+            FailedCallError: the call fails, after any number of responses.
+        """
+        context = _Context(origin)
+        with self._slot():
+            handler: Any = await self._handler(path)
+            kind = "stream_stream" if handler.request_streaming else "unary_stream"
+            async with aclosing(getattr(handler, kind)(requests, context)) as responses:
+                async for response in responses:
+                    yield response
+
+    async def ask(self, kind: type[M], path: str, request: Message, *, authorization: str, peer: str = "web") -> M:
+        """Make a call with one request and one response for a page.
+
+        Raises:
+            FailedCallError: the call fails.
+        """
+        origin = Origin({"authorization": authorization}, peer)
+        message = (await self.unary(path, request, origin)).message
+        if not isinstance(message, kind):
+            raise TypeError(f"{path} answers with {type(message).__name__}")
+        return message
+
+    async def _handler(self, path: str) -> Handler:
+        async def recorded(_details: grpc.HandlerCallDetails) -> Handler | None:
+            return self._recorded.get(path)
+
+        details = cast("grpc.HandlerCallDetails", _Details(path, ()))
+        handler = await self._interceptor.intercept_service(recorded, details)
+        if handler is None:
+            raise FailedCallError(grpc.StatusCode.UNIMPLEMENTED, f"there is no method {path}")
+        return handler
+
+    @contextmanager
+    def _slot(self) -> Iterator[None]:
+        if self._under_way >= self._max_calls:
+            raise FailedCallError.of(exhausted("TOO_MANY_CALLS", "the server has too many calls under way", 1.0))
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+
+
+class Answer(NamedTuple):
+    """A response, and headers for the client."""
+
+    message: Message
+    headers: dict[str, str]
+
+
+class _Details(NamedTuple):
+    method: str
+    invocation_metadata: tuple[tuple[str, str], ...]
+
+
+def _headers(trailers: Sequence[tuple[str, str | bytes]]) -> dict[str, str]:
+    return {name: value for name, value in trailers if isinstance(value, str) and not name.startswith(_INTERNAL)}
