@@ -55,10 +55,17 @@ COMMANDS: Mapping[str, str] = {
 }
 """Every command with its one line of help, in the order of ``--help``.
 
-A command ``x`` is the function or ``typer.Typer`` called ``x`` in the module ``spicegraph_service.cli.x``, which is
-imported only when the command runs. To add one: that module, and a line here with what it does (its help is
-its docstring).
+A command ``x`` is the function or ``typer.Typer`` called ``x`` in the module ``spicegraph_service.cli.x``, or in the
+one that ``_PLACES`` names, which is imported only when the command runs. To add one: that function, and a line here
+with what it does (its help is its docstring).
 """
+_PLACES: Mapping[str, str] = {
+    "idf": "learn",
+    "vectors": "learn",
+    "pipelines": "parse",
+    "health": "serve",
+    **dict.fromkeys(("cache", "token", "backup", "restore"), "stores"),
+}
 
 
 def _not_loaded() -> None:
@@ -66,7 +73,9 @@ def _not_loaded() -> None:
 
 
 def _load(name: str) -> Callable[..., None] | typer.Typer:
-    loaded: Callable[..., None] | typer.Typer = getattr(import_module(f"spicegraph_service.cli.{name}"), name)
+    loaded: Callable[..., None] | typer.Typer = getattr(
+        import_module(f"spicegraph_service.cli.{_PLACES.get(name, name)}"), name
+    )
     if not isinstance(loaded, typer.Typer):
         return flattened(loaded)
     for command in loaded.registered_commands:

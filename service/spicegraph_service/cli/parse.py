@@ -1,4 +1,4 @@
-"""``spicegraph parse``: captions in, tuples and scene graphs out."""
+"""``spicegraph parse``, and ``spicegraph pipelines``, the model card of what parses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spicegraph_parser.extract import ParsedCaption, extract
 from spicegraph_parser.graph_text import graph_text
 from spicegraph_parser.parse import read_conllu
 from spicegraph_parser.picture import to_svg
-from spicegraph_parser.pipelines import DEFAULT_PIPELINE, parse_captions
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline, model_card, parse_captions
 from spicegraph_parser.ud2 import Scheme, ud1_lines
 from spicegraph_scorer.readers.records import read_lines
 from spicegraph_service.cli.options import GraphStyle, GraphStyleOption, parser_of
@@ -109,3 +109,8 @@ def parse(
         captions = parse_captions(lines, parser_of(graph_style, pipeline))
     for text in PARSE_FORMATS[form](captions):
         write_stdout(text)
+
+
+def pipelines() -> None:
+    """Print the bundled pipeline's signature and its model card: data, licences, agreement with SPICE, weaknesses."""
+    write_stdout(f"{load_pipeline().signature}\n\n{model_card()}")

@@ -1,16 +1,21 @@
-"""What the commands of the server share: where its state is, and the extra that it needs."""
+"""``spicegraph cache``, ``token``, ``backup`` and ``restore``: what a server and ``--cache`` keep, and where it is."""
 
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
-from spicegraph_parser.errors import DataError
+from spicegraph_parser.errors import DataError, InputError
+from spicegraph_scorer.core.wording import counted
+from spicegraph_service.output.terminal import note, printable, write_stdout
+from spicegraph_service.store import Store, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,3 +86,212 @@ def server_extra(name: str = "server") -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise DataError(f"the server needs an extra ({error.name}): pip install 'spicegraph[{name}]'") from error
+
+
+cache = typer.Typer(help="Show, trim or clear the parses that --cache keeps.", no_args_is_help=True)
+
+_Place = Annotated[
+    str,
+    typer.Argument(
+        metavar="PATH|URL",
+        help="The cache: an SQLite file, or redis://HOST. A server's store is one too; only its parses are touched.",
+        envvar="SPICEGRAPH_CACHE",
+    ),
+]
+_REMOTE = ("redis://", "rediss://", "unix://")
+
+
+@cache.command()
+def show(
+    place: _Place,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+) -> None:
+    """Show how many parses a cache contains, of all pipelines and versions, and the size of its file."""
+    with closing(_existing(place)) as store:
+        count = store.count_parses()
+    size = _bytes(place)
+    if as_json:
+        write_stdout(msgspec.json.encode({"parses": count, "bytes": size}).decode() + "\n")
+    else:
+        write_stdout(f"parses  {count:,}\n" + ("" if size is None else f"bytes   {size:,}\n"))
+
+
+@cache.command()
+def trim(
+    place: _Place,
+    *,
+    keep: Annotated[int, typer.Option(min=0, metavar="N", help="How many parses to keep: the newest ones.")],
+) -> None:
+    """Delete all but the newest parses and give their room back; caches are also bounded as they grow."""
+    _trim(place, keep)
+
+
+@cache.command()
+def clear(place: _Place) -> None:
+    """Delete every parse; a server's reference sets and tokens stay."""
+    _trim(place, 0)
+
+
+def _trim(place: str, keep: int) -> None:
+    with closing(_existing(place)) as store:
+        gone = store.trim_parses(keep)
+    write_stdout(f"deleted {counted(gone, 'parse')}\n")
+
+
+def _existing(place: str) -> Store:
+    """Open a cache that is there already: a mistyped path must not make a new one."""
+    if not place.startswith(_REMOTE) and not Path(place).is_file():
+        raise InputError(f"{place}: there is no such cache")
+    return open_store(place)
+
+
+def _bytes(place: str) -> int | None:
+    """Return the size of a cache's file with its log, or ``None`` where it is not in a file of ours."""
+    if place.startswith(_REMOTE):
+        return None
+    parts = (Path(place), Path(f"{place}-wal"))
+    return sum(part.stat().st_size for part in parts if part.exists())
+
+
+token = typer.Typer(help="Make, list and revoke the tokens with which clients call a server.", no_args_is_help=True)
+_LONGEST_NAME = 100
+
+
+@token.command()
+def create(
+    name: Annotated[str, typer.Argument(help="Who or what the token is for; the server's log shows it.")],
+    *,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(help="score (parse and score) or references (manage reference sets); default: both."),
+    ] = None,
+    rate: Annotated[float, typer.Option(help="Captions per second; 0: the server's limit.", min=0)] = 0.0,
+    tenant: Annotated[
+        str | None,
+        typer.Option(
+            help="Who owns the reference sets and the cached parses that calls with the token store: tokens of one "
+            "tenant see the same ones. Default: the token's name.",
+        ),
+    ] = None,
+    expires: Annotated[
+        str | None, typer.Option(metavar="DAYS|TIME", help="When it ends: in 90d, or at 2030-06-01T12:00 (UTC).")
+    ] = None,
+    store: StoreOption = None,
+) -> None:
+    """Make a token and print it. It is shown only once: the store keeps only its hash."""
+    with server_extra():
+        from spicegraph_service.server.auth import SCOPES, create_token  # noqa: PLC0415
+
+    scopes = tuple(dict.fromkeys(scope or SCOPES))
+    for wanted in scopes:
+        if wanted not in SCOPES:
+            raise InputError(f"there is no scope {wanted!a}; there are {', '.join(SCOPES)}")
+    for what, value in (("name", name), ("tenant", name if tenant is None else tenant)):
+        if not value.strip() or len(value) > _LONGEST_NAME or not value.isprintable():
+            raise InputError(f"a token's {what} has 1 to {_LONGEST_NAME} printable characters")
+    end = _moment(expires)
+    with closing(_token_store(store)) as opened:
+        secret, _ = create_token(opened, name, scopes, rate=rate, tenant=tenant or name, expires=end)
+    write_stdout(f"{secret}\n")
+
+
+@token.command("list")
+def list_tokens(*, store: StoreOption = None) -> None:
+    """List the tokens: id, name, scopes, captions per second, time of creation, tenant, end, last use (-: never)."""
+    with closing(_token_store(store)) as opened:
+        for record in opened.list_tokens():
+            moments = (record.create_time, record.expires, record.last_used)
+            created, expires, used = (_shown(moment) for moment in moments)
+            row = (record.id, printable(record.name), ",".join(record.scopes), f"{record.rate:g}", created)
+            write_stdout("\t".join((*row, printable(record.tenant), expires, used)) + "\n")
+
+
+@token.command()
+def rotate(
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="The token's id, as list shows it.")],
+    *,
+    overlap: Annotated[
+        float, typer.Option(metavar="HOURS", min=0, help="How long the old token is still accepted.")
+    ] = 24.0,
+    store: StoreOption = None,
+) -> None:
+    """Replace a token: print a new one of the same name, tenant, scopes and rate; the old one expires a day later."""
+    with server_extra():
+        from spicegraph_service.server.auth import rotate_token  # noqa: PLC0415
+
+    with closing(_token_store(store)) as opened:
+        secret = rotate_token(opened, token_id, overlap_s=3600 * overlap)
+    if secret is None:
+        raise InputError(f"there is no token {token_id!a}")
+    write_stdout(f"{secret}\n")
+
+
+@token.command()
+def revoke(
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="The token's id, as list shows it.")],
+    *,
+    store: StoreOption = None,
+) -> None:
+    """Revoke a token. Running servers refuse it within five seconds."""
+    with closing(_token_store(store)) as opened:
+        if not opened.revoke_token(token_id):
+            raise InputError(f"there is no token {token_id!a}")
+
+
+def _shown(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds") if moment else "-"
+
+
+def _moment(text: str | None) -> float:
+    """Return a moment in seconds since 1970; 0: never."""
+    if text is None:
+        return 0.0
+    try:
+        if text.endswith("d") and text[:-1].isdecimal():
+            moment = datetime.now(UTC) + timedelta(days=int(text[:-1]))
+        else:
+            moment = datetime.fromisoformat(text)
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
+        raise InputError(f"--expires: expected days such as 90d or a time such as 2030-06-01, got {text!a}") from error
+    if moment <= datetime.now(UTC):
+        raise InputError(f"--expires: {text} is over already")
+    return moment.timestamp()
+
+
+def _token_store(place: str | None) -> Store:
+    from spicegraph_service.store import open_store  # noqa: PLC0415
+
+    chosen = place or default_store()
+    if chosen == "memory":
+        raise DataError("tokens need a persistent store: a file or a redis:// URL")
+    return open_store(chosen, private=True)
+
+
+def backup(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A new folder for the backup.")],
+    *,
+    places: StatePlaces,
+) -> None:
+    """Back up what a server keeps: its store and its challenges with their files. The server may run meanwhile."""
+    with server_extra():
+        from spicegraph_service.challenge.backup import make_backup  # noqa: PLC0415
+
+    made = make_backup(places.chosen(), Path(folder))
+    files = f", {len(made.files):,} files of challenges" if made.files is not None else ""
+    note(f"{folder}: {', '.join(made.databases) or 'no database'}{files}")
+
+
+def restore(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A backup.")],
+    *,
+    places: StatePlaces,
+    check: Annotated[bool, typer.Option("--check", help="Only check that the backup is whole.")] = False,
+) -> None:
+    """Put a backup back, before the server starts. What exists already is never replaced."""
+    with server_extra():
+        from spicegraph_service.challenge.backup import check_backup, restore_backup  # noqa: PLC0415
+
+    found = check_backup(Path(folder)) if check else restore_backup(Path(folder), places.chosen())
+    note(f"{folder}: of {found.created} by version {found.version}, {'whole' if check else 'put back'}")

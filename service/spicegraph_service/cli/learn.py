@@ -1,4 +1,4 @@
-"""``spicegraph vectors``: tables of vectors for SPICE-G, for captions of another kind than COCO's."""
+"""``spicegraph idf`` and ``spicegraph vectors``: what metrics learn from reference captions."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spicegraph_scorer.core.facts import FactCache
+from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.metrics.graded.building import DIMENSIONS, FEWEST, build_table, word_sets
 from spicegraph_scorer.metrics.graded.order import learn_order
+from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
 from spicegraph_scorer.readers import read_references
 from spicegraph_service.cli.options import ParsingOptions
 from spicegraph_service.output.files import check_output, whole_path
@@ -18,6 +20,23 @@ from spicegraph_service.output.terminal import progress_bar
 
 if TYPE_CHECKING:
     from spicegraph_scorer.metrics.graded.vectors import VectorTable
+
+
+def idf(
+    references: Annotated[
+        str, typer.Argument(metavar="ANNOTATIONS", help="COCO annotations with the reference captions.")
+    ],
+    *,
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The file to write (.npz).")],
+) -> None:
+    """Count in how many images' references each n-gram occurs, for score --idf FILE."""
+    check_output(output)
+    captions = [texts for texts in read_references(references).values() if texts]
+    frequencies = DocumentFrequencies.from_references([tokenize_texts(texts) for texts in captions])
+    with whole_path(output) as temporary:
+        frequencies.write(temporary)
+    typer.echo(f"{output}: n-grams of {counted(frequencies.images, 'image')}, {frequencies.digest}")
+
 
 vectors = typer.Typer(help="Make vectors for SPICE-G from your own captions.", no_args_is_help=True)
 
