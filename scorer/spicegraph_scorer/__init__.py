@@ -8,7 +8,7 @@ from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics import METRICS, MetricData
 from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable
-from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
+from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, make_categories, read_categories
 from spicegraph_scorer.metrics.spice.metric import TupleResult, score_tuples
 from spicegraph_scorer.readers import Dataset, read_items

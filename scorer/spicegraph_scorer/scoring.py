@@ -14,10 +14,9 @@ from spicegraph_scorer.core.results import collect, result_of, signature_of
 from spicegraph_scorer.core.significance import Comparison, Resampling, compare
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
 from spicegraph_scorer.metrics import DataFields, MetricData, Resources, make_metrics, merged_data, needs_of
-from spicegraph_scorer.metrics.cider import Cider
-from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
+from spicegraph_scorer.metrics.cider import Cider, Spider
+from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 from spicegraph_scorer.metrics.spice.metric import Spice
-from spicegraph_scorer.metrics.spider import Spider
 from spicegraph_scorer.readers.checks import check_items
 
 if TYPE_CHECKING:

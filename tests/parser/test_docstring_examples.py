@@ -31,7 +31,7 @@ import pytest
         "spicegraph_scorer.readers.tables",
         "spicegraph_scorer.readers.records",
         "spicegraph_scorer.scoring",
-        "spicegraph_scorer.metrics.spider",
+        "spicegraph_scorer.metrics.cider",
         "spicegraph_scorer.metrics.spice.metric",
     ],
 )

@@ -33,7 +33,7 @@ from spicegraph_scorer.compat.pycocoevalcap import (
     compute_scores,
 )
 from spicegraph_scorer.metrics.cider import CiderWarning
-from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
+from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

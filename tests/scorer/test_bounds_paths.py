@@ -20,7 +20,7 @@ from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.metrics import METRICS, Resources, make_metrics
 from spicegraph_scorer.metrics.cider import Cider, CiderWarning
 from spicegraph_scorer.metrics.meteor import Meteor, Meteor2005, bundled_wordnet
-from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
+from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 from spicegraph_scorer.metrics.rouge import Rouge155
 from spicegraph_scorer.studies.bounds import Lower, Study, Trial, human, lower_trials, system
 from spicegraph_scorer.studies.bounds.paths import CALL_THE_METRIC, PATHS, path_of

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spicegraph_scorer.core.tokens import TokenizedItem, TokenizedItems
+from spicegraph_scorer.metrics import ngram as counts
 from spicegraph_scorer.metrics.bleu import bleu_statistics
 from spicegraph_scorer.metrics.cider import CiderWarning, cider_statistics
-from spicegraph_scorer.metrics.ngram import counts
-from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
+from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ import pytest
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.readers import parse_columns, read_items
-from spicegraph_scorer.readers.notes import is_english, language_note, notes_on
+from spicegraph_scorer.readers.checks import is_english, language_note, notes_on
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "coco"
 OTHERS = {

@@ -13,7 +13,7 @@ from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.metrics import MetricData
 from spicegraph_scorer.metrics.graded.building import build_table
 from spicegraph_scorer.metrics.graded.vectors import VectorTable
-from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
+from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 from spicegraph_service.cli import main, options
 from spicegraph_service.cli.options import METRIC_DATA, MetricOptions
 

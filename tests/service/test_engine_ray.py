@@ -28,7 +28,7 @@ from spicegraph_parser.errors import DataError, InputError
 from spicegraph_scorer import Item, score
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics import METRICS, MetricData, make_metrics
-from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
+from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 from spicegraph_scorer.readers import Columns
 from spicegraph_scorer.scoring import resources
 from spicegraph_service.cli import main

@@ -1,4 +1,8 @@
-"""The scene parser: from texts to facts."""
+"""The scene parser: from texts over the graphs of sentences to the facts of a description.
+
+A sentence has named nodes with attributes and relations, each with its words. Over the sentences, rules say what
+pronouns and short names stand for, and what is seen.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +10,325 @@ import itertools
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.caption_pipeline.analyser import read_tokens
-from spicegraph_parser.caption_pipeline.lemmas import kind_of, rule_lemma
+from spicegraph_parser.caption_pipeline.lemmas import kind_of, plural_lemma, rule_lemma
+from spicegraph_parser.discourse import PERSONAL, PERSONS, SEVERAL, THINGS
 from spicegraph_parser.extract import ParsedCaption
 from spicegraph_parser.parse import Caption, Parse, normalise
-from spicegraph_parser.scenes.discourse import facts_of
+from spicegraph_parser.rules import Fact
 from spicegraph_parser.scenes.network import SceneNetwork, load_network, stems
-from spicegraph_parser.scenes.sentence import sentence_graph
+from spicegraph_parser.scenes.visible import Standing, is_abstract, standings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from spicegraph_parser.caption_pipeline.analyser import ReadTokens
-    from spicegraph_parser.scenes.network import Labels
+    from spicegraph_parser.scenes.network import Labels, Names
+
+Tokens = tuple[int, ...]
+"""Positions of words in their sentence, from 0."""
+
+
+class Node(NamedTuple):
+    """An object: its name as people would write it, its last word, and all of its words."""
+
+    name: str
+    head: int
+    tokens: Tokens
+
+
+class Property(NamedTuple):
+    """An attribute of the node with the given index."""
+
+    node: int
+    name: str
+    tokens: Tokens
+
+
+class Link(NamedTuple):
+    """A relation between the nodes with the given indices; no words where the caption only implies it."""
+
+    subject: int
+    object: int
+    name: str
+    tokens: Tokens
+
+
+class SentenceGraph(NamedTuple):
+    """What a sentence says of a scene."""
+
+    forms: Sequence[str]
+    tags: Sequence[str]
+    nodes: tuple[Node, ...]
+    properties: tuple[Property, ...]
+    links: tuple[Link, ...]
+
+
+def sentence_graph(
+    labels: Labels, forms: Sequence[str], names: Names, stems: Sequence[frozenset[str]]
+) -> SentenceGraph:
+    """Return the graph that a sentence's labels describe.
+
+    Args:
+        labels: what the network says of the sentence.
+        forms: its words.
+        names: among them the names that people use in place of the caption's.
+        stems: for each word, its forms by which relations name it ("sitting": "sitting", "sit").
+    """
+    parts: dict[int, list[int]] = {}
+    for head, part in labels.parts:
+        parts.setdefault(head, []).append(part)
+    heads = {*labels.objects, *(one for one, _ in labels.attributes)}
+    for one, other, _ in labels.relations:
+        heads |= {one, other}
+
+    def named(head: int, rewrites: Mapping[str, str]) -> tuple[str, Tokens]:
+        tokens = tuple(sorted({head, *parts.get(head, ())}))
+        text = " ".join([forms[token].lower() for token in tokens])
+        return rewrites.get(text, text), tokens
+
+    place: dict[int, int] = {}
+    nodes: list[Node] = []
+    for head in sorted(heads):
+        name, tokens = named(head, names.objects)
+        place[head] = len(nodes)
+        nodes.append(Node(name, head, tokens))
+    properties = [Property(place[one], *named(other, names.attributes)) for one, other in labels.attributes]
+    links = [
+        Link(place[one], place[other], name, _relation_tokens(name, nodes[place[one]], nodes[place[other]], stems))
+        for one, other, name in labels.relations
+    ]
+    return SentenceGraph(forms, labels.tags, tuple(nodes), tuple(properties), tuple(links))
+
+
+def _relation_tokens(name: str, subject: Node, target: Node, stems: Sequence[frozenset[str]]) -> Tokens:
+    """Return the words of a sentence that state a relation: for each of its words the one nearest to its object."""
+    taken = {*subject.tokens, *target.tokens}
+    found = set()
+    for word in name.split():
+        own = [token for token, stem in enumerate(stems) if word in stem and token not in taken]
+        if own:
+            found.add(min(own, key=lambda token: abs(token - target.tokens[0])))
+    return tuple(sorted(found))
+
+
+SCENE_RULE: Final = "scene"
+"""The ``rule`` of a fact of a scene graph."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_FEMALE: Final = _words("she her hers herself")
+_MALE: Final = _words("he him his himself")
+_WOMEN: Final = _words("woman girl lady wife mother mom sister daughter bride girlfriend waitress female")
+_MEN: Final = _words("man boy guy gentleman husband father dad brother son groom boyfriend waiter male")
+_STAND_INS: Final = _words("one ones other others another each both some all few several two three four")
+_PRONOUNS: Final = PERSONAL | THINGS | SEVERAL
+_OWNERS: Final = _words("his her its their")
+_DEFINITE: Final = _OWNERS | _words("the this that these those said")
+_FINITE: Final = frozenset({"VBZ", "VBD", "VBN"})
+_PLURAL: Final = frozenset({"NNS", "NNPS"})
+_NAMELESS: Final = ((_MALE, "man"), (_FEMALE, "woman"), (SEVERAL, "people"))
+_UNRESOLVED: Final = {word: name for words, name in _NAMELESS for word in words}
+_HAVE: Final = "have"
+_WITH: Final = "with"
+_WEAR: Final = "wear"
+_GARMENTS: Final = _words(
+    """shirt t-shirt jacket coat hat cap dress skirt pants trousers jeans shorts suit uniform sweater hoodie vest glove
+    shoe boot sock scarf tie helmet glasses sunglasses goggles gown robe outfit blouse jersey swimsuit wetsuit bikini
+    belt watch necklace ring earring bracelet apron mask sandal sneaker"""
+)
+_NEAR: Final = 3  # words between an owner's pronoun and the noun
+
+
+class _Thing(NamedTuple):
+    """Something that a description has named: its name, its head's singular, and whether it is several."""
+
+    name: str
+    head: str
+    is_plural: bool
+
+
+class Facts(NamedTuple):
+    """What can be seen, and what is kept apart; the ``rule`` of the latter says why (:class:`Standing`)."""
+
+    seen: tuple[Fact, ...]
+    apart: tuple[Fact, ...]
+
+
+class _Row(NamedTuple):
+    words: tuple[str, ...]
+    tokens: tuple[Tokens, ...]
+    standing: Standing | None
+
+
+def facts_of(sentences: Sequence[SentenceGraph], known: Names) -> Facts:
+    """Return the facts of a description: relations, attributes, objects; each once, where it is mentioned first.
+
+    A pronoun takes the name of the nearest thing before it that agrees with it in number and kind; "the wheel" after "a
+    Ferris wheel" takes that name; "its roof" is a roof that this thing has. Things with one name are one object, as
+    everywhere in SPICE. An object of which a description of several sentences says nothing is kept apart, unless people
+    draw such objects as a rule.
+
+    Args:
+        sentences: their graphs, in order; tokens of facts count the words of all of them.
+        known: what is known of nouns.
+    """
+    things: list[_Thing] = []
+    rows: tuple[dict[tuple[str, ...], _Row], ...] = ({}, {}, {})
+    offset = 0
+    is_long = len(sentences) > 1
+    for sentence in sentences:
+        for row in _rows(_resolved(sentence, things, known.abstract), known.abstract, offset, is_long=is_long):
+            own = rows[3 - len(row.words)]
+            before = own.get(row.words)
+            if before is None or (before.standing and not row.standing):
+                own[row.words] = row
+        offset += len(sentence.forms)
+    relations, attributes, objects = (list(own.values()) for own in rows)
+    if is_long:
+        objects = _with_unrelated(objects, [*relations, *attributes], known.drawn)
+    every = [*relations, *attributes, *objects]
+    return Facts(
+        tuple([Fact(row.words, SCENE_RULE, row.tokens) for row in every if row.standing is None]),
+        tuple([Fact(row.words, row.standing.value, row.tokens) for row in every if row.standing]),
+    )
+
+
+def _with_unrelated(objects: Iterable[_Row], others: Iterable[_Row], drawn: frozenset[str]) -> list[_Row]:
+    """Mark the objects that stand in no visible relation or attribute, unless people draw them as a rule."""
+    related = {word for row in others if row.standing is None for word in row.words[: max(1, len(row.words) - 1)]}
+    return [
+        row._replace(standing=Standing.UNRELATED)
+        if row.standing is None and row.words[0] not in related and _singular(row.words[0]) not in drawn
+        else row
+        for row in objects
+    ]
+
+
+def _singular(name: str) -> str:
+    return plural_lemma(name.rpartition(" ")[2])
+
+
+def _rows(sentence: SentenceGraph, abstract: frozenset[str], offset: int, *, is_long: bool) -> Iterator[_Row]:
+    """Yield what a sentence says, and whether it can be seen.
+
+    In descriptions of several sentences people write "have" where they write "with" in captions.
+    """
+
+    def moved(tokens: Tokens) -> Tokens:
+        return tuple([token + offset for token in tokens])
+
+    nodes = sentence.nodes
+    why = standings(sentence.forms, sentence.tags)
+    own = [
+        Standing.ABSTRACT
+        if (is_long and sentence.tags[node.head] in _FINITE) or is_abstract(node.name, abstract)
+        else why[node.head]
+        for node in nodes
+    ]
+    for link in sentence.links:
+        subject, target = nodes[link.subject], nodes[link.object]
+        if subject.name == target.name and _PRONOUNS & {
+            sentence.forms[node.head].lower() for node in (subject, target)
+        }:
+            continue
+        marks = [own[link.subject], own[link.object], *[why[token] for token in link.tokens]]
+        places = moved(subject.tokens), moved(target.tokens), moved(link.tokens)
+        name = _HAVE if is_long and link.name == _WITH else link.name
+        yield _Row((subject.name, target.name, name), places, _worst(marks))
+    for index, name, tokens in sentence.properties:
+        standing = _worst([own[index], *[why[token] for token in tokens]])
+        yield _Row((nodes[index].name, name), (moved(nodes[index].tokens), moved(tokens)), standing)
+    for node, standing in zip(nodes, own, strict=True):
+        yield _Row((node.name,), (moved(node.tokens),), standing)
+
+
+def _worst(marks: Iterable[Standing | None]) -> Standing | None:
+    """Return the first of denied, abstract, hedged that is among marks."""
+    found = set(marks)
+    return next((mark for mark in (Standing.DENIED, Standing.ABSTRACT, Standing.HEDGED) if mark in found), None)
+
+
+def _resolved(sentence: SentenceGraph, things: list[_Thing], abstract: frozenset[str]) -> SentenceGraph:
+    """Return a sentence whose nodes have the names they stand for, and add its things to those named before."""
+    nodes: list[Node] = []
+    others: list[Node] = []
+    links = list(sentence.links)
+    pairs = {(link.subject, link.object) for link in links} | {(link.object, link.subject) for link in links}
+    for index, node in enumerate(sentence.nodes):
+        word, tag = sentence.forms[node.head].lower(), sentence.tags[node.head]
+        is_plural = tag in _PLURAL
+        if word in _PRONOUNS:
+            thing = _antecedent(word, things)
+            nodes.append(node._replace(name=thing.name if thing else _UNRESOLVED.get(word, node.name)))
+            continue
+        if word in _STAND_INS and not tag.startswith("NN"):
+            group = next((thing.name for thing in reversed(things) if thing.is_plural), node.name)
+            nodes.append(node._replace(name=group))
+            continue
+        named = node._replace(name=_full_name(node, sentence, things, is_plural=is_plural))
+        nodes.append(named)
+        if is_abstract(named.name, abstract):
+            continue
+        owned = _owner(sentence, node, things)
+        if owned is not None:
+            pronoun, owner = owned
+            known = next((at for at in range(index - 1, -1, -1) if nodes[at].name == owner.name), None)
+            if known is None or (known, index) not in pairs:
+                if known is None:
+                    known = len(sentence.nodes) + len(others)
+                    others.append(Node(owner.name, pronoun, (pronoun,)))
+                wears = _singular(named.name) in _GARMENTS and _is_person(owner)
+                links.append(Link(known, index, _WEAR if wears else _HAVE, (pronoun,)))
+        things.append(_Thing(named.name, _singular(named.name), is_plural))
+    return sentence._replace(nodes=(*nodes, *others), links=tuple(links))
+
+
+def _owner(sentence: SentenceGraph, node: Node, things: Sequence[_Thing]) -> tuple[int, _Thing] | None:
+    """Return the pronoun in front of a node ("its roof") and what it stands for."""
+    start = node.tokens[0]
+    for at in range(start - 1, max(-1, start - 1 - _NEAR), -1):
+        word = sentence.forms[at].lower()
+        if word in _OWNERS:
+            thing = _antecedent(word, things)
+            return (at, thing) if thing else None
+    return None
+
+
+def _is_person(thing: _Thing) -> bool:
+    return thing.head in PERSONS or thing.head in _WOMEN or thing.head in _MEN
+
+
+def _full_name(node: Node, sentence: SentenceGraph, things: Sequence[_Thing], *, is_plural: bool) -> str:
+    """Return the longer name that a definite noun of one word has had before, or its own."""
+    start = node.tokens[0]
+    is_definite = any(form.lower() in _DEFINITE for form in sentence.forms[max(0, start - 2) : start])
+    if is_definite and " " not in node.name:
+        for thing in reversed(things):
+            if thing.name == node.name:
+                break
+            if thing.is_plural == is_plural and thing.name.endswith(f" {node.name}"):
+                return thing.name
+    return node.name
+
+
+def _antecedent(word: str, things: Sequence[_Thing]) -> _Thing | None:
+    """Return the nearest thing that a pronoun can stand for."""
+    if word in SEVERAL:
+        return next((thing for thing in reversed(things) if thing.is_plural), None)
+    for thing in reversed(things):
+        if thing.is_plural or _is_person(thing) == (word in THINGS):
+            continue
+        if word in THINGS or thing.head not in (_MEN if word in _FEMALE else _WOMEN):
+            return thing
+    return None
+
 
 _PLAIN: Final = {"he": "man", "him": "man", "she": "woman", "they": "people", "them": "people", "it": "object"}
 """What the network reads for a pronoun that a sentence starts with, which short captions seldom do."""

@@ -19,9 +19,8 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.adapters.caption_metric import paired_items
 from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
-from spicegraph_scorer.metrics.cider import ORDERS, SCALE, SIGMA, Cider, cider_statistics
+from spicegraph_scorer.metrics.cider import ORDERS, SCALE, SIGMA, Cider, cider_statistics, mean_of
 from spicegraph_scorer.metrics.spice.metric import Spice
-from spicegraph_scorer.metrics.spider import mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -13,7 +13,7 @@ from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.metrics import DataFields, MetricData, merged_data, needs_of
-from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
+from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 from spicegraph_scorer.readers.checks import Fault, check_items, input_error
 from spicegraph_scorer.scoring import score
 

@@ -14,7 +14,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.metric import Metric, Needs
 from spicegraph_scorer.metrics.bleu import Bleu, SentenceBleu
 from spicegraph_scorer.metrics.chair import Chair
-from spicegraph_scorer.metrics.cider import COCO_CIDER, Cider
+from spicegraph_scorer.metrics.cider import COCO_CIDER, Cider, Spider
 from spicegraph_scorer.metrics.data import DataFields, MetricData, Resources, merged_data
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
@@ -22,7 +22,6 @@ from spicegraph_scorer.metrics.meteor import Meteor, Meteor2005, load_data
 from spicegraph_scorer.metrics.rouge import Rouge155, RougeL
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
 from spicegraph_scorer.metrics.spice.metric import ReferenceCache, Spice
-from spicegraph_scorer.metrics.spider import Spider
 
 __all__ = [
     "GROUPS",

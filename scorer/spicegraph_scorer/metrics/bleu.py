@@ -13,7 +13,7 @@ import numpy as np
 
 from spicegraph_scorer.core.metric import Matrix, Metric, Score
 from spicegraph_scorer.core.tokens import TOKENIZER
-from spicegraph_scorer.metrics.ngram.counts import CorpusCounts, Floats, Integers, NgramCounts, count_slices
+from spicegraph_scorer.metrics.ngram import CorpusCounts, Floats, Integers, NgramCounts, count_slices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

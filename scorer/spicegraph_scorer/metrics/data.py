@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.tokens import SpiceText
     from spicegraph_scorer.metrics.chair import Instances
     from spicegraph_scorer.metrics.graded.vectors import Vectors
-    from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
+    from spicegraph_scorer.metrics.ngram import DocumentFrequencies
     from spicegraph_scorer.metrics.spice.categories import Category
 
 

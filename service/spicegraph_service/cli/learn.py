@@ -12,7 +12,7 @@ from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.metrics.graded.building import DIMENSIONS, FEWEST, build_table, word_sets
 from spicegraph_scorer.metrics.graded.order import learn_order
-from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
+from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 from spicegraph_scorer.readers import read_references
 from spicegraph_service.cli.options import ParsingOptions
 from spicegraph_service.output.files import check_output, whole_path

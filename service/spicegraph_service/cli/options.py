@@ -19,11 +19,10 @@ from spicegraph_scorer.core.tokens import SpiceText
 from spicegraph_scorer.metrics import GROUPS, METRICS, MetricData, metric_names, with_spice_text
 from spicegraph_scorer.metrics.chair import read_instances
 from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable
-from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
+from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 from spicegraph_scorer.metrics.spice.categories import read_categories
 from spicegraph_scorer.readers import parse_columns, read_items
-from spicegraph_scorer.readers.checks import Empty
-from spicegraph_scorer.readers.notes import notes_on
+from spicegraph_scorer.readers.checks import Empty, notes_on
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.output.terminal import say_warning
 

@@ -13,8 +13,7 @@ from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.metrics import needs_of
 from spicegraph_scorer.readers import read_items
-from spicegraph_scorer.readers.checks import shown
-from spicegraph_scorer.readers.notes import notes_on
+from spicegraph_scorer.readers.checks import notes_on, shown
 from spicegraph_scorer.readers.parses import GraphTexts, check_graphs, read_parses
 from spicegraph_scorer.scoring import choose_best, score
 from spicegraph_service.engines.engine import CandidateRule, Engine

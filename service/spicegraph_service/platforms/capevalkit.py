@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.adapters.leaderboard import score_files
+from spicegraph_scorer.adapters.evalai import score_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

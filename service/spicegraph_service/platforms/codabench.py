@@ -17,7 +17,7 @@ import msgspec
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.adapters.leaderboard import leaderboard_scores, score_files
+from spicegraph_scorer.adapters.evalai import leaderboard_scores, score_files
 from spicegraph_scorer.metrics import MetricData
 from spicegraph_service.output.files import made_folder, refuse_overwriting
 from spicegraph_service.output.pages import render_page

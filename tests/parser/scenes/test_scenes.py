@@ -12,9 +12,8 @@ from spicegraph_parser.caption_pipeline.network import Vocabulary
 from spicegraph_parser.export import caption_dict
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.loose import DENIED
-from spicegraph_parser.scenes.discourse import facts_of
 from spicegraph_parser.scenes.network import Labels, Names, Stated, load_network, stems
-from spicegraph_parser.scenes.sentence import Link, Node, Property, SentenceGraph, sentence_graph
+from spicegraph_parser.scenes.parser import Link, Node, Property, SentenceGraph, facts_of, sentence_graph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from spicegraph_parser import load_pipeline
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import SPICE_TEXTS, tokenize_texts
 from spicegraph_scorer.metrics import METRICS, MetricData
-from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
+from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import score
 from spicegraph_service.challenge.tasks import Finish, finish

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.adapters.pycocoevalcap.cider import CORPUS, Cider
-from spicegraph_scorer.adapters.pycocoevalcap.inputs import check_captions
 from spicegraph_scorer.adapters.pycocoevalcap.scorers import (
     Bleu,
     Meteor,
     PTBTokenizer,
     Rouge,
     Spice,
+    check_captions,
     sorted_ids,
     spice_scores,
 )
@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.adapters.pycocoevalcap.coco import CaptionIndex
-    from spicegraph_scorer.adapters.pycocoevalcap.inputs import Captions
-    from spicegraph_scorer.adapters.pycocoevalcap.scorers import SpiceScores
+    from spicegraph_scorer.adapters.pycocoevalcap.scorers import Captions, SpiceScores
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import ItemId
-    from spicegraph_scorer.metrics.ngram.counts import DocumentFrequencies
+    from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 
 ImageScores = dict[str, "ItemId | float | SpiceScores"]
 """An image's scores by the COCO toolkit's keys, and its ``image_id``."""

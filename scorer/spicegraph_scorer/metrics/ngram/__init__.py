@@ -1,1 +1,396 @@
-"""The n-gram metrics of the COCO caption evaluation, at parity and without Java."""
+"""N-gram counts of many captions at once, as sparse matrices, and in how many images' references an n-gram occurs.
+
+BLEU and CIDEr are computed from the counts; CIDEr weighs n-grams by their document frequencies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from spicegraph_parser.errors import DataError
+from spicegraph_scorer.core.tokens import TokenizedItem, TokenizedItems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from scipy import sparse
+
+    from spicegraph_scorer.core.tokens import Corpus, Tokens
+
+Integers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
+CountMatrix: TypeAlias = "sparse.csr_array[np.float64, tuple[int, int]]"
+Floats: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
+
+_SLICE: Final = 1024
+"""Items whose n-grams are counted together: some 10 MB, and of larger slices the counting is slower."""
+
+
+@dataclass(frozen=True, slots=True)
+class NgramCounts:
+    """The n-grams of one order in some captions.
+
+    ``matrix[caption, column]`` says how often a caption has an n-gram. The n-gram of a column is the n-gram
+    ``prefix[column]`` of the next lower order followed by the word ``last[column]``; single words have no
+    prefix.
+    """
+
+    order: int
+    matrix: CountMatrix
+    prefix: Integers
+    last: Integers
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusCounts:
+    """The n-grams of a corpus: the rows of each matrix are the candidates, then all references in order."""
+
+    vocabulary: tuple[str, ...]
+    orders: tuple[NgramCounts, ...]
+    lengths: Integers
+    """The number of words of each row's caption."""
+    item: Integers
+    """The item that each reference belongs to."""
+
+    @property
+    def items(self) -> int:
+        """The number of items, and so of candidates."""
+        return len(self.lengths) - len(self.item)
+
+
+def split_at_spaces(tokens: Tokens) -> Tokens:
+    """Split tokens at white space inside them, as the COCO toolkit does for BLEU and CIDEr, not for ROUGE.
+
+    Few tokens have any: the Penn Treebank keeps ``2 1/2`` in one piece, with a no-break space.
+
+    >>> split_at_spaces((f"2{chr(160)}1/2", "cups"))
+    ('2', '1/2', 'cups')
+    """
+    return tuple(" ".join(tokens).split())
+
+
+def count_slices(
+    items: Sequence[TokenizedItem], *, orders: int = 4, only_references: bool = False
+) -> Iterator[CorpusCounts]:
+    """Count the n-grams up to ``orders`` of a corpus, a slice of its items at a time, all with one vocabulary.
+
+    So memory for n-grams does not grow with the corpus. With ``only_references`` candidates count as empty.
+    """
+    table = items if isinstance(items, TokenizedItems) else TokenizedItems.of(items)
+    vocabulary, places, place_starts = _split_vocabulary(table.vocabulary)
+    words, starts = np.asarray(table.words), np.asarray(table.starts)
+    captions, firsts = np.asarray(table.captions), np.asarray(table.firsts)
+    for start in range(0, len(table), _SLICE):
+        first = firsts[start : start + _SLICE + 1]
+        candidates = captions[first[:-1]]
+        references = np.delete(captions[first[0] : first[-1]], first[:-1] - first[0])
+        empty = len(candidates) if only_references else 0
+        rows = np.concatenate([candidates, references])[empty:]
+        tokens, lengths = _taken(words, starts, rows)
+        numbers, pieces = _taken(places, place_starts, tokens)
+        caption = np.repeat(np.arange(empty, empty + len(rows)), lengths)
+        lengths = np.bincount(caption, pieces, minlength=empty + len(rows)).astype(np.int64)
+        owner = np.repeat(np.arange(len(candidates)), np.diff(first) - 1)
+        yield CorpusCounts(vocabulary, _count(numbers, lengths, len(vocabulary), orders), lengths, owner)
+
+
+def _split_vocabulary(words: Sequence[str]) -> tuple[tuple[str, ...], Integers, Integers]:
+    """Split words at white space; return the sorted vocabulary, and the places in it of each word's pieces.
+
+    Those of word ``k`` are from ``starts[k]`` to ``starts[k + 1]``.
+    """
+    pieces = [split_at_spaces((word,)) for word in words]
+    vocabulary = sorted(set(chain.from_iterable(pieces)))
+    number = {word: place for place, word in enumerate(vocabulary)}
+    places = np.array([number[word] for split in pieces for word in split], np.int64)
+    return tuple(vocabulary), places, np.cumsum([0, *map(len, pieces)])
+
+
+def _taken(values: Integers, starts: Integers, chosen: Integers) -> tuple[Integers, Integers]:
+    """Return the values from ``starts[k]`` to ``starts[k + 1]`` of every chosen ``k``, joined, and their counts."""
+    lengths: Integers = starts[chosen + 1] - starts[chosen]
+    shifts = starts[chosen] - np.cumsum(lengths) + lengths
+    return values[np.repeat(shifts, lengths) + np.arange(lengths.sum())], lengths
+
+
+def count_ngrams(captions: Sequence[Tokens], *, orders: int) -> tuple[tuple[str, ...], tuple[NgramCounts, ...]]:
+    """Return the sorted vocabulary and, for each order, the counts of the captions' n-grams."""
+    vocabulary = sorted({word for tokens in captions for word in tokens})
+    number = {word: place for place, word in enumerate(vocabulary)}
+    words = np.array([number[word] for tokens in captions for word in tokens], np.int64)
+    lengths = np.fromiter(map(len, captions), np.int64, len(captions))
+    return tuple(vocabulary), _count(words, lengths, len(vocabulary), orders)
+
+
+def _count(words: Integers, lengths: Integers, vocabulary: int, orders: int) -> tuple[NgramCounts, ...]:
+    """Count the n-grams of captions of such lengths, whose words come as numbers below ``vocabulary``.
+
+    An n-gram of order n gets its number from that of its first n-1 words and its last word, so that every
+    order is one sort of whole numbers, without a tuple per n-gram.
+    """
+    from scipy import sparse  # noqa: PLC0415 (a third of the time that importing the scorer would take)
+
+    caption = np.repeat(np.arange(len(lengths)), lengths)
+    remaining = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(words))
+    counts: list[NgramCounts] = []
+    position = np.arange(len(words))
+    ngram = np.zeros(len(words), np.int64)
+    for order in range(1, orders + 1):
+        inside = remaining[position] >= order
+        position, ngram = position[inside], ngram[inside]
+        keys, ngram = np.unique(ngram * vocabulary + words[position + order - 1], return_inverse=True)
+        ones = np.ones(len(position))
+        shape = (len(lengths), len(keys))
+        matrix = sparse.coo_array((ones, (caption[position], ngram)), shape=shape).tocsr()
+        prefix, last = np.divmod(keys, max(1, vocabulary))
+        counts.append(NgramCounts(order, matrix, prefix, last))
+    return tuple(counts)
+
+
+Images: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int32]]
+
+ORDERS: Final = 4
+
+_FORMAT: Final = 1
+_DIGEST_CHARACTERS: Final = 16
+_UNKNOWN: Final = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Order:
+    """The n-grams of one order: a code each, sorted, and the number of images that have it.
+
+    A code is the number of the first n-1 words' n-gram, times the size of the vocabulary, plus the number of
+    the last word.
+    """
+
+    codes: Integers
+    images: Images
+
+    def find(self, codes: Integers) -> Integers:
+        """Return the places of codes, ``-1`` for those that are not here."""
+        places = np.searchsorted(self.codes, codes)
+        known = places < len(self.codes)
+        known[known] = self.codes[places[known]] == codes[known]
+        found: Integers = np.where(known, places, _UNKNOWN)
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DocumentFrequencies:
+    """For every n-gram up to four words, the number of images that have it in one of their references.
+
+    Made from references by :meth:`from_references`, or kept in a file (:meth:`write`, :meth:`read`), so that
+    single captions can be scored, and several systems with the same weights.
+    """
+
+    images: int
+    """The number of images counted."""
+    vocabulary: tuple[str, ...]
+    """The words, sorted."""
+    orders: tuple[_Order, ...]
+
+    @classmethod
+    def from_references(cls, references: Iterable[Sequence[Tokens]]) -> DocumentFrequencies:
+        """Count over images: ``references`` holds, for each image, the tokens of each of its references.
+
+        >>> frequencies = DocumentFrequencies.from_references([[("a", "dog")], [("a", "cat"), ("a", "cat")]])
+        >>> frequencies.images
+        2
+        >>> dict(frequencies.ngrams())
+        {'a': 2, 'cat': 1, 'dog': 1, 'a cat': 1, 'a dog': 1}
+        """
+        return cls.of_items(TokenizedItems.of(TokenizedItem((), tuple(image)) for image in references))
+
+    @classmethod
+    def from_ngrams(cls, images: int, ngrams: Mapping[tuple[str, ...], float]) -> DocumentFrequencies:
+        """Take frequencies that were counted elsewhere; n-grams of more than four words are left out.
+
+        Raises:
+            ValueError: an n-gram is not a tuple of words.
+
+        >>> frequencies = DocumentFrequencies.from_ngrams(2, {("a",): 2.0, ("dog",): 1.0, ("a", "dog"): 1.0})
+        >>> dict(frequencies.ngrams())
+        {'a': 2, 'dog': 1, 'a dog': 1}
+        """
+        keys: Iterable[object] = ngrams
+        if not all(isinstance(key, tuple) and all(isinstance(word, str) for word in key) for key in keys):
+            raise ValueError("an n-gram is not a tuple of words")
+        vocabulary = tuple(sorted({word for ngram in ngrams for word in ngram}))
+        number = {word: place for place, word in enumerate(vocabulary)}
+        codes: dict[tuple[str, ...], int] = {(): 0}
+        orders = []
+        for size in range(1, ORDERS + 1):
+            # The beginning of a longer n-gram gets a place, even where it was not counted itself.
+            own = {ngram[:size] for ngram in ngrams if len(ngram) >= size}
+            code = {ngram: codes[ngram[:-1]] * len(vocabulary) + number[ngram[-1]] for ngram in own}
+            ordered = sorted(own, key=code.__getitem__)
+            orders.append(
+                _Order(
+                    np.array([code[ngram] for ngram in ordered], np.int64),
+                    np.array([ngrams.get(ngram, 0) for ngram in ordered], np.int32),
+                )
+            )
+            codes = {ngram: place for place, ngram in enumerate(ordered)}
+        return cls(images, vocabulary, tuple(orders))
+
+    @classmethod
+    def of_items(cls, items: TokenizedItems) -> DocumentFrequencies:
+        """Count over the references of items, each item an image of its own."""
+        parts: list[DocumentFrequencies] = []
+        for counts in count_slices(items, orders=ORDERS, only_references=True):
+            parts.append(_of_counts(counts))
+            # Parts of about the same size are added up, as numbers carry: few are held, and none is added often.
+            while len(parts) > 1 and parts[-2].images <= parts[-1].images:
+                parts[-2:] = [cls.sum_of(parts[-2:])]
+        return parts[0] if len(parts) == 1 else cls.sum_of(parts)
+
+    @classmethod
+    def sum_of(cls, parts: Sequence[DocumentFrequencies]) -> DocumentFrequencies:
+        """Return the frequencies of the images of all parts together, as if they had been counted at once.
+
+        >>> dog, cat = (DocumentFrequencies.from_references([[(word, "runs")]]) for word in ("dog", "cat"))
+        >>> dict(DocumentFrequencies.sum_of([dog, cat]).ngrams())
+        {'cat': 1, 'dog': 1, 'runs': 2, 'cat runs': 1, 'dog runs': 1}
+        """
+        known = {part.vocabulary for part in parts}
+        vocabulary = known.pop() if len(known) == 1 else tuple(sorted({word for words in known for word in words}))
+        words = [_places(part.vocabulary, vocabulary) for part in parts]
+        shorter = [np.zeros(1, np.int64) for _ in parts]  # where each part's n-grams of the order before are now
+        orders = []
+        for order in range(ORDERS):
+            own = [part.orders[order] for part in parts]
+            codes = [
+                before[table.codes // max(1, len(part.vocabulary))] * len(vocabulary)
+                + last[table.codes % max(1, len(part.vocabulary))]
+                for part, table, before, last in zip(parts, own, shorter, words, strict=True)
+            ]
+            merged = _distinct(np.concatenate([np.zeros(0, np.int64), *codes]))
+            shorter = [np.searchsorted(merged, part) for part in codes]
+            images = np.zeros(len(merged), np.int32)
+            for places, table in zip(shorter, own, strict=True):
+                images[places] += table.images
+            orders.append(_Order(merged, images))
+        return cls(sum(part.images for part in parts), vocabulary, tuple(orders))
+
+    def __add__(self, other: DocumentFrequencies) -> DocumentFrequencies:
+        """Return the frequencies of the images of both together."""
+        return self.sum_of([self, other])
+
+    def ngrams(self) -> Iterator[tuple[str, int]]:
+        """Yield each n-gram, its words joined by spaces, with the number of images that have it."""
+        shorter = [""]
+        for order in self.orders:
+            prefixes, words = np.divmod(order.codes, max(1, len(self.vocabulary)))
+            texts = [
+                f"{shorter[prefix]} {self.vocabulary[word]}".lstrip()
+                for prefix, word in zip(prefixes.tolist(), words.tolist(), strict=True)
+            ]
+            yield from zip(texts, order.images.tolist(), strict=True)
+            shorter = texts
+
+    def lookup(self, counts: CorpusCounts) -> tuple[Integers, ...]:
+        """Return for each order the number of images that have the n-gram of each column, 0 if none has."""
+        words = _places(counts.vocabulary, self.vocabulary)
+        shorter = np.zeros(1, np.int64)
+        frequencies: list[Integers] = []
+        for order, ngrams in zip(self.orders, counts.orders, strict=True):
+            prefix, last = shorter[ngrams.prefix], words[ngrams.last]
+            codes = np.where((prefix < 0) | (last < 0), _UNKNOWN, prefix * len(self.vocabulary) + last)
+            shorter = order.find(codes)
+            images = np.zeros(len(shorter), np.int64)
+            known = shorter != _UNKNOWN
+            images[known] = order.images[shorter[known]]
+            frequencies.append(images)
+        return tuple(frequencies)
+
+    @property
+    def digest(self) -> str:
+        """A short hash of the contents, for signatures."""
+        contents = hashlib.sha256("\n".join([str(self.images), *self.vocabulary]).encode())
+        for order in self.orders:
+            contents.update(order.codes.astype("<i8").tobytes())
+            contents.update(order.images.astype("<i8").tobytes())
+        return contents.hexdigest()[:_DIGEST_CHARACTERS]
+
+    def write(self, path: Path) -> None:
+        """Write the frequencies to a file (numpy's compressed ``.npz``).
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        words = np.frombuffer("\n".join(self.vocabulary).encode(), np.uint8)
+        arrays = {"header": np.array([_FORMAT, self.images, len(self.vocabulary)]), "words": words}
+        for order, table in enumerate(self.orders, 1):
+            arrays |= {f"codes{order}": table.codes, f"images{order}": table.images.astype(np.int64)}
+        with path.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
+
+    @classmethod
+    def read(cls, path: Path) -> DocumentFrequencies:
+        """Read what :meth:`write` wrote.
+
+        Raises:
+            DataError: the file is missing, or is not a file of frequencies.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                file_format, images, size = arrays["header"].tolist()
+                vocabulary = tuple(arrays["words"].tobytes().decode().split("\n")) if size else ()
+                orders = tuple(
+                    _Order(arrays[f"codes{order}"], arrays[f"images{order}"].astype(np.int32))
+                    for order in range(1, ORDERS + 1)
+                )
+        except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is something else"
+            raise DataError(f"{path}: cannot be read as document frequencies ({reason})") from error
+        if file_format != _FORMAT or len(vocabulary) != size:
+            raise DataError(f"{path}: document frequencies of another version, or damaged; write them again")
+        return cls(images, vocabulary, orders)
+
+
+def frequencies_of(corpus: Corpus) -> DocumentFrequencies:
+    """Count over the references of a corpus, each item an image of its own."""
+    return DocumentFrequencies.of_items(corpus.tokens)
+
+
+def _places(words: tuple[str, ...], vocabulary: tuple[str, ...]) -> Integers:
+    """Return the place in a vocabulary of each word, ``-1`` for those that are not there."""
+    if words is vocabulary:
+        return np.arange(len(words))
+    number = {word: place for place, word in enumerate(vocabulary)}
+    return np.array([number.get(word, _UNKNOWN) for word in words], np.int64)
+
+
+def _of_counts(counts: CorpusCounts) -> DocumentFrequencies:
+    orders = (
+        _Order(
+            ngrams.prefix * len(counts.vocabulary) + ngrams.last,
+            images_with(ngrams.matrix[counts.items :], counts.item).astype(np.int32),
+        )
+        for ngrams in counts.orders
+    )
+    return DocumentFrequencies(counts.items, counts.vocabulary, tuple(orders))
+
+
+def images_with(matrix: CountMatrix, image: Integers) -> Integers:
+    """Return for each n-gram the number of images that have it; ``image`` names the image of each row."""
+    cells = matrix.tocoo()
+    columns = matrix.shape[1]
+    pairs = _distinct(image[cells.row] * columns + cells.col)
+    found: Integers = np.bincount(pairs % max(1, columns), minlength=columns)
+    return found
+
+
+def _distinct(values: Integers) -> Integers:
+    """Sort whole numbers in place, and return each once; faster here than numpy's unique, which hashes."""
+    values.sort()
+    is_first = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=is_first[1:])
+    return values[is_first]
