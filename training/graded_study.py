@@ -24,9 +24,8 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.metric import Metric
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.graded.matching import precision_weights, supports, word_sides
-from spicegraph_scorer.metrics.graded.metric import SpiceG
+from spicegraph_scorer.metrics.graded.metric import SpiceG, alignments
 from spicegraph_scorer.metrics.graded.vectors import Vectors, load_vectors
-from spicegraph_scorer.metrics.graded.weighing import alignments
 from spicegraph_scorer.metrics.spice.metric import Spice
 
 TAGS = ("NN", "VB", "JJ", "CD")

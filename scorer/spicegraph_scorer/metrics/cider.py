@@ -188,7 +188,7 @@ def _own_frequencies(counts: CorpusCounts) -> tuple[Integers, ...]:
 
 def _similarity(ngrams: NgramCounts, counts: CorpusCounts, weights: Floats, *, clip: bool) -> Floats:
     """Return the cosine of each reference with its candidate, over the n-grams of one order."""
-    from scipy import sparse  # noqa: PLC0415 (see ngram.counts)
+    from scipy import sparse  # noqa: PLC0415 (see ngram)
 
     weighted = sparse.csr_array(ngrams.matrix * weights)
     norms: Floats = np.sqrt(weighted.power(2).sum(axis=1))
