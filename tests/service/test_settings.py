@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -61,6 +63,18 @@ def test_what_is_wrong_in_a_file_is_named(folder: Path, capsys: Captured, conten
     error = capsys.readouterr().err
     assert error.startswith(f"error: {folder / 'spicegraph.toml'}")
     assert reason in error
+
+
+def test_commands_that_settings_do_not_concern_are_not_loaded(folder: Path) -> None:
+    (folder / "spicegraph.toml").write_text('metrics = "bleu"\nworkers = 1\n[idf]\noutput = "x.npz"\n')
+    code = (
+        "import sys; from spicegraph_service.cli import main; main(['score', '--help']); "
+        "print(*(name for name in sys.modules if name.startswith('spicegraph_service.cli.')), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.rpartition(".")[2] for name in done.stderr.split()}
+    assert {"score", "learn"} <= loaded
+    assert not {"bounds", "agree", "serve", "challenge", "config"} & loaded
 
 
 def test_quiet_commands_write_no_notes(folder: Path, capsys: Captured) -> None:

@@ -232,7 +232,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with rare_collections():
             app = command_line(command)
             settings = find_settings(Path.cwd())
-            defaults = None if settings is None else defaults_of(settings, command_line())
+            defaults = None if settings is None else defaults_of(settings, command_line, COMMANDS, (command,))
             app(given, prog_name="spicegraph", default_map=defaults)
     except SpicegraphError as error:
         say_error(str(error))

@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from spicegraph_parser.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
 _OWN: Final = "spicegraph.toml"
 _SHARED: Final = "pyproject.toml"
@@ -64,32 +64,49 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: is not TOML ({error})") from error
 
 
-def defaults_of(settings: Settings, root: TyperGroup) -> dict[str, Any]:
+def defaults_of(
+    settings: Settings, load: Callable[[str], TyperGroup], names: Collection[str], wanted: Collection[str]
+) -> dict[str, Any]:
     """Return the values that the options of commands take from the settings, by command and parameter.
+
+    The wanted commands and those with a table of their own are loaded, and others until each key is an option of one:
+    to load all of them takes a second.
 
     Args:
         settings: what the file says.
-        root: all commands, loaded.
+        load: returns all commands, among which it has loaded the one of this name.
+        names: all commands.
+        wanted: those whose values are needed.
 
     Raises:
         InputError: a key is not an option, a table is not a command, or a value is not one that the option takes.
     """
-    common = {key: value for key, value in settings.table.items() if not isinstance(value, dict)}
-    known = {name for command in _leaves(root) for name in options_of(command)}
-    unknown = [key for key in common if key not in known]
-    if unknown:
-        raise InputError(f"{settings.path}: {unknown[0]!a:.60}: no command has this option")
     tables = {key: value for key, value in settings.table.items() if isinstance(value, dict)}
-    return _values(settings.path, root, common, tables)
+    common = {key: value for key, value in settings.table.items() if key not in tables}
+    _check_names(settings.path, tables, names)
+    needed = {*wanted, *tables}
+    values: dict[str, Any] = {}
+    unknown = dict.fromkeys(common)
+    for name in sorted(names, key=lambda each: each not in needed):
+        if unknown or name in needed:
+            command = load(name).commands[name]
+            for key in [key for leaf in _leaves(command) for key in options_of(leaf)]:
+                unknown.pop(key, None)
+            values[name] = _values(f"{settings.path}, {name}", command, common, tables.get(name, {}))
+    if unknown:
+        raise InputError(f"{settings.path}: {next(iter(unknown))!a:.60}: no command has this option")
+    return values
+
+
+def _check_names(where: str, own: Mapping[str, Any], names: Collection[str]) -> None:
+    wrong = [key for key, value in own.items() if key not in names or not isinstance(value, dict)]
+    if wrong:
+        raise InputError(f"{where}: {wrong[0]!a:.60}: there is no such command; there are {', '.join(names)}")
 
 
 def _values(where: str, command: object, common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(command, TyperGroup):
-        wrong = [key for key, value in own.items() if key not in command.commands or not isinstance(value, dict)]
-        if wrong:
-            raise InputError(
-                f"{where}: {wrong[0]!a:.60}: there is no such command; there are {', '.join(command.commands)}"
-            )
+        _check_names(where, own, command.commands)
         return {
             name: _values(f"{where}, {name}", each, common, own.get(name, {}))
             for name, each in command.commands.items()
