@@ -13,6 +13,7 @@ from typing import Any
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.metric import Metric, Needs
 from spicegraph_scorer.metrics.bleu import Bleu, SentenceBleu
+from spicegraph_scorer.metrics.capture import Capture
 from spicegraph_scorer.metrics.chair import Chair
 from spicegraph_scorer.metrics.cider import COCO_CIDER, Cider, Spider
 from spicegraph_scorer.metrics.data import DataFields, MetricData, Resources, merged_data
@@ -121,6 +122,10 @@ def _chair(resources: Resources) -> Metric[Any]:
     return Chair(resources.data.instances, evidence=resources.evidence)
 
 
+def _capture(resources: Resources) -> Metric[Any]:
+    return Capture(resources.facts(), resources.data.vectors or load_vectors(), evidence=resources.evidence)
+
+
 def _spider(resources: Resources) -> Metric[Any]:
     spice = Spice(resources.facts(), evidence=resources.evidence, text=resources.data.spice_text or "written")
     return Spider(spice, Cider("CIDEr-D", frequencies=resources.data.frequencies))
@@ -141,6 +146,7 @@ METRICS: Mapping[str, MetricEntry] = {
     "cider-plain": MetricEntry(Cider, _cider_plain),
     "spider": MetricEntry(Spider, _spider),
     "chair": MetricEntry(Chair, _chair),
+    "capture": MetricEntry(Capture, _capture),
 }
 """Every metric: its name, its class and the function that makes it.
 

@@ -23,11 +23,11 @@ class MetricData:
     """The data that users may give to metrics; a metric's ``needs.data`` names the fields that it uses.
 
     ``frequencies`` are CIDEr's document frequencies; ``None``: those of the corpus that is scored. ``categories`` are
-    what SPICE and SPICE-G count beside the total; ``None``: SPICE's own. ``vectors`` are SPICE-G's; ``None``: the
-    bundled ones. ``spice_text`` is the text that SPICE and SPIDEr parse: ``written``, captions as they are, or
-    ``coco``, the COCO toolkit's tokens; ``None``: ``coco`` where the group of that name is asked for, else ``written``.
-    SPICE-G always parses captions as written: its formula and verdicts were measured on those. ``instances`` are the
-    objects that CHAIR knows in images beside those that references mention.
+    what SPICE and SPICE-G count beside the total; ``None``: SPICE's own. ``vectors`` are SPICE-G's and CAPTURE's;
+    ``None``: the bundled ones. ``spice_text`` is the text that SPICE and SPIDEr parse: ``written``, captions as they
+    are, or ``coco``, the COCO toolkit's tokens; ``None``: ``coco`` where the group of that name is asked for, else
+    ``written``. SPICE-G always parses captions as written: its formula and verdicts were measured on those.
+    ``instances`` are the objects that CHAIR knows in images beside those that references mention.
     """
 
     frequencies: DocumentFrequencies | None = None

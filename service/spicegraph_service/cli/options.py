@@ -146,7 +146,7 @@ class MetricOptions:
         str | None,
         typer.Option(
             metavar="FILE",
-            help="SPICE-G's vectors, from spicegraph vectors build; default: those of COCO train2014.",
+            help="The vectors of SPICE-G and CAPTURE, from spicegraph vectors build; default: those of COCO train2014.",
         ),
     ] = None
     instances: Annotated[

@@ -75,7 +75,7 @@ def serve(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="SPICE-G's vectors, from spicegraph vectors build; default: those of COCO train2014.",
+            help="The vectors of SPICE-G and CAPTURE, from spicegraph vectors build; default: those of COCO train2014.",
             envvar="SPICEGRAPH_VECTORS",
         ),
     ] = None,

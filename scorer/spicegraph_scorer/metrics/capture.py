@@ -1,0 +1,300 @@
+"""CAPTURE: objects, attributes and relations of long captions, matched exactly, then as synonyms, then by likeness.
+
+Source: Dong et al., "Benchmarking and Improving Detail Image Caption" (arXiv 2405.19092, 2024), with the weights of the
+published program. What differs from that program is what reads captions, and what knows words; :class:`Capture` has a
+list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+
+import numpy as np
+
+from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
+from spicegraph_parser.lexicon import load_lexicon
+from spicegraph_parser.loose import without_loose
+from spicegraph_parser.pipelines import load_pipeline
+from spicegraph_parser.scenes import SCENE, SCENE_WEIGHTS
+from spicegraph_parser.scenes.network import load_network
+from spicegraph_parser.scenes.visible import is_abstract
+from spicegraph_scorer.core.categories import ALL, CategoryScore
+from spicegraph_scorer.core.facts import FactsInOrder
+from spicegraph_scorer.core.metric import Metric, Needs, Score
+
+if TYPE_CHECKING:
+    from spicegraph_parser.rules import Fact
+    from spicegraph_scorer.core.facts import FactSource
+    from spicegraph_scorer.core.results import Json
+    from spicegraph_scorer.core.tokens import Corpus
+    from spicegraph_scorer.metrics.graded.vectors import Vectors
+
+WEIGHTS: Final = {"Object": 0.5, "Attribute": 0.5, "Relation": 0.2}
+"""What the F1 of each kind weighs in the score, before division by their sum."""
+
+EXACT, SYNONYM, SOFT = "exact", "synonym", "soft"
+NAME: Final = "CAPTURE"
+
+
+class Element(NamedTuple):
+    """What a caption says: its words, subject, relation and object in this order, and those of them that are compared.
+
+    Of an attribute, the object that has it is not compared, as in the published program.
+    """
+
+    words: tuple[str, ...]
+    compared: tuple[str, ...]
+
+
+Elements = Mapping[str, Sequence[Element]]
+"""The elements of a caption by kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureMatch:
+    """An element and what it found on the other side.
+
+    Attributes:
+        kind: ``Object``, ``Attribute`` or ``Relation``.
+        words: its words.
+        stage: ``exact``, ``synonym`` or ``soft``; ``None`` where the other side has nothing left of this kind.
+        partner: the words of what it found.
+        similarity: what it counts, in [0, 1].
+    """
+
+    kind: str
+    words: tuple[str, ...]
+    stage: str | None = None
+    partner: tuple[str, ...] | None = None
+    similarity: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureExplanation:
+    """For each reference: the matches of the candidate's elements, and those of the reference's."""
+
+    references: tuple[tuple[tuple[CaptureMatch, ...], tuple[CaptureMatch, ...]], ...]
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return JSON values, with the fields of the parts as keys."""
+        sides = [
+            {"candidate": list(map(asdict, mine)), "reference": list(map(asdict, theirs))}
+            for mine, theirs in self.references
+        ]
+        return {"references": sides}
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureStatistic:
+    """One item's scores by kind, ``All`` first, each the mean over its references; its matches, if they were kept."""
+
+    scores: Mapping[str, CategoryScore]
+    evidence: CaptureExplanation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Capture(Metric[CaptureStatistic]):
+    """CAPTURE (Dong et al. 2024), with its formula and weights, on the scene graphs of the pipeline.
+
+    Elements of each kind are matched one to one: first equal ones, then synonyms, each with the first that is left.
+    What is left counts as the similarity to the nearest of the rest, in [0, 1]. Precision is what the candidate's
+    elements count over their number, recall the same of the reference's; a share of nothing is 0. ``CAPTURE`` is
+    (.5 F1 of objects + .5 F1 of attributes + .2 F1 of relations) / 1.2, the mean over an item's references. Of ``All``,
+    precision and recall are weighed like that, too.
+
+    Differences from the published program:
+
+    - captions are parsed by the pipeline, not by a Flan-T5 that needs a GPU;
+    - synonyms share a synset of WordNet 3.0, as for SPICE; there, they share a word of any of their synsets. In both, a
+      string that contains the other one counts as its synonym, even "woman" and "man";
+    - likeness is the cosine of SPICE-G's vectors, not of sentences by all-mpnet-base-v2, and at least 0;
+    - stop words, which are not objects here either, are nouns of abstractions and of what frames a picture, as the scene
+      parser knows them, not the list of 285 words.
+    """
+
+    needs: ClassVar[Needs] = Needs(facts=True, data=frozenset({"vectors"}))
+    explains: ClassVar[bool] = True
+
+    source: FactSource
+    vectors: Vectors
+    evidence: bool = True
+
+    @property
+    def name(self) -> str:
+        """``capture``."""
+        return "capture"
+
+    def signature(self) -> dict[str, str]:
+        """Return what parses, what knows words, and the weights."""
+        return {
+            "variant": "CAPTURE, published formula",
+            "pipeline": self.source.signature,
+            "lexicon": load_lexicon().signature,
+            "vectors": self.vectors.signature,
+            "stop words": load_pipeline(SCENE).signature,
+            "weights": " ".join(f"{kind}={weight:g}" for kind, weight in WEIGHTS.items()),
+        }
+
+    def collect(self, corpus: Corpus) -> list[CaptureStatistic]:
+        """Return the scores of each item."""
+        found = FactsInOrder(self.source, corpus.items)
+        statistics = []
+        for item in corpus.items:
+            theirs = [elements_of(found.facts(text)) for text in item.references]
+            statistics.append(self.compare(elements_of(found.facts(item.candidate)), theirs))
+        return statistics
+
+    def compare(self, candidate: Elements, references: Sequence[Elements]) -> CaptureStatistic:
+        """Return the scores of a candidate's elements against those of each reference."""
+        matched = [self._matched(candidate, reference) for reference in references]
+        each = [_scores(mine, theirs) for mine, theirs in matched]
+        scores = {
+            kind: CategoryScore(*[sum(values) / len(each) for values in zip(*[one[kind] for one in each], strict=True)])
+            for kind in (ALL, *WEIGHTS)
+        }
+        return CaptureStatistic(scores, CaptureExplanation(tuple(matched)) if self.evidence else None)
+
+    def _matched(
+        self, candidate: Elements, reference: Elements
+    ) -> tuple[tuple[CaptureMatch, ...], tuple[CaptureMatch, ...]]:
+        mine: list[CaptureMatch] = []
+        theirs: list[CaptureMatch] = []
+        for kind in WEIGHTS:
+            left, right = self._matched_kind(kind, candidate[kind], reference[kind])
+            mine += left
+            theirs += right
+        return tuple(mine), tuple(theirs)
+
+    def _matched_kind(
+        self, kind: str, mine: Sequence[Element], theirs: Sequence[Element]
+    ) -> tuple[list[CaptureMatch], list[CaptureMatch]]:
+        left = [CaptureMatch(kind, element.words) for element in mine]
+        right = [CaptureMatch(kind, element.words) for element in theirs]
+        for stage, is_match in ((EXACT, _is_equal), (SYNONYM, _is_synonym)):
+            free = [index for index, match in enumerate(right) if match.stage is None]
+            for i, element in enumerate(mine):
+                if left[i].stage is None:
+                    found = next((j for j in free if is_match(element.compared, theirs[j].compared)), None)
+                    if found is not None:
+                        free.remove(found)
+                        left[i] = replace(left[i], stage=stage, partner=theirs[found].words, similarity=1.0)
+                        right[found] = replace(right[found], stage=stage, partner=element.words, similarity=1.0)
+        rest, others = ([n for n, match in enumerate(side) if match.stage is None] for side in (left, right))
+        if rest and others:
+            near = self._similar([mine[i].compared for i in rest], [theirs[j].compared for j in others])
+            for row, i in enumerate(rest):
+                best = int(near[row].argmax())
+                left[i] = replace(
+                    left[i], stage=SOFT, partner=theirs[others[best]].words, similarity=float(near[row, best])
+                )
+            for column, j in enumerate(others):
+                best = int(near[:, column].argmax())
+                right[j] = replace(
+                    right[j], stage=SOFT, partner=mine[rest[best]].words, similarity=float(near[best, column])
+                )
+        return left, right
+
+    def _similar(
+        self, mine: Sequence[tuple[str, ...]], theirs: Sequence[tuple[str, ...]]
+    ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+        """Return (mine, theirs): the cosine of the vectors of both phrases, at least 0."""
+        phrases = [(" ".join(words),) for words in (*mine, *theirs)]
+        rows = self.vectors.rows(phrases)
+        vectors = rows.vectors[[rows.places[phrase] for phrase in phrases]].astype(np.float64)
+        return np.clip(vectors[: len(mine)] @ vectors[len(mine) :].T, 0.0, 1.0)
+
+    def total(self, statistics: Sequence[CaptureStatistic]) -> tuple[Score, ...]:
+        """Return ``CAPTURE``, and the F1 of each kind (``CAPTURE_Object`` ...).
+
+        Example:
+            >>> from spicegraph_scorer import Item, score
+            >>> items = [Item(1, "A brown dog lies on a couch.", ("A brown puppy lies on a sofa.",))]
+            >>> score(items, ["capture"]).corpus["CAPTURE_Object"]
+            1.0
+        """
+        return tuple(
+            Score.mean(NAME if kind == ALL else f"{NAME}_{kind}", [s.scores[kind].f for s in statistics])
+            for kind in (ALL, *WEIGHTS)
+        )
+
+    def compact(self, statistic: CaptureStatistic) -> CaptureStatistic:
+        """Return the scores alone."""
+        return statistic if statistic.evidence is None else replace(statistic, evidence=None)
+
+    @staticmethod
+    def by_category(statistic: CaptureStatistic) -> Mapping[str, CategoryScore]:
+        """Return an item's precision, recall and F1 by kind, ``All`` first."""
+        return statistic.scores
+
+    def explain(self, statistic: CaptureStatistic, *, changes: int = 3) -> CaptureExplanation | None:
+        """Return what each element of both sides found on the other."""
+        del changes
+        return statistic.evidence
+
+
+def elements_of(facts: Iterable[Fact]) -> dict[str, list[Element]]:
+    """Return the elements that a caption's facts state, each once, nouns in the singular; stop words are not objects.
+
+    Example:
+        >>> from spicegraph_parser import Fact
+        >>> found = elements_of([Fact(("dogs", "beds", "lie on"), "", ()), Fact(("dogs",), "", ())])
+        >>> found["Object"][0].words, found["Relation"][0].words
+        (('dog',), ('dog', 'lie on', 'bed'))
+    """
+    found: dict[str, dict[tuple[str, ...], None]] = {kind: {} for kind in WEIGHTS}
+    abstract = _abstract()
+    for fact in without_loose(tuple(facts)):
+        subject, *rest = fact.words
+        subject = _singular(subject)
+        if not rest:
+            if not is_abstract(subject, abstract):
+                found["Object"][(subject,)] = None
+        elif len(rest) == 1:
+            found["Attribute"][(subject, rest[0])] = None
+        else:
+            found["Relation"][(subject, rest[1], _singular(rest[0]))] = None
+    return {
+        kind: [Element(words, words[1:] if kind == "Attribute" else words) for words in own]
+        for kind, own in found.items()
+    }
+
+
+def _abstract() -> frozenset[str]:
+    return load_network(SCENE_WEIGHTS).names.abstract
+
+
+@lru_cache(maxsize=50_000)
+def _singular(name: str) -> str:
+    before, space, last = name.rpartition(" ")
+    return f"{before}{space}{plural_lemma(last)}"
+
+
+def _is_equal(mine: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
+    return mine == theirs
+
+
+def _is_synonym(mine: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
+    concept = load_lexicon().concept
+    return all(
+        one in other or other in one or concept(one).shares(concept(other))
+        for one, other in zip(mine, theirs, strict=True)
+    )
+
+
+def _scores(mine: Sequence[CaptureMatch], theirs: Sequence[CaptureMatch]) -> dict[str, tuple[float, float, float]]:
+    """Return F1, precision and recall by kind, ``All`` first."""
+    scores: dict[str, tuple[float, float, float]] = {}
+    for kind in WEIGHTS:
+        precision, recall = (_mean([m.similarity for m in side if m.kind == kind]) for side in (mine, theirs))
+        total = precision + recall
+        scores[kind] = 2 * precision * recall / total if total else 0.0, precision, recall
+    columns = zip(*[scores[kind] for kind in WEIGHTS], strict=True)
+    whole = [sum(map(float.__mul__, WEIGHTS.values(), column)) / sum(WEIGHTS.values()) for column in columns]
+    return {ALL: (whole[0], whole[1], whole[2]), **scores}
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
