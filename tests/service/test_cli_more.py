@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from spicegraph_parser.pipelines import load_pipeline, model_card
 from spicegraph_service.cli import main
+from spicegraph_service.output import tables
 
 ITEMS = [
     {"id": number, "candidate": f"a {color} dog", "references": [f"a {color} dog runs", "a dog on grass"]}
@@ -32,6 +34,30 @@ def test_compare_says_of_which_scores_the_lowest_is_the_best(files, capsys):
     assert "lower is better: CHAIRi, CHAIRs\n" in capsys.readouterr().out
     assert main(["compare", str(first), str(second), "--metrics", "bleu", "--draws", "20"]) == 0
     assert "lower is better" not in capsys.readouterr().out
+
+
+def test_compare_marks_significant_differences_on_a_terminal(tmp_path, monkeypatch, capsys):
+    words = ["dog", "cat", "bus", "cup", "man", "boat", "tree", "car", "bird", "horse"]
+    for name, said in (("good", words), ("bad", ["sea", *words])):
+        rows = [{"id": n, "candidate": f"a {said[n]}", "references": [f"a {word}"]} for n, word in enumerate(words)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tables, "is_terminal", lambda _: True)
+    monkeypatch.setattr(tables, "_width", lambda: 120)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    arguments = ["compare", "good.jsonl", "bad.jsonl", "--metrics", "rouge", "--draws", "200"]
+    assert main(arguments) == 0
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if "ROUGE_L" in line]
+    best, worst, *_ = row.split()[1:]
+    assert best == "\x1b[1;32m1.0000\x1b[0m"
+    assert worst.startswith("\x1b[31m0.5")
+    assert row.count("\x1b[31m") == 2  # the difference, too
+    assert len(re.findall(r"\x1b\[1m *0\.00", row)) == 2  # both p
+    assert row.rstrip().endswith("*")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert main(arguments) == 0
+    assert not re.search(r"\x1b\[[\d;]*3\dm", capsys.readouterr().out)
 
 
 def test_compare_shows_a_table_and_writes_json(files, tmp_path, capsys):

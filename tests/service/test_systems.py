@@ -87,7 +87,7 @@ def test_long_names_are_listed_and_numbered(capsys: pytest.CaptureFixture[str]) 
     assert shown.startswith(f"(1) {long}\n(2) b\n")
 
 
-def test_the_best_value_of_a_row_is_marked_on_a_terminal_with_colour(
+def test_the_best_and_the_worst_value_of_a_row_are_marked_on_a_terminal_with_colour(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(tables, "is_terminal", lambda _: True)
@@ -100,8 +100,11 @@ def test_the_best_value_of_a_row_is_marked_on_a_terminal_with_colour(
     assert rows["ROUGE_L"].count("\x1b[1;32m") == 1
     assert "\x1b[1;32m0.0000\x1b[0m" in rows["CHAIRs"]  # b's bench is not in the image: lower is better
     assert "\x1b[1;32m0.5000" not in rows["CHAIRs"]
+    assert rows["ROUGE_L"].count("\x1b[31m") == 1
     monkeypatch.setenv("NO_COLOR", "1")
-    assert "32m" not in _output(capsys, "a.json", "b.json", "--metrics", "rouge")
+    plain = _output(capsys, "a.json", "b.json", "--metrics", "rouge")
+    assert "32m" not in plain
+    assert "31m" not in plain
 
 
 def test_names_differ() -> None:

@@ -16,6 +16,7 @@ from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_scorer.core.wording import counted
 from spicegraph_service.output.pages import render_page, static
+from spicegraph_service.output.tables import ranked
 from spicegraph_service.output.terminal import printable
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 UNDEFINED = "–"
 _CATEGORY = "SPICE_"
+_NUMBERS = frozenset({"A day", "In all", "Images", "Captions"})
+_UNBROKEN = frozenset({"Rank", "Id", "Token id", "Since", "Submitted", "Opens", "Closes"})
 
 
 def when(moment: Timestamp) -> str:
@@ -36,7 +39,12 @@ def when(moment: Timestamp) -> str:
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(
+            column,
+            overflow="fold",
+            justify="right" if column in _NUMBERS else "left",
+            no_wrap=column in _UNBROKEN,
+        )
     return table
 
 
@@ -185,14 +193,22 @@ def board_tables(boards: Iterable[pb.GetLeaderboardResponse]) -> Iterator[Render
         table = _table(f"{board.split}, {board.reference_set}, by {board.score}", "Rank", "User", "Method")
         for name in shown:
             table.add_column(name, justify="right")
-        table.add_column("Submitted")
-        for row in board.rows:
-            scores = {score.name: _value(score) for score in row.scores}
+        table.add_column("Submitted", no_wrap=True)
+        found = [{score.name: score for score in row.scores} for row in board.rows]
+        styles = {
+            name: ranked(
+                (row[name].value for row in found if name in row and row[name].HasField("value")),
+                lower=name in board.lower_is_better,
+            )
+            for name in shown
+        }
+        for row, of_row in zip(board.rows, found, strict=True):
+            scores = {name: _value(score) for name, score in of_row.items()}
             table.add_row(
                 str(row.rank) if row.HasField("rank") else UNDEFINED,
                 row.user,
                 _text(row.method + ("*" if row.origin.outdated else "")),
-                *(scores.get(name, UNDEFINED) for name in shown),
+                *(Text(value := scores.get(name, UNDEFINED), styles[name].get(value, "")) for name in shown),
                 when(row.create_time)[:10],
             )
         yield table

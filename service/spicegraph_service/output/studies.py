@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from spicegraph_service.output.pages import render_page
-from spicegraph_service.output.tables import rendered
+from spicegraph_service.output.tables import p_style, ranked, rendered
 from spicegraph_service.output.terminal import printable
 
 if TYPE_CHECKING:
@@ -38,10 +38,11 @@ Cell: TypeAlias = "str | int | float | Span | None"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its heading, and how its cells are written (a key of ``_WRITTEN``)."""
+    """A column: its heading, how its cells are written (a key of ``_WRITTEN``), and whether the highest is best."""
 
     name: str
     kind: str = "number"
+    is_ranked: bool = False
 
     @property
     def is_text(self) -> bool:
@@ -131,10 +132,20 @@ def to_rich(grid: Grid, printable: Callable[[str], str]) -> Table:
             overflow="fold",
             no_wrap=column.is_span,
         )
+    marks = [_marks(column, [row[place] for row in grid.rows]) for place, column in enumerate(grid.columns)]
     for group in grid.groups():
         for row in _written(grid, group):
-            table.add_row(*(Text(printable(" ".join(cell.split()))) for cell in row))
+            cells = [printable(" ".join(cell.split())) for cell in row]
+            table.add_row(*(Text(cell, marked.get(cell, "")) for cell, marked in zip(cells, marks, strict=True)))
     return table
+
+
+def _marks(column: Column, cells: Sequence[Cell]) -> Mapping[str, str]:
+    """Return the styles of a column's cells by their text: small p, best and worst of values that are ranked."""
+    if column.kind == "p":
+        return {cell_text(column, cell): p_style(cell) for cell in cells}
+    numbers = (cell for cell in cells if isinstance(cell, int | float))
+    return ranked(numbers, write=partial(cell_text, column)) if column.is_ranked else {}
 
 
 def _written(grid: Grid, group: Sequence[Sequence[Cell]]) -> Iterator[list[str]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, RenderableType
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from spicegraph_scorer.core.categories import micro_shares
@@ -20,7 +20,7 @@ from spicegraph_scorer.metrics import METRICS, lower_is_better
 from spicegraph_service.output.terminal import is_terminal, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from spicegraph_parser.extract import ParsedCaption
     from spicegraph_scorer.core.categories import Counts
@@ -36,7 +36,9 @@ SIGNIFICANT = 0.05
 _PLAIN_WIDTH = 120
 _ANY_WIDTH = 10_000
 _LONGEST_HEAD = 24
-_BEST = "bold green"
+BEST, WORST, SIGNIFICANT_P = "bold green", "red", "bold"
+"""Styles of the best and the worst value of a row or column, and of a small p."""
+
 _SHOWN_ITEMS = 20
 
 
@@ -64,14 +66,15 @@ def rendered(contents: Iterable[RenderableType]) -> str:
 def fitted(table: Table, console: Console) -> Iterator[Table]:
     """Yield a table in as many parts as it takes for no number to be cut or broken, one below another.
 
-    Numbers are the cells of columns that are aligned to the right. Each part has the columns of text to the left of the
-    first number, which may wrap between words, and as many of the others as fit.
+    Whole are the cells of columns that are aligned to the right, and of those that may not wrap. Each part has the
+    columns before the first such one (the table's first column in any case), which may wrap between words, and as many
+    of the others as fit.
     """
-    numbers = [column.justify == "right" for column in table.columns]
-    if not any(numbers):
+    whole = [place for place, column in enumerate(table.columns) if _is_whole(column)]
+    if not whole:
         yield table
         return
-    labels = list(range(numbers.index(True)))
+    labels = list(range(next((place for place in whole if place), 1)))
     chosen = list(labels)
     parts = [chosen]
     for place in range(len(labels), len(table.columns)):
@@ -81,6 +84,10 @@ def fitted(table: Table, console: Console) -> Iterator[Table]:
             parts.append(chosen)
         chosen.append(place)
     yield from (_part(table, places, console, first=number == 0) for number, places in enumerate(parts))
+
+
+def _is_whole(column: Column) -> bool:
+    return column.justify == "right" or column.no_wrap
 
 
 def _least_width(table: Table, console: Console) -> int:
@@ -99,7 +106,7 @@ def _part(table: Table, places: Sequence[int], console: Console, *, first: bool)
     )
     columns = [table.columns[place] for place in places]
     for column in columns:
-        whole = column.justify == "right" or column.no_wrap
+        whole = _is_whole(column)
         width = max(console.measure(cell).maximum for cell in (column.header, *column.cells)) if whole else None
         part.add_column(column.header, justify=column.justify, overflow="fold", no_wrap=whole, min_width=width)
     for row, cells in zip(table.rows, zip(*(column.cells for column in columns), strict=True), strict=True):
@@ -123,7 +130,7 @@ def systems_tables(systems: Mapping[str, Result | Summary]) -> Iterator[Renderab
     """Yield the tables of several systems by name, a column each: all metrics, F by category, and the signatures.
 
     All were scored with the same metrics. Where a name is too long for the head of a column, all are numbered and
-    listed first. The best value of a row is bold and green on a terminal with colour.
+    listed first. On a terminal with colour the best value of a row is bold and green, the worst red.
     """
     summaries = [each if isinstance(each, Summary) else each.summary for each in systems.values()]
     heads = [printable(name) for name in systems]
@@ -168,27 +175,38 @@ def _side_by_side(
     for name in values[0]:
         cells = [column[name] for column in values]
         shown = [_number(value) for value, _ in cells]
-        best = _best([value for value, _ in cells], lower=name in lower)
+        styles = ranked([value for value, _ in cells], lower=name in lower)
         table.add_row(
             Text(name),
             *(
-                Text.assemble((number, _BEST if number == best else ""), f"\n{beside}" if beside else "")
+                Text.assemble((number, styles.get(number, "")), f"\n{beside}" if beside else "")
                 for number, (_, beside) in zip(shown, cells, strict=True)
             ),
         )
     return table
 
 
-def _best(values: Iterable[float | None], *, lower: bool) -> str | None:
-    """Return the best value as it is printed; ``None`` if all that are defined print alike.
+def ranked(
+    values: Iterable[float | None], *, lower: bool = False, write: Callable[[float], str] | None = None
+) -> dict[str, str]:
+    """Return the styles of the best and the worst value by what is printed; none if all that are defined print alike.
 
-    >>> _best([0.1, None, 0.25], lower=False), _best([0.1, 0.25], lower=True), _best([0.1, 0.1], lower=False)
-    ('0.2500', '0.1000', None)
+    Args:
+        values: those of a row or a column; undefined ones are left out.
+        lower: whether the lowest is best.
+        write: how a value is printed; four decimal places by default.
+
+    >>> ranked([0.1, None, 0.25], lower=False), ranked([0.1, 0.1], lower=False)
+    ({'0.1000': 'red', '0.2500': 'bold green'}, {})
     """
-    defined = [value for value in values if value is not None]
-    if len(set(map(_number, defined))) < 2:
-        return None
-    return _number(min(defined) if lower else max(defined))
+    defined = sorted((value for value in values if value is not None), reverse=lower)
+    ends = [(write or _number)(value) for value in (*defined[:1], *defined[-1:])]
+    return dict(zip(ends, (WORST, BEST), strict=True)) if len(set(ends)) > 1 else {}
+
+
+def p_style(p: object) -> str:
+    """Return the style of a p: bold if it is small."""
+    return SIGNIFICANT_P if isinstance(p, int | float) and p < SIGNIFICANT else ""
 
 
 def _is_toolkit_text(signature: Mapping[str, Json]) -> bool:
@@ -237,28 +255,35 @@ def score_table(scores: Mapping[str, float | None]) -> Table:
 
 
 def comparison_tables(found: SystemComparison, names: tuple[str, str]) -> Iterator[RenderableType]:
-    """Yield the table of all differences between two systems, what its marks mean, and the signature."""
+    """Yield the table of all differences between two systems, what its marks mean, and the signature.
+
+    On a terminal with colour the better system of a significant difference is green, the other red.
+    """
     first, second = map(printable, names)
     yield Text(f"A: {first}\nB: {second}\n")
     table = _table("B against A")
     table.add_column("Score")
     for name in ("A", "B", "B - A", "95 % interval", "p bootstrap", "p randomization", ""):
         table.add_column(name, justify="right")
+    lower = lower_is_better(found.metrics)
     for metric in found.metrics.values():
         for row in metric:
             values = (row.p_bootstrap, row.p_randomization)
             sure = all(p is not None and p < SIGNIFICANT for p in values)
+            styles = ranked((row.first, row.second), lower=row.name in lower) if sure else {}
+            shown = [_number(value) for value in (row.first, row.second)]
             table.add_row(
                 Text(row.name),
-                *map(_number, (row.first, row.second, row.difference)),
+                *(Text(number, styles.get(number, "")) for number in shown),
+                Text(_number(row.difference), styles.get(shown[1], "")),
                 _interval(row.low, row.high),
-                *(UNDEFINED if p is None else f"{p:.4f}" for p in values),
+                *(UNDEFINED if p is None else Text(f"{p:.4f}", p_style(p)) for p in values),
                 "*" if sure else "",
             )
     yield table
     if _is_toolkit_text(found.signature):
         yield Text(TOOLKIT_NOTE)
-    if lower := lower_is_better(found.metrics):
+    if lower:
         yield Text(f"lower is better: {', '.join(sorted(lower))}", style="dim")
     yield Text(f"* both tests: p < {SIGNIFICANT:g}, not corrected for the number of scores", style="dim")
     yield from _signatures(found.signature)

@@ -118,7 +118,7 @@ def _caption_grid(agreement: CaptionAgreement) -> Grid:
         )
     columns = (
         Column("Metric", "text"),
-        *(Column(coefficient.label) for coefficient in COEFFICIENTS.values()),
+        *(Column(coefficient.label, is_ranked=True) for coefficient in COEFFICIENTS.values()),
         Column(f"95 % of {label}", "span"),
         Column("p", "p"),
         *(Column(name, "percent") for name in ("ties: metric", "people", "both")),
