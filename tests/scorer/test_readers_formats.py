@@ -50,6 +50,32 @@ def write(tmp_path: Path) -> Callable[[object], str]:
     return write
 
 
+FACTS = ("There is a dog.", "The dog is brown.", "1 ball lies on the grass.")
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [list(FACTS), "\n".join(FACTS), "- There is a dog.\n* The dog is brown.\r\n\n 3. 1 ball lies on the grass.\n"],
+)
+@pytest.mark.parametrize("beside", [True, False], ids=["with the candidate", "in a file of references"])
+def test_references_may_be_atomic_facts(facts: object, beside: bool, write: Callable[[object], str]) -> None:
+    """A list of facts, or one a line."""
+    expected = (Item(1, "A brown dog plays.", FACTS),)
+    candidate, truth = {"id": 1, "candidate": "A brown dog plays."}, {"id": 1, "facts": facts}
+    if beside:
+        assert read_items(write(json.dumps(candidate | truth))).items == expected
+        assert read_items(write([candidate | truth])).items == expected
+    else:
+        for written in (json.dumps(truth), [truth]):
+            assert read_items(write(json.dumps(candidate)), references=[write(written)]).items == expected
+
+
+@pytest.mark.parametrize("facts", ["", " \n - \n", [], ["a dog", ""], 7])
+def test_faulty_facts_are_named(facts: object, write: Callable[[object], str]) -> None:
+    with pytest.raises(InputError, match=r"line 1 \(image_id 1\), facts"):
+        read_items(write(json.dumps({"id": 1, "candidate": "a dog", "facts": facts})))
+
+
 def parquet(columns: dict[str, Sequence[object]]) -> bytes:
     pa = pytest.importorskip("pyarrow", reason="the extra parquet is not installed")
     import pyarrow.parquet as pq

