@@ -21,7 +21,7 @@ from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
 from spicegraph_service.cli import main
 from spicegraph_service.output.report import REPORT_FORMATS, Report, ReportFormat, ReportOptions, build_report
 from spicegraph_service.output.report.data import State, SystemInput
-from spicegraph_service.output.report.images import image_sources, overlay
+from spicegraph_service.output.report.images import Shown, image_sources, overlay
 from spicegraph_service.output.report.render import CHUNK, to_html, to_json, to_markdown
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def test_the_page_holds_every_image_in_its_chunk() -> None:
     many = tuple(Item(f"im {n}", "red_car dog", REFERENCES) for n in range(CHUNK + 1))
     page = to_html(build_report([SystemInput("a", many)], FAST, pipeline=WordFacts()))
     index = unpacked(page, "index")
-    assert [row[0] for row in index["images"]] == [item.id for item in many]
+    assert index["ids"] == [item.id for item in many]
     assert [len(unpacked(page, f"chunk{n}")) for n in (0, 1)] == [CHUNK, 1]
     assert unpacked(page, "chunk1")[0][0] == list(REFERENCES)
 
@@ -246,29 +246,40 @@ def test_both_graphs_lie_over_each_other() -> None:
     states = {box.name: box.state for box in picture.boxes}
     sofa = next(box for box in picture.boxes if "sofa" in box.name)
     assert sofa.state is State.MATCHED
-    assert dict(sofa.attributes) == {"red": State.MISSED, "blue": State.INVENTED}
+    assert {name: state for name, state, _ in sofa.attributes} == {"red": State.MISSED, "blue": State.INVENTED}
+    assert {
+        match.reference[t].strings[1] if s is State.MISSED else match.candidate[t].strings[1]
+        for _, s, t in sofa.attributes
+    } == {"red", "blue"}
     assert (states["ball"], states["zebra"]) == (State.MISSED, State.INVENTED)
-    labels = dict(label for line in picture.lines for label in line.labels)
+    labels = {name: state for line in picture.lines for name, state, _ in line.labels}
     assert labels == {"see": State.MISSED, "bite": State.INVENTED, "chase": State.MISSED}
     assert all(box.x + box.width <= picture.width for box in picture.boxes)
 
 
 def test_images_come_from_a_pattern_or_a_folder(tmp_path: Path) -> None:
-    assert image_sources("https://x.org/{id:06}.jpg?{id}", [7, "a b"]) == {
+    assert image_sources(Shown("https://x.org/{id:06}.jpg?{id}"), [7, "a b"]) == {
         7: "https://x.org/000007.jpg?7",
         "a b": "https://x.org/000a%20b.jpg?a%20b",
     }
     for name in ("COCO_val2014_000000000042.jpg", "cat.png", "cat.txt"):
         (tmp_path / name).touch()
-    found = image_sources(str(tmp_path), [42, "cat", "dog"])
-    assert set(found) == {42, "cat"}
-    assert found["cat"] == (tmp_path / "cat.png").as_uri()
+    (tmp_path / "pages").mkdir()
+    found = image_sources(Shown(str(tmp_path), page=tmp_path / "pages"), [42, "cat", "dog"])
+    assert found == {42: "../COCO_val2014_000000000042.jpg", "cat": "../cat.png"}
+    elsewhere = image_sources(Shown(str(tmp_path), url="https://x.org/a/"), ["cat"])
+    assert elsewhere == {"cat": "https://x.org/a/cat.png"}
+    (tmp_path / "cat.png").write_bytes(b"meow")
+    assert image_sources(Shown(str(tmp_path), embed=True), ["cat"]) == {"cat": "data:image/png;base64,bWVvdw=="}
+    for wrong in (Shown("https://x.org/{id}", embed=True), Shown(str(tmp_path), url="javascript:x")):
+        with pytest.raises(InputError, match="images"):
+            image_sources(wrong, ["cat"])
 
 
 @pytest.mark.parametrize("pattern", ["javascript:alert({id})", "data:text/html,{id}", "nowhere", "file:///x/{id}"])
 def test_images_from_elsewhere_are_refused(pattern: str) -> None:
     with pytest.raises(InputError, match="images"):
-        image_sources(pattern, [1])
+        image_sources(Shown(pattern), [1])
 
 
 JAR = [
@@ -322,4 +333,4 @@ def test_compare_writes_the_same_page(files: tuple[str, str], tmp_path: Path) ->
     assert main(["compare", *files, "-o", str(target), "--draws", "20"]) == 0
     page = target.read_text(encoding="utf-8")
     assert "b against a" in page
-    assert "What moved" in page
+    assert "What goes wrong" in page

@@ -14,7 +14,8 @@ from spicegraph_service.cli import main
 from spicegraph_service.output.pages import permalink, render_page
 from spicegraph_service.output.report import ReportOptions, build_report
 from spicegraph_service.output.report.data import SystemInput
-from spicegraph_service.output.report.render import to_html, to_markdown
+from spicegraph_service.output.report.render import _blocks, to_html, to_markdown
+from spicegraph_service.output.report.verdict import verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,7 +108,7 @@ def test_own_categories_are_scored_alike_by_every_command(files: tuple[str, str,
     page = written(tmp_path / "c.html", "compare", f"mine={first}", second, *own)
     assert ">Animal</text>" in page
     assert "b against mine" in page
-    assert "By kind of error" in page
+    assert "What goes wrong" in page
 
 
 @pytest.mark.model
@@ -195,7 +196,13 @@ def test_37_reds_turned_to_blue_are_37_confusions_in_the_report() -> None:
     assert sum(kind.count for kind in report.systems[0].kinds) == 0
     assert [row.image_id for row in report.lost] == list(range(25))
     page = to_html(report)
-    assert '<tr><th scope="row">Color confused</th><td>0</td><td>37</td><td>+37</td></tr>' in page
+    (block,) = [block for block in _blocks(report) if block.title == "colors said of right objects"]
+    assert (block.of, [row.count for row in block.kinds[0]]) == ((100, 100), [0, 37])
+    assert "37.0 %" in page
+    told = verdict(report)
+    assert told.headline.startswith("good is better than bad: SPICE ")
+    assert [(found.system, found.sentence) for found in told.telling] == [(1, "says “blue”, references “red”")] * 3
+    assert [place for place, _ in told.telling[0].captions] == [1, 0]
     assert "| Color confused | 37 | 37" in to_markdown(report).replace("  ", " ")
 
 

@@ -12,7 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -48,6 +48,17 @@ class Score:
         """
         defined = [value for value in each if value is not None]
         return cls(name, math.fsum(defined) / len(defined) if defined else None, tuple(each))
+
+
+class Working(NamedTuple):
+    """How one score of an item comes about: a sentence with ``{}`` where its numbers stand, and the numbers.
+
+    The sentence is the same for all items of a metric, so that a page holds it once.
+    """
+
+    score: str
+    text: str
+    values: tuple[float | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +185,16 @@ class Metric(ABC, Generic[Statistic]):
             changes: the number of changes to look for that would raise the score, where the metric finds such.
         """
         del statistic, changes
+
+    def workings(self, corpus: Corpus, statistics: Sequence[Statistic]) -> list[tuple[Working, ...]]:
+        """Return for each item how its scores come about, for people; by default nothing.
+
+        Args:
+            corpus: the items.
+            statistics: what :meth:`collect` returned for them.
+        """
+        del corpus
+        return [()] * len(statistics)
 
     @property
     def weigh(self) -> Weigh | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from spicegraph_scorer.core.metric import Matrix, Metric, Score
+from spicegraph_scorer.core.metric import Matrix, Metric, Score, Working
 from spicegraph_scorer.core.tokens import TOKENIZER
 from spicegraph_scorer.metrics.ngram import CorpusCounts, Floats, Integers, NgramCounts, count_slices
 
@@ -86,6 +86,11 @@ class Bleu(Metric[BleuStatistic]):
             for n in range(ORDERS)
         )
 
+    def workings(self, corpus: Corpus, statistics: Sequence[BleuStatistic]) -> list[tuple[Working, ...]]:
+        """Return matched n-grams of each order, and the brevity penalty."""
+        del corpus
+        return [_working(f"Bleu_{ORDERS}", found) for found in statistics]
+
     def columns(self, statistics: Sequence[BleuStatistic]) -> Matrix:
         """Return what the corpus scores sum, (items, 10): lengths, matched and total n-grams."""
         table = _Table.of(statistics)
@@ -96,6 +101,18 @@ class Bleu(Metric[BleuStatistic]):
         length, closest = sums[:, 0], sums[:, 1]
         scores = _coco_scores(_Table(length, closest, sums[:, 2 : 2 + ORDERS].T, sums[:, 2 + ORDERS :].T))
         return {f"Bleu_{n + 1}": scores[n] for n in range(ORDERS)}
+
+
+def _working(score: str, found: BleuStatistic) -> tuple[Working, ...]:
+    counts = tuple(chain.from_iterable(zip(found.matched, found.total, strict=True)))
+    brevity = float(_brevity(np.array([found.length / found.closest]))[0]) if found.closest else 1.0
+    return (Working(score, _TEXT, (*counts, found.length, found.closest, brevity)),)
+
+
+_TEXT: Final = (
+    "in a reference are {} of {} words, {} of {} pairs, {} of {} triples and {} of {} quadruples of words; {} words "
+    "against {} of the closest reference: brevity penalty {}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +156,11 @@ class SentenceBleu(Metric[BleuStatistic]):
         """
         each = _smoothed_scores(_Table.of(statistics))
         return tuple(Score.mean(f"SentenceBleu_{n + 1}", each[n].tolist()) for n in range(ORDERS))
+
+    def workings(self, corpus: Corpus, statistics: Sequence[BleuStatistic]) -> list[tuple[Working, ...]]:
+        """Return matched n-grams of each order, and the brevity penalty."""
+        del corpus
+        return [_working(f"SentenceBleu_{ORDERS}", found) for found in statistics]
 
 
 class _Table(NamedTuple):

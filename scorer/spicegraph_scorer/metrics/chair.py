@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.core.metric import Matrix, Metric, Needs, Score, Vector
+from spicegraph_scorer.core.metric import Matrix, Metric, Needs, Score, Vector, Working
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -361,6 +361,15 @@ class Chair(Metric[ChairStatistic]):
     def compact(self, statistic: ChairStatistic) -> ChairStatistic:
         """Return the counts alone."""
         return ChairStatistic(statistic.mentioned, statistic.hallucinated, statistic.objects, statistic.said)
+
+    def workings(self, corpus: Corpus, statistics: Sequence[ChairStatistic]) -> list[tuple[Working, ...]]:
+        """Return how many mentions are hallucinated, and how many objects are said."""
+        del corpus
+        text = "{} of {} objects mentioned are not in the image; {} of its {} objects are mentioned"
+        return [
+            (Working("CHAIRi", text, (found.hallucinated, found.mentioned, found.said, found.objects)),)
+            for found in statistics
+        ]
 
     def explain(self, statistic: ChairStatistic, *, changes: int = 3) -> ChairExplanation | None:
         """Return which objects a candidate mentions, and which of them its image lacks."""

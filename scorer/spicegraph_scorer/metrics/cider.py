@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 
-from spicegraph_scorer.core.metric import Matrix, Metric, Needs, Score, Summed, Vector, Weigh
+from spicegraph_scorer.core.categories import ALL
+from spicegraph_scorer.core.metric import Matrix, Metric, Needs, Score, Summed, Vector, Weigh, Working
 from spicegraph_scorer.core.tokens import TOKENIZER, TokenizedItems
 from spicegraph_scorer.metrics.ngram import (
     CorpusCounts,
@@ -29,7 +30,7 @@ from spicegraph_scorer.metrics.ngram import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
     from spicegraph_scorer.metrics.spice.metric import Spice, SpiceStatistic
@@ -121,6 +122,24 @@ class Cider(Metric[CiderStatistic]):
         """
         return (Score.mean(self.key or self.variant, [statistic.score for statistic in statistics]),)
 
+    def workings(self, corpus: Corpus, statistics: Sequence[CiderStatistic]) -> list[tuple[Working, ...]]:
+        """Return the mean cosines with the references by the length of the n-grams."""
+        frequencies = self.frequencies or DocumentFrequencies.of_items(corpus.tokens)
+        if frequencies.images <= 1 or not statistics:
+            return [()] * len(statistics)
+        slices = count_slices(corpus.tokens, orders=ORDERS)
+        terms = chain.from_iterable(_terms(counts, self.variant, frequencies) for counts in slices)
+        return [(Working(self.key or self.variant, _TEXTS[self.variant], found),) for found in terms]
+
+
+_COSINES: Final = (
+    "10 times the mean likeness to the references in words ({}), pairs ({}), triples ({}) and quadruples ({}) of "
+    "words, rare ones weighing more"
+)
+_TEXTS: Final[Mapping[Variant, str]] = {
+    "CIDEr": f"{_COSINES} (without a penalty: {{}})",
+    "CIDEr-D": f"{_COSINES}, each reference times its penalty on another length ({{}} in the mean)",
+}
 
 COCO_CIDER: Final = Cider("CIDEr-D", key="CIDEr")
 """CIDEr-D under the key that the COCO toolkit gives it, ``CIDEr``."""
@@ -160,14 +179,29 @@ def statistics_of_counts(
         return _undefined(counts.items)
     found = _own_frequencies(counts) if frequencies is None else frequencies.lookup(counts)
     similarity = np.zeros(len(counts.item))
-    for ngrams, images_of in zip(counts.orders, found, strict=True):
-        weights = math.log(images) - np.log(np.maximum(1, images_of))
-        similarity += _similarity(ngrams, counts, weights, clip=variant == "CIDEr-D")
+    for cosine in _cosines(counts, images, found, variant):
+        similarity += cosine
     if variant == "CIDEr-D":
         similarity *= _length_penalty(counts)
     sums = np.bincount(counts.item, similarity, minlength=counts.items)
     references = np.bincount(counts.item, minlength=counts.items)
     return [CiderStatistic(score) for score in (SCALE / ORDERS * sums / references).tolist()]
+
+
+def _cosines(counts: CorpusCounts, images: int, found: Sequence[Integers], variant: Variant) -> Iterator[Floats]:
+    """Yield the cosines of each reference with its candidate, by the order of the n-grams."""
+    for ngrams, images_of in zip(counts.orders, found, strict=True):
+        weights = math.log(images) - np.log(np.maximum(1, images_of))
+        yield _similarity(ngrams, counts, weights, clip=variant == "CIDEr-D")
+
+
+def _terms(counts: CorpusCounts, variant: Variant, frequencies: DocumentFrequencies) -> Iterator[tuple[float, ...]]:
+    """Yield the mean cosines of each item with its references by order, and its mean penalty on the length."""
+    cosines = list(_cosines(counts, frequencies.images, frequencies.lookup(counts), variant))
+    penalty = _length_penalty(counts) if variant == "CIDEr-D" else np.ones(len(counts.item))
+    references = np.bincount(counts.item, minlength=counts.items)
+    means = (np.bincount(counts.item, part, minlength=counts.items) / references for part in (*cosines, penalty))
+    return zip(*(mean.tolist() for mean in means), strict=True)
 
 
 def _undefined(items: int) -> list[CiderStatistic]:
@@ -252,6 +286,12 @@ class Spider(Metric[SpiderStatistic]):
         spice = self.spice.total([statistic.spice for statistic in statistics])[0]
         each = tuple(mean_of(*pair) for pair in zip(cider.each, spice.each, strict=True))
         return (Score("SPIDEr", mean_of(cider.value, spice.value), each),)
+
+    def workings(self, corpus: Corpus, statistics: Sequence[SpiderStatistic]) -> list[tuple[Working, ...]]:
+        """Return the two scores whose mean it is."""
+        del corpus
+        text = "the mean of CIDEr-D ({}) and SPICE ({})"
+        return [(Working("SPIDEr", text, (found.cider.score, found.spice.f1(ALL))),) for found in statistics]
 
     def summed(self) -> Summed[SpiderStatistic]:
         """Return the sums of both metrics: the corpus value is the mean of two values, each rounded by itself."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from spicegraph_scorer.core.metric import Metric, Score
+from spicegraph_scorer.core.metric import Metric, Score, Working
 from spicegraph_scorer.core.tokens import TOKENIZER
 from spicegraph_scorer.metrics.porter import stem
 
@@ -81,6 +81,12 @@ class RougeL(Metric[RougeLStatistic]):
         [0.8299]
         """
         return (Score.mean("ROUGE_L", [statistic.score for statistic in statistics]),)
+
+    def workings(self, corpus: Corpus, statistics: Sequence[RougeLStatistic]) -> list[tuple[Working, ...]]:
+        """Return the shares that the longest common subsequences are of candidate and references."""
+        del corpus
+        text = "words in common, in the same order: {} of the caption (P), {} of a reference (R); F with beta {}: {}"
+        return [(Working("ROUGE_L", text, (found.precision, found.recall, BETA, found.score)),) for found in statistics]
 
 
 def rouge_l_statistic(item: TokenizedItem) -> RougeLStatistic:

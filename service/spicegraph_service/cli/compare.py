@@ -14,7 +14,7 @@ from spicegraph_scorer.metrics.spice.metric import JAR_METRICS, Spice
 from spicegraph_scorer.readers.checks import check_items
 from spicegraph_scorer.scoring import compare_systems, resources
 from spicegraph_service.cli.options import InputOptions, ParsingOptions, ScoringOptions, system_name
-from spicegraph_service.cli.report import SplitOption, write_report
+from spicegraph_service.cli.report import PageOptions, made, write_report
 from spicegraph_service.output.files import check_output, format_by_ending, write_text
 from spicegraph_service.output.report import ReportFormat, ReportOptions
 from spicegraph_service.output.results import (
@@ -46,7 +46,7 @@ def compare(
     ] = None,
     draws: Annotated[int, typer.Option(min=1, help="Number of resamples for each test.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same p-values.")] = 12345,
-    split: SplitOption = False,
+    page: PageOptions,
     changes: Annotated[
         bool,
         typer.Option(
@@ -62,7 +62,9 @@ def compare(
     if output is not None:
         check_output(output)
     chosen = form or format_by_ending(output, COMPARISON_BY_ENDING, ComparisonFormat.TABLE)
-    if split and (output is None or chosen is not ComparisonFormat.HTML):
+    if chosen is not ComparisonFormat.HTML and page.shown(output) is not None:
+        raise InputError("--images: only an HTML page (-o FILE.html) shows images")
+    if page.split and (output is None or chosen is not ComparisonFormat.HTML):
         raise InputError("--split: only an HTML page (-o FILE.html) can be split")
     if changes and chosen not in DIFFERENCE_FORMATS:
         raise InputError(f"--changes: can be written as {' or '.join(DIFFERENCE_FORMATS)}")
@@ -86,8 +88,10 @@ def compare(
                 title=f"{other.name} against {one.name}",
                 resampling=Resampling(draws, seed),
                 data=data,
+                images=page.shown(output),
+                made=made([*(system_name(source)[1] for source in (first, second)), *given.files, *scoring.files]),
             )
-            write_report([one, other], options, form=ReportFormat.HTML, output=output, facts=facts, split=split)
+            write_report([one, other], options, form=ReportFormat.HTML, output=output, facts=facts, split=page.split)
             return
         with warned_progress() as progress:
             found = compare_systems(

@@ -97,6 +97,11 @@ class InputOptions:
     ] = False
 
     @property
+    def files(self) -> list[str]:
+        """The files read beside the captions' own."""
+        return self.references or []
+
+    @property
     def table(self) -> Columns | None:
         """How tables are read; ``None``: as they show themselves."""
         return parse_columns(self.columns, delimiter=self.delimiter)
@@ -166,6 +171,11 @@ class MetricOptions:
             InputError: a name is unknown, or there is none.
         """
         return metric_names(self.asked)
+
+    @property
+    def files(self) -> list[str | None]:
+        """The files that metrics read."""
+        return [getattr(self, name) for name in METRIC_DATA if name != "spice_text"]
 
     @property
     def asked(self) -> tuple[str, ...]:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import shlex
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,23 +15,87 @@ import typer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_service.cli.options import InputOptions, ParsingOptions, ScoringOptions
+from spicegraph_service.cli.options import InputOptions, ParsingOptions, ScoringOptions, system_name
 from spicegraph_service.output.files import check_output, format_by_ending, write_text
 from spicegraph_service.output.report import REPORT_FORMATS, ReportFormat, ReportOptions, build_report
+from spicegraph_service.output.report.data import InputFile, Made
+from spicegraph_service.output.report.images import Shown
 from spicegraph_service.output.report.render import to_html, to_parts
 from spicegraph_service.output.terminal import warned_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_service.output.report import Report
     from spicegraph_service.output.report.data import SystemInput
 
-SplitOption = Annotated[
-    bool,
-    typer.Option("--split", help="Put the details of the images into a folder next to the page, for very large sets."),
-]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageOptions:
+    """What only an HTML page has."""
+
+    images: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER|URL",
+            help="Show the images: a folder, or an address with {id} or {id:012} in it.",
+        ),
+    ] = None
+    images_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Where the files of the folder of --images will stand. Default: where they are, relative to the page.",
+        ),
+    ] = None
+    embed_images: Annotated[
+        bool, typer.Option("--embed-images", help="Put the files of the folder of --images into the page.")
+    ] = False
+    split: Annotated[
+        bool,
+        typer.Option(
+            "--split", help="Put the details of the images into a folder next to the page, for very large sets."
+        ),
+    ] = False
+
+    def shown(self, output: str | None) -> Shown | None:
+        """Return how the page shows images; ``None``: it shows none.
+
+        Raises:
+            InputError: there is no folder of images that could be embedded, or stand elsewhere.
+        """
+        if self.embed_images and self.images_url is not None:
+            raise InputError("--embed-images, --images-url: images stand in the page or at an address, choose one")
+        if self.images is None:
+            if self.embed_images or self.images_url is not None:
+                option = "--embed-images" if self.embed_images else "--images-url"
+                raise InputError(f"{option}: which images? Name their folder with --images")
+            return None
+        return Shown(self.images, self.images_url, self.embed_images, Path(output).parent if output else Path())
+
+
+def made(paths: Iterable[str | None]) -> Made:
+    """Return the time, the command and the files of a report, without the folders of absolute paths.
+
+    Args:
+        paths: what was read; what is not a file, such as standard input, is left out.
+    """
+    seconds = os.environ.get("SOURCE_DATE_EPOCH")
+    moment = datetime.fromtimestamp(int(seconds), UTC) if seconds and seconds.isdigit() else datetime.now(UTC)
+    files = [path for path in map(Path, filter(None, paths)) if path.is_file()]
+    inputs = (InputFile(path.name, _digest(path)) for path in dict.fromkeys(files))
+    called = PurePath(sys.argv[0]).name in {"spicegraph", "__main__.py"}
+    words = [word if not word.startswith("/") else f".../{PurePath(word).name}" for word in sys.argv[1:]]
+    command = shlex.join(["spicegraph", *words]) if called else None
+    return Made(moment.isoformat(timespec="seconds"), command, tuple(inputs))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 _BY_ENDING: Mapping[str, ReportFormat] = {
     ".json": ReportFormat.JSON,
     ".md": ReportFormat.MARKDOWN,
@@ -55,18 +125,11 @@ def report(
         typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead of standard output."),
     ] = None,
     title: Annotated[str | None, typer.Option(help="The heading; default: the names of the systems.")] = None,
-    images: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FOLDER|URL",
-            help="Show the images: a folder, or an address with {id} or {id:012} in it.",
-        ),
-    ] = None,
+    page: PageOptions,
     human: Annotated[
         bool,
         typer.Option("--human/--no-human", help="Also score the first reference of each image against the others."),
     ] = True,
-    split: SplitOption = False,
     draws: Annotated[int, typer.Option(min=1, help="Number of resamples for each interval and test.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same intervals.")] = 12345,
     parsing: ParsingOptions,
@@ -77,16 +140,17 @@ def report(
     options = ReportOptions(
         metrics=scoring.names,
         title=title,
-        images=images,
+        images=page.shown(output),
         resampling=Resampling(draws, seed),
         human=human,
         data=scoring.data("spice"),
+        made=made([*(system_name(source)[1] for source in sources), *given.files, *scoring.files]),
     )
     chosen = form or format_by_ending(output, _BY_ENDING, ReportFormat.HTML)
-    check_split(split=split, form=chosen, output=output)
+    check_split(split=page.split, form=chosen, output=output)
     systems = [given.system(source, empty=scoring.empty) for source in sources]
     with parsing.facts() as facts:
-        write_report(systems, options, form=chosen, output=output, facts=facts, split=split)
+        write_report(systems, options, form=chosen, output=output, facts=facts, split=page.split)
 
 
 def write_report(

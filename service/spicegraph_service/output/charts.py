@@ -242,7 +242,7 @@ def _ends(marks: Sequence[Mark]) -> list[float]:
     return [end for mark in marks for end in (mark.value, mark.low, mark.high) if end is not None]
 
 
-_MARK, _GROUP = 17.0, 9.0
+_MARK, _GROUP = 14.0, 8.0
 
 
 def interval_chart(

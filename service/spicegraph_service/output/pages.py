@@ -86,7 +86,7 @@ def environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     made.filters.update(
-        counted=counted, number=_number, percent=_percent, signed=_signed, p=_number, cell=_cell, permalink=permalink
+        counted=counted, number=number, percent=_percent, signed=signed, p=number, cell=_cell, permalink=permalink
     )
     return made
 
@@ -113,11 +113,13 @@ def permalink(image_id: ItemId) -> str:
     return msgspec.json.encode(text).decode() if quoted else text
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
+    """Return a number with three digits; what is undefined is a dash."""
     return UNDEFINED if value is None else f"{value:.3f}"
 
 
-def _signed(value: float | None) -> str:
+def signed(value: float | None) -> str:
+    """Return a difference with its sign and three digits; what is undefined is a dash."""
     return UNDEFINED if value is None else f"{value:+.3f}".replace("-", "−")
 
 

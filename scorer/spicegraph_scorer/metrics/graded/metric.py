@@ -20,7 +20,7 @@ from spicegraph_parser.graph import SceneGraph, merge, merge_counted
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
 from spicegraph_scorer.core.categories import ALL, CategoryScore
 from spicegraph_scorer.core.facts import FactsInOrder
-from spicegraph_scorer.core.metric import Metric, Needs, Score
+from spicegraph_scorer.core.metric import Metric, Needs, Score, Working
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation, explain_match
 from spicegraph_scorer.metrics.graded.facts import Told, comparable_facts, content_words, read_caption
 from spicegraph_scorer.metrics.graded.matching import (
@@ -228,6 +228,15 @@ class SpiceG(Metric[GradedStatistic]):
             sums[ALL] = sums[ALL].mixed(other[ALL], None if text.aligned is None else text.aligned * text.order)
         matches = matches_of(graphs, mine, theirs, found, texts) if self.evidence else [None] * len(pairs)
         return list(map(GradedStatistic, weights, matches))
+
+    def workings(self, corpus: Corpus, statistics: Sequence[GradedStatistic]) -> list[tuple[Working, ...]]:
+        """Return how far the caption is supported (P), how much of the references it covers (R), and F1."""
+        del corpus
+        text = "supported are {} of what the caption says (P), covered {} of what the references say (R): F {}"
+        return [
+            (Working("SPICE-G", text, (found.weights[ALL].precision, found.weights[ALL].recall, found.f1(ALL))),)
+            for found in statistics
+        ]
 
     def explain(self, statistic: GradedStatistic, *, changes: int = 3) -> GradedExplanation:
         """Explain an item's score: every tuple's best partner, and the changes that would raise it most.

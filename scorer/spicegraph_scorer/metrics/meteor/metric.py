@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from spicegraph_parser.errors import LimitError
-from spicegraph_scorer.core.metric import Matrix, Metric, Score, Vector
+from spicegraph_scorer.core.metric import Matrix, Metric, Score, Vector, Working
 from spicegraph_scorer.metrics.meteor.aligner import Match, align
 from spicegraph_scorer.metrics.meteor.data import MeteorData, load_data
 from spicegraph_scorer.metrics.meteor.matching import Probe, Sentence, Words, read_sentences
@@ -268,6 +268,12 @@ def coco_texts(candidate: Sequence[str], references: Sequence[Sequence[str]]) ->
     return text, others
 
 
+_TEXT = (
+    "against the best reference, {} of {} words match (also by stem, synonym or paraphrase): weighted P {}, R {}; the "
+    "matches fall into chunks, which lower the score: {}"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Meteor(Metric[MeteorStatistic]):
     """METEOR 1.5 for English: exact, stem, synonym and paraphrase matches, parameters of the ranking task.
@@ -332,6 +338,14 @@ class Meteor(Metric[MeteorStatistic]):
         """Return the score ``METEOR``; its corpus value is ``None`` where there are no items."""
         value = score(add_counts(statistic.counts for statistic in statistics)) if statistics else None
         return (Score("METEOR", value, tuple(statistic.score for statistic in statistics)),)
+
+    def workings(self, corpus: Corpus, statistics: Sequence[MeteorStatistic]) -> list[tuple[Working, ...]]:
+        """Return matched words, weighted precision and recall, and chunks, all against the best reference."""
+        del corpus
+        return [
+            (Working("METEOR", _TEXT, (c[_CANDIDATE_MATCHED], c[0], _share(c, 0), _share(c, 1), c[_CHUNKS])),)
+            for c in (found.counts for found in statistics)
+        ]
 
     def columns(self, statistics: Sequence[MeteorStatistic]) -> Matrix:
         """Return what the corpus score sums, (items, 23)."""

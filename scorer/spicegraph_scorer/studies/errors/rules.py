@@ -217,6 +217,11 @@ class Kind:
     among: str
     primary: bool = True
 
+    @property
+    def near(self) -> bool:
+        """Whether it is of what is almost right."""
+        return self.columns == _NEAR
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:

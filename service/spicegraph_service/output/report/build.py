@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import astuple, dataclass, field, replace
 from importlib.metadata import version
-from itertools import combinations, islice
+from itertools import chain, combinations, islice, repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +15,12 @@ from spicegraph_scorer.core.categories import ALL, Counts, category_means
 from spicegraph_scorer.core.items import Fingerprint, Item, empty_candidates, in_order_of
 from spicegraph_scorer.core.results import collect, run_of, signature_of
 from spicegraph_scorer.core.significance import Resampling, compare
+from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics import MetricData, lower_is_better, make_metrics
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_scorer.readers.checks import check_items
 from spicegraph_scorer.scoring import resources
-from spicegraph_scorer.studies.errors import KINDS, analyse_errors, hallucinations, wrong_statements
+from spicegraph_scorer.studies.errors import CHANCES, KINDS, analyse_errors, hallucinations, wrong_statements
 from spicegraph_service.output.report.data import (
     CategoryRow,
     GradedView,
@@ -27,6 +28,7 @@ from spicegraph_service.output.report.data import (
     HallucinationRow,
     ImageView,
     KindRow,
+    Made,
     MeanRow,
     Moved,
     PairTest,
@@ -35,7 +37,7 @@ from spicegraph_service.output.report.data import (
     SystemInput,
     SystemView,
 )
-from spicegraph_service.output.report.images import Places, candidate_view, image_sources, synset_views
+from spicegraph_service.output.report.images import Places, Shown, candidate_view, image_sources, synset_views
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.categories import CategoryMeans
     from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.items import ItemId
-    from spicegraph_scorer.core.metric import Metric, Score
+    from spicegraph_scorer.core.metric import Metric, Score, Working
     from spicegraph_scorer.core.significance import Interval
     from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
     from spicegraph_scorer.studies.errors import ErrorKind, ErrorReport, WrongStatement
@@ -62,17 +64,19 @@ class ReportOptions:
         metrics: names from ``METRICS``; ``spice`` always belongs to them.
         title: the report's heading; systems' names by default.
         data: document frequencies, categories and vectors that metrics use instead of their own.
-        images: a folder or an address with ``{id}``; see ``image_sources``.
+        images: where images are and how they are shown; ``None``: they are not.
         resampling: draws and seed of intervals and tests.
         human: score each image's first reference against the others, where all images have several.
+        made: when, and from what; ``None``: it is not said.
     """
 
     metrics: tuple[str, ...] = (_SPICE,)
     title: str | None = None
     data: MetricData = field(default_factory=MetricData)
-    images: str | None = None
+    images: Shown | None = None
     resampling: Resampling = field(default_factory=Resampling)
     human: bool = True
+    made: Made | None = None
 
 
 def build_report(
@@ -112,7 +116,9 @@ def build_report(
     graded = _graded(chosen.get(_SPICE_G), found, progress)
     views = {name: replace(view, wrong=_wrong(graded[name])) for name, view in views.items()}
     parsed = {name: list(map(chosen[_SPICE].reads, mine)) for name, mine in corpora.items()}
-    images = _images(parsed, found, errors, places.words, options.images, graded=graded)
+    sources = image_sources(options.images, [item.id for item in items]) if options.images else {}
+    names, more = _others(chosen, found, corpora)
+    images = _images(parsed, found, errors, places.words, sources, graded=graded, more=more)
     gained, lost = _moved(items, [statistics[_SPICE] for statistics in found.values()])
     return Report(
         options.title or " and ".join(corpora),
@@ -127,11 +133,37 @@ def build_report(
         lost,
         images,
         synset_views(images),
+        names,
+        options.made,
     )
 
 
 Statistics = dict[str, list[Any]]
 """A system's statistics by metric."""
+
+Others = tuple[tuple["float | None", ...], tuple["Working", ...]]
+"""An item's scores but for SPICE's, and how its scores come about."""
+
+
+def _others(
+    metrics: Mapping[str, Metric[Any]], found: Mapping[str, Statistics], corpora: Mapping[str, tuple[Item, ...]]
+) -> tuple[tuple[str, ...], dict[str, list[Others]]]:
+    """Return the names of all scores but SPICE's and those by category, and these scores of every item."""
+    names: tuple[str, ...] = ()
+    others: dict[str, list[Others]] = {}
+    for system, items in corpora.items():
+        corpus = Corpus(items)
+        scores: list[Score] = []
+        workings: list[list[tuple[Working, ...]]] = []
+        for key, metric in metrics.items():
+            run = run_of(key, metric, found[system][key])
+            scores += run.headline if key != _SPICE else ()
+            workings.append(metric.workings(corpus, found[system][key]))
+        names = tuple(score.name for score in scores)
+        values = zip(*(score.each for score in scores), strict=True) if scores else repeat(())
+        texts = (tuple(chain.from_iterable(row)) for row in zip(*workings, strict=True))
+        others[system] = [(tuple(row), own) for own, row in zip(texts, values, strict=False)]
+    return names, others
 
 
 def _corpora(systems: Sequence[SystemInput]) -> dict[str, tuple[Item, ...]]:
@@ -225,18 +257,20 @@ def _images(
     found: Mapping[str, Statistics],
     errors: Mapping[str, ErrorReport],
     words: dict[str, tuple[tuple[int, int], ...]],
-    pattern: str | None,
+    sources: Mapping[ItemId, str],
     *,
     graded: Mapping[str, Sequence[GradedView | None]],
+    more: Mapping[str, Sequence[Others]],
 ) -> tuple[ImageView, ...]:
     sides = {name: kind.side.value for name, kind in KINDS.items()}
     items = next(iter(corpora.values()))
-    sources: dict[ItemId, str] = image_sources(pattern, [item.id for item in items]) if pattern else {}
     columns = []
     for name, mine in corpora.items():
         spice: list[SpiceStatistic] = found[name][_SPICE]
-        rows = zip(mine, spice, errors[name].findings, graded[name], strict=True)
-        columns.append([candidate_view(item, stat, row, words, sides, graded=g) for item, stat, row, g in rows])
+        rows = zip(mine, spice, errors[name].findings, graded[name], more[name], strict=True)
+        columns.append(
+            [candidate_view(item, stat, row, words, sides, graded=g, more=m) for item, stat, row, g, m in rows]
+        )
     return tuple(
         ImageView(item.id, item.references, sources.get(item.id), tuple(candidates))
         for item, *candidates in zip(items, *columns, strict=True)
@@ -323,7 +357,7 @@ def _category(name: str, means: CategoryMeans, row: ScoreRow) -> CategoryRow:
 
 def _kind(found: ErrorKind) -> KindRow:
     kind = KINDS[found.name]
-    of_the_kind = (kind.title, kind.side.value, kind.primary, kind.columns)
+    of_the_kind = (kind.title, kind.side.value, kind.primary, kind.near, CHANCES[kind.among].title, kind.columns)
     groups = tuple(GroupRow(g.words, g.count, g.weight, g.rate, g.items) for g in found.groups)
     return KindRow(found.name, *of_the_kind, found.count, found.of, found.rate, found.items, groups)
 

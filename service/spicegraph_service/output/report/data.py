@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from spicegraph_scorer.core.categories import Counts
     from spicegraph_scorer.core.items import Item, ItemId
+    from spicegraph_scorer.core.metric import Working
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.metrics.graded.explain import GradedExplanation
     from spicegraph_scorer.studies.errors import WrongStatement
@@ -68,12 +70,18 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True)
 class KindRow:
-    """A kind of error: ``count`` of ``of`` tuples, in ``items`` images."""
+    """A kind of error: ``count`` of the ``of`` tuples that can have it, in ``items`` images.
+
+    ``among`` says which tuples can; ``near`` is true of what is almost right, ``primary`` false of what follows from
+    another error.
+    """
 
     key: str
     title: str
     side: str
     primary: bool
+    near: bool
+    among: str
     columns: tuple[str, ...]
     count: int
     of: int
@@ -164,6 +172,7 @@ class TupleView:
         kind: the kind of error, if it has no partner.
         counterpart: the position of what the other side has instead, if anything.
         near: why it almost matches, if it does.
+        merged: of an object with several names, the numbers of the synsets for which they were merged.
     """
 
     strings: tuple[str, ...]
@@ -173,6 +182,7 @@ class TupleView:
     kind: str | None = None
     counterpart: int | None = None
     near: str | None = None
+    merged: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +199,15 @@ class State(IntEnum):
     MATCHED = 0
     MISSED = 1
     INVENTED = 2
+    NEAR = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """An object's card: name, state, corner and size in pixels, attributes with their states."""
+    """An object's card: name, state, corner and size in pixels, attributes with their states and tuples.
+
+    ``tuple`` is the position of its tuple among the references' tuples, or the candidate's if no reference has it.
+    """
 
     name: str
     state: State
@@ -201,14 +215,15 @@ class Box:
     y: int
     width: int
     height: int
-    attributes: tuple[tuple[str, State], ...]
+    attributes: tuple[tuple[str, State, int], ...]
+    tuple: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """All relations from one object to another, and the points that the arrow leads through."""
+    """All relations from one object to another, each with its tuple, and the points that the arrow leads through."""
 
-    labels: tuple[tuple[str, State], ...]
+    labels: tuple[tuple[str, State, int], ...]
     points: tuple[tuple[int, int], ...]
 
 
@@ -224,9 +239,19 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class CandidateView:
-    """One system's caption of an image: F1 by category, tuples of both sides, and the overlaid graphs.
+    """One system's caption of an image: scores, tuples of both sides, and the overlaid graphs.
 
-    ``graded`` is there if the metric ``spice-g`` was asked for.
+    Attributes:
+        caption: the text.
+        scores: F1 by category; ``None`` without reference tuples.
+        candidate: the caption's tuples.
+        reference: the references' tuples.
+        picture: both graphs.
+        graded: SPICE-G's explanation, if the metric ``spice-g`` was asked for.
+        counts: by category, the numbers of matched candidate tuples, of candidate tuples and of reference tuples,
+            from which precision, recall and F1 come.
+        metrics: the other metrics' scores, in the order of ``Report.metrics``.
+        workings: how scores come about.
     """
 
     caption: str
@@ -235,6 +260,9 @@ class CandidateView:
     reference: tuple[TupleView, ...]
     picture: Picture
     graded: GradedView | None = None
+    counts: tuple[Counts, ...] = ()
+    metrics: tuple[float | None, ...] = ()
+    workings: tuple[Working, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,13 +276,31 @@ class ImageView:
 
 
 @dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file that a report was made from: its name without its folder, and the SHA-256 of its bytes."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """When and how a report was made: the time (ISO 8601, UTC), the command if there was one, and the files read."""
+
+    time: str
+    command: str | None = None
+    inputs: tuple[InputFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """A whole report.
 
     ``categories`` names the values in ``CandidateView.scores``. ``human`` scores each image's first reference
     against its other references (so with one reference less than the systems have); ``None`` if an image has
     only one. ``gained`` and ``lost`` are there for two systems: the images where SPICE differs most, those where the
-    second is better and those where it is worse. ``synsets`` says what the numbers in ``TupleView.how`` stand for.
+    second is better and those where it is worse. ``synsets`` says what the numbers in ``TupleView.how`` and
+    ``TupleView.merged`` stand for. ``metrics`` names the values in ``CandidateView.metrics``.
     """
 
     title: str
@@ -269,6 +315,8 @@ class Report:
     lost: tuple[Moved, ...]
     images: tuple[ImageView, ...]
     synsets: Mapping[int, tuple[SynsetView, ...]]
+    metrics: tuple[str, ...] = ()
+    made: Made | None = None
 
 
 @dataclass(frozen=True, slots=True)

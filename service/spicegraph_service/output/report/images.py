@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import os
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -32,8 +35,10 @@ if TYPE_CHECKING:
     from spicegraph_parser.graph import SceneTuple
     from spicegraph_parser.lexicon import Concept
     from spicegraph_parser.rules import Fact
+    from spicegraph_parser.wordnet import Synset
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import Item, ItemId
+    from spicegraph_scorer.core.metric import Working
     from spicegraph_scorer.metrics.spice.match import Match
     from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
     from spicegraph_scorer.studies.errors import Finding
@@ -104,6 +109,7 @@ def candidate_view(
     sides: Mapping[str, str],
     *,
     graded: GradedView | None = None,
+    more: tuple[tuple[float | None, ...], tuple[Working, ...]] = ((), ()),
 ) -> CandidateView:
     """Return the view of one system's caption.
 
@@ -114,6 +120,7 @@ def candidate_view(
         places: the words' places by caption.
         sides: the side of each kind of error.
         graded: the caption's SPICE-G, if it was asked for.
+        more: the other metrics' scores, and how scores come about.
     """
     match = statistic.match
     mine = {finding.tuple: finding for finding in findings if sides[finding.kind] == "invented"}
@@ -129,8 +136,10 @@ def candidate_view(
             _view(t, item.references, places, partners, theirs.get(i))
             for i, (t, partners) in enumerate(zip(match.reference, match.reference_partners, strict=True))
         ),
-        overlay(match),
+        overlay(match, near=frozenset(place for place, finding in mine.items() if finding.near)),
         graded,
+        tuple(statistic.counts.values()),
+        *more,
     )
 
 
@@ -151,7 +160,27 @@ def _view(
         finding.kind if finding else None,
         finding.counterpart if finding else None,
         str(finding.near) if finding and finding.near else None,
+        _merged(scene_tuple.concepts[0]) if len(scene_tuple.concepts) == 1 else (),
     )
+
+
+def _merged(concept: Concept) -> tuple[int, ...]:
+    """Return the synsets that connect the names of an object, each with the first that it shares one with."""
+    if len(concept.strings) == 1:
+        return ()
+    known = [(name, _senses(name)) for name in concept.strings]
+    found: dict[int, None] = {}
+    for place, (_, senses) in enumerate(known[1:], start=1):
+        earlier = {sense for _, other in known[:place] for sense in other}
+        shared = next((sense for sense in senses if sense in earlier), None)
+        if shared is not None:
+            found[shared.number] = None
+    return tuple(found)
+
+
+@lru_cache(maxsize=10_000)
+def _senses(name: str) -> tuple[Synset, ...]:
+    return load_wordnet().senses(name, "nvar")
 
 
 def _how(scene_tuple: SceneTuple, reference: Sequence[SceneTuple], partners: tuple[int, ...]) -> tuple[int, ...]:
@@ -169,11 +198,12 @@ def _how(scene_tuple: SceneTuple, reference: Sequence[SceneTuple], partners: tup
 class _Overlay:
     """A graph that holds the references' objects and, of the candidate's, those that they lack."""
 
-    def __init__(self, match: Match) -> None:
+    def __init__(self, match: Match, near: frozenset[int]) -> None:
         self.match = match
-        self.objects: list[tuple[Concept, State]] = []
-        self.attributes: list[tuple[int, Concept, State]] = []
-        self.relations: list[tuple[int, int, Concept, State]] = []
+        self.near = near
+        self.objects: list[tuple[Concept, State, int]] = []
+        self.attributes: list[tuple[int, Concept, State, int]] = []
+        self.relations: list[tuple[int, int, Concept, State, int]] = []
         self._theirs: dict[Concept, int] = {}
         self._mine: dict[Concept, int] = {}
 
@@ -183,27 +213,32 @@ class _Overlay:
             for index, theirs in enumerate(self.match.reference):
                 if len(theirs.concepts) == length:
                     found = bool(self.match.reference_partners[index])
-                    self._add(theirs.concepts, self._theirs, State.MATCHED if found else State.MISSED)
+                    self._add(theirs.concepts, self._theirs, State.MATCHED if found else State.MISSED, index)
             for index, mine in enumerate(self.match.candidate):
                 partners = self.match.candidate_partners[index]
                 if len(mine.concepts) == length and not partners:
-                    self._add(mine.concepts, self._mine, State.INVENTED)
+                    state = State.NEAR if index in self.near else State.INVENTED
+                    self._add(mine.concepts, self._mine, state, index)
                 elif length == 1 and partners:
                     partner = self.match.reference[partners[0]].concepts[0]
                     self._mine[mine.concepts[0]] = self._theirs[partner]
 
-    def _add(self, concepts: tuple[Concept, ...], nodes: dict[Concept, int], state: State) -> None:
+    def _add(self, concepts: tuple[Concept, ...], nodes: dict[Concept, int], state: State, index: int) -> None:
         if len(concepts) == 1:
             nodes[concepts[0]] = len(self.objects)
-            self.objects.append((concepts[0], state))
+            self.objects.append((concepts[0], state, index))
         elif len(concepts) == 2:
-            self.attributes.append((nodes[concepts[0]], concepts[1], state))
+            self.attributes.append((nodes[concepts[0]], concepts[1], state, index))
         else:
-            self.relations.append((nodes[concepts[0]], nodes[concepts[2]], concepts[1], state))
+            self.relations.append((nodes[concepts[0]], nodes[concepts[2]], concepts[1], state, index))
 
 
-def overlay(match: Match) -> Picture:
+def overlay(match: Match, *, near: frozenset[int] = frozenset()) -> Picture:
     """Lay both graphs of a match over each other and place their parts.
+
+    Args:
+        match: what is drawn.
+        near: the candidate's tuples that are almost right.
 
     Example:
         >>> from spicegraph_scorer import score_tuples
@@ -211,21 +246,22 @@ def overlay(match: Match) -> Picture:
         >>> [(box.name, box.state.name) for box in overlay(result.statistic.match).boxes]
         [('cat', 'MATCHED'), ('mat', 'MISSED')]
     """
-    both = _Overlay(match)
+    both = _Overlay(match, near)
     both.build()
     layout = lay_out(
         SceneGraph(
-            tuple(SceneObject(concept, ()) for concept, _ in both.objects),
-            tuple(Attribute(of, concept, ()) for of, concept, _ in both.attributes),
-            tuple(Relation(a, b, concept, ()) for a, b, concept, _ in both.relations),
+            tuple(SceneObject(concept, ()) for concept, *_ in both.objects),
+            tuple(Attribute(of, concept, ()) for of, concept, *_ in both.attributes),
+            tuple(Relation(a, b, concept, ()) for a, b, concept, *_ in both.relations),
         )
     )
     boxes = []
-    for index, (_, state) in enumerate(both.objects):
+    for index, (_, state, place) in enumerate(both.objects):
         card = layout.cards[index]
-        states = [state for of, _, state in both.attributes if of == index]
-        attributes = tuple(zip(card.attributes, states, strict=True))
-        boxes.append(Box(card.name, state, int(card.x), int(card.y), int(card.width), int(card.height), attributes))
+        own = [(mine, at) for of, _, mine, at in both.attributes if of == index]
+        attributes = tuple((name, mine, at) for name, (mine, at) in zip(card.attributes, own, strict=True))
+        corner = (int(card.x), int(card.y), int(card.width), int(card.height))
+        boxes.append(Box(card.name, state, *corner, attributes, place))
     lines = []
     for arrow in layout.arrows:
         cards = [layout.cards[index] for index in arrow.route]
@@ -236,8 +272,8 @@ def overlay(match: Match) -> Picture:
             ends = first.right, last.right
         points = [(ends[0], first.port), *((card.x, card.port) for card in between), (ends[1], last.port)]
         labels = tuple(
-            (concept.label, state)
-            for a, b, concept, state in both.relations
+            (concept.label, state, place)
+            for a, b, concept, state, place in both.relations
             if (a, b) == (arrow.route[0], arrow.route[-1])
         )
         lines.append(Line(labels, tuple((int(x), int(y)) for x, y in points)))
@@ -261,7 +297,8 @@ def connecting_synset(one: Concept, other: Concept, parts: str) -> int:
 
 def synset_views(images: Iterable[ImageView]) -> dict[int, tuple[SynsetView, ...]]:
     """Return what the synsets mean that connect tuples; a number may stand for several."""
-    numbers = {n for image in images for c in image.candidates for t in c.candidate for n in t.how if n}
+    views = (t for image in images for c in image.candidates for t in (*c.candidate, *c.reference))
+    numbers = {n for view in views for n in (*view.how, *view.merged) if n}
     wordnet = load_wordnet() if numbers else None
     return {
         number: tuple(SynsetView(wordnet.name(s), wordnet.gloss(s)) for s in wordnet.readings(number))
@@ -277,22 +314,57 @@ _ENDINGS = frozenset({".jpg", ".jpeg", ".png", ".webp", ".gif", ".avif"})
 _NUMBER = re.compile(r"(\d+)$")
 
 
-def image_sources(pattern: str, ids: Iterable[ItemId]) -> dict[ItemId, str]:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How a page shows images.
+
+    Attributes:
+        pattern: a folder whose file names are the ids or end in them (``COCO_val2014_000000000042.jpg``), or
+            an http(s) address or path with ``{id}`` or ``{id:012}`` (padded with zeros) in it.
+        url: the address under which the folder's files will stand; ``None``: beside the page, as they are now.
+        embed: put the folder's files into the page.
+        page: the folder in which the page will be.
+    """
+
+    pattern: str
+    url: str | None = None
+    embed: bool = False
+    page: Path = field(default_factory=Path)
+
+    def address(self, file: Path) -> str:
+        """Return what a page calls a file of the folder."""
+        if self.embed:
+            kind = "jpeg" if file.suffix.lower() == ".jpg" else file.suffix.lower()[1:]
+            try:
+                return f"data:image/{kind};base64,{base64.b64encode(file.read_bytes()).decode()}"
+            except OSError as error:
+                raise InputError(f"{file}: can't be read ({error.strerror})") from error
+        if self.url is not None:
+            return f"{self.url.rstrip('/')}/{quote(file.name)}"
+        return quote(Path(os.path.relpath(file, self.page.absolute())).as_posix())
+
+
+def image_sources(shown: Shown, ids: Iterable[ItemId]) -> dict[ItemId, str]:
     """Return the address of each image that has one.
 
     Args:
-        pattern: a folder whose file names are the ids or end in them (``COCO_val2014_000000000042.jpg``), or
-            an http(s) address or path with ``{id}`` or ``{id:012}`` (padded with zeros) in it.
+        shown: where they are, and how the page shows them.
         ids: the images.
 
     Raises:
         InputError: it is neither.
 
     Example:
-        >>> image_sources("https://example.org/{id:06}.jpg", [42])
+        >>> image_sources(Shown("https://example.org/{id:06}.jpg"), [42])
         {42: 'https://example.org/000042.jpg'}
     """
+    pattern = shown.pattern
+    if shown.url is not None and not _WEB.match(shown.url) and _SCHEME.match(shown.url):
+        raise InputError(f"--images-url {shown.url!a}: only http and https addresses, and paths, can be shown")
     if _PLACE.search(pattern):
+        if shown.embed or shown.url is not None:
+            option = "--embed-images" if shown.embed else "--images-url"
+            raise InputError(f"{option}: images {pattern!a} are addresses already; it takes a folder")
         if _SCHEME.match(pattern) and not _WEB.match(pattern):
             raise InputError(f"images {pattern!a}: only http and https addresses, and paths, can be shown")
         return {image_id: _PLACE.sub(_Padded(image_id), pattern) for image_id in ids}
@@ -305,7 +377,7 @@ def image_sources(pattern: str, ids: Iterable[ItemId]) -> dict[ItemId, str]:
             files.setdefault(path.stem, path)
             if number:
                 files.setdefault(str(int(number[1])), path)
-    return {image_id: files[str(image_id)].as_uri() for image_id in ids if str(image_id) in files}
+    return {image_id: shown.address(files[str(image_id)]) for image_id in ids if str(image_id) in files}
 
 
 class _Padded:

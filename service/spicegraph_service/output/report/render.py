@@ -9,27 +9,34 @@ from __future__ import annotations
 
 import base64
 import gzip
+from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from spicegraph_parser.rules import RULES
+from spicegraph_parser.wordnet import load_wordnet
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.studies.errors import KINDS
 from spicegraph_service.output.charts import HUMAN_INK, Line, Mark, Row, histogram, ink, interval_chart, line_chart
 from spicegraph_service.output.pages import environment, permalink, render_page, static
+from spicegraph_service.output.report.verdict import verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from markupsafe import Markup
 
+    from spicegraph_parser.wordnet import Synset
     from spicegraph_scorer.metrics.graded.explain import GradedTuple
     from spicegraph_service.output.report.data import (
         CandidateView,
         GradedView,
         ImageView,
+        KindRow,
         MeanRow,
         Report,
         SystemView,
@@ -120,6 +127,43 @@ def _means(systems: Sequence[SystemView], part: str, title: str, about: str) -> 
     return line_chart(title, labels, lines, x=about, y="mean SPICE", description=described)
 
 
+@dataclass(frozen=True, slots=True)
+class ErrorBlock:
+    """Kinds of errors with one denominator: what can have them, how many such tuples each system has, and the kinds.
+
+    ``kinds`` hold a row for each system; ``side`` is ``invented`` or ``missed``; ``follows`` says whether they
+    follow from other errors.
+    """
+
+    title: str
+    side: str
+    follows: bool
+    of: tuple[int, ...]
+    kinds: tuple[tuple[KindRow, ...], ...]
+
+
+def _blocks(report: Report) -> list[ErrorBlock]:
+    """Return the errors by what can have them, those first that systems make most."""
+    blocks: dict[str, list[tuple[KindRow, ...]]] = {}
+    for rows in zip(*(system.kinds for system in report.systems), strict=True):
+        if any(row.count for row in rows):
+            blocks.setdefault(rows[0].among, []).append(rows)
+    return [
+        ErrorBlock(
+            among,
+            kinds[0][0].side,
+            not kinds[0][0].primary,
+            tuple(row.of for row in kinds[0]),
+            tuple(sorted(kinds, key=_most)),
+        )
+        for among, kinds in blocks.items()
+    ]
+
+
+def _most(rows: Sequence[KindRow]) -> float:
+    return -max(row.rate or 0.0 for row in rows)
+
+
 _GROUPS_SHOWN = 12
 _GROUPS_IN_MARKDOWN = 5
 _EXAMPLES_SHOWN = 4
@@ -147,7 +191,8 @@ def to_html(report: Report, *, parts: str | None = None) -> str:
         "index": index(report),
         "chunks": chunks(report) if parts is None else (),
         "parts": parts,
-        "changes": _changes(report),
+        "verdict": verdict(report),
+        "blocks": _blocks(report),
         "groups_shown": _GROUPS_SHOWN,
         "examples_shown": _EXAMPLES_SHOWN,
         "charts": report_charts(report),
@@ -155,7 +200,7 @@ def to_html(report: Report, *, parts: str | None = None) -> str:
     return render_page(
         "report.html.j2",
         values,
-        script=static("report.js"),
+        script=static("image.js") + static("report.js"),
         style=static("report.css"),
         images=True,
         parts=parts is not None,
@@ -180,7 +225,7 @@ def to_markdown(report: Report) -> str:
     return (
         environment()
         .get_template("report.md.j2")
-        .render(report=report, human=report.human, groups_shown=_GROUPS_IN_MARKDOWN)
+        .render(report=report, human=report.human, verdict=verdict(report), groups_shown=_GROUPS_IN_MARKDOWN)
     )
 
 
@@ -189,23 +234,6 @@ REPORT_FORMATS: Mapping[ReportFormat, Callable[[Report], str]] = {
     ReportFormat.JSON: to_json,
     ReportFormat.MARKDOWN: to_markdown,
 }
-
-
-def _changes(report: Report) -> list[tuple[str, int, int, int]]:
-    """Return how often two systems make each primary kind of error, those with the largest change first."""
-    if len(report.systems) != 2:
-        return []
-    first, second = (system.kinds for system in report.systems)
-    rows = [
-        (one.title, one.count, other.count, other.count - one.count)
-        for one, other in zip(first, second, strict=True)
-        if one.primary and one.count + other.count
-    ]
-    return sorted(rows, key=_largest)
-
-
-def _largest(row: tuple[str, int, int, int]) -> int:
-    return -abs(row[-1])
 
 
 CHUNK = 100
@@ -217,62 +245,121 @@ _DIGITS = 4
 def index(report: Report) -> str:
     """Return the packed index: names, kinds, and for each image what it can be sorted and filtered by."""
     order = {name: place for place, name in enumerate(KINDS)}
-    groups: list[list[list[list[int]]]] = [[[] for _ in report.systems] for _ in report.images]
+    errors: list[list[list[int]]] = [[[] for _ in report.images] for _ in report.systems]
     for system, view in enumerate(report.systems):
         for kind in view.kinds:
             for place, group in enumerate(kind.groups):
                 for item in group.items:
-                    groups[item][system].append([order[kind.key], place])
+                    errors[system][item] += order[kind.key], place
+    columns = [[image.candidates[place] for image in report.images] for place in range(len(report.systems))]
+    texts = dict.fromkeys((w.score, w.text) for views in columns for view in views for w in view.workings)
     return _packed(
         {
             "chunk": CHUNK,
+            "rules": list(RULES),
             "systems": [view.name for view in report.systems],
             "categories": report.categories,
-            "kinds": [[name, kind.title, kind.side.value] for name, kind in KINDS.items()],
+            "metrics": report.metrics,
+            "lower": [row.name for row in report.systems[0].scores if row.lower_is_better],
+            "kinds": [[name, kind.title, kind.side.value, kind.near] for name, kind in KINDS.items()],
             "synsets": {n: "; or ".join(f"{s.name}: {s.gloss}" for s in views) for n, views in report.synsets.items()},
             "groups": [[[g.words for g in kind.groups] for kind in view.kinds] for view in report.systems],
-            "images": [
-                [
-                    permalink(image.id),
-                    [[c.caption, _rounded(c.scores), groups[i][s]] for s, c in enumerate(image.candidates)],
-                ]
-                for i, image in enumerate(report.images)
+            "senses": _senses(report),
+            "workings": list(texts),
+            "sources": _sources(report),
+            "ids": [permalink(image.id) for image in report.images],
+            "captions": [[view.caption for view in views] for views in columns],
+            # Of the references there are as many tuples for every system.
+            "reference": [[counts.reference for counts in view.counts] for view in columns[0]],
+            "counts": [[[n for counts in view.counts for n in counts[:2]] for view in views] for views in columns],
+            "values": [
+                [_rounded([view.metrics[place] for view in views]) for place in range(len(report.metrics))]
+                for views in columns
             ],
+            "errors": errors,
         }
     )
+
+
+def _sources(report: Report) -> list[str | None] | None:
+    """Return the addresses of images, ``None`` without any; those that are in the page stand with the details."""
+    found = [image.source for image in report.images]
+    return [None if s is None or s.startswith(_IN_PAGE) else s for s in found] if any(found) else None
+
+
+_IN_PAGE = "data:"
+
+
+def _senses(report: Report) -> list[object]:
+    """Return the most frequent senses of the words of errors, and what is broader than each, up to the root.
+
+    Returns:
+        The names of synsets; for each the place of the next broader one, or -1; and the place of each word's sense.
+    """
+    words = {w for view in report.systems for kind in view.kinds for group in kind.groups for w in group.words}
+    wordnet = load_wordnet()
+    places: dict[Synset, int] = {}
+    broader: list[int] = []
+
+    def place_of(sense: Synset) -> int:
+        if sense not in places:
+            above = wordnet.broader(sense)
+            places[sense] = len(broader)
+            broader.append(-1)
+            if above:
+                broader[places[sense]] = place_of(above[0])
+        return places[sense]
+
+    found: dict[str, int] = {}
+    for word in sorted(words):
+        sense = next((s for part in _PARTS if (s := wordnet.common_sense(word, part)) is not None), None)
+        if sense is not None:
+            found[word] = place_of(sense)
+    return [[wordnet.name(sense) for sense in places], broader, found]
+
+
+_PARTS = "nav"
 
 
 def chunks(report: Report) -> list[str]:
     """Return the packed details, ``CHUNK`` images each."""
     order = {name: place for place, name in enumerate(KINDS)}
+    images, systems = report.images, range(len(report.systems))
+    texts = dict.fromkeys((w.score, w.text) for s in systems for image in images for w in image.candidates[s].workings)
+    numbers = {text: place for place, text in enumerate(texts)}
     return [
-        _packed([_image(image, order) for image in report.images[start : start + CHUNK]])
-        for start in range(0, len(report.images), CHUNK)
+        _packed([_image(image, order, numbers) for image in images[start : start + CHUNK]])
+        for start in range(0, len(images), CHUNK)
     ]
 
 
-def _image(image: ImageView, order: dict[str, int]) -> list[object]:
+def _image(image: ImageView, order: dict[str, int], numbers: dict[tuple[str, str], int]) -> list[object]:
     first = image.candidates[0]
     return [
         image.references,
-        image.source,
-        [[t.strings, _mentions(t)] for t in first.reference],  # the references are the same for every system
-        [_candidate(candidate, order) for candidate in image.candidates],
+        image.source if image.source and image.source.startswith(_IN_PAGE) else None,
+        [[t.strings, _mentions(t), t.merged] for t in first.reference],  # the references are the same for every system
+        [_candidate(candidate, order, numbers) for candidate in image.candidates],
     ]
 
 
-def _candidate(view: CandidateView, order: dict[str, int]) -> list[object]:
+def _candidate(view: CandidateView, order: dict[str, int], numbers: dict[tuple[str, str], int]) -> list[object]:
     picture = view.picture
     return [
-        [[t.strings, _mentions(t), t.partners, t.how, *_why(t, order)] for t in view.candidate],
+        [
+            [t.strings, _mentions(t), t.partners, t.how if any(t.how) else (), *_why(t, order), t.merged]
+            for t in view.candidate
+        ],
         [[t.partners, *_why(t, order)] for t in view.reference],
         [
             picture.width,
             picture.height,
-            [(b.name, b.state, b.x, b.y, b.width, b.height, b.attributes) for b in picture.boxes],
-            [(line.labels, line.points) for line in picture.lines],
+            # Names of objects, attributes and relations are those of their tuples.
+            [(b.state, b.tuple, b.x, b.y, b.width, b.height, [a[1:] for a in b.attributes]) for b in picture.boxes],
+            [([label[1:] for label in line.labels], line.points) for line in picture.lines],
         ],
         view.graded and _graded(view.graded),
+        [[numbers[w.score, w.text], *_rounded(w.values)] for w in view.workings],
     ]
 
 
@@ -298,7 +385,14 @@ def _graded_tuple(found: GradedTuple) -> list[object]:
 
 
 def _mentions(view: TupleView) -> list[object]:
-    return [[m.caption, m.rule, m.spans] for m in view.mentions]
+    return [[m.caption, _RULES.get(m.rule, -1), *chain.from_iterable(m.spans)] for m in view.mentions]
+
+
+def _how(view: TupleView) -> tuple[int, ...]:
+    return view.how if any(view.how) else ()
+
+
+_RULES = {name: place for place, name in enumerate(RULES)}
 
 
 def _why(view: TupleView, order: dict[str, int]) -> Iterator[object]:

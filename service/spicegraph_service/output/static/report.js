@@ -1,9 +1,10 @@
-"use strict";
-// Draws the images of the report on demand. Every text of a caption goes in as text, never as markup.
+// Lists the images of the report, filters and sorts them, and opens one; its state stands in the address.
 (() => {
-  const STATES = ["matched", "missed", "invented"];
-  const PAGE = 50;
-  const SVG = "http://www.w3.org/2000/svg";
+  const { f1, image, make, number } = spicegraphImage;
+  const isNarrow = matchMedia("(max-width: 40rem)").matches;
+  const PAGE = isNarrow ? 8 : 40;
+  const FIELDS = { query: "q", word: "word", kind: "kind", system: "system", score: "score", order: "sort", low: "low", high: "high", least: "least", noted: "noted" };
+  const STARTS = { system: "0", score: "All", order: "worst" };
   const at = (id) => document.getElementById(id);
   const chunks = new Map();
   let data = null;
@@ -26,39 +27,23 @@
     return new Response(stream).json();
   };
   const chunkOf = (place) => {
-    const number = Math.floor(place / data.chunk);
-    if (!chunks.has(number)) chunks.set(number, unpack(`chunk${number}`));
-    return chunks.get(number).then((chunk) => chunk[place % data.chunk], (error) => {
-      chunks.delete(number);
+    const n = Math.floor(place / data.chunk);
+    if (!chunks.has(n)) chunks.set(n, unpack(`chunk${n}`));
+    return chunks.get(n).then((chunk) => chunk[place % data.chunk], (error) => {
+      chunks.delete(n);
       throw error;
     });
   };
 
-  const make = (name, properties = {}, ...children) => {
-    const node = document.createElement(name);
-    for (const [key, value] of Object.entries(properties)) {
-      if (key in node) node[key] = value;
-      else node.setAttribute(key, value);
-    }
-    node.append(...children);
-    return node;
-  };
-  const draw = (name, attributes = {}, ...children) => {
-    const node = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-    node.append(...children);
-    return node;
-  };
-  const number = (value) => (value === null ? "–" : value.toFixed(3));
-
   // An id that is a string, but looks like a number, stands in quotes.
-  const labelOf = (key) => (key.startsWith('"') ? JSON.parse(key) : key);
+  const labelOf = (place) => { const key = data.ids[place]; return key.startsWith('"') ? JSON.parse(key) : key; };
 
   // The state of the page stands in the address, so that every view has a permalink.
   const state = () => new URLSearchParams(location.hash.slice(1));
-  const isView = (parameters) => ["image", "kind", "q", "sort", "low", "high"].some((key) => parameters.has(key));
+  const isView = (parameters) => ["image", ...Object.values(FIELDS)].some((key) => parameters.has(key));
+  const kept = () => (isView(state()) ? state() : new URLSearchParams());
   const go = (changes, { replace = false } = {}) => {
-    const parameters = isView(state()) ? state() : new URLSearchParams();
+    const parameters = kept();
     for (const [key, value] of Object.entries(changes)) {
       if (value === null || value === "") parameters.delete(key);
       else parameters.set(key, value);
@@ -70,261 +55,129 @@
     return show();
   };
   const linkTo = (place) => {
-    const parameters = isView(state()) ? state() : new URLSearchParams();
-    parameters.set("image", data.images[place][0]);
+    const parameters = kept();
+    parameters.set("image", data.ids[place]);
     return `#${parameters}`;
+  };
+
+  // Notes stay in this browser, under a name of this report's own; a browser may refuse to keep them.
+  let notes = {};
+  let store = null;
+  const keep = () => {
+    try { localStorage.setItem(store, JSON.stringify(notes)); } catch { at("status").textContent = "This browser does not keep notes: export them before you leave."; }
+  };
+
+  const scoreOf = (place, system, name) => (name.startsWith("=")
+    ? data.values[system][data.metrics.indexOf(name.slice(1))][place] : f1(data, place, system, data.categories.indexOf(name)));
+  const gapOf = (place, name) => {
+    const all = data.systems.map((_, s) => scoreOf(place, s, name) ?? 0);
+    return Math.max(...all) - Math.min(...all);
+  };
+  // The words that a filter means: all under a synset such as animal.n.01, or those that are or contain the word.
+  const wordsOf = (typed) => {
+    const [names, broader, senses] = data.senses;
+    const wanted = names.indexOf(typed);
+    if (wanted < 0) return (word) => word === typed || word.split(/[ /]/).includes(typed);
+    const below = (place) => { for (let i = place; i >= 0; i = broader[i]) if (i === wanted) return true; return false; };
+    return (word) => word in senses && below(senses[word]);
+  };
+  const chosenGroups = (system, kind, group, typed) => {
+    const fits = typed === "" ? null : wordsOf(typed);
+    return data.groups[system].map((groups, k) => (kind !== "" && k !== Number(kind) ? null
+      : groups.map((words, g) => (group === null || g === Number(group)) && (fits === null || words.some(fits)))));
   };
 
   const select = () => {
     const system = Number(at("system").value);
-    const category = Number(at("category").value);
+    const name = at("score").value;
     const query = at("query").value.trim().toLocaleLowerCase();
+    const typed = at("word").value.trim().toLocaleLowerCase();
     const kind = at("kind").value;
     const group = state().get("group");
-    const [low, high] = ["low", "high"].map((id) => at(id).valueAsNumber);
-    const fits = ([key, candidates]) => {
-      const [, scores, errors] = candidates[system];
-      if (category > 0 && scores[category] === null) return false;
-      if (scores[category] < low || scores[category] > high) return false;
-      if (kind !== "" && !errors.some(([k, g]) => k === Number(kind) && (group === null || g === Number(group)))) return false;
-      return query === "" || labelOf(key).toLocaleLowerCase().includes(query)
-        || candidates.some(([caption]) => caption.toLocaleLowerCase().includes(query));
+    const [low, high, least] = ["low", "high", "least"].map((id) => at(id)?.valueAsNumber ?? NaN);
+    const groups = kind !== "" || typed !== "" ? chosenGroups(system, kind, group, typed) : null;
+    const noted = at("noted").value;
+    const tagged = noted.startsWith("tag:") ? noted.slice(4) : null;
+    const fits = (place) => {
+      const score = scoreOf(place, system, name);
+      if (name !== "All" && score === null) return false;
+      if (score < low || score > high) return false;
+      if (gapOf(place, name) < least) return false;
+      if (groups) {
+        const own = data.errors[system][place];
+        let found = false;
+        for (let i = 0; i < own.length && !found; i += 2) found = groups[own[i]]?.[own[i + 1]] ?? false;
+        if (!found) return false;
+      }
+      if (noted !== "" && !(tagged === null ? data.ids[place] in notes : notes[data.ids[place]]?.tags.includes(tagged))) return false;
+      return query === "" || labelOf(place).toLocaleLowerCase().includes(query)
+        || data.captions.some((captions) => captions[place].toLocaleLowerCase().includes(query));
     };
-    const score = (place) => data.images[place][1][system][1][category] ?? -1;
-    const gap = (place) => {
-      const all = data.images[place][1].map((candidate) => candidate[1][category] ?? 0);
-      return Math.max(...all) - Math.min(...all);
-    };
-    const orders = { worst: (a, b) => score(a) - score(b), best: (a, b) => score(b) - score(a), gap: (a, b) => gap(b) - gap(a), file: (a, b) => a - b };
-    rows = data.images.map((_, place) => place).filter((place) => fits(data.images[place]));
-    rows.sort((a, b) => orders[at("order").value](a, b) || a - b);
+    const better = data.lower.includes(name.slice(1)) && name.startsWith("=") ? -1 : 1;
+    const value = (place) => better * (scoreOf(place, system, name) ?? -1);
+    const lead = (place) => better * ((scoreOf(place, 1, name) ?? 0) - (scoreOf(place, 0, name) ?? 0));
+    const orders = { worst: value, best: (place) => -value(place), gap: (place) => -gapOf(place, name), lead: (place) => -lead(place), lag: lead, file: () => 0 };
+    rows = data.ids.map((_, place) => place).filter(fits);
+    const keys = new Map(rows.map((place) => [place, orders[at("order").value](place)]));
+    rows.sort((a, b) => keys.get(a) - keys.get(b) || a - b);
   };
 
   const list = (current) => {
+    const name = at("score").value;
     const system = Number(at("system").value);
-    const category = Number(at("category").value);
     at("list").replaceChildren(...rows.slice(0, shown).map((place) => {
-      const [key, candidates] = data.images[place];
-      const [caption, scores] = candidates[system];
+      const source = data.sources?.[place];
       const link = make("a", { href: linkTo(place) },
-        make("span", { className: "score" }, number(scores[category])),
-        make("span", { className: "id" }, labelOf(key)),
-        make("span", { className: "text", dir: "auto" }, caption));
+        ...(source ? [make("img", { src: source, alt: "", loading: "lazy" })] : []), make("span", { className: "id" }, labelOf(place)),
+        ...data.systems.map((_, s) => make("span", { className: `line s${s % 7}${s === system ? " chosen" : ""}` },
+          make("span", { className: "score" }, number(scoreOf(place, s, name))), make("span", { className: "text", dir: "auto" }, data.captions[s][place]))),
+        ...(notes[data.ids[place]]?.tags ?? []).map((tag) => make("span", { className: "badge" }, tag)));
       if (place === current) link.setAttribute("aria-current", "true");
       return make("li", {}, link);
     }));
-    at("more").hidden = rows.length <= shown;
+    at("list").classList.toggle("pictured", Boolean(data.sources));
+    at("more-rows").hidden = rows.length <= shown;
     const kind = at("kind").value;
     const group = state().get("group");
     const words = kind !== "" && group !== null ? data.groups[system][Number(kind)]?.[Number(group)] : null;
     const about = kind === "" ? "" : `: ${data.kinds[Number(kind)][1].toLocaleLowerCase()}${words ? ` (${words.join(" / ")})` : ""}`;
-    at("status").textContent = `${rows.length} of ${data.images.length} ${data.images.length === 1 ? "image" : "images"}${about}`;
+    at("status").textContent = `${rows.length} of ${data.ids.length} ${data.ids.length === 1 ? "image" : "images"}${about}`;
   };
 
-  // Marks: Python counts code points, so texts are cut by code points too.
-  const marked = (text, spans) => {
-    const letters = Array.from(text);
-    const owner = new Array(letters.length).fill(null);
-    for (const span of spans) for (let i = span[0]; i < span[1]; i += 1) if (owner[i]?.[2] !== "matched") owner[i] = span;
-    const edges = new Set([0, letters.length, ...spans.flatMap(([start, end]) => [start, end])]);
-    const cuts = [...edges].sort((a, b) => a - b);
-    return cuts.slice(0, -1).map((start, i) => {
-      const piece = letters.slice(start, cuts[i + 1]).join("");
-      if (owner[start] === null) return document.createTextNode(piece);
-      const [, , name, title = name] = owner[start];
-      return make("mark", { className: name, "data-start": start, title }, piece);
-    });
+  const notebook = (place) => {
+    const key = data.ids[place];
+    const own = notes[key] ?? { tags: [], note: "" };
+    const tags = make("input", { value: own.tags.join(", "), placeholder: "wrong reference, to check" });
+    const note = make("textarea", { value: own.note, rows: 2 });
+    const save = () => {
+      const found = { tags: [...new Set(tags.value.split(",").map((tag) => tag.trim()).filter(Boolean))], note: note.value.trim() };
+      if (found.tags.length || found.note) notes[key] = found;
+      else delete notes[key];
+      keep();
+      tagOptions();
+    };
+    for (const field of [tags, note]) field.addEventListener("change", save);
+    return make("div", { className: "fields notebook screen" }, make("label", {}, "Tags", tags), make("label", {}, "Note, kept in this browser", note));
   };
-  const spansOf = (tuples, caption) => tuples.flatMap(([mentions, name]) =>
-    mentions.filter(([number]) => number === caption).flatMap(([, , spans]) => spans.map(([a, b]) => [a, b, name])));
-
-  const point = (row, mentions, lines) => {
-    for (const node of at("detail").querySelectorAll(".pointed")) node.classList.remove("pointed");
-    row.classList.add("pointed");
-    for (const [caption, , spans] of mentions) {
-      for (const [start, end] of spans) {
-        for (const node of lines[caption].querySelectorAll("mark")) {
-          const place = Number(node.dataset.start);
-          if (place >= start && place < end) node.classList.add("pointed");
-        }
-      }
-    }
-  };
-
-  const tupleText = (strings) => `(${strings.join(", ")})`;
-  const how = (slots) => {
-    const synsets = slots.filter((synset) => synset !== 0);
-    return synsets.length === 0 ? "same words" : `synonym, ${synsets.map((n) => `WordNet ${data.synsets[n]}`).join("; ")}`;
-  };
-  const reason = (kind, other, near, name) => {
-    const parts = [data.kinds[kind][1].toLocaleLowerCase()];
-    if (other) parts.push(`${name} ${tupleText(other)}`);
-    if (near) parts.push(near);
-    return parts.join("; ");
-  };
-  const table = (title, tuples, lines) => {
-    const body = tuples.map(({ strings, mentions, name, why }) => {
-      const rules = [...new Set(mentions.map(([, rule]) => rule))].join(", ");
-      const row = make("tr", { tabIndex: 0 },
-        make("td", {}, make("bdi", {}, tupleText(strings))),
-        make("td", {}, make("span", { className: `state ${name}` }, name)),
-        make("td", {}, why), make("td", { className: "rules" }, rules));
-      const mark = () => point(row, mentions, lines);
-      row.addEventListener("click", mark);
-      row.addEventListener("focus", mark);
-      return row;
-    });
-    const head = ["Tuple", "State", "How or why", "Rules"].map((text) => make("th", { scope: "col", className: text === "Rules" ? "rules" : "" }, text));
-    return make("div", { className: "scroll" }, make("table", { className: "tuples" }, make("caption", {}, title),
-      make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body)));
-  };
-
-  const graph = ([width, height, boxes, lines], view) => {
-    const hidden = { candidate: 1, references: 2 }[view] ?? -1;
-    const svg = draw("svg", { width: width + 90, height: height + 50, viewBox: `-20 -20 ${width + 90} ${height + 50}`, role: "img", "aria-label": `scene graph: ${view}` });
-    const visible = lines.map(([labels, points]) => [labels.filter(([, s]) => s !== hidden), points]).filter(([labels]) => labels.length);
-    const texts = [];
-    const taken = [];
-    for (const [labels, points] of visible) {
-      const name = STATES[Math.min(...labels.map(([, s]) => s))];
-      const [x0, y0] = points[0];
-      const [xn, yn] = points[points.length - 1];
-      const beside = points.length === 2 && Math.abs(xn - x0) < 30;
-      let path = `M${x0} ${y0}`;
-      if (beside) path += `C${Math.max(x0, xn) + 40} ${y0 - 6} ${Math.max(x0, xn) + 40} ${yn + 6} ${xn} ${yn}`;
-      else for (let i = 1; i < points.length; i += 1) {
-        const [ax, ay] = points[i - 1];
-        const [bx, by] = points[i];
-        path += `C${(ax + bx) / 2} ${ay} ${(ax + bx) / 2} ${by} ${bx} ${by}`;
-      }
-      svg.append(draw("path", { class: name, d: path, "marker-end": `url(#tip-${name})` }));
-      const middle = points.length > 2 ? points[Math.floor(points.length / 2)] : [(x0 + xn) / 2 + (beside ? 36 : 0), (y0 + yn) / 2];
-      const half = labels.reduce((sum, [text]) => sum + text.length + 2, 0) * 4.1;
-      let y = middle[1] + 4;
-      while (taken.some(([u, v, w]) => Math.abs(y - v) < 18 && Math.abs(middle[0] - u) < half + w)) y += 4;
-      taken.push([middle[0], y, half]);
-      const parts = labels.flatMap(([text, s], i) => [...(i ? [", "] : []), draw("tspan", { class: STATES[s] }, text)]);
-      texts.push(draw("text", { class: "relation", x: middle[0], y, "text-anchor": beside ? "start" : "middle" }, ...parts));
-    }
-    const tips = STATES.map((name) => draw("marker", { id: `tip-${name}`, viewBox: "0 0 10 10", refX: 9, refY: 5, markerWidth: 7, markerHeight: 7, orient: "auto" },
-      draw("path", { class: name, d: "M0 0 10 5 0 10" })));
-    svg.prepend(draw("defs", {}, ...tips));
-    svg.append(...texts);
-    for (const [name, box, x, y, w, h, attributes] of boxes) {
-      if (box === hidden) continue;
-      const group = draw("g", { class: STATES[box] }, draw("rect", { x, y, width: w, height: h, rx: 5 }),
-        draw("text", { x: x + w / 2, y: y + 21, "text-anchor": "middle", "font-weight": "bold" }, name));
-      attributes.filter(([, s]) => s !== hidden).forEach(([text, s], i) =>
-        group.append(draw("text", { class: STATES[s], x: x + w / 2, y: y + 48 + 20 * i, "text-anchor": "middle" }, text)));
-      svg.append(group);
-    }
-    return svg;
-  };
-  const graphs = (picture) => {
-    const holder = make("div", { className: "graph", tabIndex: 0, role: "group", ariaLabel: "Scene graph" }, graph(picture, "overlay"));
-    const choices = [["overlay", "Both"], ["candidate", "Caption"], ["references", "References"]].map(([view, text]) => {
-      const button = make("button", { type: "button", ariaPressed: String(view === "overlay") }, text);
-      button.addEventListener("click", () => {
-        for (const other of choices) other.setAttribute("aria-pressed", String(other === button));
-        holder.replaceChildren(graph(picture, view));
-      });
-      return button;
-    });
-    return [make("h4", {}, "Scene graphs, laid over each other"), make("p", { className: "bar" }, ...choices), holder];
-  };
-
-  // SPICE-G: every tuple's best partner by degrees, and what would raise the score most.
-  const percent = (value) => `${Math.round(100 * value)} %`;
-  const gradedTable = (title, own, others) => {
-    const body = [...own].sort((a, b) => b[1] * (1 - b[2]) - a[1] * (1 - a[2])).map(([strings, share, support, partner, slots, denied]) => {
-      const alike = slots.map((value, i) => (value === null ? null : `${strings[i]} ${percent(value)}`)).filter((text) => text !== null);
-      const parts = partner === null ? ["nothing like it"] : [`${tupleText(others[partner][0])}: ${alike.join(", ")}`];
-      if (denied !== null) parts.push(`the references say ${tupleText(others[denied][0])}`);
-      return make("tr", {}, make("td", {}, make("bdi", {}, tupleText(strings))), make("td", { className: "number" }, percent(share)),
-        make("td", { className: "number" }, percent(support)), make("td", {}, parts.join("; ")));
-    });
-    const head = ["Tuple", "Weight", "Supported", "Best partner, slot by slot"].map((text) => make("th", { scope: "col" }, text));
-    return make("div", { className: "scroll" }, make("table", { className: "tuples graded" }, make("caption", {}, title),
-      make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body)));
-  };
-  const judged = (caption, words, threshold) => {
-    const spans = [...words].sort((a, b) => a[3] - b[3]).flatMap(([, places, verdict, wrong, , instead]) => {
-      const title = `${verdict}: wrong with probability ${percent(wrong)}${instead === null ? "" : `; references have ${instead}`}`;
-      return places.map(([start, end]) => [start, end, verdict, title]);
-    });
-    const body = words.map(([word, , verdict, wrong, partner, instead]) => make("tr", {}, make("td", {}, make("bdi", {}, word)),
-      make("td", {}, make("span", { className: `state ${verdict}` }, verdict)), make("td", { className: "number" }, percent(wrong)),
-      make("td", {}, partner === null ? "nothing like it" : make("bdi", {}, partner)), make("td", {}, instead === null ? "–" : make("bdi", {}, instead))));
-    const head = ["Word", "Verdict", "Probability of being wrong", "Most similar in the references", "References have instead"].map((text) => make("th", { scope: "col" }, text));
-    return [
-      make("p", { className: "said judged", dir: "auto" }, ...marked(caption, spans)),
-      make("div", { className: "scroll" }, make("table", { className: "tuples graded verdicts" },
-        make("caption", {}, `Which words are wrong: those above ${percent(threshold)} are flagged`),
-        make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body))),
-    ];
-  };
-  const graded = (found, caption) => {
-    if (!found) return [];
-    const [score, mine, theirs, changes, order, words, threshold] = found;
-    const acts = changes.map(([action, strings, by, after, gain]) => make("li", {},
-      `${action} ${tupleText(strings)}${by === null ? "" : ` by ${tupleText(by)}`}: ${number(after)} (+${number(gain)})`));
-    return [
-      make("h4", {}, `SPICE-G ${number(score)}`),
-      ...(order < 1 ? [make("p", { className: "note" }, `The order of the words leaves ${percent(order)} of it: they follow one another as words in captions do not.`)] : []),
-      ...(acts.length ? [make("p", { className: "note" }, "What would raise it most:"), make("ol", { className: "changes" }, ...acts)] : []),
-      ...judged(caption, words, threshold),
-      gradedTable("The caption's tuples, those that cost most first", mine, theirs), gradedTable("The references' tuples, those that cost most first", theirs, mine),
-    ];
-  };
-
-  const candidate = (place, system, [references, , theirs], [mine, partners, picture, grades]) => {
-    const [caption, scores] = data.images[place][1][system];
-    const own = mine.map(([, mentions, found]) => [mentions, found.length ? "matched" : "invented"]);
-    const refs = theirs.map(([, mentions], i) => [mentions, partners[i][0].length ? "matched" : "missed"]);
-    const line = make("p", { className: "said", dir: "auto" }, ...marked(caption, spansOf(own, 0)));
-    const items = references.map((text, i) => make("li", { dir: "auto" }, ...marked(text, spansOf(refs, i))));
-    const values = data.categories.map((name, i) => `${name === "All" ? "SPICE" : name} ${number(scores[i])}`).join(" · ");
-    const ours = mine.map(([strings, mentions, found, slots, kind, other, near]) => ({
-      strings, mentions, name: found.length ? "matched" : "invented",
-      why: found.length ? `${how(slots)}: ${tupleText(theirs[found[0]][0])}` : reason(kind, other === null ? null : theirs[other][0], near, "references have"),
-    }));
-    const others = theirs.map(([strings, mentions], i) => {
-      const [found, kind, other, near] = partners[i];
-      return { strings, mentions, name: found.length ? "matched" : "missed",
-        why: found.length ? `by ${found.map((j) => tupleText(mine[j][0])).join(" ")}` : reason(kind, other === null ? null : mine[other][0], near, "the caption has"),
-        agreeing: new Set(mentions.map(([number]) => number)).size };
-    }).sort((a, b) => b.agreeing - a.agreeing);
-    others.forEach((row) => { row.why += ` · ${row.agreeing} of ${references.length} references`; });
-    return [
-      make("h4", {}, make("bdi", {}, data.systems[system])), line, make("p", { className: "note" }, values),
-      make("h4", {}, "References"), make("ol", { className: "said" }, ...items),
-      ...graphs(picture), make("h4", {}, "Tuples"), make("p", { className: "note" }, "Choose a tuple to see its words."),
-      table("What the caption says", ours, [line]), table("What the references say", others, items),
-      ...graded(grades, caption),
-    ];
+  const tagOptions = () => {
+    const chosen = at("noted").value;
+    const tags = [...new Set(Object.values(notes).flatMap((own) => own.tags))].sort();
+    at("noted").replaceChildren(make("option", { value: "" }, "All"), make("option", { value: "any" }, "With a note or tag"), ...tags.map((tag) => make("option", { value: `tag:${tag}` }, tag)));
+    at("noted").value = chosen;
   };
 
   const open = async (place) => {
     const details = await chunkOf(place);
-    const label = labelOf(data.images[place][0]);
-    const system = Number(at("system").value);
-    const heading = make("h3", { tabIndex: -1 }, `Image ${label}`);
+    const heading = make("h3", { tabIndex: -1 }, `Image ${labelOf(place)}`);
     const step = (text, by) => {
       const next = rows[rows.indexOf(place) + by];
       const button = make("button", { type: "button", disabled: next === undefined }, text);
-      button.addEventListener("click", () => go({ image: data.images[next][0] }));
+      button.addEventListener("click", () => go({ image: data.ids[next] }));
       return button;
     };
-    const others = data.systems.map((name, i) => {
-      const button = make("button", { type: "button", ariaPressed: String(i === system) }, name);
-      button.addEventListener("click", () => go({ system: String(i) }));
-      return button;
-    });
     const close = make("button", { type: "button" }, "Close");
     close.addEventListener("click", () => go({ image: null }));
-    const parts = [heading, make("p", { className: "bar" }, step("← Previous", -1), step("Next →", 1), ...(others.length > 1 ? others : []), close)];
-    if (details[1] !== null) parts.push(make("img", { src: details[1], alt: `Image ${label}`, loading: "lazy" }));
-    at("detail").replaceChildren(...parts, ...candidate(place, system, details, details[3][system]));
+    at("detail").replaceChildren(heading, make("div", { className: "bar" }, step("← Previous", -1), step("Next →", 1), close), image(data, place, details, labelOf(place)), notebook(place));
     at("detail").hidden = false;
     opened = place;
     heading.focus({ preventScroll: true });
@@ -334,16 +187,12 @@
   const show = async () => {
     const parameters = state();
     if (!isView(parameters)) return;
-    at("query").value = parameters.get("q") ?? "";
-    at("system").value = parameters.get("system") ?? "0";
-    at("category").value = parameters.get("category") ?? "0";
-    at("order").value = parameters.get("sort") ?? "worst";
-    for (const id of ["low", "high"]) at(id).value = parameters.get(id) ?? "";
+    for (const [id, key] of Object.entries(FIELDS)) if (at(id) && id !== "kind") at(id).value = parameters.get(key) ?? STARTS[id] ?? "";
     const kind = data.kinds.findIndex(([key]) => key === parameters.get("kind"));
     at("kind").value = kind < 0 ? "" : String(kind);
     select();
     const wanted = parameters.get("image");
-    const place = wanted === null ? -1 : data.images.findIndex(([key]) => key === wanted);
+    const place = wanted === null ? -1 : data.ids.indexOf(wanted);
     list(place);
     if (place >= 0) return open(place).catch((error) => { at("status").textContent = `The image can't be shown: ${error.message}.`; });
     at("detail").hidden = true;
@@ -354,25 +203,65 @@
     else if (parameters.has("kind") && !at("controls").contains(document.activeElement)) at("images").scrollIntoView();
   };
 
+  // What is listed, for other programs: no cell of a spreadsheet is taken for a formula.
+  const table = () => rows.map((place) => {
+    const row = { image: labelOf(place) };
+    data.systems.forEach((system, s) => {
+      row[`${system}: caption`] = data.captions[s][place];
+      data.categories.forEach((name) => { row[`${system}: ${name === "All" ? "SPICE" : `SPICE_${name}`}`] = scoreOf(place, s, name); });
+      data.metrics.forEach((name) => { row[`${system}: ${name}`] = scoreOf(place, s, `=${name}`); });
+      const kinds = data.errors[s][place].filter((_, i) => i % 2 === 0).map((k) => data.kinds[k][0]);
+      row[`${system}: errors`] = [...new Set(kinds)].join(" ");
+    });
+    const own = notes[data.ids[place]];
+    return { ...row, tags: own?.tags.join(", ") ?? "", note: own?.note ?? "" };
+  });
+  const cell = (value) => {
+    if (value === null) return "";
+    if (typeof value === "number") return String(value);
+    return `"${value.replace(/^[=+\-@\t\r]/, "'$&").replaceAll('"', '""')}"`;
+  };
+  const csv = (found) => [Object.keys(found[0] ?? { image: "" }), ...found.map(Object.values)].map((row) => row.map(cell).join(",")).join("\n") + "\n";
+  const give = (name, kind, text) => {
+    const link = make("a", { href: URL.createObjectURL(new Blob([text], { type: kind })), download: name });
+    document.body.append(link);
+    link.click();
+    link.remove();
+    URL.revokeObjectURL(link.href);
+  };
+
   const start = async () => {
+    if (isNarrow) for (const side of document.querySelectorAll(".side")) side.open = false;
     data = await unpack("index");
-    const used = new Set(data.images.flatMap(([, candidates]) => candidates.flatMap(([, , errors]) => errors.map(([kind]) => kind))));
+    store = `spicegraph:${at("index").textContent.slice(-24)}`;
+    try { notes = JSON.parse(localStorage.getItem(store) ?? "{}"); } catch { notes = {}; }
+    tagOptions();
+    const used = new Set(data.errors.flatMap((images) => images.flatMap((own) => own.filter((_, i) => i % 2 === 0))));
     data.kinds.forEach(([, title], i) => { if (used.has(i)) at("kind").append(make("option", { value: String(i) }, title)); });
-    const controls = { system: "system", category: "category", order: "sort" };
-    for (const [id, key] of Object.entries(controls)) at(id).addEventListener("change", () => { shown = PAGE; go({ [key]: at(id).value, ...(id === "system" ? { group: null } : {}) }); });
+    const [names, broader, senses] = data.senses;
+    const below = new Map();
+    for (const place of Object.values(senses)) for (let i = place; i >= 0; i = broader[i]) below.set(i, (below.get(i) ?? 0) + 1);
+    at("words").append(...[...below].sort((a, b) => b[1] - a[1]).slice(0, 300).map(([i]) => make("option", { value: names[i] })));
+    for (const id of ["system", "score", "order", "noted"]) at(id).addEventListener("change", () => { shown = PAGE; go({ [FIELDS[id]]: at(id).value, ...(id === "system" ? { group: null } : {}) }); });
     at("kind").addEventListener("change", () => { shown = PAGE; go({ kind: at("kind").value === "" ? null : data.kinds[Number(at("kind").value)][0], group: null, image: null }); });
-    for (const id of ["low", "high"]) at(id).addEventListener("input", () => { shown = PAGE; go({ [id]: at(id).value, image: null }, { replace: true }); });
-    at("query").addEventListener("input", () => { shown = PAGE; go({ q: at("query").value, image: null }, { replace: true }); });
+    for (const id of ["query", "word", "low", "high", "least"]) at(id)?.addEventListener("input", () => { shown = PAGE; go({ [FIELDS[id]]: at(id).value, image: null }, { replace: true }); });
     at("controls").addEventListener("submit", (event) => event.preventDefault());
-    at("controls").addEventListener("reset", () => setTimeout(() => { shown = PAGE; go({ q: null, low: null, high: null, system: null, category: null, sort: null, kind: null, group: null, image: null }); }));
-    at("more").addEventListener("click", () => { shown += PAGE; list(-1); });
+    at("controls").addEventListener("reset", () => setTimeout(() => { shown = PAGE; go(Object.fromEntries([...Object.values(FIELDS), "group", "image"].map((key) => [key, null]))); }));
+    at("more-rows").addEventListener("click", () => { shown += PAGE; list(-1); });
+    at("exports").hidden = false;
+    at("csv").addEventListener("click", () => give("images.csv", "text/csv", csv(table())));
+    at("json").addEventListener("click", () => give("images.json", "application/json", JSON.stringify(table(), null, 1)));
+    at("notes").addEventListener("click", () => give("notes.json", "application/json", JSON.stringify(notes, null, 1)));
+    at("link").addEventListener("click", async () => {
+      if (!isView(state())) await go({ sort: at("order").value });
+      try { await navigator.clipboard.writeText(location.href); at("status").textContent = "The link to this list is copied."; } catch { at("status").textContent = location.href; }
+    });
     document.addEventListener("keydown", (event) => {
       const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      if (at("detail").hidden || event.target.closest("input, select, .graph") || event.altKey || event.ctrlKey || event.metaKey) return;
+      if (at("detail").hidden || event.target.closest("input, select, textarea, .graph, .scroll") || event.altKey || event.ctrlKey || event.metaKey) return;
       if (event.key === "Escape") go({ image: null });
-      const current = data.images.findIndex(([key]) => key === state().get("image"));
-      const next = step === undefined ? undefined : rows[rows.indexOf(current) + step];
-      if (next !== undefined) go({ image: data.images[next][0] });
+      const next = step === undefined ? undefined : rows[rows.indexOf(data.ids.indexOf(state().get("image"))) + step];
+      if (next !== undefined) go({ image: data.ids[next] });
     });
     window.addEventListener("hashchange", () => { shown = PAGE; show(); });
     window.addEventListener("popstate", show);
