@@ -3,8 +3,8 @@
     npm install --prefix FOLDER promptfoo@0.120.27 --omit=optional
     python tools/run_promptfoo.py FOLDER
 
-The package and what it needs take 370 MB, too much for every run of the tests. No key is needed, nor, once it is installed, a network.
-Fails if a named score, a score or a verdict is not what `score` gives.
+The package and what it needs take 370 MB, too much for every run of the tests. No key is
+needed, nor, once it is installed, a network. Fails if a named score, a score or a verdict is not what `score` gives.
 """
 
 from __future__ import annotations

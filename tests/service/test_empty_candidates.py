@@ -64,11 +64,36 @@ def test_every_command_refuses_or_scores_empty_candidates(command, files, capsys
     assert (files / "out.json").exists() or (files / "out" / "scores.json").exists()
 
 
-@pytest.mark.parametrize("command", ["captions", "pairs"])
-def test_agreement_has_no_such_option(command, files, capsys):
-    """What people judged is a caption, so an empty one is a fault."""
-    assert main(["agree", command, "a.jsonl", "--empty", "zero"]) == 2
-    assert "No such option" in capsys.readouterr().err
+JUDGED = {
+    "captions": [
+        {"candidate": text, "references": refs, "ratings": [4 - 3 * i]}
+        for i, (text, refs) in enumerate([*ITEMS, ITEMS[0]])
+    ],
+    "pairs": [
+        {"captions": [text or " ", ""], "label": 0, "references": refs, "category": "HM"} for text, refs in ITEMS
+    ],
+}
+
+
+@pytest.mark.parametrize(("command", "count"), [("captions", 1), ("pairs", 3)])
+def test_agreement_refuses_or_scores_empty_captions(command, count, files, capsys):
+    (files / "judged.jsonl").write_text("".join(json.dumps(row) + "\n" for row in JUDGED[command]))
+    arguments = ["agree", command, "judged.jsonl", "--metrics", "rouge,spice", "--draws", "10", "-o", "out.json"]
+    assert main(arguments) == 2
+    assert "is empty" in capsys.readouterr().err
+    assert not (files / "out.json").exists()
+    assert main([*arguments, "--empty", "zero"]) == 0
+    plural = "s" if count > 1 else ""
+    assert f"judged.jsonl: {count} empty candidate{plural} scored as zero" in capsys.readouterr().err
+    found = json.loads((files / "out.json").read_text())
+    assert found["signature"]["empty"] == {"candidates": count, "scored": "zero"}
+
+
+def test_references_of_agreement_may_not_be_empty(files, capsys):
+    row = {"candidate": "a dog", "references": [""], "ratings": [1]}
+    (files / "judged.jsonl").write_text(json.dumps(row) + "\n")
+    assert main(["agree", "captions", "judged.jsonl", "--empty", "zero"]) == 2
+    assert "references[0]: is empty" in capsys.readouterr().err
 
 
 def test_the_scores_are_those_of_the_library(files):

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.metrics import metric_names
 from spicegraph_scorer.studies.agreement.captions import agree_on_captions
 from spicegraph_scorer.studies.agreement.coefficients import COEFFICIENTS
@@ -45,7 +46,7 @@ from spicegraph_scorer.studies.agreement.reading import (
 )
 from spicegraph_scorer.studies.agreement.systems import agree_on_systems
 from spicegraph_scorer.studies.agreement.words import count_words, held_words, study_words
-from spicegraph_service.cli.options import MetricOptions, ParsingOptions, system_name
+from spicegraph_service.cli.options import EmptyOption, MetricOptions, ParsingOptions, system_name
 from spicegraph_service.cli.studies import (
     DrawsOption,
     FormatOption,
@@ -71,12 +72,13 @@ from spicegraph_service.output.agreement.systems import SYSTEM_TABLES, system_st
 from spicegraph_service.output.agreement.words import WORD_TABLES, word_study
 from spicegraph_service.output.studies import Column, Grid, to_rich
 from spicegraph_service.output.tables import rendered
-from spicegraph_service.output.terminal import printable, warned_progress, write_stdout
+from spicegraph_service.output.terminal import printable, say_warning, warned_progress, write_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.items import ItemId
+    from spicegraph_scorer.readers.checks import Empty
     from spicegraph_scorer.studies.agreement.words import Tagged
 
 NO_METRIC = "none"
@@ -101,7 +103,7 @@ class JudgedOptions(MetricOptions):
 
 
 @contextmanager
-def computing(scoring: JudgedOptions, parsing: ParsingOptions) -> Iterator[Scoring]:
+def computing(scoring: JudgedOptions, parsing: ParsingOptions, *, empty: Empty = "refuse") -> Iterator[Scoring]:
     """Give what computes the metrics, with a progress bar on a terminal.
 
     Raises:
@@ -110,7 +112,12 @@ def computing(scoring: JudgedOptions, parsing: ParsingOptions) -> Iterator[Scori
     """
     names, data = scoring.names, scoring.data()
     with warned_progress() as progress, parsing.facts() as facts:
-        yield Scoring(names, facts, data, progress)
+        yield Scoring(names, facts, data, progress, empty)
+
+
+def _warn_of_empty(source: str, captions: Iterable[str]) -> None:
+    if empty := sum(not text.strip() for text in captions):
+        say_warning(f"{source}: {counted(empty, 'empty candidate')} scored as zero")
 
 
 def whole_numbers(text: str, option: str) -> tuple[int, ...]:
@@ -178,6 +185,7 @@ def captions(
         ),
     ] = None,
     scoring: JudgedOptions,
+    empty: EmptyOption = "refuse",
     form: FormatOption = None,
     output: OutputOption = None,
     table: TableOption = None,
@@ -198,8 +206,9 @@ def captions(
         },
     )
     writer = study_output(form, output, table, CAPTION_TABLES)
-    judged = read_judgements(*sources, references=references or (), rating=rating)
-    with computing(scoring, parsing) as computed:
+    judged = read_judgements(*sources, references=references or (), rating=rating, empty=empty)
+    _warn_of_empty(judged.source, (each.candidate for each in judged.items))
+    with computing(scoring, parsing, empty=empty) as computed:
         found = agree_on_captions(judged.items, chosen, scoring=computed, resampling=Resampling(draws, seed))
     writer.write(caption_study(found, judged))
 
@@ -268,6 +277,7 @@ def pairs(
         ),
     ] = None,
     scoring: JudgedOptions,
+    empty: EmptyOption = "refuse",
     form: FormatOption = None,
     output: OutputOption = None,
     table: TableOption = None,
@@ -293,8 +303,9 @@ def pairs(
     )
     counts = whole_numbers(curve, "--curve") if curve is not None else ()
     writer = study_output(form, output, table, PAIR_TABLES)
-    judged = read_pairs(*sources, annotations=annotations or ())
-    with computing(scoring, parsing) as computed:
+    judged = read_pairs(*sources, annotations=annotations or (), empty=empty)
+    _warn_of_empty(judged.source, (text for each in judged.items for text in each.captions))
+    with computing(scoring, parsing, empty=empty) as computed:
         found = agree_on_pairs(judged.items, chosen, scoring=computed, resampling=Resampling(draws, seed), curve=counts)
     writer.write(pair_study(found, judged))
 

@@ -204,16 +204,19 @@ class MetricOptions:
         return with_spice_text(self.asked, MetricData(**read))
 
 
+EmptyOption = Annotated[
+    Empty,
+    typer.Option(
+        help="What to do with an empty candidate: refuse the input, or score it as the original programs do: zero."
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringOptions(MetricOptions):
     """Which metrics a command computes for items that it reads."""
 
-    empty: Annotated[
-        Empty,
-        typer.Option(
-            help="What to do with an empty candidate: refuse the input, or score it as the original programs do: zero."
-        ),
-    ] = "refuse"
+    empty: EmptyOption = "refuse"
 
 
 METRIC_DATA: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {

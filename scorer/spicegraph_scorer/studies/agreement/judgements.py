@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.metrics import MetricData
+    from spicegraph_scorer.readers.checks import Empty
 
 GivenScores = Mapping[str, float | None]
 """Scores that stand in the input, by the metric's name: of metrics that are not ours."""
@@ -108,6 +109,7 @@ class Scoring:
     pipeline: str | FactSource = DEFAULT_PIPELINE
     data: MetricData | None = None
     progress: Progress | None = None
+    empty: Empty = "refuse"
 
     def shared(self) -> Scoring:
         """Return the same with a pipeline that parses no caption twice, however often it is asked."""
@@ -182,6 +184,7 @@ def _computed(captions: Iterable[tuple[str, tuple[str, ...]]], scoring: Scoring)
         pipeline=scoring.pipeline,
         progress=scoring.progress,
         data=scoring.data,
+        empty=scoring.empty,
     )
     lower = lower_is_better(scoring.metrics)
     each: dict[str, Sequence[float | None]] = {}

@@ -233,6 +233,9 @@ def _points(pairs: Sequence[CaptionPair], protocol: PairProtocol, scoring: Scori
         for name in first.each:
             found = _outcomes(first.each[name], second.each[name], preferred)
             sums[name] = sums[name] + found if name in sums else found
+    empty = sum(not text.strip() for pair in pairs for text in pair.captions)
+    if signature and empty:
+        signature = {**signature, "empty": {"candidates": empty, "scored": "zero"}}
     outcomes = {name: total / draws for name, total in sums.items()}
     unknown = {name: np.isnan(each).any(axis=1) for name, each in outcomes.items()}
     left_out = np.any(list(unknown.values()), axis=0)

@@ -38,6 +38,7 @@ from spicegraph_scorer.studies.agreement.published import (
 )
 from spicegraph_scorer.studies.agreement.records import (
     Content,
+    Faults,
     Row,
     field_of,
     judgements_of_records,
@@ -52,16 +53,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.items import ItemId
+    from spicegraph_scorer.readers.checks import Empty
 
 AnyJudged = TypeVar("AnyJudged", Judgement, CaptionPair)
 
 
 class Asked(NamedTuple):
-    """What the caller said beside the file: where the references are, and which field has the rating."""
+    """What the caller said beside the file: where the references are, which field has the rating, empty captions."""
 
     references: Sequence[str]
     rating: str | None
     limits: Limits
+    empty: Empty
 
 
 class JudgementFormat(NamedTuple):
@@ -171,7 +174,11 @@ PAIR_FORMATS: Sequence[PairFormat] = (
 
 
 def read_judgements(
-    *paths: str, references: Sequence[str] = (), rating: str | None = None, limits: Limits = DEFAULT_LIMITS
+    *paths: str,
+    references: Sequence[str] = (),
+    rating: str | None = None,
+    empty: Empty = "refuse",
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Judged[Judgement]:
     """Read rated captions; what the format is, the content says.
 
@@ -185,13 +192,14 @@ def read_judgements(
         paths: the file, or ``-`` for standard input; several, if a set is in several files.
         references: Flickr's token files or COCO annotations, for formats and records without references.
         rating: the field with the rating, where a file has several (JSON Lines only).
+        empty: whether an empty caption is a fault, or is kept, to be scored as zero.
         limits: how much is read at most.
 
     Raises:
         InputError: the message lists every fault with item, field and reason.
         LimitError: the file is too large.
     """
-    return _joined([_read_judgements(path, Asked(references, rating, limits)) for path in paths])
+    return _joined([_read_judgements(path, Asked(references, rating, limits, empty)) for path in paths])
 
 
 def _read_judgements(path: str, asked: Asked) -> Judged[Judgement]:
@@ -200,7 +208,7 @@ def _read_judgements(path: str, asked: Asked) -> Judged[Judgement]:
     if form is None:
         names = "; ".join(form.name for form in JUDGEMENT_FORMATS)
         raise InputError(f"{content.name}: contains no rated captions in a format that is known ({names})")
-    faults: list[Fault] = []
+    faults = Faults(asked.empty)
     found, unrated = form.read(content, asked, faults)
     if not found and not faults:
         faults.append(Fault("", "", "contains no rated caption"))
@@ -209,7 +217,9 @@ def _read_judgements(path: str, asked: Asked) -> Judged[Judgement]:
     return Judged(tuple(found), content.name, form.name, unrated)
 
 
-def read_pairs(*paths: str, annotations: Sequence[str] = (), limits: Limits = DEFAULT_LIMITS) -> Judged[CaptionPair]:
+def read_pairs(
+    *paths: str, annotations: Sequence[str] = (), empty: Empty = "refuse", limits: Limits = DEFAULT_LIMITS
+) -> Judged[CaptionPair]:
     """Read pairs of captions; what the format is, the content says.
 
     JSON Lines (or a list) with ``captions`` (two), ``preferred`` or ``label`` (0, 1, or null for a tie),
@@ -220,13 +230,14 @@ def read_pairs(*paths: str, annotations: Sequence[str] = (), limits: Limits = DE
     Args:
         paths: the file, or ``-`` for standard input; several, if a set is in several files.
         annotations: COCO annotations (or token files) with the references, for formats and records that have none.
+        empty: whether an empty caption is a fault, or is kept, to be scored as zero (not of PASCAL-50S).
         limits: how much is read at most.
 
     Raises:
         InputError: the message lists every fault with item, field and reason.
         LimitError: the file is too large.
     """
-    return _joined([_read_pairs(path, Asked(annotations, None, limits)) for path in paths])
+    return _joined([_read_pairs(path, Asked(annotations, None, limits, empty)) for path in paths])
 
 
 def _read_pairs(path: str, asked: Asked) -> Judged[CaptionPair]:
@@ -239,7 +250,7 @@ def _read_pairs(path: str, asked: Asked) -> Judged[CaptionPair]:
         raise InputError(
             f"{content.name}: contains no pairs in a format that is known ({names}; {_PASCAL50S}: its folder)"
         )
-    faults: list[Fault] = []
+    faults = Faults(asked.empty)
     found, unconfirmed = form.read(content, asked, faults)
     if not found and not faults:
         faults.append(Fault("", "", "contains no pair"))

@@ -17,6 +17,8 @@ from spicegraph_scorer.studies.agreement.judgements import CaptionPair, Judgemen
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from spicegraph_scorer.readers.checks import Empty
+
 Records: TypeAlias = "Sequence[tuple[str, Mapping[str, object]]]"
 """Objects and where they stand."""
 
@@ -93,6 +95,14 @@ def field_of(fields: Mapping[str, object], names: Sequence[str]) -> str:
     return next((name for name in names if name in fields), names[0])
 
 
+class Faults(list[Fault]):
+    """The faults of a file; with ``empty="zero"`` an empty caption under test is not one."""
+
+    def __init__(self, empty: Empty = "refuse") -> None:
+        super().__init__()
+        self.empty: Empty = empty
+
+
 class Row:
     """One record that is being read: its fields, and the faults found so far."""
 
@@ -125,7 +135,8 @@ class Row:
 
     def checked_caption(self, name: str, value: object) -> str:
         """Return a value as a caption."""
-        for reason in caption_faults(value):
+        empty = self._faults.empty if isinstance(self._faults, Faults) else "refuse"
+        for reason in caption_faults(value, empty=empty):
             self.fault(name, reason)
         return value if isinstance(value, str) else ""
 
