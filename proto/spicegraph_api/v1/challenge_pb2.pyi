@@ -101,6 +101,8 @@ class _UserRoleEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_UserRole.Val
     """Submits, and sees what is their own."""
     USER_ROLE_ORGANISER: _UserRole.ValueType  # 2
     """Manages all challenges and users of the server, and sees everything."""
+    USER_ROLE_HOST: _UserRole.ValueType  # 3
+    """A participant who creates challenges, too, and owns those."""
 
 class UserRole(_UserRole, metaclass=_UserRoleEnumTypeWrapper):
     """What a user may do."""
@@ -111,7 +113,39 @@ USER_ROLE_PARTICIPANT: UserRole.ValueType  # 1
 """Submits, and sees what is their own."""
 USER_ROLE_ORGANISER: UserRole.ValueType  # 2
 """Manages all challenges and users of the server, and sees everything."""
+USER_ROLE_HOST: UserRole.ValueType  # 3
+"""A participant who creates challenges, too, and owns those."""
 Global___UserRole: _TypeAlias = UserRole  # noqa: Y015
+
+class _ChallengeRole:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ChallengeRoleEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ChallengeRole.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    CHALLENGE_ROLE_UNSPECIFIED: _ChallengeRole.ValueType  # 0
+    """Not a member."""
+    CHALLENGE_ROLE_VIEWER: _ChallengeRole.ValueType  # 1
+    """Sees all submissions, scores, leaderboards and error reports of the challenge."""
+    CHALLENGE_ROLE_ORGANISER: _ChallengeRole.ValueType  # 2
+    """Changes the challenge, uploads its references, cancels and rescores submissions, and submits at any time."""
+    CHALLENGE_ROLE_OWNER: _ChallengeRole.ValueType  # 3
+    """Says who is a member, and deletes the challenge."""
+
+class ChallengeRole(_ChallengeRole, metaclass=_ChallengeRoleEnumTypeWrapper):
+    """What a member of a challenge may do beside what participants may. Each role has the rights of those before it; the
+    server's organisers are owners of every challenge.
+    """
+
+CHALLENGE_ROLE_UNSPECIFIED: ChallengeRole.ValueType  # 0
+"""Not a member."""
+CHALLENGE_ROLE_VIEWER: ChallengeRole.ValueType  # 1
+"""Sees all submissions, scores, leaderboards and error reports of the challenge."""
+CHALLENGE_ROLE_ORGANISER: ChallengeRole.ValueType  # 2
+"""Changes the challenge, uploads its references, cancels and rescores submissions, and submits at any time."""
+CHALLENGE_ROLE_OWNER: ChallengeRole.ValueType  # 3
+"""Says who is a member, and deletes the challenge."""
+Global___ChallengeRole: _TypeAlias = ChallengeRole  # noqa: Y015
 
 @_typing.final
 class ChallengeReferenceSet(_message.Message):
@@ -533,6 +567,9 @@ class GetChallengeResponse(_message.Message):
 
     CHALLENGE_FIELD_NUMBER: _builtins.int
     QUOTA_FIELD_NUMBER: _builtins.int
+    ROLE_FIELD_NUMBER: _builtins.int
+    role: Global___ChallengeRole.ValueType
+    """The caller's role in it."""
     @_builtins.property
     def challenge(self) -> Global___Challenge:
         """The challenge."""
@@ -546,10 +583,11 @@ class GetChallengeResponse(_message.Message):
         *,
         challenge: Global___Challenge | None = ...,
         quota: Global___Quota | None = ...,
+        role: Global___ChallengeRole.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["challenge", b"challenge", "quota", b"quota"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["challenge", b"challenge", "quota", b"quota"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["challenge", b"challenge", "quota", b"quota", "role", b"role"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -681,6 +719,125 @@ class DeleteChallengeResponse(_message.Message):
 Global___DeleteChallengeResponse: _TypeAlias = DeleteChallengeResponse  # noqa: Y015
 
 @_typing.final
+class SetChallengeMemberRequest(_message.Message):
+    """Request of SetChallengeMember."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHALLENGE_FIELD_NUMBER: _builtins.int
+    USER_FIELD_NUMBER: _builtins.int
+    ROLE_FIELD_NUMBER: _builtins.int
+    challenge: _builtins.str
+    """Name of the challenge."""
+    user: _builtins.str
+    """The user's name."""
+    role: Global___ChallengeRole.ValueType
+    """Their role from now on. Unspecified: they are no longer a member."""
+    def __init__(
+        self,
+        *,
+        challenge: _builtins.str = ...,
+        user: _builtins.str = ...,
+        role: Global___ChallengeRole.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["challenge", b"challenge", "role", b"role", "user", b"user"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetChallengeMemberRequest: _TypeAlias = SetChallengeMemberRequest  # noqa: Y015
+
+@_typing.final
+class SetChallengeMemberResponse(_message.Message):
+    """Reply of SetChallengeMember."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetChallengeMemberResponse: _TypeAlias = SetChallengeMemberResponse  # noqa: Y015
+
+@_typing.final
+class ChallengeMember(_message.Message):
+    """A member of a challenge."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USER_FIELD_NUMBER: _builtins.int
+    ROLE_FIELD_NUMBER: _builtins.int
+    user: _builtins.str
+    """The user's name."""
+    role: Global___ChallengeRole.ValueType
+    """What they may do."""
+    def __init__(
+        self,
+        *,
+        user: _builtins.str = ...,
+        role: Global___ChallengeRole.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["role", b"role", "user", b"user"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ChallengeMember: _TypeAlias = ChallengeMember  # noqa: Y015
+
+@_typing.final
+class ListChallengeMembersRequest(_message.Message):
+    """Request of ListChallengeMembers."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHALLENGE_FIELD_NUMBER: _builtins.int
+    challenge: _builtins.str
+    """Name of the challenge."""
+    def __init__(
+        self,
+        *,
+        challenge: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["challenge", b"challenge"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListChallengeMembersRequest: _TypeAlias = ListChallengeMembersRequest  # noqa: Y015
+
+@_typing.final
+class ListChallengeMembersResponse(_message.Message):
+    """Reply of ListChallengeMembers."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEMBERS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def members(self) -> _containers.RepeatedCompositeFieldContainer[Global___ChallengeMember]:
+        """The members, at most 100, ordered by name."""
+
+    def __init__(
+        self,
+        *,
+        members: _abc.Iterable[Global___ChallengeMember] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["members", b"members"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListChallengeMembersResponse: _TypeAlias = ListChallengeMembersResponse  # noqa: Y015
+
+@_typing.final
 class ReferencesTarget(_message.Message):
     """Where uploaded references belong."""
 
@@ -773,6 +930,8 @@ class UserToken(_message.Message):
     ID_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
+    EXPIRE_TIME_FIELD_NUMBER: _builtins.int
+    LAST_USE_TIME_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id, for revoking it."""
     name: _builtins.str
@@ -781,16 +940,26 @@ class UserToken(_message.Message):
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was made."""
 
+    @_builtins.property
+    def expire_time(self) -> _timestamp_pb2.Timestamp:
+        """From when on it is refused. Absent: never."""
+
+    @_builtins.property
+    def last_use_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was last used, to the minute. Absent: never."""
+
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
         name: _builtins.str = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
+        expire_time: _timestamp_pb2.Timestamp | None = ...,
+        last_use_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "last_use_time", b"last_use_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "id", b"id", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "id", b"id", "last_use_time", b"last_use_time", "name", b"name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -842,19 +1011,25 @@ class CreateUserRequest(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     ROLE_FIELD_NUMBER: _builtins.int
+    EXPIRE_TIME_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The user's name."""
     role: Global___UserRole.ValueType
     """What they may do."""
+    @_builtins.property
+    def expire_time(self) -> _timestamp_pb2.Timestamp:
+        """From when on their token is refused. Absent: never."""
+
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         role: Global___UserRole.ValueType = ...,
+        expire_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "role", b"role"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time", "name", b"name", "role", b"role"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -989,19 +1164,25 @@ class CreateUserTokenRequest(_message.Message):
 
     USER_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
+    EXPIRE_TIME_FIELD_NUMBER: _builtins.int
     user: _builtins.str
     """The user's name; empty: the caller."""
     name: _builtins.str
     """What the token is for, at most 100 printable characters."""
+    @_builtins.property
+    def expire_time(self) -> _timestamp_pb2.Timestamp:
+        """From when on it is refused. Absent: never."""
+
     def __init__(
         self,
         *,
         user: _builtins.str = ...,
         name: _builtins.str = ...,
+        expire_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "user", b"user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time", "name", b"name", "user", b"user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -28,7 +28,8 @@ if _version_not_supported:
 class ChallengeServiceStub:
     """An evaluation server: organisers keep references private, participants submit captions, the server scores them and
     keeps a leaderboard. Every call needs a user's token (`authorization: Bearer sgu_...`), whatever the server demands
-    elsewhere. Calls marked "organisers" answer others with PERMISSION_DENIED. No answer to a participant holds a
+    elsewhere. Calls marked "organisers" are for the server's organisers, those marked with a ChallengeRole for members of
+    the challenge who have it, or a higher one; others get PERMISSION_DENIED. No answer to a participant holds a
     reference or a score of a single item.
     """
 
@@ -67,6 +68,16 @@ class ChallengeServiceStub:
                 '/spicegraph.v1.ChallengeService/UploadReferences',
                 request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.UploadReferencesRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.UploadReferencesResponse.FromString,
+                _registered_method=True)
+        self.SetChallengeMember = channel.unary_unary(
+                '/spicegraph.v1.ChallengeService/SetChallengeMember',
+                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.SetChallengeMemberRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.SetChallengeMemberResponse.FromString,
+                _registered_method=True)
+        self.ListChallengeMembers = channel.unary_unary(
+                '/spicegraph.v1.ChallengeService/ListChallengeMembers',
+                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListChallengeMembersRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListChallengeMembersResponse.FromString,
                 _registered_method=True)
         self.CreateUser = channel.unary_unary(
                 '/spicegraph.v1.ChallengeService/CreateUser',
@@ -148,19 +159,21 @@ class ChallengeServiceStub:
 class ChallengeServiceServicer:
     """An evaluation server: organisers keep references private, participants submit captions, the server scores them and
     keeps a leaderboard. Every call needs a user's token (`authorization: Bearer sgu_...`), whatever the server demands
-    elsewhere. Calls marked "organisers" answer others with PERMISSION_DENIED. No answer to a participant holds a
+    elsewhere. Calls marked "organisers" are for the server's organisers, those marked with a ChallengeRole for members of
+    the challenge who have it, or a higher one; others get PERMISSION_DENIED. No answer to a participant holds a
     reference or a score of a single item.
     """
 
     def CreateChallenge(self, request, context):
-        """Creates a challenge. It takes submissions when every reference set was uploaded. Organisers.
+        """Creates a challenge. It takes submissions when every reference set was uploaded. Organisers and hosts;
+        the caller is the challenge's first owner.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateChallenge(self, request, context):
-        """Changes what may change: texts, dates, limits, visibility. Organisers.
+        """Changes what may change: texts, dates, limits, visibility. CHALLENGE_ROLE_ORGANISER.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -181,7 +194,7 @@ class ChallengeServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteChallenge(self, request, context):
-        """Deletes a challenge that has no submissions. Organisers.
+        """Deletes a challenge that has no submissions. CHALLENGE_ROLE_OWNER.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -189,7 +202,21 @@ class ChallengeServiceServicer:
 
     def UploadReferences(self, request_iterator, context):
         """Uploads COCO annotations as the references of a split. The same file again changes nothing; another one is refused
-        once there are submissions. Organisers.
+        once there are submissions. CHALLENGE_ROLE_ORGANISER.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetChallengeMember(self, request, context):
+        """Says what a user may do in a challenge. CHALLENGE_ROLE_OWNER; members may leave. The last owner stays.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListChallengeMembers(self, request, context):
+        """Lists the members of a challenge. CHALLENGE_ROLE_VIEWER.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -238,14 +265,14 @@ class ChallengeServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetSubmission(self, request, context):
-        """Returns a submission of one's own; organisers see all.
+        """Returns a submission of one's own, or any with CHALLENGE_ROLE_VIEWER.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListSubmissions(self, request, context):
-        """Lists submissions of one's own, the newest first; organisers see all.
+        """Lists submissions of one's own, or all with CHALLENGE_ROLE_VIEWER, the newest first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -266,7 +293,7 @@ class ChallengeServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CancelSubmission(self, request, context):
-        """Cancels a submission that has not ended. It is not charged.
+        """Cancels a submission of one's own, or any with CHALLENGE_ROLE_ORGANISER, that has not ended. It is not charged.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -288,14 +315,16 @@ class ChallengeServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RescoreChallenge(self, request, context):
-        """Scores submissions again whose scores come from another version of the scorer. Organisers.
+        """Scores submissions again whose scores come from another version of the scorer.
+        CHALLENGE_ROLE_ORGANISER.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetSubmissionReport(self, request, context):
-        """Makes the error report of a submission, a self-contained HTML page that shows references. Organisers.
+        """Makes the error report of a submission, a self-contained HTML page that shows references.
+        CHALLENGE_ROLE_VIEWER.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -333,6 +362,16 @@ def add_ChallengeServiceServicer_to_server(servicer, server):
                     servicer.UploadReferences,
                     request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.UploadReferencesRequest.FromString,
                     response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.UploadReferencesResponse.SerializeToString,
+            ),
+            'SetChallengeMember': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetChallengeMember,
+                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.SetChallengeMemberRequest.FromString,
+                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.SetChallengeMemberResponse.SerializeToString,
+            ),
+            'ListChallengeMembers': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListChallengeMembers,
+                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListChallengeMembersRequest.FromString,
+                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListChallengeMembersResponse.SerializeToString,
             ),
             'CreateUser': grpc.unary_unary_rpc_method_handler(
                     servicer.CreateUser,
@@ -420,7 +459,8 @@ def add_ChallengeServiceServicer_to_server(servicer, server):
 class ChallengeService:
     """An evaluation server: organisers keep references private, participants submit captions, the server scores them and
     keeps a leaderboard. Every call needs a user's token (`authorization: Bearer sgu_...`), whatever the server demands
-    elsewhere. Calls marked "organisers" answer others with PERMISSION_DENIED. No answer to a participant holds a
+    elsewhere. Calls marked "organisers" are for the server's organisers, those marked with a ChallengeRole for members of
+    the challenge who have it, or a higher one; others get PERMISSION_DENIED. No answer to a participant holds a
     reference or a score of a single item.
     """
 
@@ -576,6 +616,60 @@ class ChallengeService:
             '/spicegraph.v1.ChallengeService/UploadReferences',
             spicegraph__api_dot_v1_dot_challenge__pb2.UploadReferencesRequest.SerializeToString,
             spicegraph__api_dot_v1_dot_challenge__pb2.UploadReferencesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetChallengeMember(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/spicegraph.v1.ChallengeService/SetChallengeMember',
+            spicegraph__api_dot_v1_dot_challenge__pb2.SetChallengeMemberRequest.SerializeToString,
+            spicegraph__api_dot_v1_dot_challenge__pb2.SetChallengeMemberResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListChallengeMembers(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/spicegraph.v1.ChallengeService/ListChallengeMembers',
+            spicegraph__api_dot_v1_dot_challenge__pb2.ListChallengeMembersRequest.SerializeToString,
+            spicegraph__api_dot_v1_dot_challenge__pb2.ListChallengeMembersResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -29,7 +29,8 @@ GRPC_VERSION: str
 class ChallengeServiceStub:
     """An evaluation server: organisers keep references private, participants submit captions, the server scores them and
     keeps a leaderboard. Every call needs a user's token (`authorization: Bearer sgu_...`), whatever the server demands
-    elsewhere. Calls marked "organisers" answer others with PERMISSION_DENIED. No answer to a participant holds a
+    elsewhere. Calls marked "organisers" are for the server's organisers, those marked with a ChallengeRole for members of
+    the challenge who have it, or a higher one; others get PERMISSION_DENIED. No answer to a participant holds a
     reference or a score of a single item.
     """
 
@@ -38,19 +39,25 @@ class ChallengeServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ChallengeServiceAsyncStub: ...
     CreateChallenge: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.CreateChallengeRequest, _challenge_pb2.CreateChallengeResponse]
-    """Creates a challenge. It takes submissions when every reference set was uploaded. Organisers."""
+    """Creates a challenge. It takes submissions when every reference set was uploaded. Organisers and hosts;
+    the caller is the challenge's first owner.
+    """
     UpdateChallenge: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.UpdateChallengeRequest, _challenge_pb2.UpdateChallengeResponse]
-    """Changes what may change: texts, dates, limits, visibility. Organisers."""
+    """Changes what may change: texts, dates, limits, visibility. CHALLENGE_ROLE_ORGANISER."""
     GetChallenge: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.GetChallengeRequest, _challenge_pb2.GetChallengeResponse]
     """Returns a challenge."""
     ListChallenges: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.ListChallengesRequest, _challenge_pb2.ListChallengesResponse]
     """Lists the challenges by name, page by page."""
     DeleteChallenge: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.DeleteChallengeRequest, _challenge_pb2.DeleteChallengeResponse]
-    """Deletes a challenge that has no submissions. Organisers."""
+    """Deletes a challenge that has no submissions. CHALLENGE_ROLE_OWNER."""
     UploadReferences: _grpc.StreamUnaryMultiCallable[_challenge_pb2.UploadReferencesRequest, _challenge_pb2.UploadReferencesResponse]
     """Uploads COCO annotations as the references of a split. The same file again changes nothing; another one is refused
-    once there are submissions. Organisers.
+    once there are submissions. CHALLENGE_ROLE_ORGANISER.
     """
+    SetChallengeMember: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.SetChallengeMemberRequest, _challenge_pb2.SetChallengeMemberResponse]
+    """Says what a user may do in a challenge. CHALLENGE_ROLE_OWNER; members may leave. The last owner stays."""
+    ListChallengeMembers: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.ListChallengeMembersRequest, _challenge_pb2.ListChallengeMembersResponse]
+    """Lists the members of a challenge. CHALLENGE_ROLE_VIEWER."""
     CreateUser: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.CreateUserRequest, _challenge_pb2.CreateUserResponse]
     """Adds a user. Organisers."""
     ListUsers: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.ListUsersRequest, _challenge_pb2.ListUsersResponse]
@@ -64,15 +71,15 @@ class ChallengeServiceStub:
     CreateSubmission: _grpc.StreamUnaryMultiCallable[_challenge_pb2.CreateSubmissionRequest, _challenge_pb2.CreateSubmissionResponse]
     """Submits a results file. The answer comes when the file is safe on disk; the state then is VALIDATING."""
     GetSubmission: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.GetSubmissionRequest, _challenge_pb2.GetSubmissionResponse]
-    """Returns a submission of one's own; organisers see all."""
+    """Returns a submission of one's own, or any with CHALLENGE_ROLE_VIEWER."""
     ListSubmissions: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.ListSubmissionsRequest, _challenge_pb2.ListSubmissionsResponse]
-    """Lists submissions of one's own, the newest first; organisers see all."""
+    """Lists submissions of one's own, or all with CHALLENGE_ROLE_VIEWER, the newest first."""
     WatchSubmission: _grpc.UnaryStreamMultiCallable[_challenge_pb2.WatchSubmissionRequest, _challenge_pb2.WatchSubmissionResponse]
     """Returns a submission now and after every change of its state, place in the queue or progress, until it has ended."""
     ListSubmissionFaults: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.ListSubmissionFaultsRequest, _challenge_pb2.ListSubmissionFaultsResponse]
     """Lists all faults of a submission whose file was refused."""
     CancelSubmission: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.CancelSubmissionRequest, _challenge_pb2.CancelSubmissionResponse]
-    """Cancels a submission that has not ended. It is not charged."""
+    """Cancels a submission of one's own, or any with CHALLENGE_ROLE_ORGANISER, that has not ended. It is not charged."""
     ChooseSubmission: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.ChooseSubmissionRequest, _challenge_pb2.ChooseSubmissionResponse]
     """Chooses which of one's submissions stands on the leaderboards of the splits that it has results for, or none on any.
     Otherwise the latest one with results for the split stands there.
@@ -80,33 +87,44 @@ class ChallengeServiceStub:
     GetLeaderboard: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.GetLeaderboardRequest, _challenge_pb2.GetLeaderboardResponse]
     """Returns the leaderboard of a split."""
     RescoreChallenge: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.RescoreChallengeRequest, _challenge_pb2.RescoreChallengeResponse]
-    """Scores submissions again whose scores come from another version of the scorer. Organisers."""
+    """Scores submissions again whose scores come from another version of the scorer.
+    CHALLENGE_ROLE_ORGANISER.
+    """
     GetSubmissionReport: _grpc.UnaryStreamMultiCallable[_challenge_pb2.GetSubmissionReportRequest, _challenge_pb2.GetSubmissionReportResponse]
-    """Makes the error report of a submission, a self-contained HTML page that shows references. Organisers."""
+    """Makes the error report of a submission, a self-contained HTML page that shows references.
+    CHALLENGE_ROLE_VIEWER.
+    """
 
 @_typing.type_check_only
 class ChallengeServiceAsyncStub(ChallengeServiceStub):
     """An evaluation server: organisers keep references private, participants submit captions, the server scores them and
     keeps a leaderboard. Every call needs a user's token (`authorization: Bearer sgu_...`), whatever the server demands
-    elsewhere. Calls marked "organisers" answer others with PERMISSION_DENIED. No answer to a participant holds a
+    elsewhere. Calls marked "organisers" are for the server's organisers, those marked with a ChallengeRole for members of
+    the challenge who have it, or a higher one; others get PERMISSION_DENIED. No answer to a participant holds a
     reference or a score of a single item.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateChallenge: _aio.UnaryUnaryMultiCallable[_challenge_pb2.CreateChallengeRequest, _challenge_pb2.CreateChallengeResponse]  # type: ignore[assignment]
-    """Creates a challenge. It takes submissions when every reference set was uploaded. Organisers."""
+    """Creates a challenge. It takes submissions when every reference set was uploaded. Organisers and hosts;
+    the caller is the challenge's first owner.
+    """
     UpdateChallenge: _aio.UnaryUnaryMultiCallable[_challenge_pb2.UpdateChallengeRequest, _challenge_pb2.UpdateChallengeResponse]  # type: ignore[assignment]
-    """Changes what may change: texts, dates, limits, visibility. Organisers."""
+    """Changes what may change: texts, dates, limits, visibility. CHALLENGE_ROLE_ORGANISER."""
     GetChallenge: _aio.UnaryUnaryMultiCallable[_challenge_pb2.GetChallengeRequest, _challenge_pb2.GetChallengeResponse]  # type: ignore[assignment]
     """Returns a challenge."""
     ListChallenges: _aio.UnaryUnaryMultiCallable[_challenge_pb2.ListChallengesRequest, _challenge_pb2.ListChallengesResponse]  # type: ignore[assignment]
     """Lists the challenges by name, page by page."""
     DeleteChallenge: _aio.UnaryUnaryMultiCallable[_challenge_pb2.DeleteChallengeRequest, _challenge_pb2.DeleteChallengeResponse]  # type: ignore[assignment]
-    """Deletes a challenge that has no submissions. Organisers."""
+    """Deletes a challenge that has no submissions. CHALLENGE_ROLE_OWNER."""
     UploadReferences: _aio.StreamUnaryMultiCallable[_challenge_pb2.UploadReferencesRequest, _challenge_pb2.UploadReferencesResponse]  # type: ignore[assignment]
     """Uploads COCO annotations as the references of a split. The same file again changes nothing; another one is refused
-    once there are submissions. Organisers.
+    once there are submissions. CHALLENGE_ROLE_ORGANISER.
     """
+    SetChallengeMember: _aio.UnaryUnaryMultiCallable[_challenge_pb2.SetChallengeMemberRequest, _challenge_pb2.SetChallengeMemberResponse]  # type: ignore[assignment]
+    """Says what a user may do in a challenge. CHALLENGE_ROLE_OWNER; members may leave. The last owner stays."""
+    ListChallengeMembers: _aio.UnaryUnaryMultiCallable[_challenge_pb2.ListChallengeMembersRequest, _challenge_pb2.ListChallengeMembersResponse]  # type: ignore[assignment]
+    """Lists the members of a challenge. CHALLENGE_ROLE_VIEWER."""
     CreateUser: _aio.UnaryUnaryMultiCallable[_challenge_pb2.CreateUserRequest, _challenge_pb2.CreateUserResponse]  # type: ignore[assignment]
     """Adds a user. Organisers."""
     ListUsers: _aio.UnaryUnaryMultiCallable[_challenge_pb2.ListUsersRequest, _challenge_pb2.ListUsersResponse]  # type: ignore[assignment]
@@ -120,15 +138,15 @@ class ChallengeServiceAsyncStub(ChallengeServiceStub):
     CreateSubmission: _aio.StreamUnaryMultiCallable[_challenge_pb2.CreateSubmissionRequest, _challenge_pb2.CreateSubmissionResponse]  # type: ignore[assignment]
     """Submits a results file. The answer comes when the file is safe on disk; the state then is VALIDATING."""
     GetSubmission: _aio.UnaryUnaryMultiCallable[_challenge_pb2.GetSubmissionRequest, _challenge_pb2.GetSubmissionResponse]  # type: ignore[assignment]
-    """Returns a submission of one's own; organisers see all."""
+    """Returns a submission of one's own, or any with CHALLENGE_ROLE_VIEWER."""
     ListSubmissions: _aio.UnaryUnaryMultiCallable[_challenge_pb2.ListSubmissionsRequest, _challenge_pb2.ListSubmissionsResponse]  # type: ignore[assignment]
-    """Lists submissions of one's own, the newest first; organisers see all."""
+    """Lists submissions of one's own, or all with CHALLENGE_ROLE_VIEWER, the newest first."""
     WatchSubmission: _aio.UnaryStreamMultiCallable[_challenge_pb2.WatchSubmissionRequest, _challenge_pb2.WatchSubmissionResponse]  # type: ignore[assignment]
     """Returns a submission now and after every change of its state, place in the queue or progress, until it has ended."""
     ListSubmissionFaults: _aio.UnaryUnaryMultiCallable[_challenge_pb2.ListSubmissionFaultsRequest, _challenge_pb2.ListSubmissionFaultsResponse]  # type: ignore[assignment]
     """Lists all faults of a submission whose file was refused."""
     CancelSubmission: _aio.UnaryUnaryMultiCallable[_challenge_pb2.CancelSubmissionRequest, _challenge_pb2.CancelSubmissionResponse]  # type: ignore[assignment]
-    """Cancels a submission that has not ended. It is not charged."""
+    """Cancels a submission of one's own, or any with CHALLENGE_ROLE_ORGANISER, that has not ended. It is not charged."""
     ChooseSubmission: _aio.UnaryUnaryMultiCallable[_challenge_pb2.ChooseSubmissionRequest, _challenge_pb2.ChooseSubmissionResponse]  # type: ignore[assignment]
     """Chooses which of one's submissions stands on the leaderboards of the splits that it has results for, or none on any.
     Otherwise the latest one with results for the split stands there.
@@ -136,14 +154,19 @@ class ChallengeServiceAsyncStub(ChallengeServiceStub):
     GetLeaderboard: _aio.UnaryUnaryMultiCallable[_challenge_pb2.GetLeaderboardRequest, _challenge_pb2.GetLeaderboardResponse]  # type: ignore[assignment]
     """Returns the leaderboard of a split."""
     RescoreChallenge: _aio.UnaryUnaryMultiCallable[_challenge_pb2.RescoreChallengeRequest, _challenge_pb2.RescoreChallengeResponse]  # type: ignore[assignment]
-    """Scores submissions again whose scores come from another version of the scorer. Organisers."""
+    """Scores submissions again whose scores come from another version of the scorer.
+    CHALLENGE_ROLE_ORGANISER.
+    """
     GetSubmissionReport: _aio.UnaryStreamMultiCallable[_challenge_pb2.GetSubmissionReportRequest, _challenge_pb2.GetSubmissionReportResponse]  # type: ignore[assignment]
-    """Makes the error report of a submission, a self-contained HTML page that shows references. Organisers."""
+    """Makes the error report of a submission, a self-contained HTML page that shows references.
+    CHALLENGE_ROLE_VIEWER.
+    """
 
 class ChallengeServiceServicer(metaclass=_abc_1.ABCMeta):
     """An evaluation server: organisers keep references private, participants submit captions, the server scores them and
     keeps a leaderboard. Every call needs a user's token (`authorization: Bearer sgu_...`), whatever the server demands
-    elsewhere. Calls marked "organisers" answer others with PERMISSION_DENIED. No answer to a participant holds a
+    elsewhere. Calls marked "organisers" are for the server's organisers, those marked with a ChallengeRole for members of
+    the challenge who have it, or a higher one; others get PERMISSION_DENIED. No answer to a participant holds a
     reference or a score of a single item.
     """
 
@@ -153,7 +176,9 @@ class ChallengeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _challenge_pb2.CreateChallengeRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_challenge_pb2.CreateChallengeResponse, _abc.Awaitable[_challenge_pb2.CreateChallengeResponse]]:
-        """Creates a challenge. It takes submissions when every reference set was uploaded. Organisers."""
+        """Creates a challenge. It takes submissions when every reference set was uploaded. Organisers and hosts;
+        the caller is the challenge's first owner.
+        """
 
     @_abc_1.abstractmethod
     def UpdateChallenge(
@@ -161,7 +186,7 @@ class ChallengeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _challenge_pb2.UpdateChallengeRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_challenge_pb2.UpdateChallengeResponse, _abc.Awaitable[_challenge_pb2.UpdateChallengeResponse]]:
-        """Changes what may change: texts, dates, limits, visibility. Organisers."""
+        """Changes what may change: texts, dates, limits, visibility. CHALLENGE_ROLE_ORGANISER."""
 
     @_abc_1.abstractmethod
     def GetChallenge(
@@ -185,7 +210,7 @@ class ChallengeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _challenge_pb2.DeleteChallengeRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_challenge_pb2.DeleteChallengeResponse, _abc.Awaitable[_challenge_pb2.DeleteChallengeResponse]]:
-        """Deletes a challenge that has no submissions. Organisers."""
+        """Deletes a challenge that has no submissions. CHALLENGE_ROLE_OWNER."""
 
     @_abc_1.abstractmethod
     def UploadReferences(
@@ -194,8 +219,24 @@ class ChallengeServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_challenge_pb2.UploadReferencesResponse, _abc.Awaitable[_challenge_pb2.UploadReferencesResponse]]:
         """Uploads COCO annotations as the references of a split. The same file again changes nothing; another one is refused
-        once there are submissions. Organisers.
+        once there are submissions. CHALLENGE_ROLE_ORGANISER.
         """
+
+    @_abc_1.abstractmethod
+    def SetChallengeMember(
+        self,
+        request: _challenge_pb2.SetChallengeMemberRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_challenge_pb2.SetChallengeMemberResponse, _abc.Awaitable[_challenge_pb2.SetChallengeMemberResponse]]:
+        """Says what a user may do in a challenge. CHALLENGE_ROLE_OWNER; members may leave. The last owner stays."""
+
+    @_abc_1.abstractmethod
+    def ListChallengeMembers(
+        self,
+        request: _challenge_pb2.ListChallengeMembersRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_challenge_pb2.ListChallengeMembersResponse, _abc.Awaitable[_challenge_pb2.ListChallengeMembersResponse]]:
+        """Lists the members of a challenge. CHALLENGE_ROLE_VIEWER."""
 
     @_abc_1.abstractmethod
     def CreateUser(
@@ -251,7 +292,7 @@ class ChallengeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _challenge_pb2.GetSubmissionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_challenge_pb2.GetSubmissionResponse, _abc.Awaitable[_challenge_pb2.GetSubmissionResponse]]:
-        """Returns a submission of one's own; organisers see all."""
+        """Returns a submission of one's own, or any with CHALLENGE_ROLE_VIEWER."""
 
     @_abc_1.abstractmethod
     def ListSubmissions(
@@ -259,7 +300,7 @@ class ChallengeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _challenge_pb2.ListSubmissionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_challenge_pb2.ListSubmissionsResponse, _abc.Awaitable[_challenge_pb2.ListSubmissionsResponse]]:
-        """Lists submissions of one's own, the newest first; organisers see all."""
+        """Lists submissions of one's own, or all with CHALLENGE_ROLE_VIEWER, the newest first."""
 
     @_abc_1.abstractmethod
     def WatchSubmission(
@@ -283,7 +324,7 @@ class ChallengeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _challenge_pb2.CancelSubmissionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_challenge_pb2.CancelSubmissionResponse, _abc.Awaitable[_challenge_pb2.CancelSubmissionResponse]]:
-        """Cancels a submission that has not ended. It is not charged."""
+        """Cancels a submission of one's own, or any with CHALLENGE_ROLE_ORGANISER, that has not ended. It is not charged."""
 
     @_abc_1.abstractmethod
     def ChooseSubmission(
@@ -309,7 +350,9 @@ class ChallengeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _challenge_pb2.RescoreChallengeRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_challenge_pb2.RescoreChallengeResponse, _abc.Awaitable[_challenge_pb2.RescoreChallengeResponse]]:
-        """Scores submissions again whose scores come from another version of the scorer. Organisers."""
+        """Scores submissions again whose scores come from another version of the scorer.
+        CHALLENGE_ROLE_ORGANISER.
+        """
 
     @_abc_1.abstractmethod
     def GetSubmissionReport(
@@ -317,6 +360,8 @@ class ChallengeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _challenge_pb2.GetSubmissionReportRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_challenge_pb2.GetSubmissionReportResponse], _abc.AsyncIterator[_challenge_pb2.GetSubmissionReportResponse]]:
-        """Makes the error report of a submission, a self-contained HTML page that shows references. Organisers."""
+        """Makes the error report of a submission, a self-contained HTML page that shows references.
+        CHALLENGE_ROLE_VIEWER.
+        """
 
 def add_ChallengeServiceServicer_to_server(servicer: ChallengeServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -48,6 +48,8 @@ METHODS: Mapping[str, Mapping[str, Method]] = {
         "ListChallenges": Method(),
         "DeleteChallenge": Method(repeatable=False),
         "UploadReferences": Method(),
+        "SetChallengeMember": Method(),
+        "ListChallengeMembers": Method(),
         "CreateUser": Method(repeatable=False),
         "ListUsers": Method(repeatable=False),
         "DeleteUser": Method(repeatable=False),

@@ -15,9 +15,12 @@ from spicegraph_service.challenge.schema import (
     Challenge,
     Job,
     JobKind,
+    Member,
+    MemberRole,
     ReferenceSet,
     Split,
     Submission,
+    User,
     Visibility,
 )
 from spicegraph_service.server.status import not_found
@@ -30,9 +33,11 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.tokens import SpiceText
     from spicegraph_scorer.readers.checks import Empty
+    from spicegraph_service.challenge.accounts import Account
 
 _MOST_SPLITS = 20
 _MOST_SETS = 20
+_MOST_MEMBERS = 100
 _LONGEST_TITLE = 200
 _LONGEST_DESCRIPTION = 10_000
 _LONGEST_SCORE = 100
@@ -94,8 +99,8 @@ class NewReferences:
     caption_count: int
 
 
-def add_challenge(session: Session, new: NewChallenge, now: datetime) -> Challenge:
-    """Store a challenge.
+def add_challenge(session: Session, account: Account, new: NewChallenge, now: datetime) -> Challenge:
+    """Store a challenge, which the caller owns.
 
     Raises:
         CallError: a field is wrong, or the name is taken.
@@ -125,6 +130,7 @@ def add_challenge(session: Session, new: NewChallenge, now: datetime) -> Challen
         empty=new.empty,
         created=now,
         splits=[_split(place, split) for place, split in enumerate(new.splits)],
+        members=[Member(user_id=account.user_id, role=MemberRole.OWNER)],
     )
     session.add(challenge)
     try:
@@ -266,13 +272,39 @@ def list_challenges(session: Session, after: str, count: int) -> Sequence[Challe
     return session.scalars(select(Challenge).where(Challenge.name > after).order_by(Challenge.name).limit(count)).all()
 
 
-def remove_challenge(session: Session, name: str) -> None:
+def set_member(session: Session, account: Account, challenge_name: str, user: User, role: MemberRole | None) -> None:
+    """Give a user a role in a challenge, or ``None``. Owners do that for all, and members leave.
+
+    Raises:
+        CallError: NOT_FOUND, PERMISSION_DENIED, or FAILED_PRECONDITION: no owner would be left, or there are too many.
+    """
+    challenge = find_challenge(session, challenge_name, lock=True)
+    known = next((member for member in challenge.members if member.user_id == user.id), None)
+    if role is not None or known is None or user.id != account.user_id:
+        account.check_may(MemberRole.OWNER, challenge)
+    others = [member.role for member in challenge.members if member is not known]
+    if known is not None and known.role is MemberRole.OWNER and MemberRole.OWNER not in {role, *others}:
+        raise refused("LAST_OWNER", f"{user.name!r} is the last owner of the challenge {challenge.name!r}", user.name)
+    if role is None:
+        if known is not None:
+            challenge.members.remove(known)
+    elif known is not None:
+        known.role = role
+    elif len(others) >= _MOST_MEMBERS:
+        message = f"the challenge {challenge.name!r} has {_MOST_MEMBERS} members, the most that one may have"
+        raise refused("MEMBER_LIMIT", message, challenge.name)
+    else:
+        challenge.members.append(Member(user_id=user.id, role=role))
+
+
+def remove_challenge(session: Session, account: Account, name: str) -> None:
     """Delete a challenge.
 
     Raises:
-        CallError: NOT_FOUND, or FAILED_PRECONDITION: there are submissions.
+        CallError: NOT_FOUND, PERMISSION_DENIED, or FAILED_PRECONDITION: there are submissions.
     """
     challenge = find_challenge(session, name, lock=True)
+    account.check_may(MemberRole.OWNER, challenge)
     _check_untouched(session, challenge, "has submissions, and stays")
     session.delete(challenge)
 

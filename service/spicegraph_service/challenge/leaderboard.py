@@ -17,6 +17,7 @@ from spicegraph_service.challenge.schema import (
     Choice,
     Job,
     JobKind,
+    MemberRole,
     ReferenceSet,
     Run,
     RunScore,
@@ -96,7 +97,7 @@ class Standing:
 
 def visible(when: Visibility, challenge: Challenge, account: Account, now: datetime) -> bool:
     """Say whether a caller may see something."""
-    return account.organises or _SHOWN[when](challenge, now)
+    return account.may(MemberRole.VIEWER, challenge) or _SHOWN[when](challenge, now)
 
 
 def _always(_challenge: Challenge, _now: datetime) -> bool:
@@ -120,7 +121,7 @@ _SHOWN: Mapping[Visibility, Callable[[Challenge, datetime], bool]] = {
 
 def shown_scores(rows: Iterable[RunScore], challenge: Challenge, account: Account) -> tuple[ShownScore, ...]:
     """Return scores as a caller may see them: participants see rounded ones, and no category of few images."""
-    if account.organises:
+    if account.may(MemberRole.VIEWER, challenge):
         return tuple(ShownScore(row.name, row.value, row.low, row.high) for row in rows)
     return tuple(
         ShownScore(row.name, *(_rounded(value, row, challenge) for value in (row.value, row.low, row.high)))

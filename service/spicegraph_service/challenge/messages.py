@@ -16,7 +16,7 @@ from spicegraph_service.challenge import catalogue
 from spicegraph_service.challenge.catalogue import DAILY_LIMIT, TOTAL_LIMIT, Disclosure, NewChallenge, NewSplit
 from spicegraph_service.challenge.errors import wrong
 from spicegraph_service.challenge.leaderboard import shown_scores, visible
-from spicegraph_service.challenge.schema import Role, State, Visibility
+from spicegraph_service.challenge.schema import MemberRole, Role, State, Visibility
 from spicegraph_service.challenge.submissions import queue_position
 from spicegraph_service.challenge.validation import method_of
 from spicegraph_service.server.status import Violation, invalid
@@ -108,13 +108,14 @@ def method_name(settings: pb.SubmissionSettings, splits: Iterable[str]) -> str:
     return named[1] if named is not None else PurePath(settings.file_name).stem[:_LONGEST_METHOD]
 
 
-def check_target(session: Session, target: pb.ReferencesTarget) -> None:
-    """Check that the reference set of an upload exists.
+def check_target(session: Session, target: pb.ReferencesTarget, account: Account) -> None:
+    """Check that the reference set of an upload exists, and that the caller may upload it.
 
     Raises:
-        CallError: NOT_FOUND, or INVALID_ARGUMENT.
+        CallError: NOT_FOUND, PERMISSION_DENIED, or INVALID_ARGUMENT.
     """
     challenge = catalogue.find_challenge(session, target.challenge)
+    account.check_may(MemberRole.ORGANISER, challenge)
     for field in ("split", "reference_set"):
         if not getattr(target, field):
             raise wrong(f"target.{field}", "is empty")
@@ -147,6 +148,13 @@ _ROLES: Mapping[pb.UserRole.ValueType, Role] = {
     pb.USER_ROLE_UNSPECIFIED: Role.PARTICIPANT,
     pb.USER_ROLE_PARTICIPANT: Role.PARTICIPANT,
     pb.USER_ROLE_ORGANISER: Role.ORGANISER,
+    pb.USER_ROLE_HOST: Role.HOST,
+}
+_MEMBER_ROLES: Mapping[pb.ChallengeRole.ValueType, MemberRole | None] = {
+    pb.CHALLENGE_ROLE_UNSPECIFIED: None,
+    pb.CHALLENGE_ROLE_VIEWER: MemberRole.VIEWER,
+    pb.CHALLENGE_ROLE_ORGANISER: MemberRole.ORGANISER,
+    pb.CHALLENGE_ROLE_OWNER: MemberRole.OWNER,
 }
 _STATES: Mapping[State, pb.SubmissionState.ValueType] = {
     State.VALIDATING: pb.SUBMISSION_STATE_VALIDATING,
@@ -182,6 +190,20 @@ def role_of(value: pb.UserRole.ValueType) -> Role:
         CallError: INVALID_ARGUMENT: the number is not one of the enumeration's values.
     """
     return _known("role", value, _ROLES)
+
+
+def member_role_of(value: pb.ChallengeRole.ValueType) -> MemberRole | None:
+    """Return a role in a challenge; ``None``: not a member.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: the number is not one of the enumeration's values.
+    """
+    return _known("role", value, _MEMBER_ROLES)
+
+
+def member_role_value(role: MemberRole | None) -> pb.ChallengeRole.ValueType:
+    """Return the contract's value for a role in a challenge."""
+    return next(value for value, known in _MEMBER_ROLES.items() if known is role)
 
 
 def moment_of(field: str, value: Timestamp) -> datetime | None:
@@ -304,7 +326,13 @@ def user_message(user: schema.User) -> pb.User:
 
 def token_message(token: schema.Token) -> pb.UserToken:
     """Return a token without its secret."""
-    return pb.UserToken(id=token.id, name=token.name, create_time=timestamp(token.created))
+    return pb.UserToken(
+        id=token.id,
+        name=token.name,
+        create_time=timestamp(token.created),
+        expire_time=timestamp(token.expires),
+        last_use_time=timestamp(token.used),
+    )
 
 
 def fault_message(row: FaultRow) -> pb.SubmissionFault:
@@ -413,7 +441,7 @@ def _row(row: Row, challenge: schema.Challenge, account: Account, scorer: Scorer
         create_time=timestamp(row.submission.created),
         scores=map(_score, shown_scores(row.scores, challenge, account)),
         origin=_origin(row.run, scorer),
-        submission=row.submission.id if account.organises else "",
+        submission=row.submission.id if account.may(MemberRole.VIEWER, challenge) else "",
     )
 
 

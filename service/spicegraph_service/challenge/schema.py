@@ -46,6 +46,20 @@ class Role(StrEnum):
 
     PARTICIPANT = "participant"
     ORGANISER = "organiser"
+    HOST = "host"
+
+
+class MemberRole(StrEnum):
+    """What a member of a challenge may do; each role has the rights of those before it."""
+
+    VIEWER = "viewer"
+    ORGANISER = "organiser"
+    OWNER = "owner"
+
+    def includes(self, other: MemberRole) -> bool:
+        """Whether the role has the rights of another."""
+        ranks = list(MemberRole)
+        return ranks.index(self) >= ranks.index(other)
 
 
 class State(StrEnum):
@@ -123,6 +137,7 @@ class Base(DeclarativeBase):
         datetime: Moment,
         Visibility: _words(Visibility),
         Role: _words(Role),
+        MemberRole: _words(MemberRole),
         State: _words(State),
         JobKind: _words(JobKind),
         dict[str, Any]: JSON,
@@ -141,6 +156,7 @@ class User(Base):
     created: Mapped[datetime]
     removed: Mapped[datetime | None]
     tokens: Mapped[list[Token]] = relationship(back_populates="user", order_by="Token.created, Token.id")
+    memberships: Mapped[list[Member]] = relationship(back_populates="user", cascade="all, delete-orphan")
 
 
 class Token(Base):
@@ -153,6 +169,8 @@ class Token(Base):
     name: Mapped[str] = mapped_column(String(100))
     hash: Mapped[str] = mapped_column(String(64), unique=True)
     created: Mapped[datetime]
+    expires: Mapped[datetime | None]
+    used: Mapped[datetime | None]
     user: Mapped[User] = relationship(back_populates="tokens")
 
 
@@ -180,11 +198,24 @@ class Challenge(Base):
     splits: Mapped[list[Split]] = relationship(
         back_populates="challenge", order_by="Split.position", cascade="all, delete-orphan"
     )
+    members: Mapped[list[Member]] = relationship(back_populates="challenge", cascade="all, delete-orphan")
 
     @property
     def ready(self) -> bool:
         """Whether all references are there."""
         return all(reference_set.file for split in self.splits for reference_set in split.reference_sets)
+
+
+class Member(Base):
+    """Somebody who sees or manages a challenge. Those of earlier versions have no members."""
+
+    __tablename__ = "challenge_members"
+
+    challenge_id: Mapped[int] = mapped_column(ForeignKey("challenges.id", ondelete="CASCADE"), primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id"), primary_key=True)
+    role: Mapped[MemberRole]
+    challenge: Mapped[Challenge] = relationship(back_populates="members")
+    user: Mapped[User] = relationship(back_populates="memberships")
 
 
 class Split(Base):

@@ -13,7 +13,7 @@ from sqlalchemy import func, select, text
 from spicegraph_api.v1 import challenge_pb2
 from spicegraph_api.v1.challenge_pb2_grpc import add_ChallengeServiceServicer_to_server
 from spicegraph_service.challenge import submissions
-from spicegraph_service.challenge.accounts import find_account
+from spicegraph_service.challenge.accounts import find_account, touch_token
 from spicegraph_service.challenge.leaderboard import ScorerVersion
 from spicegraph_service.challenge.runner import ChallengeConfig, ChallengeState, Runner
 from spicegraph_service.challenge.schema import State, Submission
@@ -73,6 +73,7 @@ class ChallengeService:
         self._chunks_at_once = max(1, workers - 1)
         self._owner = secrets.token_hex(8)
         self._tasks: list[asyncio.Task[None]] = []
+        self._touching: dict[str, asyncio.Task[None]] = {}
 
     def add_to(self, server: grpc.aio.Server) -> None:
         """Register the methods."""
@@ -86,7 +87,21 @@ class ChallengeService:
             StoreError: the database cannot be read.
         """
         del scope
-        return await self._state.transactions.read(lambda session, _now: find_account(session, authorization))
+        account, token_id = await self._state.transactions.read(
+            lambda session, now: find_account(session, authorization, now)
+        )
+        if token_id is not None and token_id not in self._touching:
+            self._touching[token_id] = asyncio.create_task(self._touch(token_id))
+        return account
+
+    async def _touch(self, token_id: str) -> None:
+        """Record that a token is in use, beside the call; a database that cannot be written keeps nobody out."""
+        try:
+            await self._state.transactions.write(lambda session, now: touch_token(session, token_id, now))
+        except StoreError as error:
+            _log.warning("the last use of the token %s is not recorded: %s", token_id, error)
+        finally:
+            del self._touching[token_id]
 
     def start(self, workers: WorkerInfo) -> None:
         """Begin to take jobs."""
@@ -140,7 +155,7 @@ class ChallengeService:
         """Stop working, and close the database; jobs under way go to other servers, or wait."""
         for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, *self._touching.values(), return_exceptions=True)
 
         def release(session: Session, _now: datetime) -> None:
             submissions.release_all(session, self._owner)

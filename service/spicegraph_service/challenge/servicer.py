@@ -15,7 +15,7 @@ from spicegraph_service.challenge.accounts import Account
 from spicegraph_service.challenge.errors import refused, wrong, wrong_references
 from spicegraph_service.challenge.files import read_faults
 from spicegraph_service.challenge.sandbox import Allowance
-from spicegraph_service.challenge.schema import State, Submission
+from spicegraph_service.challenge.schema import MemberRole, State, Submission
 from spicegraph_service.challenge.tasks import Prepare, Prepared, Report, Reported
 from spicegraph_service.server import validation
 from spicegraph_service.server.interceptor import current_call
@@ -63,13 +63,15 @@ class ChallengeServicer(ChallengeServiceServicer):
     async def CreateChallenge(self, request: pb.CreateChallengeRequest, context: Context) -> pb.CreateChallengeResponse:
         """Create a challenge."""
         del context
-        organiser()
+        account = account_of_call()
+        if not account.creates:
+            account.check_organises()
         new = messages.new_challenge(request.challenge)
         self._check_metrics(new.metrics)
         self._check_score(new.primary_score, new.metrics)
 
         def create(session: Session, now: datetime) -> pb.Challenge:
-            return messages.challenge_message(catalogue.add_challenge(session, new, now))
+            return messages.challenge_message(catalogue.add_challenge(session, account, new, now))
 
         return pb.CreateChallengeResponse(challenge=await self._state.transactions.write(create))
 
@@ -90,10 +92,11 @@ class ChallengeServicer(ChallengeServiceServicer):
     async def UpdateChallenge(self, request: pb.UpdateChallengeRequest, context: Context) -> pb.UpdateChallengeResponse:
         """Change a challenge."""
         del context
-        organiser()
+        account = account_of_call()
 
         def update(session: Session, _now: datetime) -> pb.Challenge:
             challenge = catalogue.find_challenge(session, request.name, lock=True)
+            account.check_may(MemberRole.ORGANISER, challenge)
             messages.change_challenge(challenge, request)
             if request.HasField("primary_score"):
                 self._check_score(challenge.primary_score, challenge.metrics)
@@ -112,6 +115,7 @@ class ChallengeServicer(ChallengeServiceServicer):
             return pb.GetChallengeResponse(
                 challenge=messages.challenge_message(challenge),
                 quota=pb.Quota(used_today=used.today, used_total=used.total, left=used.left(challenge)),
+                role=messages.member_role_value(account.role_in(challenge)),
             )
 
         return await self._state.transactions.read(get)
@@ -132,19 +136,56 @@ class ChallengeServicer(ChallengeServiceServicer):
     async def DeleteChallenge(self, request: pb.DeleteChallengeRequest, context: Context) -> pb.DeleteChallengeResponse:
         """Delete a challenge without submissions."""
         del context
-        organiser()
-        await self._state.transactions.write(lambda session, _now: catalogue.remove_challenge(session, request.name))
+        account = account_of_call()
+        await self._state.transactions.write(
+            lambda session, _now: catalogue.remove_challenge(session, account, request.name)
+        )
         return pb.DeleteChallengeResponse()
+
+    async def SetChallengeMember(
+        self, request: pb.SetChallengeMemberRequest, context: Context
+    ) -> pb.SetChallengeMemberResponse:
+        """Say what a user may do in a challenge."""
+        del context
+        account = account_of_call()
+        role = messages.member_role_of(request.role)
+
+        def place(session: Session, _now: datetime) -> None:
+            challenge = catalogue.find_challenge(session, request.challenge)
+            if request.user != account.name:  # who may not, does not learn which users there are
+                account.check_may(MemberRole.OWNER, challenge)
+            user = accounts.find_user(session, request.user)
+            catalogue.set_member(session, account, request.challenge, user, role)
+
+        await self._state.transactions.write(place)
+        return pb.SetChallengeMemberResponse()
+
+    async def ListChallengeMembers(
+        self, request: pb.ListChallengeMembersRequest, context: Context
+    ) -> pb.ListChallengeMembersResponse:
+        """List the members of a challenge."""
+        del context
+        account = account_of_call()
+
+        def find(session: Session, _now: datetime) -> list[pb.ChallengeMember]:
+            challenge = catalogue.find_challenge(session, request.challenge)
+            account.check_may(MemberRole.VIEWER, challenge)
+            return [
+                pb.ChallengeMember(user=one.user.name, role=messages.member_role_value(one.role))
+                for one in sorted(challenge.members, key=lambda one: one.user.name)
+            ]
+
+        return pb.ListChallengeMembersResponse(members=await self._state.transactions.read(find))
 
     async def UploadReferences(
         self, request_iterator: AsyncIterator[pb.UploadReferencesRequest], context: Context
     ) -> pb.UploadReferencesResponse:
         """Take COCO annotations as references."""
         del context
-        account = organiser()
+        account = account_of_call()
         target, chunks = await messages.first(request_iterator, "target")
         transactions = self._state.transactions
-        await transactions.read(lambda session, _now: messages.check_target(session, target))
+        await transactions.read(lambda session, _now: messages.check_target(session, target, account))
         async with self._uploads[account.user_id]:
             with self._files.incoming() as incoming, self._files.workspace() as folder:
                 most = self._state.config.reference_bytes
@@ -173,9 +214,10 @@ class ChallengeServicer(ChallengeServiceServicer):
         del context
         organiser()
         role = messages.role_of(request.role)
+        expires = messages.moment_of("expire_time", request.expire_time)
 
         def create(session: Session, now: datetime) -> pb.CreateUserResponse:
-            user, secret = accounts.add_user(session, request.name, role, now)
+            user, secret = accounts.add_user(session, request.name, role, now, expires=expires)
             return pb.CreateUserResponse(user=messages.user_message(user), secret=secret)
 
         return await self._state.transactions.write(create)
@@ -206,9 +248,10 @@ class ChallengeServicer(ChallengeServiceServicer):
         """Make a token."""
         del context
         account = account_of_call()
+        expires = messages.moment_of("expire_time", request.expire_time)
 
         def create(session: Session, now: datetime) -> pb.CreateUserTokenResponse:
-            token, secret = accounts.add_token(session, account, request.user, request.name, now)
+            token, secret = accounts.add_token(session, account, request.user, request.name, now, expires=expires)
             return pb.CreateUserTokenResponse(token=messages.token_message(token), secret=secret)
 
         return await self._state.transactions.write(create)
@@ -270,11 +313,11 @@ class ChallengeServicer(ChallengeServiceServicer):
         size = validation.check_page_size(request.page_size)
 
         validation.check_page_token(request.page_token, submissions.ID)
-        if request.user not in {"", account.name}:
-            account.check_organises()
 
         def find(session: Session, now: datetime) -> list[pb.Submission]:
             challenge = catalogue.find_challenge(session, request.challenge)
+            if request.user not in {"", account.name}:
+                account.check_may(MemberRole.VIEWER, challenge)
             found = submissions.list_submissions(
                 session, account, challenge, user=request.user, after=request.page_token, count=size + 1
             )
@@ -379,11 +422,12 @@ class ChallengeServicer(ChallengeServiceServicer):
     ) -> pb.RescoreChallengeResponse:
         """Have submissions scored again."""
         del context
-        organiser()
+        account = account_of_call()
         scorer = self._scorer()
 
         def rescore(session: Session, _now: datetime) -> int:
             challenge = catalogue.find_challenge(session, request.challenge, lock=True)
+            account.check_may(MemberRole.ORGANISER, challenge)
             return leaderboard.rescore(session, challenge, scorer, everything=request.all)
 
         count = await self._state.transactions.write(rescore)
@@ -395,7 +439,9 @@ class ChallengeServicer(ChallengeServiceServicer):
     ) -> AsyncIterator[pb.GetSubmissionReportResponse]:
         """Make an error report."""
         del context
-        account = organiser()
+        account = account_of_call()
+        if not account.members:
+            account.check_organises()
         limit = request.image_limit or _REPORT_IMAGES
         if not 1 <= limit <= _MOST_REPORT_IMAGES:
             raise wrong("image_limit", f"1 to {_MOST_REPORT_IMAGES:,}, or 0 for {_REPORT_IMAGES}")
@@ -404,6 +450,7 @@ class ChallengeServicer(ChallengeServiceServicer):
 
             def plan(session: Session, _now: datetime) -> Report:
                 submission = submissions.find_submission(session, account, request.id)
+                account.check_may(MemberRole.VIEWER, submission.challenge)
                 return self._report(submission, request, limit=limit, output=output)
 
             task = await self._state.transactions.read(plan)

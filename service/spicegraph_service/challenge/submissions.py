@@ -23,6 +23,7 @@ from spicegraph_service.challenge.schema import (
     Choice,
     Job,
     JobKind,
+    MemberRole,
     ReferenceSet,
     Run,
     RunScore,
@@ -85,7 +86,7 @@ def check_open(challenge: Challenge, account: Account, now: datetime) -> None:
         raise refused(
             "NOT_READY", f"the challenge {challenge.name!r} does not have all its references yet", challenge.name
         )
-    if account.organises:
+    if account.may(MemberRole.ORGANISER, challenge):
         return
     if challenge.opens is not None and now < challenge.opens:
         raise refused("NOT_OPEN", f"the challenge opens at {_shown(challenge.opens)}", challenge.name)
@@ -168,14 +169,16 @@ def _check_limits(challenge: Challenge, account: Account, used: Usage, now: date
 
 
 def find_submission(session: Session, account: Account, submission_id: str, *, lock: bool = False) -> Submission:
-    """Return a submission of the caller's own; organisers find all.
+    """Return a submission of the caller's own; members of its challenge find all.
 
     Raises:
         CallError: NOT_FOUND.
     """
     query = select(Submission).where(Submission.id == submission_id)
     submission = session.scalars(query.with_for_update() if lock else query).one_or_none()
-    if submission is None or not (account.organises or submission.user_id == account.user_id):
+    if submission is None or not (
+        submission.user_id == account.user_id or account.may(MemberRole.VIEWER, submission.challenge)
+    ):
         raise no_submission(submission_id)
     return submission
 
@@ -185,7 +188,7 @@ def list_submissions(
 ) -> Sequence[Submission]:
     """Return up to ``count`` submissions that follow the one with the id ``after``, the newest first."""
     query = select(Submission).where(Submission.challenge_id == challenge.id)
-    if not account.organises:
+    if not account.may(MemberRole.VIEWER, challenge):
         query = query.where(Submission.user_id == account.user_id)
     elif user:
         query = query.join(User).where(User.name == user)
@@ -208,9 +211,11 @@ def cancel(session: Session, account: Account, submission_id: str, now: datetime
     """Cancel a submission; whoever works on it finds its job gone. Twice is once.
 
     Raises:
-        CallError: NOT_FOUND, or FAILED_PRECONDITION: it has ended.
+        CallError: NOT_FOUND, PERMISSION_DENIED, or FAILED_PRECONDITION: it has ended.
     """
     submission = find_submission(session, account, submission_id)
+    if submission.user_id != account.user_id:
+        account.check_may(MemberRole.ORGANISER, submission.challenge)
     # Jobs are locked before submissions, here as where a job ends: no two transactions wait for each other.
     job = session.scalars(select(Job).where(Job.submission_id == submission.id).with_for_update()).one_or_none()
     session.refresh(submission, with_for_update=True)

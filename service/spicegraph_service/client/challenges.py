@@ -16,6 +16,8 @@ from spicegraph_service.client.connection import PAGE, Connection, TlsOptions
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from google.protobuf.timestamp_pb2 import Timestamp
+
 _CHUNK = 1 << 20
 _PAUSE_S = 1.0
 
@@ -75,9 +77,26 @@ class ChallengeClient(Connection):
         with _chunks(path) as chunks:
             return self._stub.UploadReferences(messages(chunks), metadata=self._metadata).challenge
 
-    def create_user(self, name: str, role: pb.UserRole.ValueType = pb.USER_ROLE_PARTICIPANT) -> str:
-        """Add a user; return the secret of their first token."""
-        return self._call(self._stub.CreateUser, pb.CreateUserRequest(name=name, role=role)).secret
+    def set_member(self, challenge: str, user: str, role: pb.ChallengeRole.ValueType) -> None:
+        """Say what a user may do in a challenge; ``CHALLENGE_ROLE_UNSPECIFIED``: they are no longer a member."""
+        request = pb.SetChallengeMemberRequest(challenge=challenge, user=user, role=role)
+        self._call(self._stub.SetChallengeMember, request)
+
+    def list_members(self, challenge: str) -> list[pb.ChallengeMember]:
+        """Return the members of a challenge by name."""
+        request = pb.ListChallengeMembersRequest(challenge=challenge)
+        return list(self._call(self._stub.ListChallengeMembers, request).members)
+
+    def create_user(
+        self,
+        name: str,
+        role: pb.UserRole.ValueType = pb.USER_ROLE_PARTICIPANT,
+        *,
+        expires: Timestamp | None = None,
+    ) -> str:
+        """Add a user; return the secret of their first token, which may end."""
+        request = pb.CreateUserRequest(name=name, role=role, expire_time=expires)
+        return self._call(self._stub.CreateUser, request).secret
 
     def list_users(self) -> Iterator[pb.User]:
         """Return all users by name."""
@@ -88,9 +107,10 @@ class ChallengeClient(Connection):
         """Shut a user out."""
         self._call(self._stub.DeleteUser, pb.DeleteUserRequest(name=name))
 
-    def create_token(self, name: str, *, user: str = "") -> str:
-        """Make a token for a user (default: oneself); return its secret."""
-        return self._call(self._stub.CreateUserToken, pb.CreateUserTokenRequest(user=user, name=name)).secret
+    def create_token(self, name: str, *, user: str = "", expires: Timestamp | None = None) -> str:
+        """Make a token for a user (default: oneself), which may end; return its secret."""
+        request = pb.CreateUserTokenRequest(user=user, name=name, expire_time=expires)
+        return self._call(self._stub.CreateUserToken, request).secret
 
     def revoke_token(self, token_id: str) -> None:
         """Revoke a token."""

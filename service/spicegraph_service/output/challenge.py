@@ -112,14 +112,18 @@ def _visibility(value: pb.Visibility.ValueType) -> str:
 
 def user_table(users: Iterable[pb.User]) -> Table:
     """Return the users with their tokens, one row per token."""
-    table = _table("", "User", "Role", "Token id", "Token", "Since")
+    table = _table("", "User", "Role", "Token id", "Token", "Since", "Ends", "Last use")
     for user in users:
         role = pb.UserRole.Name(user.role).removeprefix("USER_ROLE_").lower()
         for place, token in enumerate(user.tokens):
             first = (user.name, role) if not place else ("", "")
-            table.add_row(*first, token.id, _text(token.name), when(token.create_time))
+            moments = [
+                when(getattr(token, name)) if token.HasField(name) else UNDEFINED
+                for name in ("create_time", "expire_time", "last_use_time")
+            ]
+            table.add_row(*first, token.id, _text(token.name), *moments)
         if not user.tokens:
-            table.add_row(user.name, role, UNDEFINED, UNDEFINED, when(user.create_time))
+            table.add_row(user.name, role, *[UNDEFINED] * 2, when(user.create_time), *[UNDEFINED] * 2)
     return table
 
 

@@ -72,6 +72,14 @@ def test_a_challenge_from_beginning_to_end(
     first, second = run("user", "add", "ann").strip(), run("user", "add", "bob").strip()
     assert "there is a user 'ann' already" in run("user", "add", "ann", status=2)
     assert re.search(r"ann\s+participant", run("user", "list"))
+    run("member", "pets", "bob", "viewer")
+    assert run("members", "pets") == "bob\tviewer\nme\towner\n"
+    run("member", "pets", "bob", "none")
+    assert "'me' is the last owner" in run("member", "pets", "me", "none", status=2)
+    assert run("user", "add", "hilda", "--host", "--expires", "90d").startswith("sgu_")
+    assert "--expires: 2020-01-01 is over already" in run("user", "token", "x", "--expires", "2020-01-01", status=2)
+    assert "give one of them" in run("user", "add", "x", "--host", "--organiser", status=2)
+    assert re.search(r"hilda\s+host\s+\S+\s+first", run("user", "list"))
 
     results = arena.write("captions_val_mine_results.json", tools.results("x"))
     shown = run("submit", "pets", results, token=first)
@@ -226,7 +234,7 @@ def test_migrations_are_what_the_tables_say(own_arena: Arena) -> None:
     with databases[0] as database, database.reading() as session:
         context = MigrationContext.configure(session.connection())
         assert compare_metadata(context, Base.metadata) == []
-        assert context.get_current_revision() == "0004"
+        assert context.get_current_revision() == "0005"
 
 
 def test_a_database_of_a_newer_version_is_left_alone(own_arena: Arena) -> None:

@@ -59,12 +59,19 @@ def test_an_old_database_goes_on_as_it_was(old: Database) -> None:
 def test_the_schema_goes_back_and_forth(old: Database) -> None:
     with old:
         steps = old.migrate()
+        with old.writing() as session:
+            session.execute(text("UPDATE users SET role = 'host' WHERE id = 2"))
+            session.execute(text("INSERT INTO challenge_members VALUES (1, 2, 'owner')"))
+            session.execute(text("INSERT INTO user_tokens VALUES ('a', 2, 'n', 'h1', 5, NULL, 7)"))
+            session.execute(text("INSERT INTO user_tokens VALUES ('b', 2, 'n', 'h2', 5, 6, 7)"))
         back = old.migrate("0001")
         assert back == [" -> ".join(reversed(step.split(" -> "))) for step in reversed(steps)]
         with old.reading() as session:
             assert session.execute(text("SELECT value FROM run_scores")).scalar_one() == 0.123456789
+            assert session.execute(text("SELECT role FROM users WHERE id = 2")).scalar_one() == "participant"
+            assert session.execute(text("SELECT id FROM user_tokens")).scalars().all() == ["a"]
         assert old.migrate() == steps
         with old.reading() as session:
             assert [user.name for user in session.scalars(select(User).order_by(User.id))] == ["me", "ann"]
-        with pytest.raises(InputError, match="there is no schema '9999'; there are 0001, 0002, 0003, 0004"):
+        with pytest.raises(InputError, match="there is no schema '9999'; there are 0001, 0002, 0003, 0004, 0005"):
             old.migrate("9999")

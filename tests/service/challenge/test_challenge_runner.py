@@ -42,7 +42,8 @@ def database(tmp_path: Path) -> Iterator[Database]:
         with made.writing() as session:
             now = made.now(session)
             new = NewChallenge("pets", "", "", ("bleu",), "", (NewSplit("val", ("c5",)),))
-            catalogue.add_challenge(session, new, now)
+            owner, _ = add_user(session, OWNER, Role.ORGANISER, now)
+            catalogue.add_challenge(session, Account(owner.id, OWNER, owner.role), new, now)
             catalogue.place_references(session, "pets", "val", "c5", NewReferences("a" * 64, "b" * 64, 1, 1))
             add_user(session, "ann", Role.PARTICIPANT, now)
         yield made
@@ -51,7 +52,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 def submit(database: Database, key: str) -> str:
     with database.writing() as session:
         new = NewSubmission("pets", "m", "", "f.json", "", key * 64, 1, None)
-        return accept(session, Account(1, "ann", Role.PARTICIPANT), new, database.now(session))[0].id
+        return accept(session, Account(2, "ann", Role.PARTICIPANT), new, database.now(session))[0].id
 
 
 def take(database: Database) -> _Held:
@@ -125,7 +126,7 @@ def test_a_job_that_was_cancelled_is_dropped(
         async def work(_held: _Held) -> None:
             nonlocal stopped
             with database.writing() as session:
-                cancel(session, Account(1, "ann", Role.PARTICIPANT), submission, database.now(session))
+                cancel(session, Account(2, "ann", Role.PARTICIPANT), submission, database.now(session))
             try:
                 await asyncio.sleep(60)
             finally:
@@ -215,7 +216,7 @@ def test_files_that_nobody_needs_are_deleted_after_a_day(database: Database, tmp
         keys[word] = files.adopt(source)
         if word != "young":
             os.utime(files.path(keys[word]), (0, 0))
-    account = Account(1, "ann", Role.PARTICIPANT)
+    account = Account(2, "ann", Role.PARTICIPANT)
     with database.writing() as session:
         now = database.now(session)
         for word in ("kept", "cancelled"):

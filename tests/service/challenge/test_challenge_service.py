@@ -262,6 +262,137 @@ def test_participants_see_only_what_is_theirs(world: World) -> None:
     assert world.organiser.leaderboard(name).rows[0].submission == mine.id
 
 
+ROLES = pb.ChallengeRole
+DENIED = (CODES.PERMISSION_DENIED, "NOT_AN_ORGANISER")
+
+
+def test_members_of_a_challenge_have_the_rights_of_their_roles(world: World) -> None:
+    """In the challenge alone: the server's users and other challenges are none of their business."""
+    name, other_name = world.challenge(), world.challenge()
+    user = world.user()
+    theirs = world.scored(user, name, "theirs")
+    elsewhere = world.scored(user, other_name, "theirs")
+    member = world.user("member")
+    member_name = f"member-{world.count}"
+    references = world.arena.write("references.json", world.tools.annotations(world.tools.small))
+    hidden = pb.SplitVisibility(split="val", score_visibility=pb.VISIBILITY_ORGANISERS)
+    closed = Timestamp(seconds=1_000_000_000)
+    world.organiser.update_challenge(pb.UpdateChallengeRequest(name=name, visibilities=[hidden], close_time=closed))
+
+    def sees() -> None:
+        assert member.get_submission(theirs.id).scores
+        assert [found.id for found in member.list_submissions(name, user=theirs.user)] == [theirs.id]
+        assert member.leaderboard(name).rows[0].submission == theirs.id
+        assert b"".join(member.report(theirs.id)).startswith(b"<!DOCTYPE html>")
+        assert member_name in [one.user for one in member.list_members(name)]
+
+    def changes() -> None:
+        member.update_challenge(pb.UpdateChallengeRequest(name=name, title="Changed"))
+        assert member.upload_references(name, "val", "c5", references).title == "Changed"
+        assert member.rescore(name) == 0
+        world.scored(member, name, "try")  # after the close
+        assert refused(lambda: member.cancel(theirs.id)) == (CODES.FAILED_PRECONDITION, "ENDED")
+
+    def owns() -> None:
+        member.set_member(name, theirs.user, ROLES.CHALLENGE_ROLE_VIEWER)
+        member.set_member(name, theirs.user, ROLES.CHALLENGE_ROLE_UNSPECIFIED)
+
+    elsewhere_and_on_the_server: list[Callable[[], object]] = [
+        lambda: member.update_challenge(pb.UpdateChallengeRequest(name=other_name, title="x")),
+        lambda: member.upload_references(other_name, "val", "c5", references),
+        lambda: member.list_members(other_name),
+        lambda: member.set_member(other_name, member_name, ROLES.CHALLENGE_ROLE_OWNER),
+        lambda: member.rescore(other_name),
+        lambda: member.delete_challenge(other_name),
+        lambda: member.create_challenge(world.tools.challenge("mine")),
+        lambda: member.create_user("friend"),
+        lambda: list(member.list_users()),
+        lambda: member.create_token("x", user=theirs.user),
+    ]
+    of_organisers: list[Callable[[], object]] = [
+        lambda: member.update_challenge(pb.UpdateChallengeRequest(name=name, title="x")),
+        lambda: member.upload_references(name, "val", "c5", references),
+        lambda: member.rescore(name),
+        lambda: member.cancel(theirs.id),
+    ]
+    of_owners: list[Callable[[], object]] = [
+        lambda: member.delete_challenge(name),
+        lambda: member.set_member(name, theirs.user, ROLES.CHALLENGE_ROLE_VIEWER),
+        lambda: member.set_member(name, "nobody-at-all", ROLES.CHALLENGE_ROLE_VIEWER),
+        lambda: member.set_member(name, member_name, ROLES.CHALLENGE_ROLE_OWNER),
+    ]
+    for role, allowed, denied in (
+        (ROLES.CHALLENGE_ROLE_VIEWER, [sees], [*of_organisers, *of_owners]),
+        (ROLES.CHALLENGE_ROLE_ORGANISER, [sees, changes], of_owners),
+        (ROLES.CHALLENGE_ROLE_OWNER, [sees, owns], []),
+    ):
+        world.organiser.set_member(name, member_name, role)
+        assert member.get_challenge(name).role == role
+        for right in allowed:
+            right()
+        for call in (*denied, *elsewhere_and_on_the_server):
+            assert refused(call) == DENIED
+        if role == ROLES.CHALLENGE_ROLE_VIEWER:
+            late = (CODES.FAILED_PRECONDITION, "CLOSED")
+            assert refused(lambda: member.submit(name, world.file("late"))) == late
+        for call in (lambda: member.get_submission(elsewhere.id), lambda: list(member.report(elsewhere.id))):
+            assert refused(call) == (CODES.NOT_FOUND, "NOT_FOUND")
+    member.set_member(name, member_name, ROLES.CHALLENGE_ROLE_UNSPECIFIED)  # who is a member may leave
+    assert refused(lambda: member.get_submission(theirs.id)) == (CODES.NOT_FOUND, "NOT_FOUND")
+    assert refused(lambda: member.list_members(name)) == DENIED
+
+
+def test_hosts_own_the_challenges_that_they_create(world: World) -> None:
+    host = world.user("host", pb.USER_ROLE_HOST)
+    host_name, name = f"host-{world.count}", world.name("challenge")
+    host.create_challenge(world.tools.challenge(name))
+    assert [(one.user, one.role) for one in host.list_members(name)] == [(host_name, ROLES.CHALLENGE_ROLE_OWNER)]
+    others = world.challenge()
+    for call in (lambda: host.create_user("friend"), lambda: host.delete_challenge(others)):
+        assert refused(call) == DENIED
+    last = (CODES.FAILED_PRECONDITION, "LAST_OWNER")
+    for role in (ROLES.CHALLENGE_ROLE_UNSPECIFIED, ROLES.CHALLENGE_ROLE_VIEWER):
+        assert refused(lambda role=role: host.set_member(name, host_name, role)) == last
+    world.user("second")
+    second = f"second-{world.count}"
+    host.set_member(name, second, ROLES.CHALLENGE_ROLE_OWNER)
+    host.set_member(name, second, ROLES.CHALLENGE_ROLE_OWNER)  # twice is once
+    unknown = (CODES.NOT_FOUND, "NOT_FOUND")
+    assert refused(lambda: host.set_member(name, "nobody", ROLES.CHALLENGE_ROLE_VIEWER)) == unknown
+    assert refused(lambda: host.set_member(name, second, 9)) == (CODES.INVALID_ARGUMENT, "INVALID_FIELDS")
+    world.organiser.delete_user(second)
+    world.organiser.create_user(second)  # the name is free again, the role is not
+    assert [one.user for one in host.list_members(name)] == [host_name]
+    host.delete_challenge(name)
+    assert refused(lambda: host.get_challenge(name)) == unknown
+
+
+def test_tokens_end_and_say_when_they_were_used(world: World) -> None:
+    name = world.name("ending")
+    end = Timestamp(seconds=int(time.time()) + 10)
+    with ChallengeClient(world.server.address, world.organiser.create_user(name, expires=end)) as user:
+        lasting = user.create_token("lasting")
+        user.create_token("unused", expires=Timestamp(seconds=end.seconds + 3_600))
+        before = Timestamp(seconds=end.seconds - 60)
+        wrong = (CODES.INVALID_ARGUMENT, "INVALID_FIELDS")
+        assert refused(lambda: user.create_token("x", expires=before)) == wrong
+        time.sleep(max(0.0, end.seconds - time.time()) + 0.1)
+        assert refused(lambda: list(user.list_challenges())) == (CODES.UNAUTHENTICATED, "INVALID_TOKEN")
+    with ChallengeClient(world.server.address, lasting) as user:
+        list(user.list_challenges())
+    until = time.monotonic() + 20
+    while time.monotonic() < until:  # the use is recorded beside the call
+        first, second, unused = next(found for found in world.organiser.list_users() if found.name == name).tokens
+        if second.HasField("last_use_time"):
+            break
+        time.sleep(0.1)
+    assert first.expire_time == end
+    assert first.HasField("last_use_time")
+    assert abs(second.last_use_time.seconds - time.time()) < 60
+    assert not second.HasField("expire_time")
+    assert not unused.HasField("last_use_time")
+
+
 def test_tokens(world: World) -> None:
     name = world.name("tokens")
     first = world.organiser.create_user(name)

@@ -83,6 +83,7 @@ _WORDS: Mapping[str, str] = {
     "score": "--by",
     "image_limit": "--images",
     "name": "the name",
+    "expire_time": "--expires",
     _FILE: "the file",
 }
 """What the contract's fields, and whatever is inside of them, are called on the command line."""

@@ -16,6 +16,7 @@ from spicegraph_scorer.readers.checks import Empty
 from spicegraph_service.cli.challenge.connection import connected
 from spicegraph_service.cli.options import MetricOptions, MetricsOption
 from spicegraph_service.cli.stores import server_extra
+from spicegraph_service.cli.token import ExpiresOption, token_end
 from spicegraph_service.output.files import check_output, whole_path
 from spicegraph_service.output.terminal import note, write_stdout
 
@@ -65,6 +66,15 @@ EqualOption = Annotated[
 ]
 SplitOption = Annotated[str, typer.Option(help="The split; default: the first.")]
 SetOption = Annotated[str, typer.Option("--set", help="The reference set; default: the first of the split.")]
+
+
+class MemberRole(StrEnum):
+    """What a member of a challenge may do."""
+
+    VIEWER = "viewer"
+    ORGANISER = "organiser"
+    OWNER = "owner"
+    NONE = "none"
 
 
 class Shown(StrEnum):
@@ -257,6 +267,39 @@ def delete(
         client.delete_challenge(name)
 
 
+def member(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="CHALLENGE")],
+    user_name: Annotated[str, typer.Argument(metavar="USER")],
+    role: Annotated[
+        MemberRole,
+        typer.Argument(
+            help="viewer: sees all submissions, scores and reports; organiser: changes the challenge, too; owner: says "
+            "who is a member, and deletes it; none: no longer a member."
+        ),
+    ],
+) -> None:
+    """Let another user see or manage a challenge, or no longer."""
+    from spicegraph_api.v1 import challenge_pb2 as pb  # noqa: PLC0415
+
+    chosen = "UNSPECIFIED" if role is MemberRole.NONE else role.name
+    with connected(context) as client:
+        client.set_member(name, user_name, pb.ChallengeRole.Value(f"CHALLENGE_ROLE_{chosen}"))
+
+
+def members(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="CHALLENGE")],
+) -> None:
+    """List who sees or manages a challenge, beside the server's organisers: user and role."""
+    from spicegraph_api.v1 import challenge_pb2 as pb  # noqa: PLC0415
+
+    with connected(context) as client:
+        found = client.list_members(name)
+    for one in found:
+        write_stdout(f"{one.user}\t{pb.ChallengeRole.Name(one.role).removeprefix('CHALLENGE_ROLE_').lower()}\n")
+
+
 def rescore(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="CHALLENGE")],
@@ -299,14 +342,21 @@ def add_user(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name that leaderboards show.")],
     *,
-    organiser: Annotated[bool, typer.Option("--organiser", help="The user manages challenges and users.")] = False,
+    organiser: Annotated[
+        bool, typer.Option("--organiser", help="The user manages all challenges and users of the server.")
+    ] = False,
+    host: Annotated[bool, typer.Option("--host", help="The user creates challenges, and owns those.")] = False,
+    expires: ExpiresOption = None,
 ) -> None:
     """Add a user and print their token. It is shown only once: the server keeps only its hash."""
     from spicegraph_api.v1 import challenge_pb2 as pb  # noqa: PLC0415
 
-    role = pb.USER_ROLE_ORGANISER if organiser else pb.USER_ROLE_PARTICIPANT
+    if organiser and host:
+        raise InputError("--organiser and --host: an organiser may do all that a host may; give one of them")
+    role = pb.USER_ROLE_ORGANISER if organiser else pb.USER_ROLE_HOST if host else pb.USER_ROLE_PARTICIPANT
+    end = _end(expires)
     with connected(context) as client:
-        write_stdout(f"{client.create_user(name, role)}\n")
+        write_stdout(f"{client.create_user(name, role, expires=end)}\n")
 
 
 @user.command("list")
@@ -337,10 +387,12 @@ def make_token(
     name: Annotated[str, typer.Argument(metavar="PURPOSE", help="What the token is for.")],
     *,
     of: Annotated[str, typer.Option("--user", help="Whose token; default: your own.")] = "",
+    expires: ExpiresOption = None,
 ) -> None:
     """Make another token and print it."""
+    end = _end(expires)
     with connected(context) as client:
-        write_stdout(f"{client.create_token(name, user=of)}\n")
+        write_stdout(f"{client.create_token(name, user=of, expires=end)}\n")
 
 
 @user.command("revoke")
@@ -351,6 +403,12 @@ def revoke_token(
     """Revoke a token."""
     with connected(context) as client:
         client.revoke_token(token_id)
+
+
+def _end(text: str | None) -> Timestamp | None:
+    """Return when a token ends; ``None``: never."""
+    end = token_end(text)
+    return _moment("--expires", end.isoformat()) if end is not None else None
 
 
 def _places(given: Sequence[str]) -> list[tuple[str, str, Path]]:
@@ -426,6 +484,8 @@ ORGANISERS_COMMANDS: tuple[Callable[..., None], ...] = (
     references,
     update,
     delete,
+    member,
+    members,
     rescore,
     report,
 )
