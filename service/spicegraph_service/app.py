@@ -63,6 +63,7 @@ class ServerConfig:
     Attributes:
         address: ``HOST:PORT`` (port 0: any free one) or ``unix:PATH``.
         vectors: a table of vectors for SPICE-G; ``None``: the bundled ones.
+        instances: a COCO instances file for CHAIR; ``None``: images have what their references mention.
         tokens: whether calls need a token; ``None``: except on local addresses.
         rate: a caller's captions per second; 0: no limit.
         max_wait_s: how long a call may have to wait (see :class:`~.server.limits.Budget`).
@@ -79,6 +80,7 @@ class ServerConfig:
     address: str = "127.0.0.1:50051"
     pipeline: str = ""
     vectors: Path | None = None
+    instances: Path | None = None
     workers: int = 0
     store: str = "memory"
     tls: TlsFiles | None = None
@@ -198,7 +200,7 @@ class Server:
         self.port = 0
         self.metrics_port = 0
         self.web_port = 0
-        data = pack_data(vectors=config.vectors)
+        data = pack_data(vectors=config.vectors, instances=config.instances)
         self._store = StoreThread(open_store(config.store, private=True))
         # New parses are written beside all else, and a probe does not wait for a large upload; but a store in memory
         # exists only once.

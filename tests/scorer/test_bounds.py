@@ -380,3 +380,16 @@ def test_notes_on_words_are_read_as_in_a_score() -> None:
     found = find_bounds(study, metrics=("spice-g",), resampling=FEW).human.scores[0]
     rounds = [score(study.corpus(human(study).candidates, number).items, ["spice-g"]) for number in range(2)]
     assert found.rounds == tuple(result.corpus["SPICE-G"] for result in rounds)
+
+
+def test_of_chair_the_lowest_ranks_first_and_the_result_says_so(study: Study) -> None:
+    captions = {
+        n: (f"a {one} and a man", f"a {other} and a man")
+        for n, (one, other) in enumerate([("dog", "dog"), ("dog", "cat"), ("bus", "kite"), ("cat", "cat")])
+    }
+    found = find_bounds(Study.of(captions), metrics=("chair", "rouge"), resampling=FEW)
+    names = found.ranking.names
+    assert found.lower_is_better == ("CHAIRi", "CHAIRs")
+    assert found.to_dict()["lower_is_better"] == ("CHAIRi", "CHAIRs")
+    assert found.ranking.captions[names.index("CHAIRi")][names.index("ROUGE_L")].value == pytest.approx(1)
+    assert find_bounds(study, metrics=("rouge",), resampling=FEW).lower_is_better == ()

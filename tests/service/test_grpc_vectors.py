@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -10,12 +11,14 @@ import time
 import urllib.request
 from typing import TYPE_CHECKING
 
+import grpc
 import pytest
 
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_scorer import score
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.metrics import MetricData
+from spicegraph_scorer.metrics.chair import read_instances
 from spicegraph_scorer.metrics.graded.building import build_table
 from spicegraph_scorer.metrics.graded.vectors import Vectors
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, make_categories
@@ -51,8 +54,22 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, VectorTable]:
 
 
 @pytest.fixture(scope="module")
-def own_server(start_server: Callable[..., RunningServer], table: tuple[Path, VectorTable]) -> RunningServer:
-    return start_server(f"--vectors={table[0]}", "--metrics-address=127.0.0.1:0")
+def instances(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("instances") / "instances.json"
+    content = {
+        "images": [{"id": 1}, {"id": 2}],
+        "categories": [{"id": 18, "name": "dog"}, {"id": 63, "name": "couch"}],
+        "annotations": [{"image_id": 1, "category_id": 63}],
+    }
+    path.write_text(json.dumps(content))
+    return path
+
+
+@pytest.fixture(scope="module")
+def own_server(
+    start_server: Callable[..., RunningServer], table: tuple[Path, VectorTable], instances: Path
+) -> RunningServer:
+    return start_server(f"--vectors={table[0]}", f"--instances={instances}", "--metrics-address=127.0.0.1:0")
 
 
 def signatures(client: Client) -> dict[str, str]:
@@ -77,6 +94,30 @@ def test_scores_are_the_library_s_with_the_same_vectors(
     bundled = score(ITEMS, ["spice-g"], explain=True)
     assert found["SPICE-G"] != bundled.corpus["SPICE-G"]
     assert supports != [each.support for each in bundled.runs[0].explanations[0].candidate]
+
+
+def test_chair_knows_the_instances_and_sends_its_evidence(own_server: RunningServer, instances: Path) -> None:
+    mine = [Item("1", "a puppy on a sofa", ("a dog on grass",)), Item("2", "a cat on a sofa", ("a man and a dog",))]
+    sent = [item(each.id, each.candidate, each.references) for each in mine]
+    expected = score(mine, ["chair"], data=MetricData(instances=read_instances(str(instances))))
+    with Client(own_server.address) as client:
+        reply = client.score(sent, metrics=["chair"], detail=scores_pb2.DETAIL_TUPLES)
+        assert {each.name: each.value for each in reply.corpus.scores} == expected.corpus
+        (signature,) = reply.corpus.signatures
+        assert dict(signature.fields) == dict(expected.runs[0].signature)
+        (first,), (second,) = (each.chair_matches for each in reply.items)
+        assert [(one.object, one.words, one.hallucinated) for one in first.mentions] == [
+            ("dog", "puppy", False),
+            ("couch", "sofa", False),
+        ]
+        assert [(one.object, one.hallucinated) for one in second.mentions] == [("cat", True), ("couch", True)]
+        assert (second.mentions[1].span.start, second.mentions[1].span.end) == (11, 15)
+        assert (first.metric, list(first.missing), list(second.missing)) == ("chair", [], ["dog", "person"])
+        assert not client.score(sent, metrics=["chair"]).items[0].chair_matches
+        with pytest.raises(grpc.RpcError) as error:
+            client.score([item("9", "a dog", ["a dog"])], metrics=["chair"])
+        assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert "the instances lack 1 of the images that are scored: '9'" in error.value.details()
 
 
 def test_the_vectors_are_listed(own_server: RunningServer, table: tuple[Path, VectorTable]) -> None:

@@ -737,6 +737,76 @@ class GradedMatch(_message.Message):
 Global___GradedMatch: _TypeAlias = GradedMatch  # noqa: Y015
 
 @_typing.final
+class ChairMention(_message.Message):
+    """A COCO object that a candidate mentions."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OBJECT_FIELD_NUMBER: _builtins.int
+    WORDS_FIELD_NUMBER: _builtins.int
+    SPAN_FIELD_NUMBER: _builtins.int
+    HALLUCINATED_FIELD_NUMBER: _builtins.int
+    object: _builtins.str
+    """Its class, one of the 80: "couch"."""
+    words: _builtins.str
+    """The words as they stand in the candidate: "sofa"."""
+    hallucinated: _builtins.bool
+    """Whether the image lacks the object: neither a reference mentions it nor, where the server has them, instances."""
+    @_builtins.property
+    def span(self) -> _scene_graph_pb2.TextSpan:
+        """Where they stand."""
+
+    def __init__(
+        self,
+        *,
+        object: _builtins.str = ...,
+        words: _builtins.str = ...,
+        span: _scene_graph_pb2.TextSpan | None = ...,
+        hallucinated: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["span", b"span"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hallucinated", b"hallucinated", "object", b"object", "span", b"span", "words", b"words"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ChairMention: _TypeAlias = ChairMention  # noqa: Y015
+
+@_typing.final
+class ChairMatch(_message.Message):
+    """The evidence behind the CHAIR scores of an item."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METRIC_FIELD_NUMBER: _builtins.int
+    MENTIONS_FIELD_NUMBER: _builtins.int
+    MISSING_FIELD_NUMBER: _builtins.int
+    metric: _builtins.str
+    """The metric: "chair"."""
+    @_builtins.property
+    def mentions(self) -> _containers.RepeatedCompositeFieldContainer[Global___ChairMention]:
+        """The objects that the candidate mentions, in the order of the text."""
+
+    @_builtins.property
+    def missing(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The classes of the image's objects that the candidate does not mention, in the order of the alphabet."""
+
+    def __init__(
+        self,
+        *,
+        metric: _builtins.str = ...,
+        mentions: _abc.Iterable[Global___ChairMention] | None = ...,
+        missing: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["mentions", b"mentions", "metric", b"metric", "missing", b"missing"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ChairMatch: _TypeAlias = ChairMatch  # noqa: Y015
+
+@_typing.final
 class CategoryBreakdown(_message.Message):
     """Categories of one item, under one metric."""
 
@@ -775,6 +845,7 @@ class ItemResult(_message.Message):
     BREAKDOWNS_FIELD_NUMBER: _builtins.int
     MATCHES_FIELD_NUMBER: _builtins.int
     GRADED_MATCHES_FIELD_NUMBER: _builtins.int
+    CHAIR_MATCHES_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The item's id, as it was sent."""
     @_builtins.property
@@ -793,6 +864,10 @@ class ItemResult(_message.Message):
     def graded_matches(self) -> _containers.RepeatedCompositeFieldContainer[Global___GradedMatch]:
         """The tuples of "spice-g" and what supports them, with DETAIL_TUPLES and above."""
 
+    @_builtins.property
+    def chair_matches(self) -> _containers.RepeatedCompositeFieldContainer[Global___ChairMatch]:
+        """The objects of "chair", with DETAIL_TUPLES and above."""
+
     def __init__(
         self,
         *,
@@ -801,10 +876,11 @@ class ItemResult(_message.Message):
         breakdowns: _abc.Iterable[Global___CategoryBreakdown] | None = ...,
         matches: _abc.Iterable[Global___TupleMatch] | None = ...,
         graded_matches: _abc.Iterable[Global___GradedMatch] | None = ...,
+        chair_matches: _abc.Iterable[Global___ChairMatch] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["breakdowns", b"breakdowns", "graded_matches", b"graded_matches", "id", b"id", "matches", b"matches", "scores", b"scores"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["breakdowns", b"breakdowns", "chair_matches", b"chair_matches", "graded_matches", b"graded_matches", "id", b"id", "matches", b"matches", "scores", b"scores"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -79,6 +79,15 @@ def serve(
             envvar="SPICEGRAPH_VECTORS",
         ),
     ] = None,
+    instances: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="COCO instances for chair, such as instances_val2014.json: images, by the items' ids, also have the "
+            "objects that annotators outlined. Default: those that references mention.",
+            envvar="SPICEGRAPH_INSTANCES",
+        ),
+    ] = None,
     store: StoreOption = None,
     tls_cert: Annotated[
         Path | None,
@@ -288,6 +297,7 @@ def serve(
         address=address,
         pipeline=pipeline,
         vectors=vectors,
+        instances=instances,
         workers=workers,
         store=store or default_store(),
         tls=tls,

@@ -185,6 +185,11 @@ def _facts(result: BoundsResult) -> Iterator[str]:
         f"Every caption is held out once and scored against the {against} others of its image: how well people do. "
         "What stands in its place is scored against the same captions."
     )
+    if result.lower_is_better:
+        yield (
+            f"Lower is better: {', '.join(result.lower_is_better)}. Of these, under 100 % of the human score is better "
+            "than people; ranks are turned round."
+        )
 
 
 def _people(human: TrialBounds) -> Grid:

@@ -18,7 +18,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from spicegraph_parser.errors import LimitError
+from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_service.server.tasks import (
     CaptionsWork,
     GroupReply,
@@ -154,6 +154,7 @@ class Dispatcher:
 
         Raises:
             LimitError: an item goes beyond a metric's limit.
+            InputError: an item is not what a metric can score.
             WorkFailedError: it failed, or workers died of it three times.
             NoWorkersError: no worker can be started.
         """
@@ -167,7 +168,7 @@ class Dispatcher:
         self._enter(entry, light=not fresh and items <= _LIGHT_ITEMS and characters <= _LIGHT_CHARACTERS)
         done = await reply
         if done.refused:
-            raise LimitError(done.error)
+            raise (LimitError if done.refused == "limit" else InputError)(done.error)
         if done.error:
             raise WorkFailedError(done.error)
         return done

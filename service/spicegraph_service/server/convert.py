@@ -8,6 +8,7 @@ from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_parser.loose import without_loose
 from spicegraph_parser.scenes.visible import CERTAINTY, Standing
 from spicegraph_scorer.core.categories import Counts
+from spicegraph_scorer.metrics.chair import ChairExplanation
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation
 from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED, UNMENTIONED
 from spicegraph_scorer.metrics.spice.match import Match
@@ -65,6 +66,25 @@ def add_explanation(result: scores_pb2.ItemResult, metric: str, explanation: obj
         result.graded_matches.append(_graded_match(metric, explanation))
         if verdicts:
             result.graded_matches[-1].verdicts.CopyFrom(_verdicts(explanation.verdicts))
+    elif isinstance(explanation, ChairExplanation):
+        result.chair_matches.append(_chair_match(metric, explanation))
+
+
+def _chair_match(metric: str, explanation: ChairExplanation) -> scores_pb2.ChairMatch:
+    """Return the objects that a candidate mentions, and those that it lacks."""
+    return scores_pb2.ChairMatch(
+        metric=metric,
+        mentions=[
+            scores_pb2.ChairMention(
+                object=found.object,
+                words=found.words,
+                span=scene_graph_pb2.TextSpan(start=found.span[0], end=found.span[1]),
+                hallucinated=found.hallucinated,
+            )
+            for found in explanation.mentions
+        ],
+        missing=explanation.missing,
+    )
 
 
 def _match(metric: str, match: Match) -> scores_pb2.TupleMatch:

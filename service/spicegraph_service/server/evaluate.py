@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from spicegraph_api.v1 import scores_pb2
-from spicegraph_parser.errors import DataError, LimitError, SpicegraphError
+from spicegraph_parser.errors import DataError, InputError, LimitError, SpicegraphError
 from spicegraph_parser.graph import merge
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.pipelines import load_pipeline
@@ -173,7 +173,9 @@ class Evaluator:
         try:
             return self._captions(group) if isinstance(group, CaptionsWork) else self._items(group)
         except LimitError as error:
-            return GroupReply(error=str(error), refused=True)
+            return GroupReply(error=str(error), refused="limit")
+        except InputError as error:
+            return GroupReply(error=str(error), refused="input")
         except Exception as error:  # noqa: BLE001 (as above)
             _log.exception("a group cannot be evaluated")
             return GroupReply(error=_reason(error))

@@ -141,14 +141,14 @@ class Totals(msgspec.Struct, frozen=True, tag="totals"):
 class GroupReply(msgspec.Struct, frozen=True):
     """What came out for a group: serialized messages, in the group's order; or ``error``, what went wrong.
 
-    With ``refused``, the error is a limit that an item goes beyond, for its sender to know.
+    ``refused`` says that the error is for the sender to know: a ``limit`` that an item goes beyond, or wrong ``input``.
     """
 
     results: tuple[bytes, ...] = ()
     corpus: bytes = b""
     statistics: bytes = b""
     error: str = ""
-    refused: bool = False
+    refused: Literal["", "limit", "input"] = ""
 
 
 class WorkReply(msgspec.Struct, frozen=True, tag="work"):
@@ -236,22 +236,27 @@ def decode_reply(data: bytes) -> Reply:
     return _replies.decode(data)
 
 
-def pack_data(*, vectors: Path | None = None) -> bytes:
+def pack_data(*, vectors: Path | None = None, instances: Path | None = None) -> bytes:
     """Return the data as :func:`unpack_data` reads it; nothing where none is given.
 
     Args:
         vectors: a table of vectors for SPICE-G; ``None``: the bundled one.
+        instances: a COCO instances file for CHAIR; ``None``: objects of images are those that references mention.
 
     Raises:
         DataError: the file can't be read, or is not a table of vectors.
+        InputError: the instances can't be read, or are not such a file.
     """
-    if vectors is None:
+    if vectors is None and instances is None:
         return b""
     # Imported here: a server with the bundled vectors leaves them, and numpy, to its workers.
     from spicegraph_scorer.metrics import MetricData  # noqa: PLC0415
+    from spicegraph_scorer.metrics.chair import read_instances  # noqa: PLC0415
     from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable  # noqa: PLC0415
 
-    return pickle.dumps(MetricData(vectors=Vectors.of(VectorTable.read(vectors))))
+    own = None if vectors is None else Vectors.of(VectorTable.read(vectors))
+    outlined = None if instances is None else read_instances(str(instances))
+    return pickle.dumps(MetricData(vectors=own, instances=outlined))
 
 
 def unpack_data(packed: bytes) -> MetricData:

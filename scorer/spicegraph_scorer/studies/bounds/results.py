@@ -17,9 +17,11 @@ from spicegraph_scorer.core.results import signature_of
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_scorer.core.tokens import toolkit_text
 from spicegraph_scorer.metrics import (
+    METRICS,
     DataFields,
     MetricData,
     Resources,
+    lower_is_better,
     make_metrics,
     merged_data,
     needs_of,
@@ -254,8 +256,8 @@ Pairs: TypeAlias = "tuple[tuple[Correlation, ...], ...]"
 class RankAgreement:
     """Kendall's tau-b with its p-value for every two scores: a square, in the order of ``names``.
 
-    ``captions`` ranks the held-out captions, ``images`` the images by the mean of their captions' scores. The
-    p-values take captions and images as independent of each other.
+    ``captions`` ranks the held-out captions, ``images`` the images by the mean of their captions' scores, from the best
+    to the worst: of CHAIRi and CHAIRs, the lowest are best. The p-values take captions and images as independent.
     """
 
     names: tuple[str, ...]
@@ -270,8 +272,10 @@ def rank_agreement(scores: Mapping[str, Matrix], study: Study) -> RankAgreement:
         scores: by name, (rounds, images), NaN where undefined.
         study: the images.
     """
-    captions = [values[study.new] for values in scores.values()]
-    images = [image_means(values, study) for values in scores.values()]
+    lower = lower_is_better(METRICS)
+    signs = [-1 if name in lower else 1 for name in scores]
+    captions = [sign * values[study.new] for sign, values in zip(signs, scores.values(), strict=True)]
+    images = [sign * image_means(values, study) for sign, values in zip(signs, scores.values(), strict=True)]
     return RankAgreement(tuple(scores), _square(captions), _square(images))
 
 
@@ -324,6 +328,11 @@ class BoundsResult:
         """The upper bound."""
         return self.trials[0]
 
+    @property
+    def lower_is_better(self) -> tuple[str, ...]:
+        """The scores of which the lowest is the best: under 100 per cent of the human one is better than people."""
+        return tuple(bound.name for bound in self.human.scores if bound.name in lower_is_better(METRICS))
+
     def to_dict(self) -> dict[str, Json]:
         """Return the result as JSON values; ``None`` is undefined.
 
@@ -336,6 +345,7 @@ class BoundsResult:
             "captions": self.captions,
             "rounds": self.rounds,
             "references": {"min": self.references[0], "max": self.references[1]},
+            "lower_is_better": self.lower_is_better,
             "trials": [
                 {
                     "name": trial.name,
