@@ -1,5 +1,6 @@
 """Scores of image captions: SPICE with its categories and evidence, and the COCO n-gram metrics."""
 
+from spicegraph_scorer.core.credit import Credit
 from spicegraph_scorer.core.facts import FactCache, FactSource
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.metric import Metric, Needs, Score
@@ -13,12 +14,13 @@ from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, make_
 from spicegraph_scorer.metrics.spice.metric import TupleResult, score_tuples
 from spicegraph_scorer.readers import Dataset, read_items
 from spicegraph_scorer.readers.parses import read_parses
-from spicegraph_scorer.scoring import SystemComparison, choose_best, compare_systems, score
+from spicegraph_scorer.scoring import SystemComparison, choose_best, compare_systems, credit, score
 
 __all__ = [
     "METRICS",
     "CategoryDefinition",
     "Corpus",
+    "Credit",
     "Dataset",
     "DocumentFrequencies",
     "FactCache",
@@ -37,6 +39,7 @@ __all__ = [
     "Vectors",
     "choose_best",
     "compare_systems",
+    "credit",
     "make_categories",
     "read_categories",
     "read_items",

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Unpack
 
+from spicegraph_parser.errors import InputError
 from spicegraph_parser.extract import rare_collections
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.facts import FactCache
@@ -13,7 +14,17 @@ from spicegraph_scorer.core.items import Fingerprint, empty_candidates, in_order
 from spicegraph_scorer.core.results import collect, result_of, signature_of
 from spicegraph_scorer.core.significance import Comparison, Resampling, compare
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
-from spicegraph_scorer.metrics import DataFields, MetricData, Resources, make_metrics, merged_data, needs_of
+from spicegraph_scorer.metrics import (
+    METRICS,
+    DataFields,
+    MetricData,
+    Resources,
+    make_metrics,
+    make_reward,
+    merged_data,
+    metric_names,
+    needs_of,
+)
 from spicegraph_scorer.metrics.cider import Cider, Spider
 from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 from spicegraph_scorer.metrics.spice.metric import Spice
@@ -22,6 +33,7 @@ from spicegraph_scorer.readers.checks import check_items
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.core.results import Json, Result
@@ -37,6 +49,8 @@ def score(
     progress: Progress | None = None,
     confidence: Resampling | None = None,
     explain: bool = False,
+    credit: bool = False,
+    reward: str | None = None,
     evidence: bool = True,
     empty: Empty = "refuse",
     **fields: Unpack[DataFields],
@@ -54,6 +68,10 @@ def score(
         confidence: how to resample for 95 % intervals of every corpus score; ``None``: no intervals.
         explain: explain every item's SPICE-G, see :attr:`spicegraph_scorer.core.results.Run.explanations`; about 10 ms
             per item.
+        credit: divide every item's score among the words of its candidate, of metrics that do so, see
+            :attr:`spicegraph_scorer.core.results.Run.credits`.
+        reward: a mixture that is scored as a metric beside the others: ``spice-g=1,cider-d=.1,length=-.01``; see
+            :class:`spicegraph_scorer.metrics.reward.Reward`.
         evidence: keep what each item's score comes from: the tuples and their matches. Reports, explanations and
             SPICE's own output need it; without, SPICE and SPICE-G take less time and memory.
         empty: ``refuse`` an empty candidate as a fault, or let it score ``zero``, as the original programs do;
@@ -73,10 +91,52 @@ def score(
     """
     checked = check_items(items, empty=empty)
     with rare_collections():
-        made = resources(pipeline, progress, merged_data(data, fields), metrics=metrics, evidence=evidence or explain)
-        chosen = make_metrics(metrics, made)
+        made = resources(
+            pipeline,
+            progress,
+            merged_data(data, fields),
+            metrics=None if reward else metrics,
+            evidence=evidence or explain or credit,
+        )
+        chosen = make_metrics(metrics, made) | ({"reward": make_reward(reward, made)} if reward else {})
         statistics = collect(checked, chosen)
-        return result_of(checked, chosen, statistics, confidence=confidence, explain=explain, progress=progress)
+        return result_of(
+            checked, chosen, statistics, confidence=confidence, explain=explain, credit=credit, progress=progress
+        )
+
+
+def credit(
+    items: Iterable[Item],
+    metric: str = "spice-g",
+    *,
+    data: MetricData | None = None,
+    pipeline: str | FactSource = DEFAULT_PIPELINE,
+    **fields: Unpack[DataFields],
+) -> list[Credit]:
+    """Divide each item's score among the words of its candidate; the words' credits add up to the score.
+
+    Args:
+        items: as for :func:`score`; an empty candidate has no words, and scores 0.
+        metric: ``spice``, ``spice-exact``, ``spice-g``, a CIDEr, or ``spider``.
+        data: as for :func:`score`.
+        pipeline: as for :func:`score`.
+        fields: as for :func:`score`.
+
+    Raises:
+        InputError: an item is faulty, the metric is unknown or does not divide its score, or CIDEr is undefined.
+        DataError: a pipeline or the data of a metric is not installed.
+
+    Example:
+        >>> from spicegraph_scorer import Item
+        >>> found = credit([Item(1, "a brown dog", ("a dog", "a black dog"))], "spice")[0]
+        >>> [word.text for word in found.words if word.credit < 0]
+        ['brown']
+    """
+    if metric_names([metric]) and not METRICS[metric].kind.credits:
+        able = ", ".join(name for name, entry in METRICS.items() if entry.kind.credits)
+        raise InputError(f"{metric} does not divide its score among words; {able} do")
+    found = score(items, [metric], data=data, pipeline=pipeline, credit=True, empty="zero", **fields)
+    return list(found.runs[0].credits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,21 @@ def test_what_cannot_be_explained_is_refused(options: tuple[str, ...], capsys: p
     assert "--explain" in capsys.readouterr().err
 
 
+def test_credits_stand_beside_the_scores(capsys: pytest.CaptureFixture[str]) -> None:
+    metrics = "spice-g,cider-d,bleu"
+    assert main(["score", *INPUT, "--metrics", metrics, "--format", "jsonl", "--credit"]) == 0
+    for row in items(capsys.readouterr().out):
+        assert list(row["credit"]) == ["SPICE-G", "CIDEr-D"]  # type: ignore[call-overload]
+        for name, found in row["credit"].items():  # type: ignore[attr-defined]
+            assert sum(word["credit"] for word in found["words"]) == pytest.approx(row["scores"][name])  # type: ignore[index]
+
+
+@pytest.mark.parametrize("options", [("--metrics", "bleu", "--format", "json"), ("--metrics", "spice-g")])
+def test_what_has_no_credit_is_refused(options: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", *INPUT, "--credit", *options]) == 2
+    assert "--credit needs the metric spice or " in capsys.readouterr().err
+
+
 def test_vectors_of_your_own_are_built_used_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = tmp_path / "own.npz"
     assert main(["vectors", "build", CAPTIONS, "-o", str(table), "--dimensions", "16"]) == 0

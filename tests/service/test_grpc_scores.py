@@ -372,3 +372,35 @@ def _word(word: scores_pb2.WordVerdict) -> tuple[object, ...]:
         word.partner if word.HasField("partner") else None,
         word.instead if word.HasField("instead") else None,
     )
+
+
+@pytest.mark.parametrize("count", [5, 66])
+def test_credits_are_the_library_s(client: Client, items: list[Item], count: int) -> None:
+    """In one chunk, and in several, where CIDEr-D is known at the end alone; from a stream, too."""
+    few, metrics = items[:count], ["spice", *(["spice-g"] if count < 10 else []), "cider-d", "spider", "bleu"]
+    truth = {run.name: run.credits for run in score(few, metrics, credit=True).runs if run.credits}
+    assert list(truth) == metrics[:-1]
+    asked = {"metrics": metrics, "detail": scores_pb2.DETAIL_CREDIT}
+    batch = client.score(sent(few), **asked).items  # type: ignore[arg-type]
+    streamed: dict[str, list[scores_pb2.Credit]] = {}
+    for reply in client.stream(iter(sent(few)), **asked):  # type: ignore[arg-type]
+        for one in reply.items:
+            streamed.setdefault(one.id, []).extend(one.credits)
+    for number, (one, result) in enumerate(zip(few, batch, strict=True)):
+        for credits_of in (list(result.credits), streamed[str(one.id)]):
+            assert {found.metric for found in credits_of} == set(truth)
+            for found in credits_of:
+                library = truth[found.metric][number]
+                assert [(word.span.start, word.span.end) for word in found.words] == [w[1:3] for w in library.words]
+                assert [word.credit for word in found.words] == pytest.approx(
+                    [w.credit for w in library.words], abs=1e-12
+                )
+                assert [(part.kind, tuple(part.words)) for part in found.parts] == [p[:2] for p in library.parts]
+    plain = client.score(sent(few[:2]), metrics=metrics, detail=scores_pb2.DETAIL_VERDICTS)
+    assert not any(result.credits for result in plain.items)
+
+
+def test_an_undefined_score_has_no_credit(client: Client) -> None:
+    asked = [item("1", "a dog", ["a dog"])]
+    (result,) = client.score(asked, metrics=["cider-d", "spice"], detail=scores_pb2.DETAIL_CREDIT).items
+    assert [found.metric for found in result.credits] == ["spice"]

@@ -75,3 +75,13 @@ def test_without_the_metric_there_is_none_of_it() -> None:
     assert all(image.candidates[0].graded is None for image in plain.images)
     (part,) = chunks(plain)
     assert all(image[3][0][3] is None for image in unpacked(part))
+
+
+def test_every_score_that_is_divided_says_which_words_earned_it(graded: Report) -> None:
+    (part,) = chunks(graded)
+    for image, view in zip(unpacked(part), graded.images, strict=True):
+        rows, credits_of = image[3][0][5], view.candidates[0].credits
+        assert [row[0] for row in rows] == list(credits_of) == ["SPICE", "SPICE-G"]
+        for _, value, words in rows:
+            assert sum(credit for _, credit in words) == pytest.approx(value, abs=1e-3)
+        assert [word for word, _ in rows[0][2]] == [word.text for word in credits_of["SPICE"].words]

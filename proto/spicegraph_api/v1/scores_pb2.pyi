@@ -86,6 +86,8 @@ class _DetailEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Detail.ValueTy
     """All that, and of SPICE-G what would raise an item's score most; about 10 ms an item."""
     DETAIL_VERDICTS: _Detail.ValueType  # 5
     """All that, and of SPICE-G a verdict for every content word and every tuple of the candidate."""
+    DETAIL_CREDIT: _Detail.ValueType  # 6
+    """All that, and what each word of a candidate earned or cost of its SPICE, SPICE-G, CIDEr and SPIDEr."""
 
 class Detail(_Detail, metaclass=_DetailEnumTypeWrapper):
     """How much of the evidence comes back with an item's scores."""
@@ -102,6 +104,8 @@ DETAIL_CHANGES: Detail.ValueType  # 4
 """All that, and of SPICE-G what would raise an item's score most; about 10 ms an item."""
 DETAIL_VERDICTS: Detail.ValueType  # 5
 """All that, and of SPICE-G a verdict for every content word and every tuple of the candidate."""
+DETAIL_CREDIT: Detail.ValueType  # 6
+"""All that, and what each word of a candidate earned or cost of its SPICE, SPICE-G, CIDEr and SPIDEr."""
 Global___Detail: _TypeAlias = Detail  # noqa: Y015
 
 class _CategoryKind:
@@ -807,6 +811,106 @@ class ChairMatch(_message.Message):
 Global___ChairMatch: _TypeAlias = ChairMatch  # noqa: Y015
 
 @_typing.final
+class WordCredit(_message.Message):
+    """A word of a candidate, and what it earned or, below 0, cost."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SPAN_FIELD_NUMBER: _builtins.int
+    CREDIT_FIELD_NUMBER: _builtins.int
+    credit: _builtins.float
+    """On the scale of the score."""
+    @_builtins.property
+    def span(self) -> _scene_graph_pb2.TextSpan:
+        """Where it stands in the candidate."""
+
+    def __init__(
+        self,
+        *,
+        span: _scene_graph_pb2.TextSpan | None = ...,
+        credit: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_credit", b"_credit", "credit", b"credit", "span", b"span"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_credit", b"_credit", "credit", b"credit", "span", b"span"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__credit: _TypeAlias = _typing.Literal["credit"]  # noqa: Y015
+    _WhichOneofArgType__credit: _TypeAlias = _typing.Literal["_credit", b"_credit"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__credit) -> _WhichOneofReturnType__credit | None: ...
+
+Global___WordCredit: _TypeAlias = WordCredit  # noqa: Y015
+
+@_typing.final
+class CreditPart(_message.Message):
+    """Something that a score is made of, and what it earned or, below 0, cost."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    WORDS_FIELD_NUMBER: _builtins.int
+    CREDIT_FIELD_NUMBER: _builtins.int
+    kind: _builtins.str
+    """"object", "attribute" or "relation"; a content "word" wherever it is said; a word's "alignment" with the best
+    reference; the "order" of two neighbours; "1-gram" to "4-gram"; the "length".
+    """
+    credit: _builtins.float
+    """On the scale of the score."""
+    @_builtins.property
+    def words(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Its words; none where it is the whole caption."""
+
+    def __init__(
+        self,
+        *,
+        kind: _builtins.str = ...,
+        words: _abc.Iterable[_builtins.str] | None = ...,
+        credit: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_credit", b"_credit", "credit", b"credit"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_credit", b"_credit", "credit", b"credit", "kind", b"kind", "words", b"words"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__credit: _TypeAlias = _typing.Literal["credit"]  # noqa: Y015
+    _WhichOneofArgType__credit: _TypeAlias = _typing.Literal["_credit", b"_credit"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__credit) -> _WhichOneofReturnType__credit | None: ...
+
+Global___CreditPart: _TypeAlias = CreditPart  # noqa: Y015
+
+@_typing.final
+class Credit(_message.Message):
+    """Who earned an item's score: the credits of the words add up to it, and so do those of the parts."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METRIC_FIELD_NUMBER: _builtins.int
+    WORDS_FIELD_NUMBER: _builtins.int
+    PARTS_FIELD_NUMBER: _builtins.int
+    metric: _builtins.str
+    """The metric: "spice", "spice-exact", "spice-g", "cider", "cider-d", "cider-plain" or "spider"."""
+    @_builtins.property
+    def words(self) -> _containers.RepeatedCompositeFieldContainer[Global___WordCredit]:
+        """The words of the candidate, in the order of the text."""
+
+    @_builtins.property
+    def parts(self) -> _containers.RepeatedCompositeFieldContainer[Global___CreditPart]:
+        """What the score is made of: tuples, words, n-grams."""
+
+    def __init__(
+        self,
+        *,
+        metric: _builtins.str = ...,
+        words: _abc.Iterable[Global___WordCredit] | None = ...,
+        parts: _abc.Iterable[Global___CreditPart] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["metric", b"metric", "parts", b"parts", "words", b"words"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Credit: _TypeAlias = Credit  # noqa: Y015
+
+@_typing.final
 class CategoryBreakdown(_message.Message):
     """Categories of one item, under one metric."""
 
@@ -846,6 +950,7 @@ class ItemResult(_message.Message):
     MATCHES_FIELD_NUMBER: _builtins.int
     GRADED_MATCHES_FIELD_NUMBER: _builtins.int
     CHAIR_MATCHES_FIELD_NUMBER: _builtins.int
+    CREDITS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The item's id, as it was sent."""
     @_builtins.property
@@ -868,6 +973,10 @@ class ItemResult(_message.Message):
     def chair_matches(self) -> _containers.RepeatedCompositeFieldContainer[Global___ChairMatch]:
         """The objects of "chair", with DETAIL_TUPLES and above."""
 
+    @_builtins.property
+    def credits(self) -> _containers.RepeatedCompositeFieldContainer[Global___Credit]:
+        """Which words earned the scores, one entry for each metric that divides its score, with DETAIL_CREDIT."""
+
     def __init__(
         self,
         *,
@@ -877,10 +986,11 @@ class ItemResult(_message.Message):
         matches: _abc.Iterable[Global___TupleMatch] | None = ...,
         graded_matches: _abc.Iterable[Global___GradedMatch] | None = ...,
         chair_matches: _abc.Iterable[Global___ChairMatch] | None = ...,
+        credits: _abc.Iterable[Global___Credit] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["breakdowns", b"breakdowns", "chair_matches", b"chair_matches", "graded_matches", b"graded_matches", "id", b"id", "matches", b"matches", "scores", b"scores"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["breakdowns", b"breakdowns", "chair_matches", b"chair_matches", "credits", b"credits", "graded_matches", b"graded_matches", "id", b"id", "matches", b"matches", "scores", b"scores"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

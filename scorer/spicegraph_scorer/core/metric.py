@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, 
 
 import numpy as np
 
+from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.tokens import Corpus
 
 if TYPE_CHECKING:
     from spicegraph_scorer.core.categories import CategoryScore
+    from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.items import Item
 
 Statistic = TypeVar("Statistic")
@@ -125,6 +127,8 @@ class Metric(ABC, Generic[Statistic]):
     """The names of the scores of which a lower value is the better one; of all others a higher value is."""
     explains: ClassVar[bool] = False
     """:meth:`explain` gives an :class:`Explanation`, which results hold where explanations are asked for."""
+    credits: ClassVar[bool] = False
+    """:meth:`credit` divides items' scores among the words of their candidates."""
 
     @property
     @abstractmethod
@@ -196,6 +200,20 @@ class Metric(ABC, Generic[Statistic]):
         del corpus
         return [()] * len(statistics)
 
+    def credit(self, corpus: Corpus, statistics: Sequence[Statistic]) -> list[Credit]:
+        """Return which words earned or cost each item's first score.
+
+        Args:
+            corpus: the items; all that are scored together, where a score depends on the others.
+            statistics: theirs, collected with evidence.
+
+        Raises:
+            ValueError: a statistic has no evidence.
+            InputError: the metric does not divide its score.
+        """
+        del corpus, statistics
+        raise InputError(f"{self.name} does not divide its score among words")
+
     @property
     def weigh(self) -> Weigh | None:
         """What counts the weights that statistics depend on, over the references of a corpus or a part of it.
@@ -210,12 +228,14 @@ class Metric(ABC, Generic[Statistic]):
         del weights
         return self
 
-    def defer(self, corpus: Corpus) -> list[Any]:
+    def defer(self, corpus: Corpus, *, evidence: bool = False) -> list[Any]:
         """Return what is kept of each item of a part of a corpus until :meth:`finish`.
 
         By default compact statistics; where they depend on the whole corpus, the items, to be collected at the end.
-        Nothing is parsed then: a metric that also reads facts says here and in :meth:`finish` what it keeps of them.
+        Nothing is parsed then: a metric that also reads facts says here and in :meth:`finish` what it keeps of them;
+        with ``evidence`` all that :meth:`credit` needs.
         """
+        del evidence
         return [self.compact(found) for found in self.collect(corpus)] if self.weigh is None else list(corpus.items)
 
     def finish(self, kept: Sequence[Any]) -> list[Statistic]:

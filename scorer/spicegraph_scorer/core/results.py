@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -21,6 +22,7 @@ from spicegraph_scorer.core.tokens import Corpus
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.facts import Progress
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.metric import Explanation, Score
@@ -96,8 +98,9 @@ class Summary:
 class Run:
     """One metric's part of a result: its name and signature, one statistic per item, and the scores of those.
 
-    ``intervals`` are in the order of the scores, ``explanations`` in that of the statistics; both are empty if they
-    were not asked for. ``by_category`` gives the scores by category of a statistic, as the metric's own does.
+    ``intervals`` are in the order of the scores, ``explanations`` and ``credits`` in that of the statistics; all are
+    empty if they were not asked for. ``by_category`` gives the scores by category of a statistic, as the metric's own
+    does.
 
     The statistics are the evidence: a report, an interval or the jar's output is drawn from them.
     """
@@ -108,6 +111,7 @@ class Run:
     scores: tuple[Score, ...]
     intervals: tuple[Interval, ...] = ()
     explanations: tuple[Explanation, ...] = ()
+    credits: tuple[Credit, ...] = ()
     by_category: Callable[[Any], Mapping[str, CategoryScore]] = Metric.by_category
 
     @property
@@ -192,15 +196,18 @@ class Result:
         return {**self.summary.to_dict(), "items": self.item_rows()}
 
     def item_rows(self) -> list[dict[str, Json]]:
-        """Return each item's ``image_id`` and ``scores``, and its ``explanation`` by metric if that was asked for."""
+        """Return each item's ``image_id`` and ``scores``; ``explanation`` and ``credit`` by metric if asked for."""
         return list(self.iter_rows())
 
     def iter_rows(self) -> Iterator[dict[str, Json]]:
         """Yield what :meth:`item_rows` returns, an item at a time."""
         explained = [run for run in self.runs if run.explanations]
+        credited = [run for run in self.runs if run.credits]
         for index, (item, scores) in enumerate(zip(self.items, self.iter_scores(), strict=True)):
             why = {run.headline[0].name: run.explanations[index].to_dict() for run in explained}
-            yield {"image_id": item.id, "scores": scores, **({"explanation": why} if why else {})}
+            earned = {run.headline[0].name: run.credits[index].to_dict() for run in credited}
+            extra: dict[str, Json] = {"explanation": why} if why else {}
+            yield {"image_id": item.id, "scores": scores, **extra, **({"credit": earned} if earned else {})}
 
 
 def collect(items: tuple[Item, ...], metrics: Mapping[str, Metric[Any]]) -> dict[str, list[Any]]:
@@ -227,6 +234,7 @@ def run_of(
     *,
     confidence: Resampling | None = None,
     explain: bool = False,
+    credited: Corpus | None = None,
     progress: Progress | None = None,
 ) -> Run:
     """Return a metric's scores of the items whose statistics are given.
@@ -237,6 +245,7 @@ def run_of(
         statistics: one per item, complete ones.
         confidence: how to resample for intervals of every corpus score; ``None``: no intervals.
         explain: explain every item's score, if the metric does so.
+        credited: the items of the statistics, to divide their scores among their words, if the metric does so.
         progress: is called while something takes long.
     """
     own = tuple(statistics)
@@ -247,6 +256,7 @@ def run_of(
         metric.total(own),
         intervals(metric, own, resampling=confidence) if confidence else (),
         tuple(_explanations(metric, own, progress)) if explain and metric.explains else (),
+        tuple(metric.credit(credited, own)) if credited is not None and metric.credits else (),
         metric.by_category,
     )
 
@@ -266,6 +276,7 @@ def result_of(
     *,
     confidence: Resampling | None = None,
     explain: bool = False,
+    credit: bool = False,
     progress: Progress | None = None,
 ) -> Result:
     """Return the scores of items whose statistics are there already.
@@ -276,12 +287,12 @@ def result_of(
         statistics: by the same names, one statistic per item.
         confidence: see :func:`run_of`.
         explain: see :func:`run_of`.
+        credit: divide every item's score among its words, of metrics that do so.
         progress: is called while something takes long.
     """
-    runs = [
-        run_of(name, metric, statistics[name], confidence=confidence, explain=explain, progress=progress)
-        for name, metric in metrics.items()
-    ]
+    corpus = Corpus(tuple(items)) if credit else None
+    run = partial(run_of, confidence=confidence, explain=explain, credited=corpus, progress=progress)
+    runs = [run(name, metric, statistics[name]) for name, metric in metrics.items()]
     signature = signature_of(items, {run.name: run.signature for run in runs})
     if confidence is not None:
         signature["confidence"] = confidence.signature()

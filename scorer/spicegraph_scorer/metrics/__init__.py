@@ -20,6 +20,7 @@ from spicegraph_scorer.metrics.data import DataFields, MetricData, Resources, me
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
 from spicegraph_scorer.metrics.meteor import Meteor, Meteor2005, load_data
+from spicegraph_scorer.metrics.reward import DRAFT_TERMS, Reward, parse_reward
 from spicegraph_scorer.metrics.rouge import Rouge155, RougeL
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
 from spicegraph_scorer.metrics.spice.metric import ReferenceCache, Spice
@@ -34,6 +35,7 @@ __all__ = [
     "Resources",
     "lower_is_better",
     "make_metrics",
+    "make_reward",
     "merged_data",
     "metric_names",
     "needs_of",
@@ -56,7 +58,7 @@ def _categories(resources: Resources) -> Mapping[str, Category]:
     return CATEGORIES if given is None else given
 
 
-def _spice(resources: Resources, *, exact: bool = False) -> Metric[Any]:
+def _spice(resources: Resources, *, exact: bool = False) -> Spice:
     return Spice(
         resources.facts(),
         exact=exact,
@@ -228,3 +230,21 @@ def make_metrics(names: Iterable[str], resources: Resources) -> dict[str, Metric
     asked = tuple(names)
     resources = replace(resources, data=with_spice_text(asked, resources.data))
     return {name: METRICS[name].make(resources) for name in metric_names(asked)}
+
+
+def make_reward(text: str, resources: Resources) -> Reward:
+    """Make the reward that a text such as ``spice-g=1,cider-d=.1,length=-.01`` names.
+
+    Raises:
+        InputError: a term is unknown, stands twice, or has no weight.
+        DataError: something that a metric needs is not installed.
+    """
+    terms = parse_reward(text, METRICS)
+    names = dict.fromkeys(term.name for term in terms if term.name in METRICS)
+    metrics = make_metrics(names, resources) if names else {}
+    for term in terms:
+        columns = [score.name for score in metrics[term.name].total(())] if term.score else []
+        if term.score and term.score not in columns:
+            raise InputError(f"reward: {term.name} has no score {term.score[:50]!a}; it has {', '.join(columns)}")
+    compares = any(term.name in DRAFT_TERMS for term in terms)
+    return Reward(terms, metrics, _spice(replace(resources, evidence=True)) if compares else None)

@@ -9,17 +9,23 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 
+from spicegraph_parser.errors import InputError
+from spicegraph_parser.ptb import tokenize
 from spicegraph_scorer.core.categories import ALL
+from spicegraph_scorer.core.credit import Credit, Part, Words
 from spicegraph_scorer.core.metric import Matrix, Metric, Needs, Score, Summed, Vector, Weigh, Working
-from spicegraph_scorer.core.tokens import TOKENIZER, TokenizedItems
+from spicegraph_scorer.core.tokens import PUNCTUATION, TOKENIZER, TokenizedItems, Tokens
 from spicegraph_scorer.metrics.ngram import (
     CorpusCounts,
+    CountMatrix,
     DocumentFrequencies,
     Floats,
     Integers,
@@ -27,11 +33,11 @@ from spicegraph_scorer.metrics.ngram import (
     count_slices,
     frequencies_of,
     images_with,
+    split_at_spaces,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
+    from spicegraph_scorer.core.credit import Slots
     from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
     from spicegraph_scorer.metrics.spice.metric import Spice, SpiceStatistic
 
@@ -69,6 +75,7 @@ class Cider(Metric[CiderStatistic]):
 
     needs: ClassVar[Needs] = Needs(data=frozenset({"frequencies"}))
     highest: ClassVar[float] = SCALE
+    credits: ClassVar[bool] = True
 
     variant: Variant = "CIDEr-D"
     frequencies: DocumentFrequencies | None = None
@@ -109,6 +116,17 @@ class Cider(Metric[CiderStatistic]):
     def weighted(self, weights: DocumentFrequencies) -> Cider:
         """Return the metric with these document frequencies."""
         return replace(self, frequencies=weights)
+
+    def credit(self, corpus: Corpus, statistics: Sequence[CiderStatistic]) -> list[Credit]:
+        """Divide the score among the words; see :func:`cider_credits`.
+
+        Raises:
+            InputError: the score is undefined, since all items are of one image.
+        """
+        scores = [found.score for found in statistics if found.score is not None]
+        if len(scores) < len(statistics):
+            raise InputError(f"{self.name}: undefined with the references of a single image; give document frequencies")
+        return cider_credits(corpus, self, scores)
 
     def total(self, statistics: Sequence[CiderStatistic]) -> tuple[Score, ...]:
         """Return the score ``CIDEr-D`` or ``CIDEr``.
@@ -257,6 +275,7 @@ class Spider(Metric[SpiderStatistic]):
     """
 
     needs: ClassVar[Needs] = Needs(facts=True, data=Cider.needs.data | {"spice_text"})
+    credits: ClassVar[bool] = True
     highest: ClassVar[float] = (Cider.highest + Metric.highest) / 2
 
     spice: Spice
@@ -293,6 +312,12 @@ class Spider(Metric[SpiderStatistic]):
         text = "the mean of CIDEr-D ({}) and SPICE ({})"
         return [(Working("SPIDEr", text, (found.cider.score, found.spice.f1(ALL))),) for found in statistics]
 
+    def credit(self, corpus: Corpus, statistics: Sequence[SpiderStatistic]) -> list[Credit]:
+        """Divide the score among the words: half of what each earned of either metric."""
+        cider = self.cider.credit(corpus, [statistic.cider for statistic in statistics])
+        spice = self.spice.credit(corpus, [statistic.spice for statistic in statistics])
+        return [Credit.mixed([(0.5, one), (0.5, other)]) for one, other in zip(cider, spice, strict=True)]
+
     def summed(self) -> Summed[SpiderStatistic]:
         """Return the sums of both metrics: the corpus value is the mean of two values, each rounded by itself."""
         return _Means(self.cider.summed(), self.spice.summed())
@@ -310,9 +335,10 @@ class Spider(Metric[SpiderStatistic]):
         """Return the metric with the document frequencies of a corpus."""
         return replace(self, cider=self.cider.weighted(weights))
 
-    def defer(self, corpus: Corpus) -> list[tuple[Any, SpiceStatistic]]:
+    def defer(self, corpus: Corpus, *, evidence: bool = False) -> list[tuple[Any, SpiceStatistic]]:
         """Return what CIDEr-D keeps of each item, and SPICE's statistic: nothing is parsed at the end."""
-        return list(zip(self.cider.defer(corpus), self.spice.defer(corpus), strict=True))
+        spice = self.spice.collect(corpus) if evidence else self.spice.defer(corpus)
+        return list(zip(self.cider.defer(corpus), spice, strict=True))
 
     def finish(self, kept: Sequence[tuple[Any, SpiceStatistic]]) -> list[SpiderStatistic]:
         """Return both statistics of every item."""
@@ -344,3 +370,117 @@ def mean_of(cider: float | None, spice: float | None) -> float | None:
         0.875
     """
     return None if cider is None or spice is None else (cider + spice) / 2
+
+
+_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(64)
+
+
+def cider_credits(corpus: Corpus, cider: Cider, scores: Sequence[float]) -> list[Credit]:
+    """Return which words earned or cost each item's score.
+
+    The players are the candidate's n-grams and, for the penalty on a difference in length, its words alike. Divided is
+    by the Aumann-Shapley value: all grow together from nothing to their size, and each gets what its growth adds. With
+    one reference, let an n-gram add x to the product with it, and y to the candidate's squared norm Y; let X be the sum
+    of x, g(t) the penalty at a share t of the length, and G the integral of g(t) / sqrt(t) from 0 to 1. Then an n-gram
+    gets G (x - X y / 2 Y) / sqrt(Y), and the words have (g(1) - G / 2) X / sqrt(Y) in equal parts.
+    """
+    frequencies = cider.frequencies or frequencies_of(corpus)
+    found: list[Credit] = []
+    for counts in count_slices(corpus.tokens, orders=ORDERS):
+        values, lengths = _credits_of_counts(counts, cider.variant, frequencies)
+        for number in range(counts.items):
+            item, score = corpus.items[len(found)], scores[len(found)]
+            own = {ngram: value for order in values for ngram, value in order(number)}
+            found.append(_credit_of(item.candidate, score, own, lengths[number]))
+    return found
+
+
+_Earned = Callable[[int], Iterator[tuple[Tokens, float]]]
+"""Gives the n-grams of an item's candidate, and what each earned."""
+
+
+def _credits_of_counts(
+    counts: CorpusCounts, variant: Variant, frequencies: DocumentFrequencies
+) -> tuple[list[_Earned], Sequence[float]]:
+    """Return what the n-grams of each order earned, and what the length did, by item."""
+    from scipy import sparse  # noqa: PLC0415 (see ngram.counts)
+
+    references = np.bincount(counts.item, minlength=counts.items)
+    share = SCALE / ORDERS / references[counts.item]
+    growth, penalty = _growth(counts, variant)
+    items = sparse.csr_array((share, (counts.item, np.arange(len(counts.item)))), (counts.items, len(counts.item)))
+    of_length = np.zeros(len(counts.item))
+    texts: list[Tokens] = [()]
+    earned: list[_Earned] = []
+    for ngrams, images_of in zip(counts.orders, frequencies.lookup(counts), strict=True):
+        weights = math.log(frequencies.images) - np.log(np.maximum(1, images_of))
+        weighted = sparse.csr_array(ngrams.matrix * weights)
+        squares = weighted.power(2)
+        norms: Floats = np.sqrt(squares.sum(axis=1))
+        mine, theirs = weighted[: counts.items][counts.item], weighted[counts.items :]
+        products = (mine.minimum(theirs) if variant == "CIDEr-D" else mine).multiply(theirs)
+        own = norms[: counts.items][counts.item]
+        both = own * norms[counts.items :]
+        per_product: Floats = np.divide(growth, both, out=np.zeros(len(both)), where=both > 0)
+        cosine = products.sum(axis=1) * np.divide(1, both, out=np.zeros(len(both)), where=both > 0)
+        per_square: Floats = np.divide(cosine * growth / 2, own**2, out=np.zeros(len(both)), where=both > 0)
+        of_length += cosine * (penalty - growth / 2)
+        values = items @ (_scaled(products, per_product) - _scaled(squares[: counts.items][counts.item], per_square))
+        texts = [
+            (*texts[prefix], counts.vocabulary[last])
+            for prefix, last in zip(ngrams.prefix.tolist(), ngrams.last.tolist(), strict=True)
+        ]
+        earned.append(_Row(sparse.csr_array(values), texts).pairs)
+    return earned, np.bincount(counts.item, share * of_length, counts.items).tolist()
+
+
+def _scaled(matrix: CountMatrix, rows: Floats) -> CountMatrix:
+    from scipy import sparse  # noqa: PLC0415 (see ngram.counts)
+
+    return sparse.csr_array(matrix.multiply(rows[:, None]))
+
+
+class _Row(NamedTuple):
+    """A matrix of items by n-grams."""
+
+    values: CountMatrix
+    texts: Sequence[Tokens]
+
+    def pairs(self, item: int) -> Iterator[tuple[Tokens, float]]:
+        start, end = self.values.indptr[item : item + 2]
+        columns, values = self.values.indices[start:end].tolist(), self.values.data[start:end].tolist()
+        return ((self.texts[column], value) for column, value in zip(columns, values, strict=True))
+
+
+def _growth(counts: CorpusCounts, variant: Variant) -> tuple[Floats, Floats]:
+    """Return G and g(1) of :func:`cider_credits` for each reference."""
+    if variant != "CIDEr-D":
+        return np.full(len(counts.item), 2.0), np.ones(len(counts.item))
+    bigrams = np.maximum(counts.lengths - 1, 0)
+    mine, theirs = bigrams[: counts.items][counts.item], bigrams[counts.items :]
+    at = (1 + _NODES) / 2  # the square root of the share of the length
+    penalties = np.exp(-((mine[:, None] * at**2 - theirs[:, None]) ** 2) / (2 * SIGMA**2))
+    return penalties @ _NODE_WEIGHTS, _length_penalty(counts)
+
+
+def _credit_of(text: str, score: float, earned: Mapping[Tokens, float], of_length: float) -> Credit:
+    words = Words(text)
+    tokens: list[str] = []
+    places: list[tuple[int, ...]] = []
+    for token in tokenize(text):
+        if token.text.lower() not in PUNCTUATION:
+            pieces = split_at_spaces((token.text.lower(),))
+            tokens += pieces
+            places += [words.overlapping(token.start, token.end)] * len(pieces)
+    parts: list[tuple[Part, Slots]] = []
+    for order in range(1, ORDERS + 1):
+        ngrams = [tuple(tokens[start : start + order]) for start in range(len(tokens) - order + 1)]
+        times = Counter(ngrams)
+        parts += [
+            (Part(f"{order}-gram", ngram, earned[ngram] / times[ngram]), tuple(places[start : start + order]))
+            for start, ngram in enumerate(ngrams)
+            if ngram in earned
+        ]
+    if of_length:
+        parts.append((Part("length", (), of_length), tuple(places)))
+    return words.credit(score, parts)

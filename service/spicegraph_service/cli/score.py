@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 _EXPLAINED = tuple(name for name, entry in METRICS.items() if entry.kind.explains)
+_CREDITED = tuple(name for name, entry in METRICS.items() if entry.kind.credits)
 _PER_ITEM = frozenset({ResultFormat.JSONL, ResultFormat.CSV, ResultFormat.SPICE})
 _WITHOUT_ITEMS = frozenset({ResultFormat.TABLE, ResultFormat.PARQUET})
 _WITH_EXPLANATIONS = frozenset({ResultFormat.JSON, ResultFormat.JSONL})
@@ -75,6 +76,14 @@ def score(
             "score most; for chair, the objects that a caption mentions; for capture, what each element found.",
         ),
     ] = False,
+    credit: Annotated[
+        bool,
+        typer.Option(
+            "--credit",
+            help="In JSON and JSON Lines: what each word of a caption earned or cost of its SPICE, SPICE-G, CIDEr or "
+            "SPIDEr; the credits of the words add up to the score.",
+        ),
+    ] = False,
     confidence: Annotated[
         bool, typer.Option("--confidence", help="Add a 95 % bootstrap interval to every corpus score.")
     ] = False,
@@ -111,8 +120,9 @@ def score(
     place = ResultOutput(form, output)
     chosen = _engine(engine)
     place.check(folders=chosen.summarize is not None)
-    if explain:
-        _check_explained(names, place.format)
+    for option, wanted, able in (("--explain", explain, _EXPLAINED), ("--credit", credit, _CREDITED)):
+        if wanted and (set(able).isdisjoint(names) or place.format not in _WITH_EXPLANATIONS):
+            raise InputError(f"{option} needs the metric {' or '.join(able)} and the format json or jsonl")
     if place.format is ResultFormat.SPICE and set(JAR_METRICS).isdisjoint(names):
         raise InputError("--format spice writes SPICE results: add spice or spice-exact to --metrics")
     if confidence and place.form in _PER_ITEM:
@@ -141,6 +151,7 @@ def score(
             parses=parses,
             graphs=graphs,
             explain=explain,
+            credit=credit,
             evidence=place.format is ResultFormat.SPICE,
             confidence=Resampling(seed=seed) if confidence else None,
             data=data,
@@ -184,8 +195,3 @@ def _scored(task: Task, engine: Engine, place: ResultOutput) -> Result | Summary
     if engine.summarize is None or task.confidence is not None or place.format not in _WITHOUT_ITEMS:
         return engine.score(task)
     return engine.summarize(task, place.path if place.format is ResultFormat.PARQUET else None)
-
-
-def _check_explained(names: tuple[str, ...], form: ResultFormat) -> None:
-    if set(_EXPLAINED).isdisjoint(names) or form not in _WITH_EXPLANATIONS:
-        raise InputError(f"--explain needs the metric {' or '.join(_EXPLAINED)} and the format json or jsonl")

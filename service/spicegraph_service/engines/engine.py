@@ -46,6 +46,7 @@ class Task:
         parses: a CoNLL-U file with the parses of all captions.
         graphs: captions are scene graphs such as ``( man , ride , horse )``.
         explain: keep what explains each score.
+        credit: divide each score among the words of its caption.
         evidence: keep the tuples that each score was counted from.
         confidence: how to draw intervals of the corpus scores; ``None``: without.
         data: see :func:`spicegraph_scorer.score`.
@@ -66,6 +67,7 @@ class Task:
     parses: str | None = None
     graphs: bool = False
     explain: bool = False
+    credit: bool = False
     evidence: bool = False
     confidence: Resampling | None = None
     data: MetricData = field(default_factory=MetricData)

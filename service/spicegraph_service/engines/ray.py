@@ -420,6 +420,7 @@ RAY: Final = Engine(
         "parses": "--parses",
         "graphs": "--graphs",
         "explain": "--explain",
+        "credit": "--credit",
         "evidence": "--format spice",
     },
     score=score_on_ray,

@@ -122,6 +122,7 @@ def _scored(task: Task, dataset: Dataset, facts: FactSource) -> Result:
         confidence=task.confidence,
         data=task.data,
         explain=task.explain,
+        credit=task.credit,
         evidence=task.evidence,
     )
     return replace(scored, signature={**scored.signature, **chosen})

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from spicegraph_parser.lexicon import Concept
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.core.categories import CategoryScore
+    from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.metric import Score
     from spicegraph_scorer.metrics.graded.explain import GradedTuple
     from spicegraph_scorer.metrics.graded.verdicts import Verdicts
@@ -157,6 +158,18 @@ def _verdicts(found: Verdicts) -> scores_pb2.Verdicts:
             for one in found.tuples
         ],
         threshold=found.threshold,
+    )
+
+
+def credit_message(metric: str, credit: Credit) -> scores_pb2.Credit:
+    """Return which words earned a score."""
+    return scores_pb2.Credit(
+        metric=metric,
+        words=[
+            scores_pb2.WordCredit(span=scene_graph_pb2.TextSpan(start=start, end=end), credit=value)
+            for _, start, end, value in credit.words
+        ],
+        parts=[scores_pb2.CreditPart(kind=kind, words=words, credit=value) for kind, words, value in credit.parts],
     )
 
 

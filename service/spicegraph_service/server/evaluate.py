@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 _REQUESTED = frozenset({"categories", "spice_text"})
 _GIVEN = 8
+_ITEMS = "items"  # stands beside the metrics' names where credits need the items themselves at the end
 _CHANGES = 3  # of SPICE-G, at most
 _IMAGES = 2_000  # whose merged references SPICE keeps: a training loop scores the same images again and again
 _log = logging.getLogger(__name__)
@@ -195,7 +196,7 @@ class Evaluator:
         metrics = self._made(work.given)
         later = set() if work.finish else self._corpus_dependent
         statistics: dict[str, Sequence[Any]] = {
-            name: metrics[name].defer(corpus) if name in later else metrics[name].collect(corpus)
+            name: _deferred(metrics[name], corpus, work.detail) if name in later else metrics[name].collect(corpus)
             for name in work.metrics
         }
         now = [name for name in self._listed(work.metrics) if name not in later]
@@ -206,12 +207,13 @@ class Evaluator:
             for item, scores in zip(work.items, each, strict=True)
         ]
         for name in now:
-            _add_evidence(results, name, metrics[name], statistics[name], detail=work.detail)
+            _add_evidence(results, name, metrics[name], statistics[name], detail=work.detail, corpus=corpus)
         serialized = tuple(result.SerializeToString() for result in results)
         if work.finish:
             return GroupReply(serialized, self._corpus(len(work.items), totals, work.given))
         compact = {name: list(map(metrics[name].compact, statistics[name])) for name in now}
-        return GroupReply(serialized, statistics=pickle.dumps({**statistics, **compact}))
+        kept = {_ITEMS: corpus.items} if work.detail >= scores_pb2.DETAIL_CREDIT else {}
+        return GroupReply(serialized, statistics=pickle.dumps({**kept, **statistics, **compact}))
 
     def _make(self, given: RequestData) -> Mapping[str, Metric[Any]]:
         """Return the metrics, with what a request gives in those that use it."""
@@ -237,10 +239,11 @@ class Evaluator:
 
     def _total(self, work: Totals) -> TotalsReply:
         metrics = self._made(work.given)
-        statistics: dict[str, list[Any]] = {name: [] for name in work.metrics}
+        statistics: dict[str, list[Any]] = {name: [] for name in (_ITEMS, *work.metrics)}
         for chunk in work.statistics:
             for name, values in _unpack(chunk).items():
                 statistics[name] += values
+        corpus = Corpus(tuple(statistics.pop(_ITEMS)))
         count = len(statistics[work.metrics[0]])
         found = {name: metrics[name].finish(kept) for name, kept in statistics.items()}
         totals = {name: metrics[name].total(own) for name, own in found.items()}
@@ -248,7 +251,7 @@ class Evaluator:
         scores = _by_item([score for name in late for score in totals[name]], count if late else 0)
         each = [scores_pb2.ItemResult(scores=convert.score_messages(of_item)) for of_item in scores]
         for name in late:
-            _add_evidence(each, name, metrics[name], found[name], detail=work.detail)
+            _add_evidence(each, name, metrics[name], found[name], detail=work.detail, corpus=corpus)
         serialized = tuple(result.SerializeToString() for result in each)
         return TotalsReply(self._corpus(count, totals, work.given), serialized)
 
@@ -283,12 +286,26 @@ def _by_item(scores: Sequence[Score], count: int) -> list[list[tuple[str, float 
     return [[(score.name, score.each[index]) for score in scores] for index in range(count)]
 
 
+def _deferred(metric: Metric[Any], corpus: Corpus, detail: int) -> Sequence[Any]:
+    """Return what is kept of the items until all are there, with the evidence of credits if these are wanted."""
+    return metric.defer(corpus, evidence=True) if detail >= scores_pb2.DETAIL_CREDIT else metric.defer(corpus)
+
+
 def _add_evidence(
-    results: Sequence[scores_pb2.ItemResult], name: str, metric: Metric[Any], statistics: Sequence[Any], *, detail: int
+    results: Sequence[scores_pb2.ItemResult],
+    name: str,
+    metric: Metric[Any],
+    statistics: Sequence[Any],
+    *,
+    detail: int,
+    corpus: Corpus,
 ) -> None:
-    """Add categories and tuples where the metric has them and the request wants them."""
+    """Add categories, tuples and credits where the metric has them and the request wants them."""
     if detail < scores_pb2.DETAIL_CATEGORIES:
         return
+    if detail >= scores_pb2.DETAIL_CREDIT and metric.credits and _defined(metric, statistics):
+        for result, credit in zip(results, metric.credit(corpus, statistics), strict=True):
+            result.credits.append(convert.credit_message(name, credit))
     changes = _CHANGES if detail >= scores_pb2.DETAIL_CHANGES else 0
     for result, statistic in zip(results, statistics, strict=True):
         if categories := metric.by_category(statistic):
@@ -296,6 +313,11 @@ def _add_evidence(
         if detail >= scores_pb2.DETAIL_TUPLES:
             explanation = metric.explain(statistic, changes=changes)
             convert.add_explanation(result, name, explanation, verdicts=detail >= scores_pb2.DETAIL_VERDICTS)
+
+
+def _defined(metric: Metric[Any], statistics: Sequence[Any]) -> bool:
+    """Say whether there are scores to divide: CIDEr has none with the references of a single image."""
+    return None not in metric.total(statistics)[0].each
 
 
 def _unpack(data: bytes) -> dict[str, list[Any]]:

@@ -37,6 +37,9 @@ Weights = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 NO_PARTNER: Final = -1
+PRECISION_EXPONENT: Final = 0.75
+WORDS_SHARE: Final = 0.5  # of support
+ALIGNED_SHARE: Final = 0.2  # of F1
 OBJECT, ATTRIBUTE, RELATION = range(3)  # kinds of tuples
 
 _caption_of: Final = itemgetter(0)  # of a piece of evidence
@@ -290,6 +293,27 @@ class _Lines(NamedTuple):
     cells: Integers | None
 
 
+class Cells(NamedTuple):
+    """How alike the tuples of candidates and of their references are, every pair a cell.
+
+    ``forward`` is how far a reference tuple supports a candidate's, ``backward`` how far a candidate's supports one of
+    the references; the cells of comparison ``k`` are those from ``bases[k]`` to ``bases[k + 1]``, row by row.
+    ``excess`` is how much more the references deny each candidate's tuple than they say it.
+    """
+
+    forward: Matrix
+    backward: Matrix
+    excess: Floats
+    across: _Lines
+    upright: _Lines
+    bases: Integers
+
+    def supports(self, *, partners: bool) -> tuple[Supports, Supports]:
+        """Return the best of each line; see :func:`supports`."""
+        precision = _best(self.forward, self.across, partners=partners)
+        return _without(precision, self.excess), _best(self.backward, self.upright, partners=partners)
+
+
 def supports(
     sides: Sides, mine: Sequence[int], theirs: Sequence[int], rows: Rows, *, partners: bool
 ) -> tuple[Supports, Supports]:
@@ -302,6 +326,11 @@ def supports(
         rows: where the heads of the sides stand.
         partners: whether to say by which tuples.
     """
+    return cells_of(sides, mine, theirs, rows).supports(partners=partners)
+
+
+def cells_of(sides: Sides, mine: Sequence[int], theirs: Sequence[int], rows: Rows) -> Cells:
+    """Return how alike the tuples are, with the arguments of :func:`supports`."""
     first, second = np.array(mine, np.intp), np.array(theirs, np.intp)
     counts = np.diff(sides.starts)
     heights, widths = counts[first], counts[second]
@@ -322,8 +351,7 @@ def supports(
         apart = _places(sides, first, second, bases, words) - words
         forward = words + np.repeat(_BOUND[0][sides.kinds[across.tuples]], along) * apart
         backward = words + _BOUND[1][sides.kinds].take(columns) * apart
-    precision = _best(forward, across, partners=partners)
-    return _without(precision, excess), _best(backward, upright, partners=partners)
+    return Cells(forward, backward, excess, across, upright, bases)
 
 
 def _words(sides: Sides, pairs: Iterable[tuple[int, int, int]], count: int, rows: Rows) -> Matrix:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import accumulate, chain, islice, starmap
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
@@ -21,9 +20,13 @@ from spicegraph_parser.lexicon import Lexicon, load_lexicon
 from spicegraph_scorer.core.categories import ALL, CategoryScore
 from spicegraph_scorer.core.facts import FactsInOrder
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Working
+from spicegraph_scorer.metrics.graded.credit import Players, graded_credit, shares_of
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation, explain_match
 from spicegraph_scorer.metrics.graded.facts import Told, comparable_facts, content_words, read_caption
 from spicegraph_scorer.metrics.graded.matching import (
+    ALIGNED_SHARE,
+    PRECISION_EXPONENT,
+    WORDS_SHARE,
     GradedMatch,
     Nodes,
     TextMatch,
@@ -36,20 +39,21 @@ from spicegraph_scorer.metrics.graded.matching import (
     supports,
     word_sides,
 )
-from spicegraph_scorer.metrics.graded.order import words_of_text
+from spicegraph_scorer.metrics.graded.order import PRECISION_SHARE, weighted_stem, words_of_text
 from spicegraph_scorer.metrics.graded.vectors import Vectors, load_vectors
 from spicegraph_scorer.metrics.graded.verdicts import Verdicts, judge
-from spicegraph_scorer.metrics.porter import stem
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category, categories_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.rules import Fact
+    from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.tokens import Corpus
     from spicegraph_scorer.metrics.graded.matching import Integers, Sides, Supports, Weights
+    from spicegraph_scorer.metrics.graded.vectors import Rows
 
 NAME: Final = "SPICE-G"
 _FORMULA: Final = "4"
@@ -72,6 +76,16 @@ def _reading_of(graph: SceneGraph) -> _Reading:
             for caption, fact in node.evidence:
                 told[caption].append(fact)
     return _Reading(nodes_of(graph), list(map(content_words, told.values())))
+
+
+class _LaidOut(NamedTuple):
+    """The graphs and the words of readings as arrays, and for each pair the numbers of its two readings."""
+
+    graphs: Sides
+    words: Sides
+    mine: list[int]
+    theirs: list[int]
+    rows: Rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,6 +140,7 @@ class SpiceG(Metric[GradedStatistic]):
 
     needs: ClassVar[Needs] = Needs(facts=True, loose=True, data=frozenset({"categories", "vectors"}))
     explains: ClassVar[bool] = True
+    credits: ClassVar[bool] = True
 
     source: FactSource
     categories: Mapping[str, Category] = field(default_factory=lambda: CATEGORIES)
@@ -211,16 +226,9 @@ class SpiceG(Metric[GradedStatistic]):
     def _statistics(
         self, pairs: Sequence[tuple[_Reading, _Reading]], texts: Sequence[TextMatch]
     ) -> list[GradedStatistic]:
-        of_pairs = {id(reading): reading for pair in pairs for reading in pair}
-        readings, places = list(of_pairs.values()), {known: place for place, known in enumerate(of_pairs)}
-        vocabulary = sorted(set().union(*chain.from_iterable(reading.words for reading in readings)))
-        strings = chain.from_iterable(reading.graph.strings for reading in readings)
-        rows = self.vectors.rows(chain(strings, [(word,) for word in vocabulary]))
-        mine, theirs = ([places[id(pair[side])] for pair in pairs] for side in (0, 1))
+        graphs, words, mine, theirs, rows = self._laid_out(pairs)
         order = [text.order for text in texts]
-        graphs = sides_of([reading.graph for reading in readings], rows)
         found = supports(graphs, mine, theirs, rows, partners=self.evidence)
-        words = word_sides([reading.words for reading in readings], vocabulary, rows)
         found_words = supports(words, mine, theirs, rows, partners=False)
         weights = weigh(graphs, *found, self.categories, order)
         of_words = weigh(words, *found_words, {}, order)
@@ -237,6 +245,44 @@ class SpiceG(Metric[GradedStatistic]):
             (Working("SPICE-G", text, (found.weights[ALL].precision, found.weights[ALL].recall, found.f1(ALL))),)
             for found in statistics
         ]
+
+    def _laid_out(self, pairs: Sequence[tuple[_Reading, _Reading]]) -> _LaidOut:
+        """Return the graphs and the words of pairs as arrays, equal readings once."""
+        of_pairs = {id(reading): reading for pair in pairs for reading in pair}
+        readings, places = list(of_pairs.values()), {known: place for place, known in enumerate(of_pairs)}
+        vocabulary = sorted(set().union(*chain.from_iterable(reading.words for reading in readings)))
+        strings = chain.from_iterable(reading.graph.strings for reading in readings)
+        rows = self.vectors.rows(chain(strings, [(word,) for word in vocabulary]))
+        mine, theirs = ([places[id(pair[side])] for pair in pairs] for side in (0, 1))
+        graphs = sides_of([reading.graph for reading in readings], rows)
+        return _LaidOut(
+            graphs, word_sides([reading.words for reading in readings], vocabulary, rows), mine, theirs, rows
+        )
+
+    def credit(self, corpus: Corpus, statistics: Sequence[GradedStatistic]) -> list[Credit]:
+        """Divide F1 among the words; see :mod:`spicegraph_scorer.metrics.graded.credit`.
+
+        Raises:
+            ValueError: a statistic has no match.
+        """
+        matches = [statistic.match for statistic in statistics]
+        if None in matches:
+            raise ValueError("the statistic has no match to divide")
+        found: list[Credit] = []
+        for start in range(0, len(matches), _AT_A_TIME):
+            some = [match for match in matches[start : start + _AT_A_TIME] if match is not None]
+            graphs = {id(side.graph): side.graph for match in some for side in (match.candidate, match.reference)}
+            known = {number: _reading_of(graph) for number, graph in graphs.items()}
+            pairs = [(known[id(match.candidate.graph)], known[id(match.reference.graph)]) for match in some]
+            *both, mine, theirs, rows = self._laid_out(pairs)
+            tuples, words = (shares_of(sides, mine, theirs, rows) for sides in both)
+            order = self.vectors.order if self.texts else None
+            for number, (match, of_tuples, of_words) in enumerate(zip(some, tuples, words, strict=True), start):
+                names = sorted(frozenset[str]().union(*pairs[number - start][0].words))
+                score = statistics[number].weights[ALL].f1
+                players = Players(of_tuples, names, of_words)
+                found.append(graded_credit(corpus.items[number], match, players, score=score, order=order))
+        return found
 
     def explain(self, statistic: GradedStatistic, *, changes: int = 3) -> GradedExplanation:
         """Explain an item's score: every tuple's best partner, and the changes that would raise it most.
@@ -293,11 +339,6 @@ class SpiceG(Metric[GradedStatistic]):
         return {name: statistic.scores(name) for name in statistic.weights}
 
 
-_PRECISION_EXPONENT: Final = 0.75
-_WORDS_SHARE: Final = 0.5
-_ALIGNED_SHARE: Final = 0.2
-
-
 class Weighed(NamedTuple):
     """Weights of tuples: of a candidate's in all, their supported part, and the same of the references'.
 
@@ -325,15 +366,15 @@ class Weighed(NamedTuple):
         """Harmonic mean of precision and recall, 0 where both are 0; four fifths of it and a fifth of ``aligned``."""
         precision, recall = self.precision, self.recall
         found = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-        return found if self.aligned is None else found + _ALIGNED_SHARE * (self.aligned - found)
+        return found if self.aligned is None else found + ALIGNED_SHARE * (self.aligned - found)
 
     def mixed(self, words: Weighed, aligned: float | None) -> Weighed:
         """Return the total: half of the support is that of the words alone, if there are any, on either side."""
         supported, found = self.supported, self.found
         if words.candidate:
-            supported += _WORDS_SHARE * (words.precision * self.candidate - supported)
+            supported += WORDS_SHARE * (words.precision * self.candidate - supported)
         if words.reference:
-            found += _WORDS_SHARE * (words.recall * self.reference - found)
+            found += WORDS_SHARE * (words.recall * self.reference - found)
         return Weighed(supported, self.candidate, found, self.reference, aligned)
 
 
@@ -356,7 +397,7 @@ def weigh(
     left = np.array(order, np.float64)
     mine = precision_weights(sides, precision)
     theirs = sides.weights[recall.tuples]
-    powers = (precision.found.support * np.repeat(left, precision.counts)) ** _PRECISION_EXPONENT * mine
+    powers = (precision.found.support * np.repeat(left, precision.counts)) ** PRECISION_EXPONENT * mine
     found = recall.found.support * np.repeat(left, recall.counts) * theirs
     columns = [_weighed(_sums(precision, powers, mine), _sums(recall, found, theirs))]
     for takes in _members(sides, categories):
@@ -378,7 +419,7 @@ def _sums(side: Supports, *values: Weights) -> list[Weights]:
 def _weighed(mine: Sequence[Weights], theirs: Sequence[Weights]) -> list[Weighed]:
     powers, weights = mine
     shares = np.divide(powers, weights, out=np.zeros_like(powers), where=weights > 0)
-    supported = weights * shares ** (1 / _PRECISION_EXPONENT)
+    supported = weights * shares ** (1 / PRECISION_EXPONENT)
     return list(starmap(Weighed, np.stack([supported, weights, *theirs], axis=1).tolist()))
 
 
@@ -394,20 +435,6 @@ def _members(sides: Sides, categories: Mapping[str, Category]) -> Iterator[Weigh
         yield takes
 
 
-_FUNCTION_WORDS: Final = """
-    a an the of in on at to with and is are by for from as it its his her their this that there some while up down out
-    into over be being has have one s t
-"""
-_FUNCTION_WEIGHT: Final = 0.2
-_PRECISION_SHARE: Final = 0.25
-_REMEMBERED: Final = 100_000
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _stem(word: str) -> tuple[str, float]:
-    return (word, _FUNCTION_WEIGHT) if word in _FUNCTION_WORDS.split() else (stem(word), 1.0)
-
-
 def alignments(items: Sequence[tuple[str, Sequence[str]]]) -> list[float]:
     """Return how well each candidate is aligned with its best reference, in [0, 1].
 
@@ -420,7 +447,7 @@ def alignments(items: Sequence[tuple[str, Sequence[str]]]) -> list[float]:
     numbers = {text: number for number, text in enumerate(dict.fromkeys(_texts(items)))}
     words = list(map(words_of_text, numbers))
     known = {word: number for number, word in enumerate(dict.fromkeys(chain.from_iterable(words)))}
-    forms = list(map(_stem, known))
+    forms = list(map(weighted_stem, known))
     # sorted, so that a text's sums are added up in the same order whatever else is in the batch
     stems = {form: number for number, form in enumerate(sorted({form for form, _ in forms}))}
     size = max(len(stems), 1)
@@ -443,7 +470,7 @@ def alignments(items: Sequence[tuple[str, Sequence[str]]]) -> list[float]:
     common = np.where(said[mine] == wanted, np.minimum(said_weights[mine], said_weights[theirs]), 0)
     matched = np.bincount(np.repeat(np.arange(len(references)), lengths), common, len(references))
     # P = matched / said, R = matched / length, so that matched cancels out once
-    both = (1 - _PRECISION_SHARE) * totals[references] + _PRECISION_SHARE * totals[candidates]
+    both = (1 - PRECISION_SHARE) * totals[references] + PRECISION_SHARE * totals[candidates]
     values = np.divide(matched, both, out=np.zeros_like(both), where=both > 0).tolist()
     ends_of_items = accumulate(reference_counts)
     return [

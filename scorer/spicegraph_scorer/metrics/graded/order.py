@@ -10,14 +10,17 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from spicegraph_scorer.metrics.porter import stem
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _WORD: Final = re.compile(r"\w+(?:['’-]\w+)*")
 _EDGE: Final = ""  # stands before the first word and after the last
@@ -69,17 +72,23 @@ class WordOrder:
         It is the information of all neighbours, the edges included: about 10 for captions of people, 0 where words
         follow each other as by chance. Less than two words have no order: 0.
         """
-        words = words_of_text(text)
+        total = 0.0
+        for information in self.junctions(words_of_text(text)):
+            total += information
+        return total
+
+    def junctions(self, words: Sequence[str]) -> Iterator[float]:
+        """Yield the information of each word and the one before it, in nats, and of the last word and the end."""
         if len(words) < _FEWEST:
-            return 0.0
-        rows, before, total = self._rows, _EDGE, 0.0
+            return
+        rows, before = self._rows, _EDGE
         for word in words:
             kind = word if word in rows else _ENDING + word[-_LETTERS:]
             if kind not in rows:
                 kind = _ENDING
-            total += rows[before][kind]
+            yield rows[before][kind]
             before = kind
-        return total + rows[before][_EDGE]
+        yield rows[before][_EDGE]
 
     def share(self, candidate: str, references: Iterable[str]) -> float:
         """Return the share of its score that the order of its words leaves a candidate, in (0, 1].
@@ -136,3 +145,18 @@ def _information(together: npt.NDArray[np.float64]) -> npt.NDArray[np.int8]:
     nats = np.log((together + _SMOOTHING * after) / (before * after))
     rounded: npt.NDArray[np.int8] = np.clip(np.rint(nats * _STEPS), -_LARGEST, _LARGEST).astype(np.int8)
     return rounded
+
+
+_FUNCTION_WORDS: Final = """
+    a an the of in on at to with and is are by for from as it its his her their this that there some while up down out
+    into over be being has have one s t
+"""
+_FUNCTION_WEIGHT: Final = 0.2
+PRECISION_SHARE: Final = 0.25
+_REMEMBERED: Final = 100_000
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def weighted_stem(word: str) -> tuple[str, float]:
+    """Return the stem of a word and what it weighs in alignments, in (0, 1]."""
+    return (word, _FUNCTION_WEIGHT) if word in _FUNCTION_WORDS.split() else (stem(word), 1.0)

@@ -9,7 +9,6 @@ that are exchangeable with those of the calibration, no more than the chosen sha
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -19,17 +18,18 @@ import numpy as np
 import numpy.typing as npt
 
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.parse import word_set
 from spicegraph_parser.wordnet import load_wordnet
+from spicegraph_scorer.core.credit import Words
 from spicegraph_scorer.metrics.graded.facts import NO, content_words, deny, values_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from spicegraph_parser.graph import SceneGraph
     from spicegraph_parser.rules import Fact
     from spicegraph_parser.wordnet import Synset
+    from spicegraph_scorer.core.credit import Span
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.metrics.graded.matching import GradedMatch
     from spicegraph_scorer.metrics.graded.vectors import Vectors
@@ -41,10 +41,8 @@ UNMENTIONED: Final = "unmentioned"
 DEFAULT_RATE: Final = 0.1
 """Share of right words that may be flagged."""
 
-Span = tuple[int, int]
 Vector = npt.NDArray[np.float64]
 
-_WORD: Final = re.compile(r"\w+(?:['’-]\w+)*")
 _COVERED: Final = 0.55  # likeness from which a word of the references counts as said
 _SENSES: Final = 2
 _STEPS: Final = 6  # from a word up to a broader one that it is a kind of
@@ -267,8 +265,10 @@ def observe(match: GradedMatch, text: str, vectors: Vectors) -> list[Observed]:
 
 
 def _observed(text: str, told: list[list[Fact]], own: _Own, said: _Said, alike: Vector) -> list[Observed]:
-    spans, mine = _spans(text), own.words
-    places = {word: tuple(spans.get(word.removeprefix(NO), ())) for word in mine}
+    text_words, mine = Words(text), own.words
+    places = {
+        word: tuple([text_words.spans[number] for number in text_words.of_form(word.removeprefix(NO))]) for word in mine
+    }
     order = sorted(range(len(mine)), key=lambda index: (places[mine[index]][:1] or ((len(text), 0),), mine[index]))
     kinds = _kinds(told)
     objects = [
@@ -406,28 +406,6 @@ def _nearness(one: str, other: str) -> float:
     mine, theirs = _above(one), _above(other)
     steps = min((mine[above] + theirs[above] for above in mine.keys() & theirs.keys()), default=None)
     return 0.0 if not steps else 1 / (1 + steps)
-
-
-def _spans(text: str) -> Mapping[str, list[Span]]:
-    """Return where each word stands in a text, by every form under which facts may have it."""
-    spans: defaultdict[str, list[Span]] = defaultdict(list)
-    for found in _WORD.finditer(text):
-        for form in _forms(found.group().lower()):
-            spans[form].append(found.span())
-    return spans
-
-
-@lru_cache(maxsize=50_000)
-def _forms(word: str) -> tuple[str, ...]:
-    parts = word.split("-") if "-" in word else ()
-    return tuple(dict.fromkeys((word, *load_lexicon().forms(word), *_regular(word), *parts)))
-
-
-def _regular(word: str) -> Iterator[str]:
-    """Yield what the lemma of a word may be that WordNet lacks."""
-    for ending, base in (("ies", "y"), ("es", ""), ("s", ""), ("ing", ""), ("ing", "e"), ("ed", ""), ("ed", "e")):
-        if word.endswith(ending) and len(word) > len(ending) + 2:
-            yield word.removesuffix(ending) + base
 
 
 INTERCEPT: Final = -2.513

@@ -9,6 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_scorer.core.categories import ALL, Counts
+from spicegraph_scorer.core.credit import Part, Words
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.graph import ConceptGraph, SceneTuple
     from spicegraph_parser.lexicon import Concept
+    from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.metrics.spice.categories import Category
 
 
@@ -244,3 +246,49 @@ def _counts_within(category: Category, mine: Sequence[_Paired], theirs: Iterable
     takes = category.takes
     own = [partners for (_, partners), is_taken in zip(mine, takes([c for c, _ in mine]), strict=True) if is_taken]
     return Counts(sum(1 for partners in own if any(takes(partners))), len(own), sum(takes(theirs)))
+
+
+KINDS: Final = ("object", "attribute", "relation")
+"""What a tuple is, by its length less one."""
+
+
+def tuple_credits(matched: int, candidate: int, reference: int) -> tuple[float, float]:
+    """Return the Shapley values of a matched and of an unmatched tuple of a candidate in its F1.
+
+    The players are the candidate's tuples: k of them, m of which match, score 2 m / (k + reference). In a random order
+    k of the others stand before a tuple, m / (n - 1) of which match on average, so that a tuple without a partner gets
+    the mean over k from 0 to n - 1 of 2 k m / (n - 1) (1 / (k + 1 + reference) - 1 / (k + reference)); the matched
+    ones share the rest.
+
+    Args:
+        matched: how many tuples match.
+        candidate: how many there are.
+        reference: how many the references have.
+
+    Example:
+        >>> right, wrong = tuple_credits(2, 3, 4)
+        >>> round(2 * right + wrong, 12) == round(2 * 2 / (3 + 4), 12), wrong < 0 < right
+        (True, True)
+    """
+    if not matched or not candidate + reference:
+        return 0.0, 0.0
+    wrong = 0.0
+    if candidate > matched:
+        lost = (k / (k + 1 + reference) - k / (k + reference) for k in range(1, candidate))
+        wrong = 2 * matched / (candidate - 1) * sum(lost) / candidate
+    return (2 * matched / (candidate + reference) - (candidate - matched) * wrong) / matched, wrong
+
+
+def match_credit(match: Match, text: str) -> Credit:
+    """Return which words of a candidate earned its F1: see :func:`tuple_credits`."""
+    words, partners = Words(text), match.candidate_partners
+    counts = Counts(sum(map(bool, partners)), len(match.candidate), len(match.reference))
+    wrong_right = tuple_credits(*counts)[::-1]
+    parts = [
+        (
+            Part(KINDS[len(found.concepts) - 1], found.strings, wrong_right[bool(those)]),
+            tuple([words.find(concept.strings) for concept in found.concepts]),
+        )
+        for found, those in zip(match.candidate, partners, strict=True)
+    ]
+    return words.credit(counts.f1, parts)

@@ -23,6 +23,7 @@ from spicegraph_scorer.metrics.spice.match import (
     count_concepts,
     count_match,
     group_by_length,
+    match_credit,
     match_tuples,
     select_categories,
 )
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.graph import ConceptGraph, SceneTuple
+    from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.core.results import Json, Result
     from spicegraph_scorer.core.tokens import Corpus
@@ -123,6 +125,7 @@ class Spice(Metric[SpiceStatistic]):
     """
 
     needs: ClassVar[Needs] = Needs(facts=True, data=frozenset({"categories", "spice_text"}))
+    credits: ClassVar[bool] = True
 
     source: FactSource
     exact: bool = False
@@ -208,6 +211,17 @@ class Spice(Metric[SpiceStatistic]):
     def by_category(statistic: SpiceStatistic) -> dict[str, CategoryScore]:
         """Return an item's scores and counts by category, ``All`` first."""
         return {name: CategoryScore.of(counts, name) for name, counts in statistic.counts.items()}
+
+    def credit(self, corpus: Corpus, statistics: Sequence[SpiceStatistic]) -> list[Credit]:
+        """Divide F1 among the words; see :func:`spicegraph_scorer.metrics.spice.match.tuple_credits`.
+
+        Raises:
+            ValueError: a statistic has no match.
+        """
+        if any(found.match is NO_MATCH for found in statistics):
+            raise ValueError("the statistic has no match to divide")
+        pairs = zip(corpus.items, statistics, strict=True)
+        return [match_credit(found.match, item.candidate) for item, found in pairs]
 
     def explain(self, statistic: SpiceStatistic, *, changes: int = 3) -> Match:
         """Return the match that the counts come from."""

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from spicegraph_scorer.core.categories import CategoryMeans
+    from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.core.metric import Metric, Score, Working
@@ -119,6 +120,7 @@ def build_report(
     sources = image_sources(options.images, [item.id for item in items]) if options.images else {}
     names, more = _others(chosen, found, corpora)
     images = _images(parsed, found, errors, places.words, sources, graded=graded, more=more)
+    images = _with_credits(images, chosen, found, corpora)
     gained, lost = _moved(items, [statistics[_SPICE] for statistics in found.values()])
     return Report(
         options.title or " and ".join(corpora),
@@ -250,6 +252,34 @@ def _graded(
 
 def _wrong(views: Sequence[GradedView | None]) -> tuple[WrongStatement, ...]:
     return wrong_statements([view.explanation for view in views if view is not None])
+
+
+def _with_credits(
+    images: Sequence[ImageView],
+    metrics: Mapping[str, Metric[Any]],
+    found: Mapping[str, Statistics],
+    corpora: Mapping[str, Sequence[Item]],
+) -> tuple[ImageView, ...]:
+    """Return the images with the words' credits in every score that is defined and can be divided."""
+    columns: list[list[dict[str, Credit]]] = []
+    for name, items in corpora.items():
+        column: list[dict[str, Credit]] = [{} for _ in items]
+        for key, metric in metrics.items():
+            statistics = found[name][key]
+            score = metric.total(statistics)[0]
+            if metric.credits and None not in score.each:
+                for credits_of, credit in zip(column, metric.credit(Corpus(tuple(items)), statistics), strict=True):
+                    credits_of[score.name] = credit
+        columns.append(column)
+    return tuple(
+        replace(
+            image,
+            candidates=tuple(
+                replace(view, credits=column[place]) for view, column in zip(image.candidates, columns, strict=True)
+            ),
+        )
+        for place, image in enumerate(images)
+    )
 
 
 def _images(

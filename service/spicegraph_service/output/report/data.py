@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from spicegraph_scorer.core.categories import Counts
+    from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.core.metric import Working
     from spicegraph_scorer.core.results import Json
@@ -252,6 +253,7 @@ class CandidateView:
             from which precision, recall and F1 come.
         metrics: the other metrics' scores, in the order of ``Report.metrics``.
         workings: how scores come about.
+        credits: by the name of each score that is divided among words, which of them earned it.
     """
 
     caption: str
@@ -263,6 +265,7 @@ class CandidateView:
     counts: tuple[Counts, ...] = ()
     metrics: tuple[float | None, ...] = ()
     workings: tuple[Working, ...] = ()
+    credits: Mapping[str, Credit] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

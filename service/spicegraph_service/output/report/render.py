@@ -360,6 +360,10 @@ def _candidate(view: CandidateView, order: dict[str, int], numbers: dict[tuple[s
         ],
         view.graded and _graded(view.graded),
         [[numbers[w.score, w.text], *_rounded(w.values)] for w in view.workings],
+        [
+            [name, round(found.score, _DIGITS), [[word.text, round(word.credit, _DIGITS)] for word in found.words]]
+            for name, found in view.credits.items()
+        ],
     ]
 
 

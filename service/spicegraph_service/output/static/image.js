@@ -216,8 +216,19 @@ const spicegraphImage = (() => {
       gradedTable("The caption's tuples, those that cost most first", mine, theirs), gradedTable("The references' tuples, those that cost most first", theirs, mine))];
   };
 
+  // What each word earned or cost of a score; the words' credits add up to it.
+  const signed = (value) => `${value < 0 ? "−" : "+"}${number(Math.abs(value))}`;
+  const credited = (credits) => (credits.length ? [make("details", { className: "fold" }, make("summary", {}, "What each word earned or cost"),
+    ...credits.flatMap(([name, score, words]) => [
+      make("p", { className: "note" }, `${name} ${number(score)} is the sum of`),
+      make("p", { className: "said", dir: "auto" }, ...words.flatMap(([word, credit]) => [
+        credit === 0 ? word : make("mark", { className: credit > 0 ? "matched" : "invented", title: signed(credit) }, word), " ",
+        make("small", { className: "number" }, signed(credit)), " ",
+      ])),
+    ]))] : []);
+
   const stateOf = (view) => (view[2].length ? "matched" : view[6] ? "near" : "invented");
-  const system = (data, place, s, [references, , theirs], [mine, partners, picture, grades, workings], links) => {
+  const system = (data, place, s, [references, , theirs], [mine, partners, picture, grades, workings, credits], links) => {
     const caption = data.captions[s][place];
     const key = (state, tuple) => (state < 2 ? `r${tuple}` : `${s}c${tuple}`);
     mine.forEach(([, , found], i) => found.forEach((j) => links(`${s}c${i}`, `r${j}`)));
@@ -242,7 +253,7 @@ const spicegraphImage = (() => {
       ...graphs(picture, strings, key, data.systems[s]),
       table("What the caption says", ours),
       make("details", { className: "fold", open: data.systems.length === 1 }, make("summary", {}, `What the references say: ${rows.filter((row) => row.name === "matched").length} of ${rows.length} found`), table("What the references say", rows)),
-      ...graded(grades, caption));
+      ...graded(grades, caption), ...credited(credits));
   };
 
   /* Return the parts of an image: data is the index, details its entry in a chunk. */

@@ -1,0 +1,177 @@
+"""Credit: an item's score, divided among the words of its candidate.
+
+A metric divides its score among the parts that it is made of, such as tuples and n-grams: by the Shapley value
+(Shapley 1953), or where parts have sizes, by its limit for many small players, the Aumann-Shapley value (Aumann and
+Shapley 1974). A part's credit is divided equally among its slots, since it is there only if all of them are, and a
+slot's among the words that stand for it. What no word stands for is divided among all words. So the words' credits add
+up to the score.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import mul
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from spicegraph_parser.lexicon import load_lexicon
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+Span = tuple[int, int]
+
+_WORD: Final = re.compile(r"\w+(?:['’-]\w+)*")
+
+
+class Part(NamedTuple):
+    """Something that a score is made of, and what it earned or cost.
+
+    ``kind`` says what it is: ``object``, ``attribute`` or ``relation``; a content ``word`` wherever it is said;
+    a word's ``alignment`` with the best reference; the ``order`` of two neighbours; ``1-gram`` to ``4-gram``; the
+    ``length``. ``words`` are those of the part, none where it is the whole caption.
+    """
+
+    kind: str
+    words: tuple[str, ...]
+    credit: float
+
+
+class WordCredit(NamedTuple):
+    """A word of a caption, ``text[start:end]`` in code points, and its credit: below 0 where it cost."""
+
+    text: str
+    start: int
+    end: int
+    credit: float
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """An item's score and who earned it.
+
+    The credits of ``words``, in the order of the text, add up to ``score``, and so do those of ``parts``.
+    """
+
+    score: float
+    words: tuple[WordCredit, ...]
+    parts: tuple[Part, ...]
+
+    def of_tokens(self, offsets: Sequence[Span]) -> list[float]:
+        """Return the credit of each token of any tokenizer; they add up to the score.
+
+        A word's credit is divided among the tokens that share characters with it, by how many they share; that of a
+        word which no token covers goes to all tokens in equal parts.
+
+        Args:
+            offsets: start and end of each token in the caption, in code points, as fast tokenizers give them with
+                ``return_offsets_mapping``; tokens that stand for no text have an empty span.
+
+        Example:
+            >>> credit = Credit(1.0, (WordCredit("hotdog", 0, 6, 0.75), WordCredit("bun", 7, 10, 0.25)), ())
+            >>> credit.of_tokens([(0, 0), (0, 3), (3, 6), (6, 10)])
+            [0.0, 0.375, 0.375, 0.25]
+        """
+        found = [0.0] * len(offsets)
+        for word in self.words:
+            shared = {
+                place: min(end, word.end) - max(start, word.start)
+                for place, (start, end) in enumerate(offsets)
+                if min(end, word.end) > max(start, word.start)
+            } or dict.fromkeys(range(len(offsets)), 1)
+            for place, length in shared.items():
+                found[place] += word.credit * length / sum(shared.values())
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values, with the fields of the parts as keys."""
+        return {
+            "score": self.score,
+            "words": [word._asdict() for word in self.words],
+            "parts": [part._asdict() for part in self.parts],
+        }
+
+    @classmethod
+    def mixed(cls, credits_of: Sequence[tuple[float, Credit]]) -> Credit:
+        """Return the credit of a weighted sum of scores of one caption.
+
+        Example:
+            >>> one = Credit(1.0, (WordCredit("a", 0, 1, 1.0),), (Part("length", (), 1.0),))
+            >>> Credit.mixed([(0.5, one), (2.0, one)]).words[0].credit
+            2.5
+        """
+        weights = [weight for weight, _ in credits_of]
+        words = [
+            same[0]._replace(credit=math.fsum(map(mul, weights, [word.credit for word in same])))
+            for same in zip(*(credit.words for _, credit in credits_of), strict=True)
+        ]
+        return cls(
+            math.fsum(weight * credit.score for weight, credit in credits_of),
+            tuple(words),
+            tuple(part._replace(credit=weight * part.credit) for weight, credit in credits_of for part in credit.parts),
+        )
+
+
+Slots = tuple[tuple[int, ...], ...]
+"""For each slot of a part, the numbers of the caption's words that stand for it."""
+
+
+class Words:
+    """The words of a caption, by their numbers from 0, and which of them a word of a fact stands for."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        found = [match.span() for match in _WORD.finditer(text)]
+        blank = not text.strip()
+        self.spans: Sequence[Span] = found or (
+            [] if blank else [(text.find(text.split(maxsplit=1)[0]), len(text.rstrip()))]
+        )
+        by_form: defaultdict[str, list[int]] = defaultdict(list)
+        for number, (start, end) in enumerate(self.spans):
+            for form in _forms(text[start:end].lower()):
+                by_form[form].append(number)
+        self._by_form: Mapping[str, list[int]] = by_form
+
+    def of_form(self, form: str) -> Sequence[int]:
+        """Return the words that facts may have under a form."""
+        return self._by_form.get(form, ())
+
+    def find(self, strings: Iterable[str]) -> tuple[int, ...]:
+        """Return the words that stand for a concept, by what its strings are in facts: lemmas, or several words."""
+        numbers: dict[int, None] = {}
+        for string in strings:
+            for word in (string,) if self.of_form(string) else string.split():
+                numbers |= dict.fromkeys(self.of_form(word))
+        return tuple(numbers)
+
+    def overlapping(self, start: int, end: int) -> tuple[int, ...]:
+        """Return the words that share characters with a span."""
+        return tuple(number for number, span in enumerate(self.spans) if span[0] < end and start < span[1])
+
+    def credit(self, score: float, parts: Iterable[tuple[Part, Slots]]) -> Credit:
+        """Return the credit of a score that is divided among parts already."""
+        words, kept, everyone = [0.0] * len(self.spans), [], tuple(range(len(self.spans)))
+        for part, slots in parts:
+            kept.append(part)
+            filled = [slot for slot in slots if slot] or [everyone]
+            for slot in filled:
+                for number in slot:
+                    words[number] += part.credit / len(filled) / len(slot)
+        named = [WordCredit(self.text[a:b], a, b, credit) for (a, b), credit in zip(self.spans, words, strict=True)]
+        return Credit(score, tuple(named), tuple(kept))
+
+
+@lru_cache(maxsize=50_000)
+def _forms(word: str) -> tuple[str, ...]:
+    parts = word.split("-") if "-" in word else ()
+    return tuple(dict.fromkeys((word, *load_lexicon().forms(word), *_regular(word), *parts)))
+
+
+def _regular(word: str) -> Iterator[str]:
+    """Yield what the lemma of a word may be that WordNet lacks."""
+    for ending, base in (("ies", "y"), ("es", ""), ("s", ""), ("ing", ""), ("ing", "e"), ("ed", ""), ("ed", "e")):
+        if word.endswith(ending) and len(word) > len(ending) + 2:
+            yield word.removesuffix(ending) + base

@@ -1,0 +1,204 @@
+"""Which words of a candidate earned or cost its SPICE-G.
+
+The players are the candidate's tuples and its content words, each with the support that it has in the whole caption.
+
+Recall is divided first. What of a reference tuple is found is the best that any of the candidate's tuples offers: the
+maximum over players, whose Shapley value has a closed form (Littlechild and Owen 1973): the step from one offer to the
+next better one is divided equally among those who offer at least that. So player i has the share R_i of recall R.
+
+F1 = 2 P R / (P + R) is divided by the Aumann-Shapley value: the players grow together from nothing to their size, and
+each gets what its growth adds. Precision P is an average: on the way it is constant, and what a player's growth does to
+it, Q_i (below 0 where the player is less supported than the average), adds up to 0. Integrated, player i gets
+
+    F1 R_i / R + 2 (ln(1 + R/P) - R / (P + R)) Q_i.
+
+The alignment of the text is such a ratio too, of its own words, with the best reference held fixed. What the order of
+the words costs is divided among the neighbours that seldom follow each other, by how seldom.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from spicegraph_scorer.core.credit import Part, Words
+from spicegraph_scorer.metrics.graded.matching import (
+    ALIGNED_SHARE,
+    PRECISION_EXPONENT,
+    WORDS_SHARE,
+    cells_of,
+    precision_weights,
+)
+from spicegraph_scorer.metrics.graded.order import PRECISION_SHARE, weighted_stem, words_of_text
+from spicegraph_scorer.metrics.spice.match import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from spicegraph_scorer.core.credit import Credit, Slots
+    from spicegraph_scorer.core.items import Item
+    from spicegraph_scorer.metrics.graded.matching import GradedMatch, Sides
+    from spicegraph_scorer.metrics.graded.order import WordOrder
+    from spicegraph_scorer.metrics.graded.vectors import Rows
+
+    Vector = npt.NDArray[np.float64]
+    Matrix = npt.NDArray[np.float64]
+
+
+class Shares(NamedTuple):
+    """What the tuples of a candidate, or its words, have in precision and recall.
+
+    ``growth`` is what each one's growth does to precision (sum 0), ``found`` its share of recall (sum: recall).
+    Precision or recall is ``None`` where that side has no weight.
+    """
+
+    precision: float | None
+    recall: float | None
+    growth: Vector
+    found: Vector
+
+
+def shares_of(sides: Sides, mine: Sequence[int], theirs: Sequence[int], rows: Rows) -> Iterator[Shares]:
+    """Yield the shares of each comparison, with the arguments of ``supports``."""
+    cells = cells_of(sides, mine, theirs, rows)
+    precision, recall = cells.supports(partners=False)
+    weights, reference = precision_weights(sides, precision), sides.weights[recall.tuples]
+    supported = weights * precision.found.support.astype(np.float64) ** PRECISION_EXPONENT
+    row = column = 0
+    for height, width, base in zip(
+        precision.counts.tolist(), recall.counts.tolist(), cells.bases.tolist(), strict=False
+    ):
+        own, powers = weights[row : row + height], supported[row : row + height]
+        theirs_weights = reference[column : column + width]
+        offers = cells.backward[base : base + height * width].reshape(height, width).astype(np.float64)
+        row, column = row + height, column + width
+        total, sought = own.sum(), theirs_weights.sum()
+        mean = powers.sum() / total if total else 0.0
+        exponent = 1 / PRECISION_EXPONENT
+        growth = exponent * mean ** (exponent - 1) * (powers - mean * own) / total if total else np.zeros(height)
+        found = of_maximum(offers) @ theirs_weights / sought if sought else np.zeros(height)
+        yield Shares(mean**exponent if total else None, found.sum() if sought else None, growth, found)
+
+
+def of_maximum(offers: Matrix) -> Matrix:
+    """Return the Shapley value of each row in the maximum of each column, of values from 0.
+
+    >>> of_maximum(np.array([[0.5], [0.2], [0.0]])).round(6).tolist()
+    [[0.4], [0.1], [0.0]]
+    """
+    order = offers.argsort(axis=0, kind="stable")
+    steps = np.diff(np.take_along_axis(offers, order, axis=0), axis=0, prepend=0)
+    steps /= np.arange(len(offers), 0, -1)[:, None]
+    shares = np.empty_like(offers)
+    np.put_along_axis(shares, order, steps.cumsum(axis=0), axis=0)
+    return shares
+
+
+class Players(NamedTuple):
+    """The shares of a candidate's tuples, and of its content words, which ``words`` names."""
+
+    tuples: Shares
+    words: Sequence[str]
+    of_words: Shares
+
+
+def graded_credit(item: Item, match: GradedMatch, players: Players, *, score: float, order: WordOrder | None) -> Credit:
+    """Return the credit of an item.
+
+    Args:
+        item: its captions.
+        match: of both sides.
+        players: what the candidate's tuples and words have in precision and recall.
+        score: F1.
+        order: of words, if it was looked at.
+    """
+    words, (tuples, names, of_words) = Words(item.candidate), players
+    is_read = match.texts.aligned is not None
+    earned = earned_by(tuples, of_words) * (1 - ALIGNED_SHARE if is_read else 1)
+    parts: list[tuple[Part, Slots]] = [
+        (Part(KINDS[len(one.concepts) - 1], one.strings, value), tuple([words.find(c.strings) for c in one.concepts]))
+        for one, value in zip(match.candidate.tuples, earned.tolist(), strict=False)
+    ]
+    parts += [
+        (Part("word", (name,), value), (words.find((name,)),))
+        for name, value in zip(names, earned[len(tuples.growth) :].tolist(), strict=True)
+    ]
+    if is_read:
+        parts += [(part._replace(credit=ALIGNED_SHARE * part.credit), slots) for part, slots in _aligned(item, words)]
+    if order is not None and match.texts.order < 1:
+        lost = (1 - match.texts.order) * math.fsum(part.credit for part, _ in parts)
+        parts += [(part._replace(credit=-lost * part.credit), slots) for part, slots in _disorder(words, order)]
+    return words.credit(score, parts)
+
+
+def earned_by(tuples: Shares, words: Shares) -> Vector:
+    """Return what tuples, then words, have of F1 without alignment and order."""
+    both = tuples, words
+    halves = [_half([one.precision for one in both]), _half([one.recall for one in both])]
+    precision, recall = (
+        sum(share * (value or 0.0) for share, value in zip(shares, values, strict=True))
+        for shares, values in zip(halves, zip(*((one.precision, one.recall) for one in both), strict=True), strict=True)
+    )
+    if not precision or not recall:
+        return np.zeros(len(tuples.growth) + len(words.growth))
+    growth, found = (
+        np.concatenate([share * side for share, side in zip(shares, sides, strict=True)])
+        for shares, sides in zip(halves, ((tuples.growth, words.growth), (tuples.found, words.found)), strict=True)
+    )
+    slope = 2 * (math.log1p(recall / precision) - recall / (precision + recall))
+    earned: Vector = 2 * precision / (precision + recall) * found + slope * growth
+    return earned
+
+
+def _half(values: Sequence[float | None]) -> tuple[float, float]:
+    """Return the shares of tuples and of words: words have theirs where they weigh anything, and nothing alone."""
+    tuples, words = values
+    share = 0.0 if words is None else WORDS_SHARE
+    return (0.0, 0.0) if tuples is None else (1 - share, share)
+
+
+def _aligned(item: Item, words: Words) -> Iterator[tuple[Part, Slots]]:
+    """Yield what each word of the candidate has in the alignment with the best reference.
+
+    With M the matched weight, a the reference's share of the length and b the candidate's, M / (a + b) is divided by
+    the Aumann-Shapley value: m ln(1 + b/a) / b - M b_i (ln(1 + b/a) - b / (a + b)) / b^2 for a word of weight m that
+    matches and length b_i.
+    """
+    mine = words_of_text(item.candidate)
+    stems = list(map(weighted_stem, mine))
+    said = Counter(stems)
+    length = PRECISION_SHARE * sum(weight for _, weight in stems)
+    best = 0.0, 0.0, Counter[tuple[str, float]]()
+    for reference in item.references:
+        theirs = Counter(map(weighted_stem, words_of_text(reference)))
+        matched = said & theirs
+        weight = sum(stem[1] * count for stem, count in matched.items())
+        other = (1 - PRECISION_SHARE) * sum(stem[1] * count for stem, count in theirs.items())
+        if weight and (not best[1] or weight / (length + other) > best[0] / (length + best[1])):
+            best = weight, other, matched
+    total, other, matched = best
+    if not total:
+        return
+    grown = math.log1p(length / other)
+    cost = total * (grown - length / (length + other)) / length**2
+    placed = len(mine) == len(words.spans)
+    for number, (word, stem) in enumerate(zip(mine, stems, strict=True)):
+        earned = stem[1] * matched[stem] / said[stem] * grown / length - cost * PRECISION_SHARE * stem[1]
+        yield Part("alignment", (word,), earned), ((number,) if placed else words.find((word,)),)
+
+
+def _disorder(words: Words, order: WordOrder) -> Iterator[tuple[Part, Slots]]:
+    """Yield each pair of neighbours that follow each other less than by chance, with its share of all such."""
+    mine = words_of_text(words.text)
+    costs = [max(0.0, -information) for information in order.junctions(mine)]
+    placed = len(mine) == len(words.spans)
+    for second, cost in enumerate(costs):
+        if cost:
+            pair = range(max(second - 1, 0), min(second + 1, len(mine)))
+            slots = tuple([(number,) if placed else words.find((mine[number],)) for number in pair])
+            yield Part("order", tuple([mine[number] for number in pair]), cost / sum(costs)), slots

@@ -1,0 +1,261 @@
+"""A reward: a weighted mixture of scores and of terms of the text, for training.
+
+To add a term of the text: a function from a caption to what each of its words adds, and a line in ``TEXT_TERMS``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+
+from spicegraph_parser.errors import InputError
+from spicegraph_scorer.core.credit import Credit, Part, Words
+from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh
+from spicegraph_scorer.metrics.spice.difference import difference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from spicegraph_scorer.core.tokens import Corpus
+    from spicegraph_scorer.metrics.spice.metric import Spice
+
+NAME: Final = "Reward"
+
+
+def _length(words: Words) -> Sequence[float]:
+    """Return 1 for each word."""
+    return [1.0] * len(words.spans)
+
+
+def _repeated(words: Words) -> Sequence[float]:
+    """Return 1 for each word that ends a run of three words which the caption has had before."""
+    said = [words.text[start:end].lower() for start, end in words.spans]
+    seen: set[tuple[str, ...]] = set()
+    found = []
+    for end in range(1, len(said) + 1):
+        run = tuple(said[max(end - 3, 0) : end])
+        found.append(1.0 if len(run) == 3 and run in seen else 0.0)
+        seen.add(run)
+    return found
+
+
+TEXT_TERMS: Final[Mapping[str, Callable[[Words], Sequence[float]]]] = {"length": _length, "repetition": _repeated}
+"""Terms of a candidate's text: what each of its words adds; the term is the sum.
+
+``length`` is the number of words, ``repetition`` the number of words with which a run of three words is said again.
+"""
+
+DRAFT_TERMS: Final[Mapping[str, str]] = {
+    name.replace("_", "-"): name for name in ("added_right", "added_wrong", "removed_right", "removed_wrong")
+}
+"""Terms of what a candidate changes in a draft: how many SPICE tuples it adds or removes that references have, or lack.
+
+See :class:`spicegraph_scorer.metrics.spice.difference.Difference`.
+"""
+
+
+class Term(NamedTuple):
+    """A term: its weight, its name, and for a score beside a metric's first one the name of that score."""
+
+    weight: float
+    name: str
+    score: str = ""
+
+    @property
+    def key(self) -> str:
+        """The term as it is written."""
+        return f"{self.name}:{self.score}" if self.score else self.name
+
+
+def parse_reward(text: str, metrics: Iterable[str]) -> tuple[Term, ...]:
+    """Read a reward: terms with their weights, ``spice-g=1,cider-d=.1,length=-.01``.
+
+    A metric's name stands for its first score; ``bleu:Bleu_4`` names another.
+
+    Args:
+        text: the reward.
+        metrics: the names of metrics that there are.
+
+    Raises:
+        InputError: there is no term, or a term is unknown, stands twice, or has no weight; all faults are listed.
+
+    Example:
+        >>> parse_reward("spice=1, bleu:Bleu_4=.5", ["spice", "bleu"])
+        (Term(weight=1.0, name='spice', score=''), Term(weight=0.5, name='bleu', score='Bleu_4'))
+    """
+    known = [*metrics, *TEXT_TERMS, *DRAFT_TERMS]
+    terms: list[Term] = []
+    faults: list[str] = []
+    for number, part in enumerate(text.split(",") if text.strip() else (), start=1):
+        key, _, value = (piece.strip() for piece in part.partition("="))
+        name, _, score = key.partition(":")
+        try:
+            weight = float(value)
+        except ValueError:
+            weight = math.nan
+        if name not in known or (score and name not in metrics):
+            faults.append(f"term {number}: there is no term {key[:50]!a}; there are {', '.join(known)}")
+        elif not math.isfinite(weight):
+            faults.append(f"term {number}: {key} has no weight; expected a number, as in {key}=1, got {value[:50]!a}")
+        elif key in {term.key for term in terms}:
+            faults.append(f"term {number}: {key} stands twice")
+        else:
+            terms.append(Term(weight, name, score))
+    if faults or not terms:
+        raise InputError("reward: " + ("; ".join(faults) or "has no term; one is spice-g=1,cider-d=.1"))
+    return tuple(terms)
+
+
+class RewardStatistic(NamedTuple):
+    """The value of each term of an item, ``None`` where it is undefined, and the statistics of the metrics."""
+
+    values: tuple[float | None, ...]
+    statistics: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reward(Metric[RewardStatistic]):
+    """The sum of terms, each times its weight; see :func:`parse_reward`.
+
+    A score of a category that is undefined, since the references have no such tuple, adds nothing. Where a metric's
+    first score is undefined, so is the reward.
+    """
+
+    needs: ClassVar[Needs] = Needs(facts=True, loose=True)
+    credits: ClassVar[bool] = True
+
+    terms: tuple[Term, ...]
+    metrics: Mapping[str, Metric[Any]]
+    """Those that terms name."""
+    spice: Spice | None = None
+    """What compares a candidate with a draft, if a term does so."""
+
+    @property
+    def name(self) -> str:
+        """``reward``."""
+        return "reward"
+
+    @property
+    def text(self) -> str:
+        """The terms in one form, as :func:`parse_reward` reads them."""
+        return ",".join(f"{term.key}={term.weight:g}" for term in self.terms)
+
+    @property
+    def drafts(self) -> bool:
+        """Whether a term compares candidates with drafts."""
+        return self.spice is not None
+
+    def signature(self) -> Mapping[str, str]:
+        """Return the terms, and each metric's signature under its name."""
+        metrics = {**self.metrics, **({"draft": self.spice} if self.spice else {})}
+        return {
+            "reward": self.text,
+            **{f"{name} {key}": value for name, metric in metrics.items() for key, value in metric.signature().items()},
+        }
+
+    def collect(self, corpus: Corpus) -> list[RewardStatistic]:
+        """Return the terms of each item.
+
+        Raises:
+            InputError: a term compares with drafts; use :meth:`compare`.
+        """
+        if self.spice is not None:
+            raise InputError(f"reward: {self._draft_terms()} compare a candidate with a draft, and there is none")
+        return self._collected(corpus, ())
+
+    def compare(self, corpus: Corpus, drafts: Corpus) -> list[RewardStatistic]:
+        """Return the terms of each item, some of which say what it changes in its draft.
+
+        Args:
+            corpus: the items.
+            drafts: the same items with their drafts as candidates.
+        """
+        if self.spice is None:
+            return self.collect(corpus)
+        old, new = self.spice.collect(drafts), self.spice.collect(corpus)
+        return self._collected(corpus, [difference(a.match, b.match) for a, b in zip(old, new, strict=True)])
+
+    def _draft_terms(self) -> str:
+        return ", ".join(term.key for term in self.terms if term.name in DRAFT_TERMS)
+
+    def _collected(self, corpus: Corpus, changes: Sequence[Any]) -> list[RewardStatistic]:
+        statistics = {name: metric.collect(corpus) for name, metric in self.metrics.items()}
+        scores = {name: self.metrics[name].total(found) for name, found in statistics.items()}
+        words = [Words(item.candidate) for item in corpus.items] if self._of_text() else []
+        columns: list[Sequence[float | None]] = []
+        for term in self.terms:
+            if term.name in TEXT_TERMS:
+                columns.append([math.fsum(TEXT_TERMS[term.name](one)) for one in words])
+            elif term.name in DRAFT_TERMS:
+                columns.append([float(len(getattr(one, DRAFT_TERMS[term.name]))) for one in changes])
+            else:
+                own = scores[term.name]
+                columns.append(next(s.each for s in own if s.name == term.score) if term.score else own[0].each)
+        rows = zip(*columns, strict=True)
+        each = zip(*statistics.values(), strict=True) if statistics else ((),) * len(corpus.items)
+        return [RewardStatistic(tuple(values), tuple(own)) for values, own in zip(rows, each, strict=True)]
+
+    def _of_text(self) -> bool:
+        return any(term.name in TEXT_TERMS for term in self.terms)
+
+    def value(self, statistic: RewardStatistic) -> float | None:
+        """Return an item's reward."""
+        found = [
+            (term.weight, 0.0 if value is None and term.score else value)
+            for term, value in zip(self.terms, statistic.values, strict=True)
+        ]
+        products = [weight * value for weight, value in found if value is not None]
+        return math.fsum(products) if len(products) == len(found) else None
+
+    def total(self, statistics: Sequence[RewardStatistic]) -> tuple[Score, ...]:
+        """Return ``Reward``, and each term without its weight, such as ``Reward_spice-g``."""
+        return (
+            Score.mean(NAME, [self.value(statistic) for statistic in statistics]),
+            *[
+                Score.mean(f"{NAME}_{term.key}", [statistic.values[place] for statistic in statistics])
+                for place, term in enumerate(self.terms)
+            ],
+        )
+
+    def credit(self, corpus: Corpus, statistics: Sequence[RewardStatistic]) -> list[Credit]:
+        """Divide the reward among the words: the sum of what each has in the terms, times their weights.
+
+        Raises:
+            InputError: a term does not divide its score.
+        """
+        columns = []
+        for term in self.terms:
+            if term.name in TEXT_TERMS:
+                columns.append([_text_credit(term, item.candidate) for item in corpus.items])
+            elif term.score or term.name in DRAFT_TERMS or not self.metrics[term.name].credits:
+                raise InputError(f"reward: {term.key} does not divide its score among words")
+            else:
+                place = list(self.metrics).index(term.name)
+                columns.append(self.metrics[term.name].credit(corpus, [own.statistics[place] for own in statistics]))
+        weights = [term.weight for term in self.terms]
+        return [Credit.mixed(list(zip(weights, row, strict=True))) for row in zip(*columns, strict=True)]
+
+    def compact(self, statistic: RewardStatistic) -> RewardStatistic:
+        """Return the values alone."""
+        return statistic._replace(statistics=())
+
+    @property
+    def weigh(self) -> Weigh | None:
+        """What counts the document frequencies of a corpus, where a term needs them."""
+        return next((metric.weigh for metric in self.metrics.values() if metric.weigh is not None), None)
+
+    def weighted(self, weights: Any) -> Reward:
+        """Return the reward with the weights of a corpus in the metrics that need them."""
+        made = {n: metric if metric.weigh is None else metric.weighted(weights) for n, metric in self.metrics.items()}
+        return replace(self, metrics=made)
+
+
+def _text_credit(term: Term, text: str) -> Credit:
+    words = Words(text)
+    parts = [
+        (Part(term.name, (text[start:end],), value), ((number,),))
+        for number, ((start, end), value) in enumerate(zip(words.spans, TEXT_TERMS[term.name](words), strict=True))
+        if value
+    ]
+    return words.credit(math.fsum(part.credit for part, _ in parts), parts)
