@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+import aiohttp
 import grpc
 import grpc.aio
 import uvloop
@@ -29,6 +30,7 @@ from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_service.client import Client, item
 from spicegraph_service.client.connection import channel_options
+from spicegraph_service.web.codec import to_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
@@ -165,6 +167,52 @@ def throughput() -> Iterator[Row]:
         ratio = statistics.median(found)
         name = f"Score of {BATCH} new candidates, against the library in process; calls at a time: {clients}"
         yield Row(name, f"{ratio:.2f}", ">= 0.8", ratio >= 0.8)
+
+
+# --- JSON over HTTP against gRPC ---------------------------------------------------------------------------------
+
+
+async def http_rate(url: str, bodies: Sequence[bytes], *, clients: int) -> float:
+    """Return calls a second of clients that make one call after another, with JSON."""
+    waiting = iter(bodies)
+    headers = {"Content-Type": "application/json"}
+    async with aiohttp.ClientSession(base_url=url, headers=headers) as session:
+
+        async def work() -> None:
+            for data in waiting:
+                async with session.post("/spicegraph.v1.EvaluationService/Score", data=data) as response:
+                    await response.read()
+                    response.raise_for_status()
+
+        began = time.perf_counter()
+        await asyncio.gather(*(work() for _ in range(clients)))
+        return len(bodies) / (time.perf_counter() - began)
+
+
+def over_http() -> Iterator[Row]:
+    supply = new_candidates()
+    ratios: dict[str, list[float]] = {"new": [], "known": []}
+    with server("--http=127.0.0.1:0") as running:
+        set_id = running.with_references()
+        for turn in range(9):
+            for kind, found in ratios.items():
+                batches = [list(itertools.islice(supply, BATCH)) for _ in range(20)]
+                requests = [request(set_id, batch) for batch in batches]
+                if kind == "known":
+                    uvloop.run(server_rate(running.address, requests, clients=2))
+                bodies = [to_json(pb.ScoreRequest.FromString(data)) for data in requests]
+                if kind == "new":
+                    others = [list(itertools.islice(supply, BATCH)) for _ in range(20)]
+                    bodies = [to_json(pb.ScoreRequest.FromString(request(set_id, batch))) for batch in others]
+                grpc_rate = uvloop.run(server_rate(running.address, requests, clients=2))
+                rate = uvloop.run(http_rate(running.http_url, bodies, clients=2))
+                if turn:  # the first one warms up
+                    found.append(rate / grpc_rate)
+                    print(f"  {kind}: gRPC {BATCH * grpc_rate:.0f} items/s, HTTP {BATCH * rate:.0f} items/s")
+    for kind, found in ratios.items():
+        ratio = statistics.median(found)
+        name = f"JSON over HTTP against gRPC, Score of {BATCH} {kind} candidates"
+        yield Row(name, f"{ratio:.2f}", ">= 0.7", ratio >= 0.7)
 
 
 # --- coalescing -------------------------------------------------------------------------------------------------
@@ -417,6 +465,7 @@ def main() -> None:
         "cold": cold_start,
         "latency": latency,
         "throughput": throughput,
+        "http": over_http,
         "coalescing": coalescing,
         "mixed": lambda: mixed(arguments.seconds / 4),
         "overload": lambda: overload(arguments.seconds),

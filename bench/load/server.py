@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -28,11 +29,18 @@ class Running:
     @property
     def address(self) -> str:
         """Where it listens."""
-        for line in self.log.read_text().splitlines():
-            _, found, rest = line.partition("listening on port ")
-            if found:
-                return f"127.0.0.1:{rest.partition(';')[0]}"
-        raise LookupError("no port")
+        return f"127.0.0.1:{self._port('listening')}"
+
+    @property
+    def http_url(self) -> str:
+        """Where it answers JSON."""
+        return f"http://127.0.0.1:{self._port('HTTP')}"
+
+    def _port(self, what: str) -> int:
+        found = re.search(rf"{what} on port (\d+)", self.log.read_text())
+        if found is None:
+            raise LookupError("no port")
+        return int(found.group(1))
 
     @property
     def serving(self) -> bool:

@@ -38,13 +38,16 @@ from spicegraph_service.server.workers import WorkerPool
 from spicegraph_service.store import MEMORY, open_store, parse_signature
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Callable, Coroutine, Iterable, Iterator
     from pathlib import Path
     from wsgiref.simple_server import WSGIServer
+
+    from aiohttp.web import AbstractRouteDef
 
     from spicegraph_service.challenge.runner import ChallengeConfig
     from spicegraph_service.server.tasks import WorkerInfo
     from spicegraph_service.server.tracing import Tracing
+    from spicegraph_service.web.gateway import Gateway
     from spicegraph_service.web.server import WebConfig, WebServer
 
 _EVALUATION = evaluation_service_pb2.DESCRIPTOR.services_by_name["EvaluationService"]
@@ -271,15 +274,27 @@ class Server:
         from spicegraph_service.web.gateway import Gateway  # noqa: PLC0415
         from spicegraph_service.web.server import WebServer  # noqa: PLC0415
 
+        gateway = Gateway(self.services, self._interceptor, max_calls=self.config.max_calls)
         return WebServer(
             config,
-            Gateway(self.services, self._interceptor, max_calls=self.config.max_calls),
+            gateway,
             self.config.limits,
             self._health,
+            routes=self._build_board(gateway),
             tls=self._certificates.context() if self._certificates is not None else None,
             reuse_port=self.config.reuse_port,
             grace_s=self.config.grace_s,
         )
+
+    def _build_board(self, gateway: Gateway) -> Iterable[AbstractRouteDef]:
+        """Return the pages of the evaluation server, where there is one."""
+        if self.config.challenges is None:
+            return ()
+        from spicegraph_service.web.board import Board  # noqa: PLC0415
+        from spicegraph_service.web.session import Sessions, shared_key  # noqa: PLC0415
+
+        service = next(one for one in self.services if one.descriptor.name == "ChallengeService")
+        return Board(gateway, service, Sessions(shared_key(self.config.challenges.folder))).routes()
 
     def _open_lane(self, scheduler: Scheduler, *, suffix: str = "", reserve: WorkerPool | None = None) -> Scheduler:
         self._lanes.append(_Lane(scheduler, suffix, reserve))

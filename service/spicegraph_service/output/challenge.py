@@ -92,12 +92,13 @@ def challenge_view(found: pb.GetChallengeResponse) -> Iterator[RenderableType]:
                 _visibility(split.leaderboard_visibility),
             )
     yield table
-    yield Text(_disclosure(challenge.disclosure))
+    yield Text(disclosure_text(challenge.disclosure))
     left = str(quota.left) if quota.HasField("left") else "any number"
     yield Text(f"your submissions that count: {quota.used_today} today, {quota.used_total} in all; left now: {left}")
 
 
-def _disclosure(disclosure: pb.Disclosure) -> str:
+def disclosure_text(disclosure: pb.Disclosure) -> str:
+    """Return what participants see, in words."""
     places = {0: "as many decimal places as no single image shows in", -1: "all decimal places"}
     digits = places.get(disclosure.digits, counted(disclosure.digits, "decimal place"))
     return (
@@ -298,13 +299,13 @@ def to_html(boards: Sequence[pb.GetLeaderboardResponse]) -> str:
     values = {
         "title": boards[0].title if boards else "Leaderboard",
         "made": _minute(boards[0].create_time) if boards else "",
-        "boards": [_view(board) for board in boards],
-        "signatures": _signatures(boards),
+        "boards": [board_view(board) for board in boards],
+        "signatures": signature_lines(row.origin for board in boards for row in board.rows),
     }
     return render_page("leaderboard.html.j2", values, script=static("leaderboard.js"))
 
 
-def _view(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
+def board_view(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
     """Return what the template shows of a leaderboard: a cell for every score, SPICE's categories apart."""
     names = list(dict.fromkeys(score.name for row in board.rows for score in row.scores))
     return {
@@ -332,16 +333,16 @@ def _row_view(row: pb.LeaderboardRow, names: Sequence[str]) -> dict[str, Any]:
     return {**shown, "day": _minute(row.create_time), "moment": values["submitted"], "cells": cells}
 
 
-def _signatures(boards: Sequence[pb.GetLeaderboardResponse]) -> list[str]:
-    """Return every scorer that made a row, each once, as one line."""
+def signature_lines(origins: Iterable[pb.ScoreOrigin]) -> list[str]:
+    """Return every scorer that made scores, each once, as one line."""
     lines = [
-        f"spicegraph {row.origin.version} · "
+        f"spicegraph {origin.version} · "
         + " · ".join(
             f"{signature.metric}: " + ", ".join(f"{key}={value}" for key, value in sorted(signature.fields.items()))
-            for signature in row.origin.signatures
+            for signature in origin.signatures
         )
-        for board in boards
-        for row in board.rows
+        for origin in origins
+        if origin.version
     ]
     return list(dict.fromkeys(lines))
 

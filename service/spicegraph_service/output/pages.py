@@ -36,6 +36,7 @@ def render_page(
     style: str = "",
     images: bool = False,
     parts: bool = False,
+    served: bool = False,
 ) -> str:
     """Return one self-contained page: no network, no font, and no script but its own, which its policy names.
 
@@ -51,6 +52,7 @@ def render_page(
         style: rules of the page's own, after ``style.css``, which all pages share and which documents its tokens.
         images: let the page show pictures from elsewhere.
         parts: let the page's script load others, from files beside the page.
+        served: let the page send its forms to the server that it is from, and its script ask there.
     """
     style = static("style.css") + style
     policy = [
@@ -59,7 +61,8 @@ def render_page(
         f"style-src '{digest(style)}'",
         f"script-src '{digest(script)}'{' ' + _TRUSTS if parts else ''}" if script else "script-src 'none'",
         "base-uri 'none'",
-        "form-action 'none'",
+        "form-action 'self'" if served else "form-action 'none'",
+        *(["connect-src 'self'"] if served else []),
     ]
     return (
         environment()

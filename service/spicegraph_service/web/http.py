@@ -66,6 +66,9 @@ _STATUSES = {
 }
 """Connect's name and HTTP status of each status of gRPC."""
 
+HTTP_STATUSES = {code: status for code, (_, status) in _STATUSES.items()}
+"""The HTTP status of each status of gRPC."""
+
 
 class Codec(NamedTuple):
     """How messages are written: JSON, or the bytes of Protocol Buffers."""

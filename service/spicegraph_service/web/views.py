@@ -1,0 +1,288 @@
+"""What the pages of the evaluation server show of the contract's messages, as plain values for templates."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_api.v1 import scores_pb2
+from spicegraph_scorer.core.wording import counted
+from spicegraph_service.output import challenge as shown
+from spicegraph_service.output.challenge import UNDEFINED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from google.protobuf.timestamp_pb2 import Timestamp
+
+_CATEGORY = "SPICE_"
+_ADDRESS = re.compile(r"https?://[^\s<>\"']+[^\s<>\"'.,;:!?)\]}]")
+_TONES = {
+    pb.SUBMISSION_STATE_SUCCEEDED: "good",
+    pb.SUBMISSION_STATE_FAILED: "bad",
+    pb.SUBMISSION_STATE_CANCELLED: "warn",
+}
+VISIBILITIES = (
+    ("VISIBILITY_ALWAYS", "always"),
+    ("VISIBILITY_AFTER_CLOSE", "after the close"),
+    ("VISIBILITY_ORGANISERS", "organisers only"),
+)
+"""Choices of who sees what."""
+ROLES = (("USER_ROLE_PARTICIPANT", "participant"), ("USER_ROLE_ORGANISER", "organiser"))
+"""Choices of a user's role."""
+
+
+def visibility(name: str) -> pb.Visibility.ValueType:
+    """Return a choice of :data:`VISIBILITIES`; what is not one: as it is."""
+    return pb.Visibility.Value(name) if name in dict(VISIBILITIES) else pb.VISIBILITY_UNSPECIFIED
+
+
+def role(name: str) -> pb.UserRole.ValueType:
+    """Return a choice of :data:`ROLES`; what is not one: a participant's."""
+    return pb.UserRole.Value(name) if name in dict(ROLES) else pb.USER_ROLE_PARTICIPANT
+
+
+def minute(moment: Timestamp) -> str:
+    """Return a moment to the minute; empty where there is none."""
+    return moment.ToDatetime().strftime("%Y-%m-%d %H:%M UTC") if moment.seconds else ""
+
+
+def _phase(challenge: pb.Challenge, now: datetime) -> tuple[str, str, str]:
+    """Return a challenge's phase, its tone, and when the next one begins."""
+    opens, closes = (
+        moment.ToDatetime(UTC) if moment.seconds else None for moment in (challenge.open_time, challenge.close_time)
+    )
+    if not challenge.ready:
+        return "in preparation", "warn", "references are missing"
+    if opens is not None and now < opens:
+        return "opens later", "warn", f"opens {minute(challenge.open_time)}"
+    if closes is not None and now >= closes:
+        return "closed", "", f"closed {minute(challenge.close_time)}"
+    return "open", "good", f"closes {minute(challenge.close_time)}" if closes is not None else "without an end"
+
+
+def challenge_card(challenge: pb.Challenge, now: datetime) -> dict[str, Any]:
+    """Return what a list shows of a challenge."""
+    phase, tone, moment = _phase(challenge, now)
+    return {
+        "name": challenge.name,
+        "title": challenge.title or challenge.name,
+        "phase": phase,
+        "tone": tone,
+        "moment": moment,
+        "splits": ", ".join(split.name for split in challenge.splits),
+        "metrics": ", ".join(challenge.metrics),
+        "takes": phase == "open",
+    }
+
+
+def challenge_page(challenge: pb.Challenge, now: datetime) -> dict[str, Any]:
+    """Return what a challenge's own page shows of it."""
+    limits = [
+        f"{counted(count, 'submission')} {time}" if count else f"any number {time}"
+        for count, time in ((challenge.daily_limit, "a day (UTC)"), (challenge.total_limit, "in all"))
+    ]
+    rules = [
+        ("Metrics", ", ".join(challenge.metrics)),
+        ("Ranked by", challenge.primary_score or "the first score"),
+        ("Opens", minute(challenge.open_time) or "at once"),
+        ("Closes", minute(challenge.close_time) or "never"),
+        ("Limits", "; ".join(limits) + ". Failed and withdrawn ones do not count."),
+        ("Empty captions", "score 0" if challenge.empty == scores_pb2.EMPTY_CANDIDATES_ZERO else "are refused"),
+        ("What is shown", shown.disclosure_text(challenge.disclosure)),
+    ]
+    names = [(split.name, one.name) for split in challenge.splits for one in split.reference_sets]
+    return {
+        **challenge_card(challenge, now),
+        "paragraphs": [list(_linked(text)) for text in challenge.description.split("\n") if text.strip()],
+        "rules": rules,
+        "split_names": [(split.name, split.name) for split in challenge.splits],
+        "set_names": [(f"{split}/{one}", f"{split}, {one}") for split, one in names],
+        "sets": [
+            (
+                split.name,
+                one.name,
+                one.image_count or UNDEFINED,
+                one.caption_count or UNDEFINED,
+                _seen(split.score_visibility),
+                _seen(split.leaderboard_visibility),
+            )
+            for split in challenge.splits
+            for one in split.reference_sets
+        ],
+    }
+
+
+def _seen(value: pb.Visibility.ValueType) -> str:
+    return dict(VISIBILITIES).get(pb.Visibility.Name(value), "always")
+
+
+def _linked(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a text, each with its address or with an empty one."""
+    place = 0
+    for found in _ADDRESS.finditer(text):
+        yield text[place : found.start()], ""
+        yield found.group(), found.group()
+        place = found.end()
+    yield text[place:], ""
+
+
+def quota(found: pb.GetChallengeResponse) -> str:
+    """Return what a user has submitted and may still submit, in words."""
+    left = found.quota.left if found.quota.HasField("left") else None
+    may = "any number more" if left is None else f"{left} more now"
+    return (
+        f"You have submitted {found.quota.used_today} today and {found.quota.used_total} in all; you may submit {may}."
+    )
+
+
+def main_score(challenge: pb.Challenge, submissions: Iterable[pb.Submission]) -> str:
+    """Return the score that a list of submissions shows."""
+    if challenge.primary_score:
+        return challenge.primary_score
+    return next((part.scores[0].name for one in submissions for part in one.scores if part.scores), "Score")
+
+
+def submission_rows(
+    submissions: Sequence[pb.Submission], challenge: pb.Challenge, *, full: bool
+) -> list[dict[str, Any]]:
+    """Return what a list shows of submissions; the newest comes first, and each is compared with its user's before."""
+    name = main_score(challenge, submissions)
+    rows: list[dict[str, Any]] = []
+    later: dict[str, dict[str, Any]] = {}
+    for submission in submissions:
+        found = [score for part in submission.scores[:1] for score in part.scores if score.name == name]
+        row = _submission(submission) | {"main": _cell(found[0], full=full) if found else None, "change": ""}
+        if row["main"] is not None:
+            if (after := later.get(submission.user)) is not None:
+                after["change"] = _change(after["main"]["value"], row["main"]["value"])
+            later[submission.user] = row
+        rows.append(row)
+    return rows
+
+
+def _submission(submission: pb.Submission) -> dict[str, Any]:
+    return {
+        "id": submission.id,
+        "challenge": submission.challenge,
+        "user": submission.user,
+        "method": submission.method or submission.file_name,
+        "file_name": submission.file_name,
+        "description": submission.description,
+        "state": shown.state_name(submission).lower(),
+        "line": shown.state_line(submission),
+        "more": submission.failure.message,
+        "tone": _TONES.get(submission.state, ""),
+        "ended": submission.HasField("end_time"),
+        "progress": submission.progress if submission.HasField("progress") else None,
+        "moment": minute(submission.create_time),
+        "splits": list(submission.splits),
+    }
+
+
+def submission_page(
+    submission: pb.Submission, before: pb.Submission | None, *, full: bool, own: bool
+) -> dict[str, Any]:
+    """Return what a submission's own page shows: its scores by split and what has changed since the one before."""
+    earlier = {
+        (part.split, part.reference_set, score.name): score
+        for part in (before.scores if before is not None else ())
+        for score in part.scores
+    }
+    parts = []
+    for part in submission.scores:
+        cells = []
+        for score in part.scores:
+            old = earlier.get((part.split, part.reference_set, score.name))
+            was = old.value if old is not None and old.HasField("value") else None
+            cell = _cell(score, full=full)
+            cells.append(cell | {"change": _change(cell["value"], was)})
+        parts.append(
+            {
+                "heading": f"{part.split}, {part.reference_set}",
+                "image_count": part.image_count,
+                "scores": [cell for cell in cells if not cell["name"].startswith(_CATEGORY)],
+                "categories": [cell for cell in cells if cell["name"].startswith(_CATEGORY)],
+                "against": _submission(before) if before is not None else None,
+            }
+        )
+    return _submission(submission) | {
+        "parts": parts,
+        "choosable": own and submission.state == pb.SUBMISSION_STATE_SUCCEEDED,
+        "scorer": "; ".join(shown.signature_lines([submission.origin])),
+    }
+
+
+def _cell(score: pb.CorpusScore, *, full: bool) -> dict[str, Any]:
+    """Return a score as it is written: organisers see four places, participants what they were given."""
+
+    def write(value: float) -> str:
+        return f"{value:.4f}" if full else f"{round(value, 4):g}"
+
+    known = score.HasField("low") and score.HasField("high")
+    return {
+        "name": score.name,
+        "short": score.name.removeprefix(_CATEGORY),
+        "value": score.value if score.HasField("value") else None,
+        "text": write(score.value) if score.HasField("value") else UNDEFINED,
+        "range": f"{write(score.low)} to {write(score.high)}" if known else "",
+    }
+
+
+def _change(now: float | None, before: float | None) -> str:
+    """Return a difference of two numbers as they are shown."""
+    if now is None or before is None:
+        return ""
+    difference = round(now - before, 4)
+    return f"{difference:+g}".replace("-", "−") if difference else "0"
+
+
+def board_page(board: pb.GetLeaderboardResponse, challenge: pb.Challenge) -> dict[str, Any]:
+    """Return what the page of a leaderboard shows."""
+    view = shown.board_view(board)
+    chosen = f"{board.split}/{board.reference_set}"
+    return {
+        "title": board.title or board.challenge,
+        "board": view,
+        "sets": challenge_page(challenge, datetime.now(UTC))["set_names"],
+        "chosen": chosen,
+        "scores": [(column["name"], column["name"]) for column in view["columns"]] or [(board.score, board.score)],
+        "asked": f"of={chosen}&score={board.score}",
+        "signatures": shown.signature_lines([row.origin for row in board.rows]),
+    }
+
+
+def edit_values(challenge: pb.Challenge) -> dict[str, Any]:
+    """Return what the form of a challenge holds."""
+    return {
+        "title": challenge.title,
+        "description": challenge.description,
+        "primary_score": challenge.primary_score,
+        "open_time": _local(challenge.open_time),
+        "close_time": _local(challenge.close_time),
+        "daily_limit": challenge.daily_limit,
+        "total_limit": challenge.total_limit,
+        "splits": [
+            {
+                "name": split.name,
+                "scores": pb.Visibility.Name(split.score_visibility),
+                "board": pb.Visibility.Name(split.leaderboard_visibility),
+            }
+            for split in challenge.splits
+        ],
+    }
+
+
+def _local(moment: Timestamp) -> str:
+    return moment.ToDatetime().strftime("%Y-%m-%dT%H:%M") if moment.seconds else ""
+
+
+def user_row(user: pb.User) -> dict[str, Any]:
+    """Return what the list of users shows of one."""
+    return {
+        "name": user.name,
+        "role": pb.UserRole.Name(user.role).removeprefix("USER_ROLE_").lower().replace("_", " "),
+        "tokens": [{"id": one.id, "name": one.name, "moment": minute(one.create_time)} for one in user.tokens],
+    }

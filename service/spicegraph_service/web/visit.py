@@ -1,0 +1,179 @@
+"""A request for a page: who asks, what their form holds, and what their calls answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote, urlsplit
+
+import grpc
+from aiohttp import MultipartReader, web
+from google.rpc.error_details_pb2 import BadRequest
+
+from spicegraph_service.output.pages import render_page, static
+from spicegraph_service.server.status import CallError
+from spicegraph_service.web.gateway import FailedCallError, Origin
+from spicegraph_service.web.http import HTTP_STATUSES, peer_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+
+    from aiohttp import BodyPartReader
+    from google.protobuf.message import Message
+
+    from spicegraph_service.challenge.accounts import Account
+    from spicegraph_service.web.gateway import Gateway
+    from spicegraph_service.web.session import Session
+
+M = TypeVar("M", bound="Message")
+_SERVICE = "/spicegraph.v1.ChallengeService/"
+_MOST_FIELD_BYTES = 64 << 10
+_MOST_FIELDS = 40
+_OURS = frozenset({"same-origin", "none"})
+PAGE_HEADERS = {
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+}
+
+
+class NotOursError(Exception):
+    """A form did not come from a page of this site."""
+
+
+@dataclass(slots=True)
+class Visit:
+    """One request.
+
+    Attributes:
+        request: the request.
+        gateway: makes calls.
+        session: the browser's; ``None`` on the page for signing in.
+        me: the user; ``None``: nobody has signed in.
+        form: the fields of a form, as far as they have been read.
+    """
+
+    request: web.Request
+    gateway: Gateway
+    session: Session | None = None
+    me: Account | None = None
+    form: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def origin(self) -> Origin:
+        """Where the visit's calls come from."""
+        headers = {"authorization": self.session.authorization} if self.session is not None else {}
+        return Origin(headers, peer_of(self.request))
+
+    async def ask(self, kind: type[M], method: str, request: Message | AsyncIterator[Message]) -> M:
+        """Make a call of the evaluation server with one response.
+
+        Raises:
+            FailedCallError: it fails.
+        """
+        message = (await self.gateway.unary(_SERVICE + method, request, self.origin)).message
+        if not isinstance(message, kind):
+            raise TypeError(f"{method} answers with {type(message).__name__}")
+        return message
+
+    def stream(self, method: str, request: Message) -> AsyncGenerator[Message]:
+        """Make a call of the evaluation server with a stream of responses."""
+        return self.gateway.stream(_SERVICE + method, request, self.origin)
+
+    async def read_form(self) -> Mapping[str, str]:
+        """Read a form without files.
+
+        Raises:
+            NotOursError: it is not one of this site's.
+        """
+        if self.request.content_type == "application/x-www-form-urlencoded":
+            if (self.request.content_length or 0) > _MOST_FIELD_BYTES:
+                raise web.HTTPRequestEntityTooLarge(_MOST_FIELD_BYTES, self.request.content_length or 0)
+            fields = await self.request.post()
+            self.form |= {name: value for name, value in fields.items() if isinstance(value, str)}
+        self._check_proof()
+        return self.form
+
+    async def read_upload(self) -> BodyPartReader | None:
+        """Read a form up to its file; return that, whose bytes are read as they come.
+
+        Raises:
+            NotOursError: it is not one of this site's.
+        """
+        if not self.request.content_type.startswith("multipart/"):
+            raise NotOursError
+        parts = await self.request.multipart()
+        for _ in range(_MOST_FIELDS):
+            part = await parts.next()
+            if part is None:
+                break
+            if isinstance(part, MultipartReader):
+                raise NotOursError
+            if part.filename is not None:
+                self._check_proof()
+                return part if part.filename else None
+            value = await part.read_chunk(_MOST_FIELD_BYTES)
+            self.form[part.name or ""] = value.decode("utf-8", "replace")
+        self._check_proof()
+        return None
+
+    def _check_proof(self) -> None:
+        """Check that a form is from a page of this site, and that of this user."""
+        check_origin(self.request)
+        if self.session is not None and self.form.pop("proof", "") != self.session.proof:
+            raise NotOursError
+
+    def page(self, template: str, *, status: int = 200, script: str = "web.js", **values: Any) -> web.Response:
+        """Return a page."""
+        shown = {"me": self.me, "proof": self.session.proof if self.session is not None else "", **values}
+        text = render_page(f"web/{template}", shown, script=static(script), style=static("web.css"), served=True)
+        return web.Response(text=text, content_type="text/html", status=status, headers=PAGE_HEADERS)
+
+    def failed(self, failure: FailedCallError) -> web.Response:
+        """Return what went wrong: as a page, or to a script as JSON."""
+        status = HTTP_STATUSES[failure.code]
+        faults = violations(failure)
+        if self.request.headers.get("Accept") == "application/json":
+            return web.json_response({"error": failure.message, "faults": faults}, status=status)
+        return self.page("error.html.j2", status=status, message=failure.message, faults=faults)
+
+
+def path_to(place: str, *parts: str, **query: str) -> str:
+    """Return the address of a page of this site; parts of the path and values of the query are escaped."""
+    asked = "&".join(f"{name}={quote(value, safe='')}" for name, value in query.items())
+    return "/".join([place, *(quote(part, safe="") for part in parts)]) + (f"?{asked}" if asked else "")
+
+
+def go(place: str, *parts: str, **query: str) -> web.HTTPSeeOther:
+    """Return what sends a browser to a page of this site."""
+    return web.HTTPSeeOther(path_to(place, *parts, **query))
+
+
+def violations(failure: FailedCallError) -> list[tuple[str, str]]:
+    """Return the wrong fields of a call, with the reasons."""
+    found = []
+    for detail in failure.details:
+        request = BadRequest()
+        if detail.Unpack(request):
+            found += [(one.field, one.description) for one in request.field_violations]
+    return found
+
+
+def check_origin(request: web.Request) -> None:
+    """Check that a browser sends a form from a page of this site.
+
+    Raises:
+        NotOursError: it does not.
+    """
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+    if site is not None and site not in _OURS:
+        raise NotOursError
+    if origin is not None and urlsplit(origin).netloc != request.host:
+        raise NotOursError
+
+
+def unauthenticated(error: Exception) -> bool:
+    """Say whether a call failed since its token is not valid."""
+    return isinstance(error, CallError | FailedCallError) and error.code is grpc.StatusCode.UNAUTHENTICATED

@@ -1,0 +1,401 @@
+"""The evaluation server's pages, over HTTP, without a browser: who sees what, forms, cookies, strangers' words."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import json
+import re
+import threading
+from concurrent.futures import Future
+from contextlib import closing
+from http.client import HTTPConnection
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_api.v1 import scores_pb2
+from spicegraph_service.app import Server, ServerConfig
+from spicegraph_service.challenge.accounts import add_user
+from spicegraph_service.challenge.database import Database
+from spicegraph_service.challenge.leaderboard import ScorerVersion
+from spicegraph_service.challenge.runner import ChallengeConfig
+from spicegraph_service.challenge.schema import Role
+from spicegraph_service.output.pages import render_page, static
+from spicegraph_service.web import views
+from spicegraph_service.web.server import WebConfig
+from spicegraph_service.web.session import Sessions, shared_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.timeout(180)
+
+NASTY = "<script>hacked=1</script><img src=x onerror=hacked=1> \"'&lt;"
+SCORES = {"spice": ("SPICE", "SPICE_Color"), "bleu": ("Bleu_1",)}
+
+
+class Page:
+    """A response, read whole."""
+
+    def __init__(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        self.status = status
+        self.headers = headers
+        self.text = body.decode()
+
+    @property
+    def proof(self) -> str:
+        found = re.search(r'name="proof" value="([0-9a-f]+)"', self.text)
+        assert found is not None
+        return found.group(1)
+
+
+class Visitor:
+    """Somebody with a browser: it keeps a cookie and follows no redirect."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.cookie = ""
+
+    def get(self, path: str, **headers: str) -> Page:
+        return self._send("GET", path, None, headers)
+
+    def post(self, path: str, fields: dict[str, str], **headers: str) -> Page:
+        return self._send(
+            "POST", path, urlencode(fields).encode(), {"Content-Type": "application/x-www-form-urlencoded"} | headers
+        )
+
+    def upload(self, path: str, fields: dict[str, str], name: str, content: bytes, **headers: str) -> Page:
+        parts = [
+            f'--x\r\nContent-Disposition: form-data; name="{k}"\r\n\r\n{v}\r\n'.encode() for k, v in fields.items()
+        ]
+        parts.append(f'--x\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'.encode())
+        body = b"".join([*parts, content, b"\r\n--x--\r\n"])
+        return self._send("POST", path, body, {"Content-Type": "multipart/form-data; boundary=x"} | headers)
+
+    def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Page:
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
+            sent = {name.replace("_", "-"): value for name, value in headers.items()}
+            connection.request(method, path, body, sent | ({"Cookie": self.cookie} if self.cookie else {}))
+            response = connection.getresponse()
+            got = dict(response.getheaders())
+            if "Set-Cookie" in got:
+                self.cookie = got["Set-Cookie"].partition(";")[0]
+            return Page(response.status, got, response.read())
+
+    def sign_in(self, token: str) -> Page:
+        return self.post("/sign-in", {"token": token, "next": "/challenges/pets"})
+
+
+class Site:
+    """An evaluation server without workers, in a thread: its pages, and all that needs no scores."""
+
+    def __init__(self, folder: Path) -> None:
+        place = str(folder / "challenges.db")
+        self.files = folder / "files"
+        self.tokens = {}
+        with Database(place) as database, database.writing() as session:
+            now = database.now(session)
+            for name, role in (("boss", Role.ORGANISER), ("ann", Role.PARTICIPANT), ("bob", Role.PARTICIPANT)):
+                _, self.tokens[name] = add_user(session, name, role, now)
+        self._config = ServerConfig(
+            address="127.0.0.1:0",
+            web=WebConfig("127.0.0.1:0"),
+            challenges=ChallengeConfig(place, files=self.files),
+        )
+        started: Future[int] = Future()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run(started)))
+        self._thread.start()
+        self.port = started.result(60)
+
+    async def _run(self, started: Future[int]) -> None:
+        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
+        try:
+            server = Server(self._config)
+            await server.start()
+        except Exception as error:
+            started.set_exception(error)
+            raise
+        service = server.services[-1]
+        service._state.scorer = ScorerVersion("0", {name: {"v": "1"} for name in SCORES}, SCORES)  # type: ignore[attr-defined]
+        started.set_result(server.web_port)
+        await self._end.wait()
+        await server.stop(1)
+
+    def visitor(self, name: str = "") -> Visitor:
+        made = Visitor(self.port)
+        if name:
+            assert made.sign_in(self.tokens[name]).headers["Location"] == "/challenges/pets"
+        return made
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._end.set)
+        self._thread.join(60)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    made = Site(tmp_path_factory.mktemp("pages"))
+    boss = made.visitor("boss")
+    form = {
+        "proof": boss.get("/new").proof,
+        "name": "pets",
+        "title": f"Pets {NASTY}",
+        "description": f"Data: https://example.org/data.zip?a=1&b=2.\r\n{NASTY}",
+        "metrics": "spice, bleu",
+        "sets": "val/c5,test/c5",
+        "daily_limit": "5",
+        "total_limit": "20",
+    }
+    answer = boss.post("/new", form)
+    assert (answer.status, answer.headers["Location"]) == (303, "/challenges/pets")
+    yield made
+    made.stop()
+
+
+def test_everybody_is_asked_for_a_token_first(site: Site) -> None:
+    stranger = site.visitor()
+    for path in ("/challenges", "/challenges/pets", "/submissions/x", "/users", "/new", "/account"):
+        answer = stranger.get(path)
+        assert (answer.status, answer.headers["Location"]) == (303, f"/sign-in?next={path}")
+    assert stranger.post("/users", {"name": "me"}).headers["Location"] == "/sign-in"
+    assert stranger.sign_in("sgu_wrong").status == 401
+    assert stranger.cookie == ""
+
+
+def test_a_session_is_a_cookie_that_only_this_site_s_pages_send(site: Site) -> None:
+    visitor = Visitor(site.port)
+    answer = visitor.sign_in(site.tokens["ann"])
+    settings = answer.headers["Set-Cookie"].split("; ")
+    assert {"HttpOnly", "SameSite=Strict", "Max-Age=43200", "Path=/"} <= set(settings)
+    assert visitor.get("/challenges").status == 200
+    whole = visitor.cookie
+    for broken in (whole[:-1], whole[:-1] + ("0" if whole[-1] != "0" else "1"), whole.replace(".", "x."), "a=" + whole):
+        visitor.cookie = broken
+        assert visitor.get("/challenges").status == 303
+    visitor.cookie = whole
+    for outside in ("//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)"):
+        answer = visitor.post("/sign-in", {"token": site.tokens["ann"], "next": outside})
+        assert answer.headers["Location"] == "/challenges"
+
+
+def test_sessions_end(site: Site, tmp_path: Path) -> None:
+    now = 1_000_000.0
+    sessions = Sessions(shared_key(site.files), clock=lambda: now)
+
+    class Response:
+        def set_cookie(self, name: str, value: str, **_options: object) -> None:
+            self.cookies = {name: value}
+
+    made = Response()
+    sessions.begin(made, "sgu_x", secure=True)  # type: ignore[arg-type]
+    assert sessions.of(made).token == "sgu_x"  # type: ignore[arg-type, union-attr]
+    now += 12 * 3600 + 1
+    assert sessions.of(made) is None  # type: ignore[arg-type]
+    assert Sessions(shared_key(tmp_path), clock=lambda: 1_000_000.0).of(made) is None  # type: ignore[arg-type]
+    assert (site.files / "session.key").stat().st_mode & 0o077 == 0
+
+
+def test_signing_out_and_a_revoked_token_end_it(site: Site) -> None:
+    visitor = site.visitor("bob")
+    made = visitor.post("/tokens", {"proof": visitor.get("/account").proof, "name": "second"})
+    token = re.search(r"sgu_[\w-]+", made.text)
+    assert token is not None
+    other = Visitor(site.port)
+    other.sign_in(token.group())
+    boss = site.visitor("boss")
+    users = boss.get("/users").text
+    place = re.search(r'second</bdi>.*?action="(/tokens/[0-9a-f]+/revoke)"', users, re.DOTALL)
+    assert place is not None
+    assert boss.post(place.group(1), {"proof": boss.get("/users").proof}).status == 303
+    assert other.get("/challenges").status == 303
+    assert visitor.get("/challenges").status == 200
+    assert visitor.post("/sign-out", {"proof": visitor.get("/account").proof}).status == 303
+    assert visitor.get("/challenges").status == 303
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("/users", {"name": "mallory", "role": "USER_ROLE_ORGANISER"}),
+        ("/tokens", {"user": "boss", "name": "x"}),
+        ("/challenges/pets/delete", {}),
+        ("/challenges/pets/choose", {}),
+        ("/sign-out", {}),
+    ],
+)
+def test_forms_of_other_sites_do_nothing(site: Site, path: str, fields: dict[str, str]) -> None:
+    boss = site.visitor("boss")
+    proof = boss.get("/account").proof
+    before = boss.get("/users").text.count("<tr>")
+    assert boss.post(path, fields).status == 403
+    assert boss.post(path, fields | {"proof": "0" * 64}).status == 403
+    assert boss.post(path, fields | {"proof": site.visitor("ann").get("/account").proof}).status == 403
+    assert boss.post(path, fields | {"proof": proof}, Origin="https://evil.example").status == 403
+    assert boss.post(path, fields | {"proof": proof}, Sec_Fetch_Site="cross-site").status == 403
+    assert boss.post(path, fields | {"proof": proof}, Origin="null").status == 403
+    assert boss._send("POST", path, json.dumps(fields).encode(), {"Content-Type": "application/json"}).status == 403
+    assert boss.upload(path, fields, "f", b"").status == 403
+    assert boss.get("/users").text.count("<tr>") == before
+    assert boss.get("/challenges/pets").status == 200
+    stranger = site.visitor()
+    assert stranger.post("/sign-in", {"token": site.tokens["ann"]}, Sec_Fetch_Site="cross-site").status == 403
+
+
+def test_participants_are_refused_what_organisers_do(site: Site) -> None:
+    ann = site.visitor("ann")
+    proof = ann.get("/account").proof
+    page = ann.get("/challenges/pets").text
+    for word in ("/edit", "/rescore", "/delete", "/users", "Organise"):
+        assert word not in page
+    assert ann.get("/users").status == 403
+    for path in ("/users", "/users/bob/remove", "/challenges/pets/delete", "/challenges/pets/edit", "/new"):
+        answer = ann.post(path, {"proof": proof, "name": "x", "metrics": "spice", "sets": "a/b"})
+        assert answer.status in {403, 400}
+    assert ann.post("/tokens", {"proof": proof, "user": "boss", "name": "x"}).status == 403
+    assert "only organisers" in ann.post("/challenges/pets/rescore", {"proof": proof}).text
+
+
+def test_strangers_words_are_text_on_every_page(site: Site) -> None:
+    boss = site.visitor("boss")
+    pages = [boss.get(path) for path in ("/challenges", "/challenges/pets", "/challenges/pets/edit", "/users")]
+    pages.append(boss.get(f"/challenges/{quote(NASTY, safe='')}"))
+    pages.append(boss.get(f"/sign-in?next={quote(NASTY)}"))
+    for page in pages:
+        assert "<script>hacked" not in page.text
+        assert "<img src=x" not in page.text
+        policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page.text)
+        assert policy is not None
+        assert "default-src 'none'" in html.unescape(policy.group(1))
+        assert "unsafe" not in policy.group(1)
+        assert page.headers["X-Frame-Options"] == "DENY"
+    assert html.escape(NASTY)[:20] in pages[1].text
+    assert '<a href="https://example.org/data.zip?a=1&amp;b=2"' in pages[1].text
+
+
+def test_a_submission_is_uploaded_and_what_is_wrong_is_said(site: Site) -> None:
+    ann = site.visitor("ann")
+    path = "/challenges/pets/submissions"
+    fields = {"proof": ann.get("/account").proof, "method": NASTY, "split": "val"}
+    refused = ann.upload(path, fields, "results.json", b"[]")
+    assert refused.status == 400
+    assert "references" in refused.text  # the challenge lacks them
+    told = json.loads(ann.upload(path, fields, "results.json", b"[]", Accept="application/json").text)
+    assert "references" in told["error"]
+    assert ann.upload(path, fields, "", b"").status == 400
+    assert ann.upload(path, {}, "results.json", b"[]").status == 403
+    assert ann.get("/submissions/nothing").status == 404
+
+
+def test_the_leaderboard_is_a_page_and_files(site: Site) -> None:
+    ann = site.visitor("ann")
+    page = ann.get("/challenges/pets/leaderboard")
+    assert (page.status, "Nobody stands here yet" in page.text) == (200, True)
+    board = json.loads(ann.get("/challenges/pets/leaderboard?format=json").text)
+    assert (board[0]["split"], board[0]["rows"]) == ("val", [])
+    assert ann.get("/challenges/pets/leaderboard?of=test/c5&format=csv").text.startswith("split,")
+    assert ann.get("/challenges/pets/leaderboard?of=none/c5").status == 404
+
+
+def test_organisers_change_a_challenge(site: Site) -> None:
+    boss = site.visitor("boss")
+    form = {
+        "proof": boss.get("/challenges/pets/edit").proof,
+        "title": "Pets",
+        "description": "two\r\nlines",
+        "open_time": "2026-01-01T08:30",
+        "close_time": "2026-01-02T08:30",
+        "daily_limit": "3",
+        "total_limit": "0",
+        "scores val": "VISIBILITY_AFTER_CLOSE",
+        "board val": "VISIBILITY_ORGANISERS",
+    }
+    assert boss.post("/challenges/pets/edit", form).status == 303
+    page = boss.get("/challenges/pets").text
+    assert "2026-01-01 08:30 UTC" in page
+    assert "3 submissions a day" in page
+    assert "organisers only" in page
+    edit = boss.get("/challenges/pets/edit").text
+    assert 'value="2026-01-02T08:30"' in edit
+    assert re.search(r'value="VISIBILITY_AFTER_CLOSE" selected', edit)
+    assert site.visitor("ann").get("/challenges/pets/leaderboard").status == 403
+    assert boss.post("/challenges/pets/edit", form | {"open_time": "tomorrow"}).status == 400
+    restored = {"title": f"Pets {NASTY}", "description": "", "open_time": "", "close_time": ""}
+    everyone = {"scores val": "VISIBILITY_ALWAYS", "board val": "VISIBILITY_ALWAYS"}
+    assert boss.post("/challenges/pets/edit", form | restored | everyone).status == 303
+    assert (
+        "without an end" in boss.get("/challenges/pets").text
+        or "references are missing" in boss.get("/challenges/pets").text
+    )
+
+
+# --- what is shown of scores ------------------------------------------------------------------------------------
+
+
+def submission(number: int, spice: float | None, *, user: str = "ann") -> pb.Submission:
+    scores = [
+        pb.CorpusScore(name="SPICE", value=spice, low=0.1, high=0.3),
+        pb.CorpusScore(name="SPICE_Color", value=0.2),
+        pb.CorpusScore(name="SPICE_Size"),
+    ]
+    made = pb.Submission(
+        id=f"s{number}",
+        challenge="pets",
+        user=user,
+        method=NASTY,
+        file_name=NASTY,
+        description=NASTY,
+        state=pb.SUBMISSION_STATE_SUCCEEDED,
+        scores=[pb.SplitScores(split="val", reference_set="c5", image_count=12, scores=scores)],
+        splits=["val"],
+    )
+    made.end_time.seconds = 1
+    return made
+
+
+def test_a_submission_s_page_shows_scores_categories_and_the_change() -> None:
+    view = views.submission_page(submission(2, 0.21), submission(1, 0.2), full=False, own=True)
+    part = view["parts"][0]
+    assert [(cell["name"], cell["text"], cell["change"]) for cell in part["scores"]] == [("SPICE", "0.21", "+0.01")]
+    assert [(cell["short"], cell["text"], cell["change"]) for cell in part["categories"]] == [
+        ("Color", "0.2", "0"),
+        ("Size", "–", ""),
+    ]
+    page = render_page(
+        "web/submission.html.j2",
+        {"me": None, "proof": "p", "submission": view, "faults": (), "fault_count": 0, "next": ""}
+        | {"me": type("Me", (), {"organises": False, "name": NASTY})},
+        script=static("web.js"),
+        served=True,
+    )
+    assert "<img" not in page
+    assert "<script>hacked" not in page
+    assert "0.1 to 0.3" in page
+
+
+def test_rows_compare_each_submission_with_its_user_s_one_before() -> None:
+    rows = views.submission_rows(
+        [submission(4, 0.3), submission(3, 0.5, user="bob"), submission(2, None), submission(1, 0.2)],
+        pb.Challenge(primary_score="SPICE"),
+        full=True,
+    )
+    assert [row["change"] for row in rows] == ["", "", "", ""] or rows[0]["change"] == ""
+    assert rows[0]["main"]["text"] == "0.3000"
+    rows = views.submission_rows(
+        [submission(2, 0.3), submission(1, 0.2)], pb.Challenge(primary_score="SPICE"), full=True
+    )
+    assert [row["change"] for row in rows] == ["+0.1", ""]
+
+
+def test_a_challenge_says_what_happens_to_empty_captions() -> None:
+    from datetime import UTC, datetime
+
+    for empty, words in (
+        (scores_pb2.EMPTY_CANDIDATES_ZERO, "score 0"),
+        (scores_pb2.EMPTY_CANDIDATES_REFUSE, "refused"),
+    ):
+        page = views.challenge_page(pb.Challenge(name="x", empty=empty), datetime.now(UTC))
+        assert words in dict(page["rules"])["Empty captions"]
