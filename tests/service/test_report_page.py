@@ -491,3 +491,27 @@ def test_words_are_marked_by_verdict_and_listed_by_object(chromium: Browser, tmp
     chromium.until("document.querySelector('#detail h3').textContent === 'Image 2'")
     assert chromium.js("window.hacked === undefined && !document.querySelector('#detail img')")
     assert chromium.errors == []
+
+
+@pytest.mark.model
+def test_a_description_is_shown_by_sentence_and_by_object(chromium: Browser, tmp_path: Path) -> None:
+    reference = "A brown dog lies on a red bed. There is a ball on the floor."
+    item = Item(1, "A brown dog lies on a bed. A zebra <img src=x onerror=window.hacked=1> wears a hat.", (reference,))
+    options = ReportOptions(resampling=Resampling(20), human=False)
+    page = tmp_path / "description.html"
+    report = build_report([SystemInput("one", (item,))], options, pipeline="scene")
+    page.write_text(to_html(report), encoding="utf-8")
+    chromium.errors.clear()
+    chromium.open(page, "#image=1")
+    chromium.until("document.querySelectorAll('.described').length === 4")
+    tables = chromium.js(
+        "[...document.querySelectorAll('.described')].map(t => [...t.tBodies[0].rows].map(r => [...r.cells].map(c => c.textContent)))"
+    )
+    by_sentence, by_object, _, covered = tables
+    assert [row[0] for row in by_sentence] == [item.candidate[:26], item.candidate[27:]]
+    assert by_sentence[0][1:] == ["4 of 4", "–"]
+    assert "(zebra)" in by_sentence[1][2]
+    assert ["dog", "brown"] in [row[:2] for row in by_object]
+    assert ["bed", "red"] in [row[:2] for row in covered]
+    assert chromium.js("window.hacked === undefined && !document.querySelector('#detail img')")
+    assert chromium.errors == []

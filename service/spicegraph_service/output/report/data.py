@@ -239,6 +239,41 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
+class SentenceView:
+    """A sentence: its place in the caption, the tuples (positions) with a word in it, and how many have a partner."""
+
+    start: int
+    end: int
+    tuples: tuple[int, ...]
+    matched: int
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectView:
+    """An object and all that is said of it: positions of its own tuple, its attributes, and relations at either end."""
+
+    object: int
+    attributes: tuple[int, ...]
+    relations: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SideView:
+    """The sentences of each caption of a side, and its objects, those of which most is said first."""
+
+    sentences: tuple[tuple[SentenceView, ...], ...]
+    objects: tuple[ObjectView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DescriptionView:
+    """A long caption and its references by sentence and by object."""
+
+    candidate: SideView
+    reference: SideView
+
+
+@dataclass(frozen=True, slots=True)
 class CandidateView:
     """One system's caption of an image: scores, tuples of both sides, and the overlaid graphs.
 
@@ -254,6 +289,7 @@ class CandidateView:
         metrics: the other metrics' scores, in the order of ``Report.metrics``.
         workings: how scores come about.
         credits: by the name of each score that is divided among words, which of them earned it.
+        description: the tuples by sentence and by object, if the caption or a reference has several sentences.
     """
 
     caption: str
@@ -266,6 +302,7 @@ class CandidateView:
     metrics: tuple[float | None, ...] = ()
     workings: tuple[Working, ...] = ()
     credits: Mapping[str, Credit] = field(default_factory=dict)
+    description: DescriptionView | None = None
 
 
 @dataclass(frozen=True, slots=True)

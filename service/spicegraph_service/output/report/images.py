@@ -27,6 +27,7 @@ from spicegraph_service.output.report.data import (
     SynsetView,
     TupleView,
 )
+from spicegraph_service.output.report.descriptions import description_view
 from spicegraph_service.store.base import StoredParse, stored_parse
 
 if TYPE_CHECKING:
@@ -125,21 +126,24 @@ def candidate_view(
     match = statistic.match
     mine = {finding.tuple: finding for finding in findings if sides[finding.kind] == "invented"}
     theirs = {finding.tuple: finding for finding in findings if sides[finding.kind] == "missed"}
+    said = tuple(
+        _view(t, (item.candidate,), places, partners, mine.get(i), how=_how(t, match.reference, partners))
+        for i, (t, partners) in enumerate(zip(match.candidate, match.candidate_partners, strict=True))
+    )
+    wanted = tuple(
+        _view(t, item.references, places, partners, theirs.get(i))
+        for i, (t, partners) in enumerate(zip(match.reference, match.reference_partners, strict=True))
+    )
     return CandidateView(
         item.candidate,
         tuple(statistic.f1(category) for category in statistic.counts),
-        tuple(
-            _view(t, (item.candidate,), places, partners, mine.get(i), how=_how(t, match.reference, partners))
-            for i, (t, partners) in enumerate(zip(match.candidate, match.candidate_partners, strict=True))
-        ),
-        tuple(
-            _view(t, item.references, places, partners, theirs.get(i))
-            for i, (t, partners) in enumerate(zip(match.reference, match.reference_partners, strict=True))
-        ),
+        said,
+        wanted,
         overlay(match, near=frozenset(place for place, finding in mine.items() if finding.near)),
         graded,
         tuple(statistic.counts.values()),
         *more,
+        description=description_view(item, match, said, wanted),
     )
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         KindRow,
         MeanRow,
         Report,
+        SideView,
         SystemView,
         TupleView,
     )
@@ -200,7 +201,7 @@ def to_html(report: Report, *, parts: str | None = None) -> str:
     return render_page(
         "report.html.j2",
         values,
-        script=static("image.js") + static("report.js"),
+        script=static("descriptions.js") + static("image.js") + static("report.js"),
         style=static("report.css"),
         images=True,
         parts=parts is not None,
@@ -364,7 +365,13 @@ def _candidate(view: CandidateView, order: dict[str, int], numbers: dict[tuple[s
             [name, round(found.score, _DIGITS), [[word.text, round(word.credit, _DIGITS)] for word in found.words]]
             for name, found in view.credits.items()
         ],
+        view.description and [_side(side) for side in (view.description.candidate, view.description.reference)],
     ]
+
+
+def _side(view: SideView) -> list[object]:
+    sentences = [[(s.start, s.end, s.tuples, s.matched) for s in caption] for caption in view.sentences]
+    return [sentences, [(found.object, found.attributes, found.relations) for found in view.objects]]
 
 
 def _graded(view: GradedView) -> list[object]:

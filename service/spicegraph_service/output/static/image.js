@@ -228,7 +228,7 @@ const spicegraphImage = (() => {
     ]))] : []);
 
   const stateOf = (view) => (view[2].length ? "matched" : view[6] ? "near" : "invented");
-  const system = (data, place, s, [references, , theirs], [mine, partners, picture, grades, workings, credits], links) => {
+  const system = (data, place, s, [references, , theirs], [mine, partners, picture, grades, workings, credits, described], links) => {
     const caption = data.captions[s][place];
     const key = (state, tuple) => (state < 2 ? `r${tuple}` : `${s}c${tuple}`);
     mine.forEach(([, , found], i) => found.forEach((j) => links(`${s}c${i}`, `r${j}`)));
@@ -238,13 +238,14 @@ const spicegraphImage = (() => {
     const own = mine.map((view, i) => [view[1], stateOf(view), `${s}c${i}`, `${tupleText(view[0])} ${stateOf(view)}: ${why(view)}`]);
     const ours = mine.map((view, i) => ({ strings: view[0], rules: rulesOf(data, view[1]), name: stateOf(view), key: `${s}c${i}`,
       why: [why(view), mergedText(data, view[7])].filter(Boolean).join(" · ") }));
-    const rows = theirs.map(([strings, mentions, merged], i) => {
+    const told = theirs.map(([strings, mentions, merged], i) => {
       const [found, kind, other, near] = partners[i];
       const agreeing = new Set(mentions.map(([n]) => n)).size;
-      const told = found.length ? `by ${found.map((j) => tupleText(mine[j][0])).join(" ")}` : reason(data, kind, other === null ? null : mine[other][0], near, "the caption has");
+      const answer = found.length ? `by ${found.map((j) => tupleText(mine[j][0])).join(" ")}` : reason(data, kind, other === null ? null : mine[other][0], near, "the caption has");
       return { strings, rules: rulesOf(data, mentions), name: found.length ? "matched" : "missed", key: `r${i}`, agreeing,
-        why: [told, mergedText(data, merged), `${agreeing} of ${references.length} references`].filter(Boolean).join(" · ") };
-    }).sort((a, b) => b.agreeing - a.agreeing);
+        why: [answer, mergedText(data, merged), `${agreeing} of ${references.length} references`].filter(Boolean).join(" · ") };
+    });
+    const rows = [...told].sort((a, b) => b.agreeing - a.agreeing);
     const strings = (state, tuple) => (state < 2 ? theirs[tuple][0] : mine[tuple][0]);
     return make("article", { className: `system s${s % 7}`, ariaLabel: data.systems[s] },
       make("h4", { className: "name" }, make("bdi", {}, data.systems[s]), make("span", { className: "number" }, ` SPICE ${number(f1(data, place, s, 0))}`)),
@@ -253,6 +254,9 @@ const spicegraphImage = (() => {
       ...graphs(picture, strings, key, data.systems[s]),
       table("What the caption says", ours),
       make("details", { className: "fold", open: data.systems.length === 1 }, make("summary", {}, `What the references say: ${rows.filter((row) => row.name === "matched").length} of ${rows.length} found`), table("What the references say", rows)),
+      ...spicegraphDescriptions({ make, tupleText, headings, scrolled }, described, [
+        { name: "The caption", lacking: "Not in the references", texts: [caption], tuples: ours },
+        { name: "The references", lacking: "Not in the caption", texts: references, tuples: told }]),
       ...graded(grades, caption), ...credited(credits));
   };
 
