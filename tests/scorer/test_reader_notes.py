@@ -63,6 +63,13 @@ def test_no_example_caption_is_taken_for_another_language(name: str) -> None:
     assert list(notes_on(name, items)) == []
 
 
+def test_captions_that_programs_write_for_missing_ones_are_seen() -> None:
+    items = [Item(place, text, ("a bus",)) for place, text in enumerate(("nan", "None", " NaN ", "nan bread", "a bus"))]
+    assert list(notes_on("mine.csv", items)) == [
+        "mine.csv: 3 candidates read as text such as nan or None: are captions missing?"
+    ]
+
+
 def _items(others: int, count: int) -> list[Item]:
     texts = [OTHERS["German"]] * others + ["A man rides a wave."] * (count - others)
     return [Item(place, text, ("a bus",)) for place, text in enumerate(texts)]

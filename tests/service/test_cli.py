@@ -362,3 +362,16 @@ def test_graphs_as_people_draw_them(run: Callable[..., tuple[int, str, str]], ca
     status, out, err = run("parse", captions, "--graph-style", "scene", "--conllu")
     assert (status, out) == (2, "")
     assert "--graph-style scene reads captions" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("parse", "--format", "xml"), "Invalid value for '--format': 'xml' is not one of 'jsonl', 'table'"),
+        (("compare", "a", "b", "--draws", "0"), "Invalid value for '--draws': must be at least 1"),
+        (("score", "a", "--workers", "two"), "Invalid value for '--workers': must be a valid integer"),
+    ],
+)
+def test_a_wrong_option_is_named_in_our_words(arguments, words, capsys):
+    assert main(arguments) == 2
+    assert words in capsys.readouterr().err

@@ -100,6 +100,23 @@ def test_an_output_in_a_folder_that_is_read_is_refused(how, folder, capsys):
     assert (folder / target).read_text() == "what must stay"
 
 
+@pytest.mark.parametrize("how", SPELLINGS)
+def test_a_cache_that_is_an_input_is_refused_before_work(how, folder, capsys):
+    target = folder / "results.json"
+    before = target.read_bytes()
+    assert main(["score", "results.json", *SCORED, "--cache", spelled(target, how)]) == 2
+    assert capsys.readouterr().err.endswith(
+        "would overwrite an input of the command (results.json); name another file\n"
+    )
+    assert target.read_bytes() == before
+
+
+def test_a_cache_makes_no_folder(folder, capsys):
+    assert main(["score", "a.json", "--cache", "missing/parses.db", "--metrics", "bleu"]) == 2
+    assert f"--cache missing/parses.db: there is no folder {folder / 'missing'}" in capsys.readouterr().err
+    assert not (folder / "missing").exists()
+
+
 def test_standard_input_from_a_file_counts(folder):
     command = [sys.executable, "-m", "spicegraph_service", "score", "-", "--metrics", "bleu", "-o", "a.json"]
     with Path("a.json").open("rb") as stream:

@@ -337,9 +337,15 @@ def language_note(source: str, items: Sequence[Item]) -> str | None:
     return f"{source}: {others:,} of {candidates} do not seem to be English; all metrics here are made for English"
 
 
+_MISSING: Final = frozenset({"nan", "none", "null", "n/a", "<na>"})
+"""What programs write for a caption that is missing."""
+
+
 def notes_on(source: str, items: Sequence[Item]) -> Iterator[str]:
-    """Yield what is odd about items that can be scored: empty candidates, copies of references, other languages."""
+    """Yield what is odd about items that can be scored, such as empty candidates, or a copy of the references."""
     empty = empty_candidates(items)
     if empty:
         yield f"{source}: {counted(empty, 'empty candidate')} scored as zero"
+    if missing := sum(item.candidate.strip().lower() in _MISSING for item in items):
+        yield f"{source}: {counted(missing, 'candidate')} read as text such as nan or None: are captions missing?"
     yield from filter(None, (copies_note(source, items), language_note(source, items)))

@@ -27,6 +27,14 @@ if TYPE_CHECKING:
 
 BAD_INPUT = 2
 _OUTPUT: Final = "output"
+_WRITTEN: Final = (_OUTPUT, "cache")
+_WORDS: Final = {
+    "Value error, ": "",
+    "Input should be greater than or equal to": "must be at least",
+    "Input should be less than or equal to": "must be at most",
+    "Input should be": "must be",
+}
+"""How the words of a library for a wrong option begin, and how ours do."""
 _QUIET: Final = "quiet"
 _NAMES: Final = frozenset({"CHALLENGE", "SUBMISSION", "NAME", "ID", "TOKEN_ID", "PURPOSE"})
 """The metavars of arguments that name no file."""
@@ -170,8 +178,9 @@ def command_line(*wanted: str) -> TyperGroup:
 def guard(command: object) -> None:
     """Let a command, or every command of a group, refuse to overwrite a file that it reads.
 
-    Inputs and outputs are known by their declaration: the parameter ``output`` is written; all other arguments, except
-    names of challenges and the like, and the options whose metavar contains ``FILE`` or ``PATH`` are read.
+    Inputs and outputs are known by their declaration: the parameters ``output`` and ``cache`` are written; all other
+    arguments, except names of challenges and the like, and the options whose metavar contains ``FILE`` or ``PATH`` are
+    read. Errors of options are worded as our own.
     """
     if isinstance(command, TyperGroup):
         for each in command.commands.values():
@@ -179,6 +188,7 @@ def guard(command: object) -> None:
     elif isinstance(command, TyperCommand) and command.callback is not None:
         parameters = [each for each in command.params if isinstance(each, TyperArgument | TyperOption)]
         command.callback = _refusing(command.callback, frozenset(str(p.name) for p in parameters if is_input(p)))
+        command.parse_args = _worded(command.parse_args)  # type: ignore[method-assign]
 
 
 def _refusing(callback: Callable[..., object], inputs: Collection[str]) -> Callable[..., object]:
@@ -186,13 +196,29 @@ def _refusing(callback: Callable[..., object], inputs: Collection[str]) -> Calla
 
     @wraps(callback)
     def checked(**given: object) -> object:
-        output = given.get(_OUTPUT)
-        refuse_overwriting(
-            [str(output)] if output else [], (place for name in inputs for place in _places(given.get(name)))
-        )
+        for name in _WRITTEN:
+            if output := given.get(name):
+                read = (place for source in inputs if source != name for place in _places(given.get(source)))
+                refuse_overwriting([str(output)], read)
         return callback(**given)
 
     return checked
+
+
+def _worded(parse: Callable[..., list[str]]) -> Callable[..., list[str]]:
+    """Return a command's parser of arguments whose errors are in our words."""
+
+    def parsed(*given: Any) -> list[str]:
+        try:
+            return parse(*given)
+        except typer.BadParameter as error:
+            for theirs, ours in _WORDS.items():
+                if error.message.startswith(theirs):
+                    error.message = ours + error.message.removeprefix(theirs)
+                    break
+            raise
+
+    return parsed
 
 
 def is_input(parameter: TyperArgument | TyperOption) -> bool:

@@ -253,8 +253,16 @@ class ParsingOptions:
 
     @property
     def cache_place(self) -> str | None:
-        """Where parses are kept; ``None``: nowhere."""
-        return None if self.cache == "none" else self.cache
+        """Where parses are kept; ``None``: nowhere.
+
+        Raises:
+            InputError: its folder is missing.
+        """
+        if self.cache == "none":
+            return None
+        if "://" not in self.cache and not (folder := Path(self.cache).absolute().parent).is_dir():
+            raise InputError(f"--cache {self.cache}: there is no folder {folder}")
+        return self.cache
 
     def facts(self) -> AbstractContextManager[FactSource]:
         """Give what parses captions."""
