@@ -10,7 +10,7 @@ import pytest
 
 from spicegraph_parser.errors import DataError, InputError
 from spicegraph_parser.rules import Fact
-from spicegraph_scorer.metrics.graded.building import build_table, word_sets
+from spicegraph_scorer.metrics.graded.building import build_table, extended_table, word_sets
 from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable, load_table, load_vectors
 
 if TYPE_CHECKING:
@@ -115,6 +115,27 @@ def test_a_missing_and_a_damaged_table_are_refused(tmp_path: Path) -> None:
     damaged.write(tmp_path / "damaged.npz")
     with pytest.raises(DataError, match="damaged"):
         VectorTable.read(tmp_path / "damaged.npz")
+
+
+def test_an_extended_table_has_the_words_of_both_and_the_mean_of_their_likeness() -> None:
+    base, own = (
+        table(),
+        build_table(list(word_sets([("red sofa rug", "red couch rug", "sofa mat")] * 9, EveryWord())), name="own"),
+    )
+    both = extended_table(base, own)
+    assert (both.name, both.images) == ("own", base.images + own.images)
+    assert set(both.words) == {*base.words, *own.words}
+    count = {word: int(n) for word, n in zip(both.words, both.image_counts, strict=True)}
+    assert (count["sofa"], count["rug"], count["bus"]) == (12 + 9, 9, 12)
+    first, second, found = map(Vectors.of, (base, own, both))
+    for one, other in (("sofa", "couch"), ("red", "couch")):
+        mean = (likeness(first, one, other) + likeness(second, one, other)) / 2
+        assert likeness(found, one, other) == pytest.approx(mean, abs=0.02)
+    assert likeness(found, "bus", "coach") == pytest.approx(likeness(first, "bus", "coach"), abs=0.02)
+    assert likeness(found, "rug", "bus") == 0
+    extended = extended_table(load_table(), own)
+    assert extended.order == load_table().order
+    assert extended.vectors.shape[1] == 192 + own.vectors.shape[1]
 
 
 def test_the_bundled_table_is_the_one_that_the_documentation_measures() -> None:

@@ -86,6 +86,17 @@ def test_vectors_of_your_own_are_built_used_and_named(tmp_path: Path, capsys: py
     assert values[0] != values[1]
 
 
+def test_vectors_of_your_own_beside_the_bundled_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own, both, twice = (str(tmp_path / f"{name}.npz") for name in ("own", "both", "twice"))
+    assert main(["vectors", "build", CAPTIONS, "-o", both, "--dimensions", "16", "--extend", "coco"]) == 0
+    assert "in 208 dimensions, of 82,983 images, both-" in capsys.readouterr().out
+    assert main(["vectors", "build", CAPTIONS, "-o", own, "--dimensions", "16"]) == 0
+    assert main(["vectors", "build", CAPTIONS, "-o", twice, "--dimensions", "16", "--extend", own]) == 0
+    assert "in 32 dimensions, of 400 images, twice-" in capsys.readouterr().out
+    assert main(["vectors", "build", CAPTIONS, "-o", twice, "--extend", str(tmp_path / "none.npz")]) == 2
+    assert "none.npz: cannot be read as a table of vectors" in capsys.readouterr().err
+
+
 def test_compare_takes_the_same_vectors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = tmp_path / "own.npz"
     assert main(["vectors", "build", CAPTIONS, "-o", str(table), "--name", "toy"]) == 0

@@ -48,6 +48,7 @@ CASES = {
     "agree words": (("agree", "words", "annotations.json", "--system", "mine=other.json"), "other.json"),
     "idf": (("idf", "annotations.json"), "annotations.json"),
     "vectors": (("vectors", "build", "annotations.json"), "annotations.json"),
+    "vectors, extended": (("vectors", "build", "annotations.json", "--extend", "other.json"), "other.json"),
     "capevalkit": (
         ("platform", "capevalkit", "--predictions", "results.json", "--references", "annotations.json"),
         "annotations.json",

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path, PurePath
+from typing import Annotated, Final
 
 import typer
 
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.core.wording import counted
-from spicegraph_scorer.metrics.graded.building import DIMENSIONS, FEWEST, build_table, word_sets
+from spicegraph_scorer.metrics.graded.building import DIMENSIONS, FEWEST, build_table, extended_table, word_sets
 from spicegraph_scorer.metrics.graded.order import learn_order
+from spicegraph_scorer.metrics.graded.vectors import VectorTable, load_table
 from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 from spicegraph_scorer.readers import read_references
 from spicegraph_service.cli.options import ParsingOptions
 from spicegraph_service.output.files import check_output, whole_path
 from spicegraph_service.output.terminal import progress_bar
 
-if TYPE_CHECKING:
-    from spicegraph_scorer.metrics.graded.vectors import VectorTable
+BUNDLED: Final = "coco"
 
 
 def idf(
@@ -61,18 +61,30 @@ def build(
     ] = None,
     dimensions: Annotated[int, typer.Option(min=1, help="Number of dimensions of a vector.")] = DIMENSIONS,
     fewest: Annotated[int, typer.Option(min=1, help="In how many captions a word must occur.")] = FEWEST,
+    extend: Annotated[
+        str | None,
+        typer.Option(
+            metavar="coco|FILE",
+            help="Put the vectors beside those of another table: coco, the bundled one, or a file; for domains of few "
+            "captions.",
+        ),
+    ] = None,
     parsing: ParsingOptions,
 ) -> None:
     """Learn which words people use for the same images and in which order, for --vectors FILE of the other commands.
 
-    A thousand images with five captions each are a beginning; the bundled vectors come from 82,783.
+    A thousand images with five captions each are a beginning; the bundled vectors come from 82,783. With fewer, or for
+    another domain than photographs, --extend coco keeps the bundled ones beside them.
     """
     check_output(output)
+    base = None if extend is None else load_table() if extend == BUNDLED else VectorTable.read(Path(extend))
     images = [texts for texts in read_references(references).values() if texts]
     with progress_bar() as progress, parsing.facts() as facts:
         words = list(word_sets(images, FactCache(facts, progress)))
     order = learn_order(text for texts in images for text in texts)
     table = build_table(words, name=name or PurePath(output).stem, dimensions=dimensions, fewest=fewest, order=order)
+    if base is not None:
+        table = extended_table(base, table)
     with whole_path(output) as temporary:
         table.write(temporary)
     typer.echo(f"{output}: {_described(table)}")

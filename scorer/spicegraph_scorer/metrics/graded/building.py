@@ -100,6 +100,32 @@ def build_table(
     return VectorTable(name, len(images), tuple(words), image_counts, _rounded(vectors), order)
 
 
+def extended_table(base: VectorTable, own: VectorTable) -> VectorTable:
+    """Return a table of the words of both: vectors of captions of one's own beside those of a larger table.
+
+    Both vectors of a word stand side by side, each with half of its squared length, so that two words that both tables
+    know are as alike as the mean of their two cosines; a word that one table knows has zeros in place of the other.
+    Images are counted together. The order of words is the base's, if it has one.
+
+    Args:
+        base: the larger table, such as :func:`~spicegraph_scorer.metrics.graded.vectors.load_table`.
+        own: the table of captions of another domain; its name is the result's.
+    """
+    words = (*base.words, *sorted(set(own.words) - set(base.words)))
+    place = {word: index for index, word in enumerate(words)}
+    counts = np.zeros(len(words), np.int32)
+    parts = []
+    for table in (base, own):
+        rows = [place[word] for word in table.words]
+        counts[rows] += table.image_counts
+        part = np.zeros((len(words), table.vectors.shape[1]))
+        part[rows] = table.directions()
+        parts.append(part)
+    images = base.images + own.images
+    order = base.order or own.order
+    return VectorTable(own.name, images, words, counts, _rounded(np.concatenate(parts, axis=1)), order)
+
+
 def _occurrences(captions: Sequence[frozenset[str]], words: Sequence[str]) -> csr_array:
     """Return a matrix (captions, words) with 1 where the caption has the word."""
     number = {word: index for index, word in enumerate(words)}
