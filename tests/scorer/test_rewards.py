@@ -1,14 +1,21 @@
 """Rewards: mixtures of scores and of terms of the text."""
 
+import json
 import math
+import statistics
+from pathlib import Path
 
 import pytest
 
 from spicegraph_parser import Fact
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer import METRICS, Corpus, Item, score
+from spicegraph_scorer.adapters.rewards import compute_score, compute_scores, self_critical_reward, trl_reward
+from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.metrics import make_reward
+from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 from spicegraph_scorer.metrics.reward import Term, parse_reward
+from spicegraph_scorer.rewards import RewardModel, advantages_of
 from spicegraph_scorer.scoring import resources
 
 
@@ -99,3 +106,121 @@ def test_cider_in_a_reward_takes_the_weights_of_the_corpus() -> None:
     items = (*ITEMS[:2], Item(4, "a dog", ("a dog runs",)))
     result = score(items, ["cider-d"], reward="cider-d=.5", pipeline=Words())
     assert result.runs[1].scores[0].each == pytest.approx([0.5 * value for value in result.runs[0].scores[0].each])
+
+
+REFERENCES = {"a": ["a dog", "the dog runs"], "b": ["a man walks", "a woman"], 3: ["a bird sings"]}
+
+
+def model(reward: str = "spice=1,length=-.01") -> RewardModel:
+    return RewardModel(reward, REFERENCES, pipeline=Words())
+
+
+def test_the_model_gives_what_score_gives() -> None:
+    images, captions = ["a", "b", "a", 3], ["a dog", "a cat", "a dog runs fast", ""]
+    text = "spice=1,cider-d=.1,length=-.01"
+    items = [
+        Item(n, caption, tuple(REFERENCES[image]))
+        for n, (image, caption) in enumerate(zip(images, captions, strict=True))
+    ]
+    frequencies = DocumentFrequencies.from_references([tokenize_texts(texts) for texts in REFERENCES.values()])
+    run = score(items, ["spice"], reward=text, pipeline=Words(), empty="zero", frequencies=frequencies).runs[1]
+    mine = model(text)
+    assert mine.rewards(images, captions) == list(run.scores[0].each)
+    assert mine.signature() == run.signature
+    for value, found in zip(run.scores[0].each, mine.credit(images, captions), strict=True):
+        assert math.fsum(word.credit for word in found.words) == pytest.approx(value, abs=1e-12)
+
+
+def test_facts_of_candidates_are_not_kept() -> None:
+    asked: list[str] = []
+
+    class Asked(Words):
+        def facts(self, texts):  # type: ignore[no-untyped-def]
+            asked.extend(texts)
+            return super().facts(texts)
+
+    mine = RewardModel("spice=1,spice-exact=1", REFERENCES, pipeline=Asked())
+    asked.clear()
+    for _ in range(2):
+        mine.rewards(["a", "a"], ["a cat", "a cat"])
+    assert asked == ["a cat", "a cat"]  # once a call, whatever metrics there are
+
+
+def test_advantages() -> None:
+    rewards, groups = [1.0, 3.0, 2.0, 7.0], ["x", "x", "y", "x"]
+    mean, deviation = 11 / 3, statistics.stdev([1, 3, 7])
+    scaled = [(value - mean) / (deviation + 1e-4) for value in (1, 3, 7)]
+    assert advantages_of(rewards, groups) == pytest.approx([*scaled[:2], 0, scaled[2]])
+    plain = advantages_of(rewards, groups, scaled=False)
+    assert plain == pytest.approx([1 - mean, 3 - mean, 0, 7 - mean])
+    assert advantages_of(rewards, groups, baseline="others") == pytest.approx([1 - 5, 3 - 4, 0, 7 - 2])
+    mine = model()
+    images, captions = ["a", "a", "b"], ["a dog", "a cat", "a man"]
+    assert mine.advantages(images, captions, baseline="others") == advantages_of(
+        mine.rewards(images, captions), images, baseline="others"
+    )
+
+
+def test_rewards_over_the_greedy_caption() -> None:
+    mine = model()
+    greedy = {"a": "a cat", "b": "a man"}
+    one, two = mine.rewards(["a", "b"], ["a dog", "a man"])
+    base, same = mine.rewards(["a", "b"], list(greedy.values()))
+    assert mine.over_greedy(["a", "b"], ["a dog", "a man"], greedy) == [one - base, two - same]
+    with pytest.raises(InputError, match=r"1 image \(3\) without a greedy caption"):
+        mine.over_greedy([3], ["a bird"], greedy)
+
+
+def test_rewards_of_drafts() -> None:
+    mine = model("added-right=1,removed-wrong=1,added-wrong=-1")
+    assert mine.rewards(["a", "a"], ["a dog", "a cow"], drafts=["a cat", "a dog"]) == [2, -1]
+    with pytest.raises(InputError, match="compare a candidate with a draft"):
+        mine.rewards(["a"], ["a dog"])
+    with pytest.raises(InputError, match="1 caption and 2 drafts don't pair up"):
+        mine.rewards(["a"], ["a dog"], drafts=["", ""])
+
+
+def test_faults_are_named() -> None:
+    mine = model()
+    with pytest.raises(InputError, match=r"2 images \('z', 9\) unknown"):
+        mine.rewards(["a", "z", 9], ["", "", ""])
+    with pytest.raises(InputError, match="1 image and 2 captions don't pair up"):
+        mine.rewards(["a"], ["", ""])
+    with pytest.raises(InputError, match=r"1 image \('q'\) without references"):
+        mine.add({"q": [" "]})
+    with pytest.raises(InputError, match="single image"):
+        RewardModel("cider-d=1", {1: ["a dog"]}, pipeline=Words())
+
+
+def test_trl_s_reward_function() -> None:
+    reward = trl_reward(model())
+    assert reward.__name__ == "spicegraph"
+    expected = model().rewards(["a", "b"], ["a dog", "a man"])
+    assert reward(prompts=["", ""], completions=["a dog", "a man"], image_id=["a", "b"]) == expected
+    chats = [[{"role": "assistant", "content": text}] for text in ("a dog", "a man")]
+    assert reward(prompts=["", ""], completions=chats, image_id=["a", "b"], completion_ids=[[1], [2]]) == expected
+    with pytest.raises(InputError, match="no column 'image_id'"):
+        reward(prompts=[""], completions=["a dog"])
+
+
+def test_self_critical_rewards_have_a_row_for_each_sample() -> None:
+    found = self_critical_reward(model(), ["a cat", "a man"], ["a dog", "a cat", "a man", "a"], ["a", "b"], length=5)
+    assert found.shape == (4, 5)
+    assert found[0, 0] > 0 == found[1, 0] == found[2, 4] > found[3, 2]
+    with pytest.raises(InputError, match="3 samples and 2 greedy captions of 2 images"):
+        self_critical_reward(model(), ["", ""], ["", "", ""], ["a", "b"], length=2)
+
+
+@pytest.mark.model
+def test_verl_s_reward(tmp_path: Path) -> None:
+    truth = ["a dog runs on grass", "a brown dog"]
+    one = compute_score("coco", "a dog", truth, {"index": 3})
+    assert one == compute_score("coco", "a dog", json.dumps(truth)) > 0
+    assert compute_scores(["coco"] * 2, ["a dog", "a cat"], [truth] * 2, reward="spice=1") == [
+        compute_score("", text, truth, reward="spice=1") for text in ("a dog", "a cat")
+    ]
+    table = tmp_path / "idf.npz"
+    DocumentFrequencies.from_references([[("a", "dog")], [("a", "cat")]]).write(table)
+    assert compute_score("", "a dog", truth, reward="cider-d=1", idf=str(table)) > 0
+    with pytest.raises(InputError, match="single image"):
+        compute_score("", "a dog", truth, reward="cider-d=1")

@@ -1,0 +1,153 @@
+"""Rewards in the call shapes of training libraries: TRL, verl, OpenRLHF, and self-critical captioning code."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spicegraph_parser.errors import InputError
+from spicegraph_scorer.metrics import MetricData
+from spicegraph_scorer.metrics.ngram import DocumentFrequencies
+from spicegraph_scorer.rewards import RewardModel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from spicegraph_scorer.core.items import ItemId
+
+
+def caption_of(completion: str | Sequence[Mapping[str, str]]) -> str:
+    """Return the text of a completion: of a conversation, its last message.
+
+    Example:
+        >>> caption_of([{"role": "assistant", "content": "a dog"}])
+        'a dog'
+    """
+    return completion if isinstance(completion, str) else completion[-1]["content"]
+
+
+def trl_reward(model: RewardModel, *, column: str = "image_id", name: str = "spicegraph") -> Callable[..., list[float]]:
+    """Return a reward function for TRL's ``GRPOTrainer`` and ``RLOOTrainer`` (``reward_funcs``).
+
+    Args:
+        model: the reward.
+        column: the data set's column that names each prompt's image.
+        name: what the trainer calls it in its logs.
+    """
+
+    def reward(completions: Sequence[Any], **columns: Any) -> list[float]:
+        if column not in columns:
+            raise InputError(f"the data set has no column {column!a}, which names each prompt's image")
+        return model.rewards(columns[column], [caption_of(one) for one in completions])
+
+    reward.__name__ = name
+    return reward
+
+
+def compute_score(
+    data_source: Any, solution_str: Any, ground_truth: Any, extra_info: Any = None, **settings: Any
+) -> Any:
+    """Return verl's reward (``custom_reward_function.path`` is a file that imports this, ``name`` is compute_score).
+
+    References are the row's ``ground_truth``: a list of captions, or its JSON. The batch manager calls with lists in
+    the plural (:func:`compute_scores`).
+
+    Args:
+        data_source: not used.
+        solution_str: the caption.
+        ground_truth: its references.
+        extra_info: not used.
+        settings: ``reward``, its terms (default ``spice-g=1``), and ``idf``, a file of document frequencies, which
+            CIDEr needs (``custom_reward_function.reward_kwargs``).
+
+    Raises:
+        InputError: the reward or the references are faulty.
+        DataError: the file can't be read.
+    """
+    del data_source, extra_info
+    return _of_rows([solution_str], [ground_truth], **settings)[0]
+
+
+def compute_scores(
+    data_sources: Any,
+    solution_strs: Sequence[str],
+    ground_truths: Sequence[Any],
+    extra_infos: Any = None,
+    **settings: Any,
+) -> list[float]:
+    """Return verl's rewards of a batch (``reward_manager=batch``); see :func:`compute_score`."""
+    del data_sources, extra_infos
+    return _of_rows(solution_strs, ground_truths, **settings)
+
+
+def _of_rows(
+    captions: Sequence[str], truths: Sequence[Any], *, reward: str = "spice-g=1", idf: str = ""
+) -> list[float]:
+    references = [tuple(json.loads(truth) if isinstance(truth, str) else truth) for truth in truths]
+    model = _model(reward, idf)
+    images = [json.dumps(texts) for texts in references]
+    model.add(dict(zip(images, references, strict=True)))
+    return model.rewards(images, captions)
+
+
+@lru_cache(maxsize=4)
+def _model(reward: str, idf: str) -> RewardModel:
+    data = MetricData(frequencies=DocumentFrequencies.read(Path(idf)) if idf else None)
+    return RewardModel(reward, {}, data=data)
+
+
+def openrlhf_reward(model: RewardModel) -> Callable[..., dict[str, Any]]:
+    """Return ``reward_func`` for a file that OpenRLHF loads (``--remote_rm_url FILE.py``).
+
+    Labels (``--label_key``) name the images. Queries are prompts with their completions.
+
+    Args:
+        model: the reward; rewards of 0 to 1 are the best for OpenRLHF's dynamic filtering.
+    """
+
+    def reward_func(
+        queries: Sequence[str], prompts: Sequence[str], labels: Sequence[ItemId], **_: Any
+    ) -> dict[str, Any]:
+        import torch  # noqa: PLC0415 (there where OpenRLHF is)
+
+        captions = [query.removeprefix(prompt) for query, prompt in zip(queries, prompts, strict=True)]
+        rewards = torch.tensor(model.rewards(labels, captions), dtype=torch.float32)
+        return {"rewards": rewards, "scores": rewards, "extra_logs": {"spicegraph": rewards}}
+
+    return reward_func
+
+
+def self_critical_reward(
+    model: RewardModel,
+    greedy: Sequence[str],
+    sampled: Sequence[str],
+    images: Sequence[ItemId],
+    *,
+    length: int,
+) -> NDArray[np.float32]:
+    """Return the rewards of ImageCaptioning.pytorch's ``get_self_critical_reward``: (samples, words).
+
+    Args:
+        model: the reward.
+        greedy: the greedy caption of each image.
+        sampled: the samples, as many of each image in a row.
+        images: the images.
+        length: the number of columns, in which the reward repeats.
+
+    Raises:
+        InputError: samples and images don't pair up.
+    """
+    each, rest = divmod(len(sampled), len(images))
+    if rest or len(greedy) != len(images):
+        raise InputError(
+            f"{len(sampled)} samples and {len(greedy)} greedy captions of {len(images)} images don't pair up"
+        )
+    of_samples = [image for image in images for _ in range(each)]
+    advantages = model.over_greedy(of_samples, sampled, dict(zip(images, greedy, strict=True)))
+    return np.repeat(np.array(advantages, np.float32)[:, None], length, axis=1)

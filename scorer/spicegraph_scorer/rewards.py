@@ -1,0 +1,247 @@
+"""Rewards for training: candidates of images whose references are known, scored again and again."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from spicegraph_parser.errors import InputError
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
+from spicegraph_scorer.core.wording import counted
+from spicegraph_scorer.metrics import MetricData, Resources, make_reward
+from spicegraph_scorer.metrics.ngram import DocumentFrequencies
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+
+    from spicegraph_parser.rules import Fact
+    from spicegraph_scorer.core.credit import Credit
+    from spicegraph_scorer.core.facts import FactSource
+    from spicegraph_scorer.core.items import ItemId
+    from spicegraph_scorer.metrics.reward import Reward, RewardStatistic
+
+_IMAGES = 2_000  # whose merged references SPICE keeps
+_SMALLEST_DEVIATION = 1e-4
+_NAMED = 5
+
+Baseline = Literal["mean", "others"]
+
+
+class RewardModel:
+    """A reward over images with known references: these are parsed once, candidates at each call.
+
+    Args:
+        reward: terms and their weights: ``spice-g=1,cider-d=.1,length=-.01``; see
+            :func:`spicegraph_scorer.metrics.reward.parse_reward`.
+        references: the references of each image.
+        data: what metrics use instead of their own; without document frequencies, CIDEr takes those of ``references``.
+        pipeline: what parses, by name or as a value.
+
+    Raises:
+        InputError: the reward is faulty, an image has no references, or CIDEr has those of a single image.
+        DataError: a pipeline or the data of a metric is not installed.
+
+    Example:
+        >>> model = RewardModel("spice=1,length=-.01", {7: ["a brown dog", "a dog on grass"]})
+        >>> [round(reward, 3) for reward in model.rewards([7, 7], ["a brown dog", "a cat"])]
+        [0.637, -0.02]
+    """
+
+    def __init__(
+        self,
+        reward: str,
+        references: Mapping[ItemId, Sequence[str]],
+        *,
+        data: MetricData | None = None,
+        pipeline: str | FactSource = DEFAULT_PIPELINE,
+    ) -> None:
+        self.references: dict[ItemId, tuple[str, ...]] = {}
+        source = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
+        self._facts = _Facts(source)
+        given = data or MetricData()
+        made = make_reward(reward, self._resources(given))
+        if made.weigh is not None:
+            if len(references) < 2:
+                raise InputError("CIDEr is undefined with the references of a single image; give document frequencies")
+            tokens = map(tokenize_texts, references.values())
+            given = replace(given, frequencies=DocumentFrequencies.from_references(tokens))
+            made = make_reward(reward, self._resources(given))
+        self._reward = made
+        self.add(references)
+
+    def add(self, references: Mapping[ItemId, Sequence[str]]) -> None:
+        """Add images with their references, or change those of an image; document frequencies stay as they are.
+
+        Raises:
+            InputError: an image has no references.
+        """
+        new = {image: tuple(texts) for image, texts in references.items() if self.references.get(image) != tuple(texts)}
+        if empty := [image for image, texts in new.items() if not any(text.strip() for text in texts)]:
+            raise InputError(f"{_shown(empty)} without references")
+        self.references |= new
+        self._facts.keep(text for texts in new.values() for text in texts)
+
+    def _resources(self, data: MetricData) -> Resources:
+        return Resources(lambda: self._facts, data=data, images=_IMAGES)
+
+    def signature(self) -> Mapping[str, str]:
+        """Return what must be equal for two rewards to be comparable."""
+        return self._reward.signature()
+
+    def rewards(
+        self, images: Sequence[ItemId], captions: Sequence[str], drafts: Sequence[str] | None = None
+    ) -> list[float]:
+        """Return the reward of each candidate.
+
+        Args:
+            images: the image of each.
+            captions: the candidates; an empty one scores 0 in every metric.
+            drafts: what each revises, for terms of drafts.
+
+        Raises:
+            InputError: an image is unknown, the lists differ in length, or drafts are missing.
+        """
+        return self._values(self._statistics(self._items(images, captions), drafts))
+
+    def advantages(
+        self,
+        images: Sequence[ItemId],
+        captions: Sequence[str],
+        *,
+        baseline: Baseline = "mean",
+        scaled: bool | None = None,
+        drafts: Sequence[str] | None = None,
+    ) -> list[float]:
+        """Return each candidate's advantage over the others of its image; see :func:`advantages_of`."""
+        rewards = self.rewards(images, captions, drafts)
+        return advantages_of(rewards, images, baseline=baseline, scaled=scaled)
+
+    def over_greedy(
+        self, images: Sequence[ItemId], captions: Sequence[str], greedy: Mapping[ItemId, str]
+    ) -> list[float]:
+        """Return each candidate's reward less that of its image's greedy caption (Rennie et al., CVPR 2017).
+
+        Raises:
+            InputError: an image is unknown, or has no greedy caption.
+        """
+        distinct = list(dict.fromkeys(images))
+        if missing := [image for image in distinct if image not in greedy]:
+            raise InputError(f"{_shown(missing)} without a greedy caption")
+        rewards = self.rewards([*images, *distinct], [*captions, *(greedy[image] for image in distinct)])
+        baselines = dict(zip(distinct, rewards[len(images) :], strict=True))
+        return [reward - baselines[image] for image, reward in zip(images, rewards, strict=False)]
+
+    def credit(self, images: Sequence[ItemId], captions: Sequence[str]) -> list[Credit]:
+        """Divide each candidate's reward among its words; ``Credit.of_tokens`` makes rewards of tokens of it.
+
+        Raises:
+            InputError: a term does not divide its score, an image is unknown, or the lists differ in length.
+        """
+        corpus = self._items(images, captions)
+        return self._reward.credit(corpus, self._statistics(corpus, None))
+
+    def _items(self, images: Sequence[ItemId], captions: Sequence[str]) -> Corpus:
+        if len(images) != len(captions):
+            raise InputError(f"{counted(len(images), 'image')} and {counted(len(captions), 'caption')} don't pair up")
+        if unknown := [image for image in dict.fromkeys(images) if image not in self.references]:
+            raise InputError(f"{_shown(unknown)} unknown: the model has no references of them")
+        pairs = zip(images, captions, strict=True)
+        return Corpus(tuple([Item(n, text, self.references[image]) for n, (image, text) in enumerate(pairs)]))
+
+    def _statistics(self, corpus: Corpus, drafts: Sequence[str] | None) -> list[RewardStatistic]:
+        with self._facts:
+            if drafts is None:
+                return self._reward.collect(corpus)
+            if len(drafts) != len(corpus.items):
+                raise InputError(
+                    f"{counted(len(corpus.items), 'caption')} and {counted(len(drafts), 'draft')} don't pair up"
+                )
+            pairs = zip(corpus.items, drafts, strict=True)
+            return self._reward.compare(corpus, Corpus(tuple([replace(item, candidate=text) for item, text in pairs])))
+
+    def _values(self, found: Sequence[RewardStatistic]) -> list[float]:
+        values = list(map(self._reward.value, found))
+        defined = [value for value in values if value is not None]
+        if len(defined) < len(values):
+            raise InputError(f"caption {values.index(None)}: the reward is undefined, since a score of it is")
+        return defined
+
+    @property
+    def reward(self) -> Reward:
+        """The mixture itself, a metric."""
+        return self._reward
+
+
+class _Facts:
+    """The facts of the references, which stay, and of the captions of a call, which go with it."""
+
+    def __init__(self, source: FactSource) -> None:
+        self._source = source
+        self._kept: dict[str, tuple[Fact, ...]] = {}
+        self._of_call: dict[str, tuple[Fact, ...]] = {}
+
+    @property
+    def signature(self) -> str:
+        return self._source.signature
+
+    def keep(self, texts: Iterable[str]) -> None:
+        new = [text for text in dict.fromkeys(texts) if text not in self._kept]
+        self._kept.update(zip(new, self._source.facts(new), strict=True))
+
+    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        wanted = list(texts)
+        new = [text for text in dict.fromkeys(wanted) if text not in self._kept and text not in self._of_call]
+        self._of_call.update(zip(new, self._source.facts(new), strict=True))
+        return iter([self._kept[text] if text in self._kept else self._of_call[text] for text in wanted])
+
+    def __enter__(self) -> None:
+        self._of_call = {}
+
+    def __exit__(self, *error: object) -> None:
+        self._of_call = {}
+
+
+def advantages_of(
+    rewards: Sequence[float], groups: Sequence[Hashable], *, baseline: Baseline = "mean", scaled: bool | None = None
+) -> list[float]:
+    """Return by how much each reward is above those of its group.
+
+    ``mean``: less the group's mean and divided by its standard deviation, as in GRPO (Shao et al. 2024; the deviation
+    is that of a sample, plus 1e-4); with ``scaled=False`` not divided (Dr. GRPO, Liu et al. 2025). ``others``: less the
+    mean of the group's other rewards, not divided (RLOO, Ahmadian et al. 2024). A group of one has no advantage: 0.
+
+    Args:
+        rewards: of the candidates.
+        groups: the group of each, such as its image.
+        baseline: what is taken away.
+        scaled: whether to divide; ``None``: with ``mean`` alone.
+
+    Example:
+        >>> advantages_of([1.0, 0.0, 5.0], ["a", "a", "b"], baseline="others")
+        [1.0, -1.0, 0.0]
+    """
+    members: defaultdict[Hashable, list[float]] = defaultdict(list)
+    for reward, group in zip(rewards, groups, strict=True):
+        members[group].append(reward)
+    scale = baseline == "mean" if scaled is None else scaled
+    means = {group: math.fsum(own) / len(own) for group, own in members.items()}
+    spread = {
+        group: statistics.stdev(own) + _SMALLEST_DEVIATION if scale and len(own) > 1 else 1.0
+        for group, own in members.items()
+    }
+    found = []
+    for reward, group in zip(rewards, groups, strict=True):
+        size = len(members[group])
+        others = size / (size - 1) if baseline == "others" and size > 1 else 1.0
+        found.append((reward - means[group]) * others / spread[group])
+    return found
+
+
+def _shown(images: Sequence[ItemId]) -> str:
+    more = ", ..." if len(images) > _NAMED else ""
+    return f"{counted(len(images), 'image')} ({', '.join(map(repr, images[:_NAMED]))}{more})"
