@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -63,6 +64,15 @@ class Running:
         """Resident memory of the server and its workers."""
         pages = (int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in self.pids())
         return sum(pages) * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+
+    def refusals_ms(self) -> list[float]:
+        """Times of refused calls inside the server, by its log (`--log-calls=0`): without the ways to and from it."""
+        lines = (json.loads(line) for line in self.log.read_text().splitlines() if '"RESOURCE_EXHAUSTED"' in line)
+        return [line["ms"] for line in lines if "ms" in line]
+
+    def waited_seconds(self) -> float:
+        """Return how long the server, which serves calls in one thread, has waited for a processor."""
+        return int(Path(f"/proc/{self.process.pid}/schedstat").read_text().split()[1]) / 1e9
 
     def cpu_seconds(self) -> list[float]:
         """Processor time so far, of the server and each of its workers."""

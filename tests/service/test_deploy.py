@@ -63,6 +63,81 @@ def test_files_that_are_mounted_exist() -> None:
     assert (DEPLOY / services["server"]["build"]["context"] / services["server"]["build"]["dockerfile"]).is_file()
 
 
+# Of each alert: a series that makes it fire within two hours, as promtool writes series.
+FIRING = {
+    "SpicegraphDown": [('up{job="spicegraph",instance="a"}', "1x10 0x110")],
+    "SpicegraphNoWorkers": [('spicegraph_workers{instance="a"}', "1x10 0x110")],
+    "SpicegraphWorkersDie": [('spicegraph_worker_deaths_total{instance="a"}', "0+1x120")],
+    "SpicegraphServiceDown": [('spicegraph_service_up{instance="a",service="s"}', "1x10 0x110")],
+    "SpicegraphRefusals": [
+        ('spicegraph_requests_total{instance="a",code="RESOURCE_EXHAUSTED"}', "0+6x120"),
+        ('spicegraph_requests_total{instance="a",code="OK"}', "0+94x120"),
+    ],
+    "SpicegraphErrors": [('spicegraph_requests_total{instance="a",code="INTERNAL"}', "0+1x120")],
+    "SpicegraphSlow": [
+        ('spicegraph_request_seconds_bucket{instance="a",method="EvaluationService/Score",le="5"}', "0+97x120"),
+        ('spicegraph_request_seconds_bucket{instance="a",method="EvaluationService/Score",le="10"}', "0+100x120"),
+        ('spicegraph_request_seconds_bucket{instance="a",method="EvaluationService/Score",le="+Inf"}', "0+100x120"),
+    ],
+    "SpicegraphStoreFails": [('spicegraph_parse_lookups_total{instance="a",result="error"}', "0+1x120")],
+    "SpicegraphSubmissionsWait": [('spicegraph_challenge_oldest_queued_seconds{instance="a"}', "0+60x120")],
+    "SpicegraphSubmissionsFail": [('spicegraph_challenge_submissions{instance="a",state="failed"}', "0+1x120")],
+}
+QUIET = [
+    ('up{job="spicegraph",instance="a"}', "1x120"),
+    ('spicegraph_workers{instance="a"}', "1x120"),
+    ('spicegraph_service_up{instance="a",service="s"}', "1x120"),
+    ('spicegraph_worker_deaths_total{instance="a"}', "3x120"),
+    ('spicegraph_requests_total{instance="a",code="RESOURCE_EXHAUSTED"}', "0+4x120"),
+    ('spicegraph_requests_total{instance="a",code="OK"}', "0+96x120"),
+    ('spicegraph_challenge_oldest_queued_seconds{instance="a"}', "1700x120"),
+    ('spicegraph_challenge_submissions{instance="a",state="failed"}', "9x120"),
+]
+
+
+def promtool(*arguments: str | Path) -> str:
+    return subprocess.run(["promtool", *map(str, arguments)], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed (Debian: prometheus)")
+def test_prometheus_takes_the_rules_and_they_fire_when_they_should(tmp_path: Path) -> None:
+    alerts = DEPLOY / "prometheus" / "alerts.yaml"
+    promtool("check", "config", DEPLOY / "prometheus" / "prometheus.yaml")
+    (group,) = yaml.safe_load(alerts.read_text())["groups"]
+    rules = {rule["alert"]: rule for rule in group["rules"]}
+    assert rules.keys() == FIRING.keys()
+
+    def fires(alert: str, *, where: dict[str, str] | None) -> dict[str, object]:
+        alerts = [] if where is None else [{"exp_labels": where | rules[alert]["labels"]}]
+        if where is not None:
+            summary = rules[alert]["annotations"]["summary"]
+            for label, value in where.items():
+                summary = summary.replace(f"{{{{ $labels.{label} }}}}", value)
+            alerts[0]["exp_annotations"] = {"summary": summary}
+        return {"eval_time": "2h", "alertname": alert, "exp_alerts": alerts}
+
+    wheres: dict[str, dict[str, str]] = {rule: {"instance": "a"} for rule in rules} | {
+        "SpicegraphDown": {"instance": "a", "job": "spicegraph"},
+        "SpicegraphServiceDown": {"instance": "a", "service": "s"},
+        "SpicegraphStoreFails": {"instance": "a", "result": "error"},
+        "SpicegraphSubmissionsWait": {},
+        "SpicegraphSubmissionsFail": {},
+    }
+    cases = [(series, [fires(alert, where=wheres[alert])]) for alert, series in FIRING.items()]
+    cases.append((QUIET, [fires(alert, where=None) for alert in rules]))
+    tests = [
+        {
+            "interval": "1m",
+            "input_series": [{"series": name, "values": values} for name, values in series],
+            "alert_rule_test": expected,
+        }
+        for series, expected in cases
+    ]
+    file = tmp_path / "tests.yaml"
+    file.write_text(yaml.safe_dump({"rule_files": [str(alerts)], "evaluation_interval": "1m", "tests": tests}))
+    assert "SUCCESS" in promtool("test", "rules", file)
+
+
 @pytest.mark.skipif(shutil.which("helm") is None, reason="helm is not installed")
 @pytest.mark.parametrize(
     ("values", "fault"),

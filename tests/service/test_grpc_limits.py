@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,10 +12,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser.errors import InputError
+from spicegraph_parser.extract import rare_collections
+from spicegraph_service import app
 from spicegraph_service.app import ServerConfig, host_and_port, is_local
 from spicegraph_service.server.cache import Lru
 from spicegraph_service.server.limits import Budget, FullError, SharedBucket, TokenBucket
 from spicegraph_service.server.tls import TlsFiles
+
+
+def test_a_server_looks_for_reference_cycles_in_short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused calls leave cycles; after 50,000 values, as in other commands, the search holds up calls for long."""
+    seen: list[int] = []
+
+    async def run(_config: ServerConfig) -> None:
+        seen.append(gc.get_threshold()[0])
+
+    monkeypatch.setattr(app, "run", run)
+    before = sys.getswitchinterval()
+    with rare_collections():
+        app.serve(ServerConfig())
+    sys.setswitchinterval(before)
+    assert seen[0] <= 2_000
 
 
 class Clock:
