@@ -55,6 +55,8 @@ def test_a_file_gives_options_and_what_is_typed_wins(folder: Path, capsys: Captu
         ("[score]\nworkerz = 1", "'workerz': the command has no such option"),
         ('[score]\nworkers = "many"', "workers: "),
         ("metrics = ", "is not TOML"),
+        ('empty = "maybe"', "empty: 'maybe' is not one of 'refuse', 'zero'"),
+        ("workers = 0", "workers: must be at least 1"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_named(folder: Path, capsys: Captured, content: str, reason: str) -> None:

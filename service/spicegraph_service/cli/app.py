@@ -18,7 +18,7 @@ from typer.main import get_command
 
 from spicegraph_parser.errors import SpicegraphError
 from spicegraph_parser.extract import rare_collections
-from spicegraph_service.cli.settings import defaults_of, find_settings
+from spicegraph_service.cli.settings import defaults_of, find_settings, own_words
 from spicegraph_service.output.files import refuse_overwriting
 from spicegraph_service.output.terminal import quietness, say_error, use_utf8
 
@@ -28,13 +28,6 @@ if TYPE_CHECKING:
 BAD_INPUT = 2
 _OUTPUT: Final = "output"
 _WRITTEN: Final = (_OUTPUT, "cache")
-_WORDS: Final = {
-    "Value error, ": "",
-    "Input should be greater than or equal to": "must be at least",
-    "Input should be less than or equal to": "must be at most",
-    "Input should be": "must be",
-}
-"""How the words of a library for a wrong option begin, and how ours do."""
 _QUIET: Final = "quiet"
 _NAMES: Final = frozenset({"CHALLENGE", "SUBMISSION", "NAME", "ID", "TOKEN_ID", "PURPOSE"})
 """The metavars of arguments that name no file."""
@@ -212,10 +205,7 @@ def _worded(parse: Callable[..., list[str]]) -> Callable[..., list[str]]:
         try:
             return parse(*given)
         except typer.BadParameter as error:
-            for theirs, ours in _WORDS.items():
-                if error.message.startswith(theirs):
-                    error.message = ours + error.message.removeprefix(theirs)
-                    break
+            error.message = own_words(error.message)
             raise
 
     return parsed

@@ -24,6 +24,26 @@ if TYPE_CHECKING:
 _OWN: Final = "spicegraph.toml"
 _SHARED: Final = "pyproject.toml"
 _SWITCH: Final = "SPICEGRAPH_SETTINGS"
+_WORDS: Final = {
+    "Value error, ": "",
+    "Input should be greater than or equal to": "must be at least",
+    "Input should be less than or equal to": "must be at most",
+    "Input should be": "must be",
+}
+"""How the words of a library for a wrong option begin, and how ours do."""
+
+
+def own_words(message: str) -> str:
+    """Return what is wrong with an option's value as this command line says it.
+
+    Example:
+        >>> own_words("Input should be greater than or equal to 1")
+        'must be at least 1'
+    """
+    for theirs, ours in _WORDS.items():
+        if message.startswith(theirs):
+            return ours + message.removeprefix(theirs)
+    return message
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +143,7 @@ def _values(where: str, command: object, common: Mapping[str, Any], own: Mapping
             try:
                 options[key].process_value(typer.Context(command), value)
             except (typer.BadParameter, TypeError) as error:
-                raise InputError(f"{where}: {key}: {error}") from error
+                raise InputError(f"{where}: {key}: {own_words(str(error))}") from error
             values[str(options[key].name)] = value
     return values
 
