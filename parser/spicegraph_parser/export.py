@@ -1,4 +1,4 @@
-"""Captions and scene graphs in the forms of other tools: JSON values, networkx, Graphviz, ``sng_parser``.
+"""Captions and scene graphs in the forms of other tools and data sets: JSON values, networkx, Graphviz, GraphML.
 
 The picture of a graph is drawn in :mod:`spicegraph_parser.picture`.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
+from spicegraph_parser.graph_text import graph_text
 from spicegraph_parser.scenes.visible import CERTAINTY, Standing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import networkx as nx
 
@@ -245,3 +246,170 @@ def _add_attribute(fact: Fact, entity: SngEntity, words: Sequence[Word]) -> None
 
 def _text(words: Sequence[Word], positions: Sequence[int]) -> str:
     return " ".join(words[position].form for position in positions)
+
+
+class DiscoDict(TypedDict):
+    """A description with its graph, as a record of DiscoSG's data set."""
+
+    caption: str
+    scene_graph: str
+
+
+def discosg_dict(caption: ParsedCaption) -> DiscoDict:
+    """Return a caption's graph as DiscoSG's records have it: FACTUAL's notation beside the text."""
+    return {"caption": caption.text, "scene_graph": graph_text(caption.tuples)}
+
+
+class GenomeObject(TypedDict):
+    """An object of a graph of Visual Genome, without its place in the image."""
+
+    object_id: int
+    names: list[str]
+    attributes: list[str]
+
+
+class GenomeRelation(TypedDict):
+    """A relation of a graph of Visual Genome."""
+
+    relationship_id: int
+    predicate: str
+    subject_id: int
+    object_id: int
+
+
+class GenomeGraph(TypedDict):
+    """A graph as ``scene_graphs.json`` of Visual Genome has one for each image; ``phrase`` is the caption."""
+
+    image_id: int
+    phrase: str
+    objects: list[GenomeObject]
+    relationships: list[GenomeRelation]
+
+
+def visual_genome_dict(caption: ParsedCaption, image_id: int) -> GenomeGraph:
+    """Return a caption's graph in the shape of ``scene_graphs.json`` of Visual Genome, without boxes.
+
+    Example:
+        >>> from spicegraph_parser import parse_captions
+        >>> visual_genome_dict(next(parse_captions(["a red car"])), 1)["objects"]
+        [{'object_id': 0, 'names': ['car'], 'attributes': ['red']}]
+    """
+    names = _object_names(caption.tuples)
+    objects: list[GenomeObject] = [{"object_id": i, "names": [name], "attributes": []} for name, i in names.items()]
+    relations: list[GenomeRelation] = []
+    for words in caption.tuples:
+        if len(words) == 2:
+            objects[names[words[0]]]["attributes"].append(words[1])
+        elif len(words) == 3:
+            ends = {"subject_id": names[words[0]], "object_id": names[words[1]]}
+            relations.append({"relationship_id": len(relations), "predicate": words[2], **ends})  # type: ignore[typeddict-item]
+    return {"image_id": image_id, "phrase": caption.text, "objects": objects, "relationships": relations}
+
+
+def _object_names(tuples: Iterable[Sequence[str]]) -> dict[str, int]:
+    """Return the numbers of all objects by name, in the order in which they are named."""
+    found = dict.fromkeys(name for words in tuples for name in (words[:2] if len(words) == 3 else words[:1]))
+    return {name: number for number, name in enumerate(found)}
+
+
+class DsgDict(TypedDict):
+    """A Davidsonian Scene Graph: each tuple by its number, and the numbers of those that it depends on."""
+
+    text: str
+    qid2tuple: dict[str, str]
+    qid2dependency: dict[str, list[int]]
+
+
+def dsg_dict(caption: ParsedCaption, kind: Callable[[Sequence[str]], str] | None = None) -> DsgDict:
+    """Return a caption's graph as a Davidsonian Scene Graph (Cho et al., ICLR 2024), without questions.
+
+    Objects are ``entity - whole``, what depends on nothing has the dependency 0.
+
+    Args:
+        caption: the caption.
+        kind: gives the second part of an attribute's or a relation's type, such as ``color``; by default ``state`` for
+            attributes and ``action`` for relations.
+
+    Example:
+        >>> from spicegraph_parser import parse_captions
+        >>> dsg_dict(next(parse_captions(["a red car"])))["qid2tuple"]
+        {'1': 'entity - whole (car)', '2': 'attribute - state (car, red)'}
+    """
+    names = _object_names(caption.tuples)
+    tuples = {str(number + 1): f"entity - whole ({_argument(name)})" for name, number in names.items()}
+    needs = {number: [0] for number in tuples}
+    for words in caption.tuples:
+        if len(words) > 1:
+            number = str(len(tuples) + 1)
+            form, usual = ("attribute", "state") if len(words) == 2 else ("relation", "action")
+            ends = words[: len(words) - 1]
+            tuples[number] = f"{form} - {kind(words) if kind else usual} ({', '.join(map(_argument, words))})"
+            needs[number] = sorted({names[end] + 1 for end in ends})
+    return {"text": caption.text, "qid2tuple": tuples, "qid2dependency": needs}
+
+
+def _argument(word: str) -> str:
+    return " ".join(word.replace(",", " ").replace("(", " ").replace(")", " ").split())
+
+
+def to_graphml(graphs: Iterable[tuple[str, SceneGraph]]) -> str:
+    """Return captions with their merged graphs as one GraphML document.
+
+    Nodes are objects with ``label``, ``attributes`` (joined with semicolons), ``caption`` (its number, from 0) and
+    ``text``; edges are relations with ``label``. Characters that XML does not have become spaces.
+    """
+    import networkx as nx  # noqa: PLC0415 (0.2 s of import that only this needs)
+
+    whole: nx.MultiDiGraph[str] = nx.MultiDiGraph()
+    for number, (text, graph) in enumerate(graphs):
+        for index, node in enumerate(graph.objects):
+            own = [attribute.concept.label for attribute in graph.attributes if attribute.object == index]
+            labels = {"label": _printable(node.concept.label), "attributes": _printable("; ".join(own))}
+            whole.add_node(f"{number}.{index}", **labels, caption=number, text=_printable(text))
+        for relation in graph.relations:
+            ends = f"{number}.{relation.subject}", f"{number}.{relation.object}"
+            whole.add_edge(*ends, label=_printable(relation.concept.label))
+    return "\n".join(nx.generate_graphml(whole)) + "\n"
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
+_VOCABULARY = "urn:spicegraph:scene-graph:"
+
+
+def json_ld(graphs: Iterable[tuple[str, SceneGraph]]) -> dict[str, object]:
+    """Return captions with their merged graphs as a JSON-LD document: blank nodes in a vocabulary of its own.
+
+    Example:
+        >>> from spicegraph_parser import parse_captions
+        >>> caption = next(parse_captions(["a red car"]))
+        >>> json_ld([(caption.text, caption.graph())])["@graph"][0]["objects"][0]["attributes"]
+        ['red']
+    """
+    nodes: list[object] = []
+    for number, (text, graph) in enumerate(graphs):
+        ids = [f"_:c{number}o{index}" for index in range(len(graph.objects))]
+        objects = [
+            {
+                "@id": ids[index],
+                "@type": "Object",
+                "label": node.concept.label,
+                "attributes": [a.concept.label for a in graph.attributes if a.object == index],
+            }
+            for index, node in enumerate(graph.objects)
+        ]
+        relations = [
+            {
+                "@type": "Relation",
+                "label": relation.concept.label,
+                "subject": {"@id": ids[relation.subject]},
+                "object": {"@id": ids[relation.object]},
+            }
+            for relation in graph.relations
+        ]
+        nodes.append(
+            {"@id": f"_:c{number}", "@type": "Caption", "text": text, "objects": objects, "relations": relations}
+        )
+    return {"@context": {"@vocab": _VOCABULARY}, "@graph": nodes}

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
+import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spicegraph_parser import Caption, Edge, Fact, Parse, Word, extract, load_lexicon, merge
-from spicegraph_parser.export import caption_dict, to_dot
+from spicegraph_parser import Caption, Edge, Fact, Parse, ParsedCaption, Word, extract, load_lexicon, merge
+from spicegraph_parser.export import caption_dict, json_ld, to_dot, to_graphml
 from spicegraph_parser.picture import lay_out, to_svg
 
 if TYPE_CHECKING:
@@ -140,3 +141,27 @@ def test_no_two_cards_overlap_and_every_relation_has_an_arrow(facts: list[tuple[
             assert beside or one.y + one.height <= other.y or other.y + other.height <= one.y
     ends = {(arrow.route[0], arrow.route[-1]) for arrow in layout.arrows}
     assert ends == {(relation.subject, relation.object) for relation in graph.relations}
+
+
+def test_graphml_is_read_back_by_networkx_and_json_ld_has_every_node() -> None:
+    facts = [Fact(words, "given", ()) for words in (("man", "horse", "ride"), ("horse", "brown"), ("man",))]
+    caption = ParsedCaption("a <man> & \x01", (), tuple(facts))
+    graphs = [(caption.text, caption.graph())] * 2
+    read = nx.parse_graphml(to_graphml(graphs))
+    assert [
+        (read.nodes[a]["label"], about["label"], read.nodes[b]["label"]) for a, b, about in read.edges(data=True)
+    ] == [("man", "ride", "horse")] * 2
+    assert {node["attributes"] for _, node in read.nodes(data=True)} == {"", "brown"}
+    assert {(node["caption"], node["text"]) for _, node in read.nodes(data=True)} == {
+        (0, "a <man> &  "), (1, "a <man> &  ")
+    }  # fmt: skip
+    document: Any = json_ld(graphs)
+    ids = [node["@id"] for caption in document["@graph"] for node in caption["objects"]]
+    assert len(ids) == len(set(ids)) == 4
+    ends = [
+        end["@id"]
+        for caption in document["@graph"]
+        for r in caption["relations"]
+        for end in (r["subject"], r["object"])
+    ]
+    assert set(ends) == set(ids)

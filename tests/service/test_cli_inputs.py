@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spicegraph_scorer.readers.graphs import Notation
 from spicegraph_service.cli import app, main
 
 if TYPE_CHECKING:
@@ -154,6 +155,38 @@ def test_parse_in_the_forms_of_other_parsers(run: Callable[..., tuple[int, str, 
     status, out, _ = run("parse", "--conllu", conllu, "--format", "factual")
     assert (status, out.splitlines()[1]) == (0, "( man , ride , horse )")
     assert run("parse", "--conllu", conllu, "--scheme", "ud3")[0] == 2
+
+
+@pytest.mark.model
+def test_graphs_are_written_and_read_back_in_every_notation(
+    run: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    (tmp_path / "c.txt").write_text("A man rides two brown horses near a big fence.\nThere is a dog.\n")
+
+    def groups(*arguments: str) -> list[list[str]]:
+        status, out, _ = run("parse", str(tmp_path / arguments[0]), *arguments[1:], "--format", "factual")
+        assert status == 0
+        return [sorted(line.removeprefix("( ").removesuffix(" )").split(" ) , ( ")) for line in out.splitlines()]
+
+    for notation in Notation:
+        status, out, _ = run("parse", str(tmp_path / "c.txt"), "--format", notation)
+        (tmp_path / "graphs").write_text(out)
+        assert status == 0
+        assert groups("graphs", "--graphs", notation) == groups("c.txt"), notation
+    dsg = json.loads(run("parse", str(tmp_path / "c.txt"), "--format", "dsg")[1].splitlines()[0])
+    kinds = {row.partition(" (")[0] for row in dsg["qid2tuple"].values()}
+    assert kinds >= {
+        "entity - whole",
+        "relation - action",
+        "attribute - color",
+        "attribute - count",
+        "attribute - size",
+    }
+    for form in ("graphml", "json-ld", "svg", "table", "jsonl"):
+        assert run("parse", str(tmp_path / "graphs"), "--graphs", "dsg", "--format", form)[0] == 0
+    for options in (["--format", "sng"], ["--conllu"], ["--graph-style", "scene"]):
+        status, _, error = run("parse", str(tmp_path / "graphs"), "--graphs", "dsg", *options)
+        assert (status, "--graphs gives graphs that are ready" in error) == (2, True)
 
 
 def test_every_command_loads_and_has_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from itertools import count
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.export import caption_dict, sng_dict, to_dot
+from spicegraph_parser.export import (
+    caption_dict,
+    discosg_dict,
+    dsg_dict,
+    json_ld,
+    sng_dict,
+    to_dot,
+    to_graphml,
+    visual_genome_dict,
+)
 from spicegraph_parser.extract import ParsedCaption, extract
 from spicegraph_parser.graph_text import graph_text
 from spicegraph_parser.parse import read_conllu
 from spicegraph_parser.picture import to_svg
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline, model_card, parse_captions
 from spicegraph_parser.ud2 import Scheme, ud1_lines
+from spicegraph_parser.wordnet import load_wordnet
+from spicegraph_scorer.metrics.spice.categories import CATEGORIES
+from spicegraph_scorer.readers.graphs import Notation, read_graphs
 from spicegraph_scorer.readers.records import read_lines
 from spicegraph_service.cli.options import GraphStyle, GraphStyleOption, parser_of
 from spicegraph_service.output.tables import caption_table, rendered
 from spicegraph_service.output.terminal import write_stdout
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 
 class ParseFormat(StrEnum):
@@ -34,11 +47,20 @@ class ParseFormat(StrEnum):
     SVG = "svg"
     SNG = "sng"
     FACTUAL = "factual"
+    DISCOSG = "discosg"
+    VISUAL_GENOME = "visual-genome"
+    DSG = "dsg"
+    GRAPHML = "graphml"
+    JSON_LD = "json-ld"
 
 
 def _jsonl(captions: Iterable[ParsedCaption]) -> Iterator[str]:
+    return _encoded(map(caption_dict, captions))
+
+
+def _encoded(values: Iterable[object]) -> Iterator[str]:
     encoder = msgspec.json.Encoder()
-    return (encoder.encode(caption_dict(caption)).decode() + "\n" for caption in captions)
+    return (encoder.encode(value).decode() + "\n" for value in values)
 
 
 def _table(captions: Iterable[ParsedCaption]) -> Iterator[str]:
@@ -54,12 +76,48 @@ def _svg(captions: Iterable[ParsedCaption]) -> Iterator[str]:
 
 
 def _sng(captions: Iterable[ParsedCaption]) -> Iterator[str]:
-    encoder = msgspec.json.Encoder()
-    return (encoder.encode(sng_dict(caption)).decode() + "\n" for caption in captions)
+    return _encoded(map(sng_dict, captions))
 
 
 def _factual(captions: Iterable[ParsedCaption]) -> Iterator[str]:
     return (graph_text(caption.tuples) + "\n" for caption in captions)
+
+
+def _discosg(captions: Iterable[ParsedCaption]) -> Iterator[str]:
+    return _encoded(map(discosg_dict, captions))
+
+
+def _visual_genome(captions: Iterable[ParsedCaption]) -> Iterator[str]:
+    between = "["
+    for row in _encoded(map(visual_genome_dict, captions, count(1))):
+        yield f"{between}\n{row.rstrip()}"
+        between = ","
+    yield "[]\n" if between == "[" else "\n]\n"
+
+
+def _dsg(captions: Iterable[ParsedCaption]) -> Iterator[str]:
+    return _encoded(dsg_dict(caption, _dsg_kind) for caption in captions)
+
+
+_DSG_KINDS = {"Color": "color", "Cardinality": "count", "Size": "size"}
+_PREPOSITIONS = frozenset({"near", "up", "down", "like"})  # of which WordNet has a verb, too
+
+
+def _dsg_kind(words: Sequence[str]) -> str:
+    """Return the kind of an attribute by SPICE's categories, of a relation by whether it begins with a verb."""
+    if len(words) == 2:
+        kinds = (kind for name, kind in _DSG_KINDS.items() if words[1] in (CATEGORIES[name].words or ()))
+        return next(kinds, "state")
+    first = words[2].partition(" ")[0]
+    return "action" if first not in _PREPOSITIONS and load_wordnet().senses(first, "v") else "spatial"
+
+
+def _graphml(captions: Iterable[ParsedCaption]) -> Iterator[str]:
+    yield to_graphml((caption.text, caption.graph()) for caption in captions)
+
+
+def _json_ld(captions: Iterable[ParsedCaption]) -> Iterator[str]:
+    yield from _encoded([json_ld((caption.text, caption.graph()) for caption in captions)])
 
 
 PARSE_FORMATS: Mapping[ParseFormat, Callable[[Iterable[ParsedCaption]], Iterator[str]]] = {
@@ -69,6 +127,11 @@ PARSE_FORMATS: Mapping[ParseFormat, Callable[[Iterable[ParsedCaption]], Iterator
     ParseFormat.SVG: _svg,
     ParseFormat.SNG: _sng,
     ParseFormat.FACTUAL: _factual,
+    ParseFormat.DISCOSG: _discosg,
+    ParseFormat.VISUAL_GENOME: _visual_genome,
+    ParseFormat.DSG: _dsg,
+    ParseFormat.GRAPHML: _graphml,
+    ParseFormat.JSON_LD: _json_ld,
 }
 
 
@@ -85,28 +148,43 @@ def parse(
         ParseFormat,
         typer.Option(
             "--format",
-            help="JSON Lines, a table, Graphviz, a picture, or the formats of sng_parser (one dict per line) and "
-            "FACTUAL.",
+            help="JSON Lines, a table, Graphviz, a picture, the notations of sng_parser (one dict per line), FACTUAL, "
+            "DiscoSG, Visual Genome and Davidsonian Scene Graphs, or GraphML and JSON-LD.",
         ),
     ] = ParseFormat.JSONL,
     conllu: Annotated[
         bool, typer.Option("--conllu", help="The input consists of parses: CoNLL-U in Universal Dependencies v1 or v2.")
     ] = False,
+    graphs: Annotated[
+        Notation | None,
+        typer.Option(
+            "--graphs",
+            help="The input consists of scene graphs in a notation: FACTUAL's (a graph per line), DiscoSG's (JSON "
+            "Lines), Visual Genome's (scene_graphs.json, region_graphs.json) or Davidsonian Scene Graphs.",
+        ),
+    ] = None,
     scheme: Annotated[
         Scheme, typer.Option(help="The version of the --conllu parses; auto detects it for each sentence.")
     ] = Scheme.AUTO,
 ) -> None:
     """Turn captions into the tuples of their scene graphs."""
-    lines = read_lines(source)
     captions: Iterable[ParsedCaption]
-    if conllu:
+    if graphs is not None:
+        if conllu or graph_style is GraphStyle.SCENE or form is ParseFormat.SNG:
+            raise InputError(
+                "--graphs gives graphs that are ready: it does not go with --conllu or --graph-style scene, nor with "
+                "--format sng, which has places in a caption"
+            )
+        captions = read_graphs(source, graphs)
+    elif conllu:
+        lines = read_lines(source)
         if graph_style is GraphStyle.SCENE:
             raise InputError(
                 "--graph-style scene reads captions; --conllu gives parses, whose graphs are of style spice"
             )
         captions = map(extract, read_conllu(ud1_lines(lines, scheme=scheme), source=source))
     else:
-        captions = parse_captions(lines, parser_of(graph_style, pipeline))
+        captions = parse_captions(read_lines(source), parser_of(graph_style, pipeline))
     for text in PARSE_FORMATS[form](captions):
         write_stdout(text)
 
