@@ -173,7 +173,7 @@ def submission_view(submission: pb.Submission) -> Iterator[RenderableType]:
             yield Text(f"... and {more:,} more: spicegraph challenge faults {submission.id}")
     for scores in submission.scores:
         empty = scores.empty_candidate_count
-        none = f", {counted(empty, 'empty caption')} scored as zero" if empty else ""
+        none = f", {counted(empty, 'empty caption')}" if empty else ""
         table = _table(f"{scores.split}, {scores.reference_set}: {counted(scores.image_count, 'image')}{none}", "Score")
         table.add_column("Value", justify="right")
         table.add_column("95 % interval", justify="right")
