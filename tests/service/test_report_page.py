@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import csv
-import fcntl
 import io
-import itertools
 import json
-import os
-import shutil
-import subprocess
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spicegraph_parser.rules import Fact
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.readers import read_items
@@ -26,147 +19,12 @@ from spicegraph_service.output.report.data import SystemInput
 from spicegraph_service.output.report.render import to_html, to_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
+Browser = Any  # the class of conftest.py
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 NASTY = "<script>window.hacked=1</script> \"quotes\" & 'more' <img src=x onerror=hacked=1> شارع قديم 🐶"
-WAIT = 10.0
-
-
-class Browser:
-    """A headless Chromium with one page, spoken to over its DevTools pipe."""
-
-    def __init__(self, folder: Path, *, width: int = 1200, height: int = 900) -> None:
-        program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-        if program is None:
-            pytest.fail("the report's tests need Chromium: apt-get install chromium")
-        ours_in, theirs_out = os.pipe()
-        theirs_in, ours_out = os.pipe()
-        # Chromium reads from 3 and writes to 4; high numbers keep the two from colliding.
-        low, high = (fcntl.fcntl(fd, fcntl.F_DUPFD, 20) for fd in (theirs_in, theirs_out))
-        flags = [
-            "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-            "--remote-debugging-pipe", f"--user-data-dir={folder}", f"--window-size={width},{height}", "about:blank",
-        ]  # fmt: skip
-        self._process = subprocess.Popen(
-            ["bash", "-c", f'exec "$@" 3<&{low} 4>&{high} {low}<&- {high}>&-', "bash", program, *flags],
-            pass_fds=(low, high),
-            stderr=subprocess.DEVNULL,
-        )
-        for descriptor in (theirs_in, theirs_out, low, high):
-            os.close(descriptor)
-        self._reader, self._writer = os.fdopen(ours_in, "rb"), os.fdopen(ours_out, "wb")
-        self._numbers = itertools.count(1)
-        self._session: str | None = None
-        self.errors: list[str] = []
-        targets = self.call("Target.getTargets")["targetInfos"]
-        page = next(target["targetId"] for target in targets if target["type"] == "page")
-        self._session = self.call("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log"):
-            self.call(f"{domain}.enable")
-
-    def call(self, method: str, **parameters: Any) -> Any:
-        number = next(self._numbers)
-        message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
-        if self._session:
-            message["sessionId"] = self._session
-        self._writer.write(json.dumps(message).encode() + b"\0")
-        self._writer.flush()
-        while True:
-            answer = self._read()
-            if answer.get("id") == number:
-                if "error" in answer:
-                    raise AssertionError(f"{method}: {answer['error']}")
-                return answer["result"]
-            self._note(answer)
-
-    def _read(self) -> Any:
-        text = bytearray()
-        while (byte := self._reader.read(1)) != b"\0":
-            if not byte:
-                raise AssertionError("Chromium has ended")
-            text += byte
-        return json.loads(text)
-
-    def _note(self, event: dict[str, Any]) -> None:
-        """Keep what the console would show as an error."""
-        method, about = event.get("method"), event.get("params", {})
-        if method == "Runtime.exceptionThrown":
-            self.errors.append(str(about["exceptionDetails"]))
-        if method == "Log.entryAdded" and about["entry"]["level"] == "error":
-            self.errors.append(about["entry"]["text"])
-        if method == "Runtime.consoleAPICalled" and about["type"] == "error":
-            self.errors.append(str(about["args"]))
-
-    def js(self, code: str) -> Any:
-        answer = self.call("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
-        return answer["result"].get("value")
-
-    def until(self, code: str) -> None:
-        end = time.monotonic() + WAIT
-        while not self.js(code):
-            assert time.monotonic() < end, f"never true: {code}"
-            time.sleep(0.02)
-
-    def open(self, path: Path, fragment: str = "") -> None:
-        self.call("Page.navigate", url="about:blank")
-        self.call("Page.navigate", url=path.as_uri() + fragment)
-        self.until("document.documentElement?.dataset.ready === 'true'")
-
-    def click(self, selector: str) -> None:
-        self.js(f"document.querySelector({selector!r}).scrollIntoView({{block: 'center'}})")
-        x, y = self.js(
-            f"(r => [r.x + r.width / 2, r.y + r.height / 2])(document.querySelector({selector!r}).getBoundingClientRect())"
-        )
-        for kind in ("mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
-
-    def key(self, name: str, *, code: int = 0, text: str = "") -> None:
-        for kind in ("keyDown", "keyUp"):
-            self.call(
-                "Input.dispatchKeyEvent",
-                type=kind,
-                key=name,
-                text=text if kind == "keyDown" else "",
-                windowsVirtualKeyCode=code,
-            )
-
-    def type(self, text: str) -> None:
-        self.call("Input.insertText", text=text)
-
-    def picture(self, path: Path, *, dark: bool = False, width: int | None = None, height: int = 900) -> None:
-        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-        self.call("Emulation.setEmulatedMedia", features=scheme)
-        if width:
-            self.call(
-                "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=True
-            )
-        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
-
-    def close(self) -> None:
-        self._session = None
-        self._writer.write(json.dumps({"id": 0, "method": "Browser.close"}).encode() + b"\0")
-        self._writer.close()
-        self._process.wait(WAIT)
-        self._reader.close()
-
-
-class WordFacts:
-    """A parser for tests: every word is an object, ``adjective_noun`` is one with an attribute."""
-
-    signature = "words-1"
-
-    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        for text in texts:
-            yield tuple(fact for word in text.split() for fact in self._word(word))
-
-    def _word(self, word: str) -> Iterator[Fact]:
-        adjective, _, noun = word.rpartition("_")
-        if adjective and noun:
-            yield Fact((noun, adjective), "amod", ())
-        yield Fact((noun or word,), "objects", ())
 
 
 def systems() -> list[SystemInput]:
@@ -179,18 +37,16 @@ def systems() -> list[SystemInput]:
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    report = build_report(systems(), ReportOptions(resampling=Resampling(50)), pipeline=WordFacts())
+def page(tmp_path_factory: pytest.TempPathFactory, word_facts: Any) -> Path:
+    report = build_report(systems(), ReportOptions(resampling=Resampling(50)), pipeline=word_facts)
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(to_html(report), encoding="utf-8")
     return path
 
 
 @pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    browser = Browser(tmp_path_factory.mktemp("chromium"))
-    yield browser
-    browser.close()
+def chromium(start_browser: Callable[..., Browser]) -> Browser:
+    return start_browser()
 
 
 @pytest.fixture
@@ -383,8 +239,10 @@ def test_scores_are_filtered_by_range(browser: Browser) -> None:
     browser.until(f"{STATUS} === '122 of 122 images'")
 
 
-def test_a_split_page_reads_its_images_from_the_folder_beside_it(chromium: Browser, tmp_path: Path) -> None:
-    report = build_report(systems(), ReportOptions(resampling=Resampling(20)), pipeline=WordFacts())
+def test_a_split_page_reads_its_images_from_the_folder_beside_it(
+    chromium: Browser, tmp_path: Path, word_facts: Any
+) -> None:
+    report = build_report(systems(), ReportOptions(resampling=Resampling(20)), pipeline=word_facts)
     folder = tmp_path / "it's 100% <split>_files"
     folder.mkdir()
     for name, text in to_parts(report).items():

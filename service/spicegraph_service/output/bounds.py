@@ -162,10 +162,10 @@ def bounds_study(result: BoundsResult) -> Study:
         "How high and how low scores can go",
         tuple(_facts(result)),
         (
+            Section("charts", "Charts", (_CHARTS,), charts=partial(metric_charts, result)),
             Section("people", "People", (), (_people(result.human),)),
             Section("systems", "Systems", (), tuple(_systems(result.human, systems))),
             Section("lower", "Lower bounds", (), tuple(_lower(result.human, lower))),
-            Section("charts", "Charts", (_CHARTS,), charts=partial(metric_charts, result)),
             Section("spread", "Intervals and spread", (), tuple(_details(result)), is_detail=True),
             Section("ranking", "Agreement of metrics", (), tuple(_rankings(result))),
             Section("method", "Method", _METHOD),
@@ -173,7 +173,23 @@ def bounds_study(result: BoundsResult) -> Study:
         {name: table(result) for name, table in BOUNDS_TABLES.items()},
         result.to_dict(),
         result.signature,
+        _verdict(result.human.scores[0], [(trial.name, trial.scores[0]) for trial in systems], lower),
     )
+
+
+def _verdict(human: Bound, systems: Sequence[tuple[str, Bound]], lower: Sequence[TrialBounds]) -> tuple[str, str]:
+    """Say how far people and systems get by the first score, and what a caption without the image gets."""
+    if human.value is None:
+        return f"{human.name} is undefined for people", ""
+    found = [
+        f"{name} has {own.value:.3f}, {own.share.percent:.0f} % of it"
+        for name, own in systems
+        if own.value is not None and own.share is not None and own.share.percent is not None
+    ]
+    headline = f"People reach {human.name} {human.value:.3f}" + "".join(f"; {text}" for text in found)
+    floors = [(trial.scores[0].value, trial.name) for trial in lower if trial.scores[0].value is not None]
+    floor = f"Of what never saw the image, {max(floors)[1]} gets most: {max(floors)[0]:.3f}." if floors else ""
+    return headline, floor
 
 
 def _facts(result: BoundsResult) -> Iterator[str]:

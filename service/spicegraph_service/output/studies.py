@@ -247,8 +247,8 @@ class Section:
 class Study:
     """All that the outputs of one study are made from.
 
-    ``facts`` are lines that say what was compared and what was left out; ``tables`` are the long ones for programs,
-    by name, the main one first; ``values`` are what JSON holds.
+    ``verdict`` is what a page says first, and how sure it is; ``facts`` are lines on what was compared and what was
+    left out; ``tables`` are the long ones for programs, by name, the main one first; ``values`` are what JSON holds.
     """
 
     title: str
@@ -257,6 +257,7 @@ class Study:
     tables: Mapping[str, Grid]
     values: Mapping[str, Json]
     signature: Mapping[str, Json]
+    verdict: tuple[str, str] | None = None
 
 
 class StudyFormat(StrEnum):
@@ -328,6 +329,10 @@ def _latex(study: Study) -> str:
     return "\n".join([facts, *grids])
 
 
+_MOST_ROWS = 14
+"""Longer tables of a page are folded."""
+
+
 def _html(study: Study) -> str:
     charts = {section.key: section.charts() if section.charts else () for section in study.sections}
     shown = [section for section in study.sections if section.text or section.grids or charts[section.key]]
@@ -336,6 +341,7 @@ def _html(study: Study) -> str:
         "sections": shown,
         "charts": charts,
         "cell_text": cell_text,
+        "most_rows": _MOST_ROWS,
         "signature": tuple(_signature_lines(study.signature)),
     }
     return render_page("study.html.j2", values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import astuple, fields
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
@@ -11,6 +11,18 @@ from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.studies.agreement.coefficients import MetricComparison
 from spicegraph_service.output.charts import Line, Mark, Point, Row, ink, interval_chart, line_chart, scatter_chart
 from spicegraph_service.output.studies import Chart, Column, Grid
+
+
+class Estimate(Protocol):
+    """A value with its 95 % interval."""
+
+    @property
+    def value(self) -> float | None: ...  # noqa: D102
+    @property
+    def low(self) -> float | None: ...  # noqa: D102
+    @property
+    def high(self) -> float | None: ...  # noqa: D102
+
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -49,6 +61,36 @@ def comparison_grid(comparisons: Sequence[MetricComparison], label: str) -> Grid
             "the two Pearson coefficients, taking observations as independent."
         )
     return Grid(f"Paired tests of {label}", columns, rows, notes)
+
+
+def best_metric(
+    label: str, values: Mapping[str, Estimate], comparisons: Sequence[MetricComparison]
+) -> tuple[str, str] | None:
+    """Say which metric agrees best with people, before which, and whether the difference is more than chance.
+
+    Args:
+        label: what the values are.
+        values: by metric, each with its interval.
+        comparisons: paired tests of the metrics.
+    """
+    known = {metric: found for metric, found in values.items() if found.value is not None}
+    best, *others = sorted(known, key=lambda metric: -(known[metric].value or 0.0)) or [""]
+    if not best:
+        return None
+    own = known[best]
+    ends = "" if own.low is None or own.high is None else f" ({own.low:.3f} to {own.high:.3f})"
+    first = f"{best} agrees best with people: {label} {own.value:.3f}{ends}"
+    if not others:
+        return first, ""
+    other = others[0]
+    test = next((t for t in comparisons if {t.first_metric, t.second_metric} == {best, other}), None)
+    after = f"Next is {other} with {known[other].value:.3f}"
+    if test is None or test.low is None or test.high is None or test.difference is None:
+        return first, f"{after}."
+    low, high = sorted(map(abs, (test.low, test.high)))
+    if test.low <= 0 <= test.high:
+        return first, f"{after}; the interval of their difference includes 0, so that either may be the better one."
+    return first, f"{after}; the difference is {abs(test.difference):.3f} (95 % interval {low:.3f} to {high:.3f})."
 
 
 def comparison_rows(comparisons: Iterable[MetricComparison], **more: Sequence[str]) -> Grid:

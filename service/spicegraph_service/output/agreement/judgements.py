@@ -9,6 +9,7 @@ from spicegraph_scorer.studies.agreement.coefficients import COEFFICIENTS
 from spicegraph_scorer.studies.agreement.pairwise import ALL, MEAN
 from spicegraph_scorer.studies.agreement.protocols import Own, PairProtocol, Ratings, ReferenceChoice, Ties
 from spicegraph_service.output.agreement.common import (
+    best_metric,
     comparison_grid,
     comparison_rows,
     forest_chart,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.studies.agreement.hallucinations import Bounded, Detection, HallucinationAgreement, Marked
     from spicegraph_scorer.studies.agreement.judgements import CaptionPair, Judged, Judgement
     from spicegraph_scorer.studies.agreement.pairwise import Accuracy, PairAgreement
+    from spicegraph_service.output.agreement.common import Estimate
     from spicegraph_service.output.studies import Chart
 
 RATINGS_SAY: Mapping[Ratings, str] = {
@@ -72,7 +74,13 @@ def caption_study(agreement: CaptionAgreement, judged: Judged[Judgement]) -> Stu
         {name: table(agreement) for name, table in CAPTION_TABLES.items()},
         {"source": judged.source, "format": judged.format, "unrated": judged.unrated, **agreement.to_dict()},
         agreement.signature,
+        best_metric(label, _chosen(agreement), agreement.comparisons),
     )
+
+
+def _chosen(agreement: CaptionAgreement) -> dict[str, Estimate]:
+    """Return each metric's agreement by the protocol's coefficient."""
+    return {row.metric: row.coefficients[agreement.protocol.coefficient] for row in agreement.metrics}
 
 
 def _caption_facts(agreement: CaptionAgreement, judged: Judged[Judgement], label: str) -> Iterator[str]:
@@ -237,6 +245,11 @@ def pair_study(agreement: PairAgreement, judged: Judged[CaptionPair]) -> Study:
         {name: table(agreement) for name, table in PAIR_TABLES.items()},
         {"source": judged.source, "format": judged.format, "unconfirmed": judged.unrated, **agreement.to_dict()},
         agreement.signature,
+        best_metric(
+            "accuracy",
+            {metric: row[ALL] for metric, row in _by_metric(agreement.accuracies).items()},
+            agreement.comparisons,
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from spicegraph_scorer.studies.agreement.coefficients import COEFFICIENTS
 from spicegraph_scorer.studies.agreement.systems import SYSTEM_COEFFICIENTS
 from spicegraph_service.output.agreement.common import (
+    best_metric,
     comparison_grid,
     comparison_rows,
     forest_chart,
@@ -33,6 +34,7 @@ def system_study(agreement: SystemAgreement, source: str) -> Study:
         for measure, rows in agreement.comparisons.items()
         if rows
     )
+    measure = _measures(agreement)[0]
     return Study(
         f"Agreement with people on systems: {PurePath(source).name}",
         (f"{len(agreement.systems)} systems: {', '.join(agreement.systems)}.",),
@@ -44,6 +46,11 @@ def system_study(agreement: SystemAgreement, source: str) -> Study:
         {name: table(agreement) for name, table in SYSTEM_TABLES.items()},
         {"source": source, **agreement.to_dict()},
         agreement.signature,
+        best_metric(
+            f"{COEFFICIENTS['pearson'].label} with {measure}",
+            {metric: row[measure].coefficients["pearson"] for metric, row in _table(agreement).items()},
+            agreement.comparisons.get(measure, ()),
+        ),
     )
 
 

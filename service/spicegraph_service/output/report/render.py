@@ -11,7 +11,7 @@ import base64
 import gzip
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import chain
+from itertools import chain, count
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -413,7 +413,13 @@ def _why(view: TupleView, order: dict[str, int]) -> Iterator[object]:
 
 
 def _rounded(values: Sequence[float | None]) -> list[float | None]:
-    return [None if value is None else round(value, _DIGITS) for value in values]
+    return [None if value is None else _brief(value) for value in values]
+
+
+def _brief(value: float) -> float:
+    """Return a number with few digits, enough for the three that pages show to be those of the number itself."""
+    shown = f"{value:.3f}"
+    return next(found for digits in count(_DIGITS) if f"{(found := round(value, digits)):.3f}" == shown)
 
 
 def _packed(value: object) -> str:
