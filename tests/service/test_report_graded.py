@@ -35,7 +35,7 @@ def graded() -> Report:
 
 
 def unpacked(part: str) -> Any:
-    return json.loads(gzip.decompress(base64.b64decode(part)))
+    return json.loads(gzip.decompress(base64.b85decode(part.replace(".", "<"))))
 
 
 def test_every_image_has_the_library_s_explanation(graded: Report) -> None:
@@ -80,8 +80,9 @@ def test_without_the_metric_there_is_none_of_it() -> None:
 def test_every_score_that_is_divided_says_which_words_earned_it(graded: Report) -> None:
     (part,) = chunks(graded)
     for image, view in zip(unpacked(part), graded.images, strict=True):
-        rows, credits_of = image[3][0][5], view.candidates[0].credits
+        (ends, *rows), credits_of = image[3][0][5], view.candidates[0].credits
         assert [row[0] for row in rows] == list(credits_of) == ["SPICE", "SPICE-G"]
-        for _, value, words in rows:
-            assert sum(credit for _, credit in words) == pytest.approx(value, abs=1e-3)
-        assert [word for word, _ in rows[0][2]] == [word.text for word in credits_of["SPICE"].words]
+        for (_, value, *thousandths), found in zip(rows, credits_of.values(), strict=True):
+            assert value == pytest.approx(found.score, abs=1e-4)
+            assert thousandths == [round(1000 * word.credit) for word in found.words]
+            assert list(zip(ends[::2], ends[1::2], strict=True)) == [(word.start, word.end) for word in found.words]

@@ -44,8 +44,9 @@ def written(target: Path, *call: str) -> str:
 
 @pytest.mark.model
 def test_cached_parses_and_workers_give_the_same_report_with_its_marks(
-    files: tuple[str, str, str], tmp_path: Path
+    files: tuple[str, str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     first, second, categories = files
     call = ["report", first, second, "--categories", categories, "--metrics", "spice,cider"]
     plain = written(tmp_path / "plain.json", *call)

@@ -15,6 +15,7 @@ from itertools import chain, count
 from typing import TYPE_CHECKING
 
 import msgspec
+from markupsafe import Markup
 
 from spicegraph_parser.rules import RULES
 from spicegraph_parser.wordnet import load_wordnet
@@ -28,9 +29,8 @@ from spicegraph_service.output.report.verdict import verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from markupsafe import Markup
-
     from spicegraph_parser.wordnet import Synset
+    from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.metrics.graded.explain import GradedTuple
     from spicegraph_service.output.report.data import (
         CandidateView,
@@ -189,8 +189,8 @@ def to_html(report: Report, *, parts: str | None = None) -> str:
     values = {
         "report": report,
         "human": report.human,
-        "index": index(report),
-        "chunks": chunks(report) if parts is None else (),
+        "index": _raw(index(report)),
+        "chunks": [_raw(part) for part in chunks(report)] if parts is None else (),
         "parts": parts,
         "verdict": verdict(report),
         "blocks": _blocks(report),
@@ -361,11 +361,19 @@ def _candidate(view: CandidateView, order: dict[str, int], numbers: dict[tuple[s
         ],
         view.graded and _graded(view.graded),
         [[numbers[w.score, w.text], *_rounded(w.values)] for w in view.workings],
-        [
-            [name, round(found.score, _DIGITS), [[word.text, round(word.credit, _DIGITS)] for word in found.words]]
-            for name, found in view.credits.items()
-        ],
+        _credits(view.credits),
         view.description and [_side(side) for side in (view.description.candidate, view.description.reference)],
+    ]
+
+
+def _credits(credits_of: Mapping[str, Credit]) -> list[object]:
+    """Return where the words stand, once for all scores, and each score with its words' credits in thousandths."""
+    if not credits_of:
+        return []
+    first = next(iter(credits_of.values()))
+    return [
+        [place for word in first.words for place in (word.start, word.end)],
+        *([name, _brief(own.score), *(round(1000 * w.credit) for w in own.words)] for name, own in credits_of.items()),
     ]
 
 
@@ -422,6 +430,14 @@ def _brief(value: float) -> float:
     return next(found for digits in count(_DIGITS) if f"{(found := round(value, digits)):.3f}" == shown)
 
 
+def _raw(packed: str) -> Markup:
+    """Let a template write packed data as it is: it has no ``<``, and scripts have no entities."""
+    return Markup(packed)  # noqa: S704
+
+
 def _packed(value: object) -> str:
-    """Return JSON, gzipped, in base64: no text of a caption stands in the page's source."""
-    return base64.b64encode(gzip.compress(msgspec.json.encode(value), 9, mtime=0)).decode("ascii")
+    """Return JSON, gzipped, in base 85: no text of a caption stands in the page's source.
+
+    ``<``, which a page would take for markup, is written as a point.
+    """
+    return base64.b85encode(gzip.compress(msgspec.json.encode(value), 9, mtime=0)).decode("ascii").replace("<", ".")

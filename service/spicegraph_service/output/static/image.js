@@ -216,16 +216,18 @@ const spicegraphImage = (() => {
       gradedTable("The caption's tuples, those that cost most first", mine, theirs), gradedTable("The references' tuples, those that cost most first", theirs, mine))];
   };
 
-  // What each word earned or cost of a score; the words' credits add up to it.
-  const signed = (value) => `${value < 0 ? "−" : "+"}${number(Math.abs(value))}`;
-  const credited = (credits) => (credits.length ? [make("details", { className: "fold" }, make("summary", {}, "What each word earned or cost"),
-    ...credits.flatMap(([name, score, words]) => [
+  // What each word earned or cost of a score, in thousandths; the words' credits add up to it.
+  const signed = (value) => `${value < 0 ? "−" : "+"}${(Math.abs(value) / 1000).toFixed(3)}`;
+  const credited = ([ends, ...scores], caption) => {
+    if (!ends) return [];
+    const letters = Array.from(caption);
+    const words = ends.flatMap((start, i) => (i % 2 ? [] : [letters.slice(start, ends[i + 1]).join("")]));
+    return [make("details", { className: "fold" }, make("summary", {}, "What each word earned or cost"), ...scores.flatMap(([name, score, ...own]) => [
       make("p", { className: "note" }, `${name} ${number(score)} is the sum of`),
-      make("p", { className: "said", dir: "auto" }, ...words.flatMap(([word, credit]) => [
-        credit === 0 ? word : make("mark", { className: credit > 0 ? "matched" : "invented", title: signed(credit) }, word), " ",
-        make("small", { className: "number" }, signed(credit)), " ",
-      ])),
-    ]))] : []);
+      make("p", { className: "credits", dir: "auto" }, ...words.map((word, i) => make("span", { className: own[i] > 0 ? "earned" : own[i] < 0 ? "cost" : "" },
+        make("bdi", {}, word), make("small", { className: "number" }, signed(own[i]))))),
+    ]))];
+  };
 
   const stateOf = (view) => (view[2].length ? "matched" : view[6] ? "near" : "invented");
   const system = (data, place, s, [references, , theirs], [mine, partners, picture, grades, workings, credits, described], links) => {
@@ -257,7 +259,7 @@ const spicegraphImage = (() => {
       ...spicegraphDescriptions({ make, tupleText, headings, scrolled }, described, [
         { name: "The caption", lacking: "Not in the references", texts: [caption], tuples: ours },
         { name: "The references", lacking: "Not in the caption", texts: references, tuples: told }]),
-      ...graded(grades, caption), ...credited(credits));
+      ...graded(grades, caption), ...credited(credits, caption));
   };
 
   /* Return the parts of an image: data is the index, details its entry in a chunk. */

@@ -20,9 +20,21 @@
     const path = `${encodeURIComponent(at("parts").value)}/${id}.js`;
     document.head.append(make("script", { src: path, onerror: () => reject(new Error(`${path} can't be read`)) }));
   });
+  // Five characters of base 85 are four bytes; of the last ones there may be fewer. A point stands for "<".
+  const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;.=>?@^_`{|}~";
+  const VALUES = new Uint8Array(128);
+  for (let i = 0; i < DIGITS.length; i += 1) VALUES[DIGITS.charCodeAt(i)] = i;
+  const bytesOf = (text) => {
+    const bytes = new Uint8Array(Math.floor((text.length * 4) / 5));
+    for (let from = 0, to = 0; from < text.length; from += 5, to += 4) {
+      let value = 0;
+      for (let i = from; i < from + 5; i += 1) value = value * 85 + (i < text.length ? VALUES[text.charCodeAt(i)] : 84);
+      for (let i = 0; i < 4 && to + i < bytes.length; i += 1) bytes[to + i] = value / 2 ** (24 - 8 * i);
+    }
+    return bytes;
+  };
   const unpack = async (id) => {
-    const text = at(id)?.textContent ?? await load(id);
-    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    const bytes = bytesOf(at(id)?.textContent ?? await load(id));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     return new Response(stream).json();
   };
