@@ -133,15 +133,14 @@ def merge(
         >>> [t.strings for t in graph.tuples()]
         [('dog',), ('dog', 'brown')]
     """
-    merger = _Merger(lexicon.exact_concept if exact else lexicon.concept)
-    add, known = merger.add, merger.known
+    graph, known, add = _merger(lexicon.exact_concept if exact else lexicon.concept)
     evidence: defaultdict[_Place, list[Evidence]] = defaultdict(list)
     for caption, facts in enumerate(captions):
         for fact in facts if loose else without_loose(facts):
             seen = Evidence(caption, fact)
             for place in known.get(fact[0]) or add(fact[0]):
                 evidence[place].append(seen)
-    return _with_evidence(merger.graph, evidence)
+    return _with_evidence(graph, evidence)
 
 
 def merge_concepts(captions: Iterable[Sequence[Fact]], lexicon: Lexicon, *, exact: bool = False) -> ConceptGraph:
@@ -153,13 +152,12 @@ def merge_concepts(captions: Iterable[Sequence[Fact]], lexicon: Lexicon, *, exac
         >>> graph.objects[0].label, graph.labels[graph.attributes[0][0]].label
         ('dog', 'brown')
     """
-    merger = _Merger(lexicon.exact_concept if exact else lexicon.concept)
-    add, known = merger.add, merger.known
+    graph, known, add = _merger(lexicon.exact_concept if exact else lexicon.concept)
     for facts in captions:
         for words, _, _ in without_loose(facts):
             if words not in known:
                 add(words)
-    return merger.graph
+    return graph
 
 
 class CountedGraph(NamedTuple):
@@ -183,15 +181,14 @@ def merge_counted(captions: Iterable[Sequence[Fact]], lexicon: Lexicon) -> Count
         >>> counted.objects, counted.labels
         ([2], [1])
     """
-    merger = _Merger(lexicon.concept)
-    add, known = merger.add, merger.known
+    graph, known, add = _merger(lexicon.concept)
     said: list[_Place] = []
     for facts in captions:
         places: list[_Place] = []
         for words, _, _ in facts:
             places += known.get(words) or add(words)
         said += set(places)
-    graph, captions_of = merger.graph, Counter(said)
+    captions_of = Counter(said)
     return CountedGraph(
         graph,
         [captions_of[index] for index in range(len(graph.objects))],
@@ -203,70 +200,80 @@ _Place = int
 """Where a concept stands: the index of an object, or the number of an attribute or a relation with its bits turned."""
 
 
-class _Merger:
-    """A graph that grows fact by fact; ``known`` has the places of the concepts that a fact adds to, by its words."""
+class _Merger(NamedTuple):
+    """A graph that grows fact by fact.
 
-    __slots__ = ("_attributes", "_by_string", "_concept", "_labels", "_objects", "_relations", "graph", "known")
+    ``add`` adds what a fact says that is not known, and returns its places. ``known`` has the places of the concepts
+    that a fact adds to, by its words.
+    """
 
-    def __init__(self, concept: Callable[[str], Concept]) -> None:
-        self.graph = ConceptGraph([], [], {}, {})
-        self.known: dict[tuple[str, ...], tuple[_Place, ...]] = {}
-        self._objects, self._labels, self._attributes, self._relations = self.graph
-        self._concept = concept
-        self._by_string: dict[str, int] = {}
+    graph: ConceptGraph
+    known: dict[tuple[str, ...], tuple[_Place, ...]]
+    add: Callable[[tuple[str, ...]], tuple[_Place, ...]]
 
-    def add(self, words: tuple[str, ...]) -> tuple[_Place, ...]:
-        """Add what a fact says that is not known, and return its places."""
-        # The look-ups stand here, not in methods of their own: this runs thirty times an item.
-        subject = self._by_string.get(words[0])
-        if subject is None:
-            subject = self._object(words[0])
-        places: tuple[_Place, ...]
-        if len(words) == 1:
-            places = (subject,)
-        elif len(words) == 2:
-            numbers = self._attributes.get(subject)
-            if numbers is None:
-                numbers = self._attributes[subject] = []
-            places = subject, ~self._join(numbers, words[1])
-        else:
-            target = self._by_string.get(words[1])
-            if target is None:
-                target = self._object(words[1])
-            ends = subject, target
-            numbers = self._relations.get(ends)
-            if numbers is None:
-                numbers = self._relations[ends] = []
-            places = subject, target, ~self._join(numbers, words[2].removeprefix(_COPULA))
-        self.known[words] = places
-        return places
 
-    def _object(self, word: str) -> int:
+def _merger(concept_of: Callable[[str], Concept]) -> _Merger:
+    """Return an empty graph that grows; ``add`` runs thirty times an item, so that all it needs are local names."""
+    graph = ConceptGraph([], [], {}, {})
+    objects, labels, attributes, relations = graph
+    known: dict[tuple[str, ...], tuple[_Place, ...]] = {}
+    by_string: dict[str, int] = {}
+
+    def object_of(word: str) -> int:
         """Return the index of a new word's object: the most similar one, or one of its own."""
-        concept, objects = self._concept(word), self._objects
+        concept = concept_of(word)
         index = _most_similar(objects, concept.synsets)
         if index is None:
             index = len(objects)
             objects.append(concept)
         else:
             objects[index] = objects[index].union(concept)
-        self._by_string[word] = index
+        by_string[word] = index
         return index
 
-    def _join(self, numbers: list[int], word: str) -> int:
+    def joined(numbers: list[int], word: str) -> int:
         """Return the first of the numbers whose concept has a word in common with others, or a new one."""
-        concept, labels = self._concept(word), self._labels
-        for number in numbers:
-            merged = labels[number]
-            if not concept.keys.isdisjoint(merged.keys):
-                united = labels[number] = merged.union(concept)
-                if united is not merged:
-                    self.known.clear()  # it may now be the first one for words that joined a later one
-                return number
+        concept = concept_of(word)
+        if numbers:
+            is_apart = concept.keys.isdisjoint
+            for number in numbers:
+                merged = labels[number]
+                if merged is concept:
+                    return number
+                if not is_apart(merged.keys):
+                    united = labels[number] = merged.union(concept)
+                    if united is not merged:
+                        known.clear()  # it may now be the first one for words that joined a later one
+                    return number
         number = len(labels)
         labels.append(concept)
         numbers.append(number)
         return number
+
+    def add(words: tuple[str, ...]) -> tuple[_Place, ...]:
+        subject = by_string.get(words[0])
+        if subject is None:
+            subject = object_of(words[0])
+        places: tuple[_Place, ...]
+        if len(words) == 1:
+            places = (subject,)
+        elif len(words) == 2:
+            numbers = attributes.get(subject)
+            if numbers is None:
+                numbers = attributes[subject] = []
+            places = subject, ~joined(numbers, words[1])
+        else:
+            target = by_string.get(words[1])
+            if target is None:
+                target = object_of(words[1])
+            numbers = relations.get((subject, target))
+            if numbers is None:
+                numbers = relations[subject, target] = []
+            places = subject, target, ~joined(numbers, words[2].removeprefix(_COPULA))
+        known[words] = places
+        return places
+
+    return _Merger(graph, known, add)
 
 
 def _most_similar(objects: Sequence[Concept], synsets: frozenset[int]) -> int | None:

@@ -24,7 +24,7 @@ _OBJECT_SLOTS: Final = {1: 1, 2: 1, 3: 2}  # by the length of a fact
 
 
 _NUMBERS_ALONE: Final = word_set("one two three four five six seven eight nine ten eleven twelve")
-_READ: Final = _EMPTY_WORDS | _NUMBERS_ALONE | {PLURAL}
+_READ: Final = _EMPTY_WORDS | _NUMBERS_ALONE
 _COPULA: Final = "be "
 _words_of: Final = itemgetter(0)  # of a fact
 _FUNCTION_WORDS: Final = word_set(
@@ -67,12 +67,12 @@ def read_caption(facts: Sequence[Fact]) -> Told:
     if facts and facts[-1][1] in NOTES:  # in few captions
         facts = _as_noted(facts)
     strings = set(chain.from_iterable(map(_words_of, facts)))
-    if strings.isdisjoint(_READ):  # as in most captions
-        return Told(facts, frozenset(chain.from_iterable(map(_content, strings))))
-    found = [fact for fact in facts if len(words := fact[0]) != 2 or words[1] not in _EMPTY_WORDS]
-    if not _NUMBERS_ALONE.isdisjoint(strings):
-        found = [other for fact in found for other in _without_number(fact)]
-    return Told(found, content_words(found))
+    if not strings.isdisjoint(_READ):  # in some captions
+        facts = [fact for fact in facts if len(words := fact[0]) != 2 or words[1] not in _EMPTY_WORDS]
+        if not _NUMBERS_ALONE.isdisjoint(strings):
+            facts = [other for fact in facts for other in _without_number(fact)]
+        strings = set(chain.from_iterable(map(_words_of, facts)))
+    return Told(facts, _content_of(facts, strings))
 
 
 def _without_number(fact: Fact) -> list[Fact]:
@@ -94,7 +94,14 @@ def content_words(facts: Iterable[Fact]) -> frozenset[str]:
         >>> sorted(content_words([Fact(("man", "polar bear", "sit on"), "clause", ())]))
         ['bear', 'man', 'polar', 'sit']
     """
-    strings = {word for words, rule, _ in facts for word in (words[:1] if rule == PLURAL else words)}
+    found = list(facts)
+    return _content_of(found, set(chain.from_iterable(map(_words_of, found))))
+
+
+def _content_of(facts: Sequence[Fact], strings: set[str]) -> frozenset[str]:
+    """Return the content words of facts, given all their strings; the mark of plurals is not a word."""
+    if PLURAL in strings and not any(PLURAL in words for words, rule, _ in facts if rule != PLURAL):
+        strings = strings - {PLURAL}
     return frozenset(chain.from_iterable(map(_content, strings)))
 
 
@@ -113,6 +120,8 @@ def _as_noted(facts: Sequence[Fact]) -> list[Fact]:
     quantities = {tokens[0]: (words[1], tokens[1]) for words, rule, tokens in notes if rule == STANDS_FOR}
     no_objects = {tokens[0] for _, rule, tokens in notes if rule == NO_OBJECT}
     denied = {tokens[0] for _, rule, tokens in notes if rule == DENIED}
+    if not quantities and not denied:  # as in most captions with notes
+        return [fact for fact in facts[:end] if len(fact[2]) > 1 or fact[2][0] not in no_objects]
     noted = {*quantities, *no_objects, *denied}
     found = []
     sizes: defaultdict[tuple[int, ...], list[str]] = defaultdict(list)  # "large", "two": of the quantity itself
