@@ -70,6 +70,7 @@ class ServerConfig:
         address: ``HOST:PORT`` (port 0: any free one) or ``unix:PATH``.
         vectors: a table of vectors for SPICE-G; ``None``: the bundled ones.
         instances: a COCO instances file for CHAIR; ``None``: images have what their references mention.
+        frequencies: CIDEr's document frequencies; ``None``: those of the items that are scored together.
         tokens: whether calls need a token; ``None``: except on local addresses.
         rate: a caller's captions per second; 0: no limit.
         max_wait_s: how long a call may have to wait (see :class:`~.server.limits.Budget`).
@@ -87,6 +88,7 @@ class ServerConfig:
     pipeline: str = ""
     vectors: Path | None = None
     instances: Path | None = None
+    frequencies: Path | None = None
     workers: int = 0
     store: str = "memory"
     tls: TlsFiles | None = None
@@ -206,7 +208,7 @@ class Server:
         self.port = 0
         self.metrics_port = 0
         self.web_port = 0
-        data = pack_data(vectors=config.vectors, instances=config.instances)
+        data = pack_data(vectors=config.vectors, instances=config.instances, frequencies=config.frequencies)
         self._store = StoreThread(open_store(config.store, private=True))
         # New parses are written beside all else, and a probe does not wait for a large upload; but a store in memory
         # exists only once.

@@ -10,6 +10,7 @@ import typer
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics import METRICS
+from spicegraph_scorer.metrics.reward import parse_reward
 from spicegraph_scorer.metrics.spice.metric import JAR_METRICS
 from spicegraph_service.cli.options import InputOptions, ParsingOptions, ScoringOptions, system_name, system_names
 from spicegraph_service.engines.engine import CandidateRule, Engine, Task
@@ -84,6 +85,14 @@ def score(
             "SPIDEr; the credits of the words add up to the score.",
         ),
     ] = False,
+    reward: Annotated[
+        str,
+        typer.Option(
+            metavar="TERMS",
+            help="Score a reward for training beside the metrics: terms with weights, such as "
+            "spice-g=1,cider-d=.1,length=-.01.",
+        ),
+    ] = "",
     confidence: Annotated[
         bool, typer.Option("--confidence", help="Add a 95 % bootstrap interval to every corpus score.")
     ] = False,
@@ -135,7 +144,8 @@ def score(
         place.check_systems()
         if chosen.score_systems is None:
             raise InputError(f"--engine {engine} scores one INPUT at a time, and {len(systems)} are given")
-    data = scoring.data(*(("spider",) if candidates is CandidateRule.BEST else ()))
+    more = [term.name for term in parse_reward(reward, METRICS)] if reward else []
+    data = scoring.data(*(("spider",) if candidates is CandidateRule.BEST else ()), *more)
     with warned_progress() as progress:
         task = Task(
             next(iter(systems.values())),
@@ -152,6 +162,7 @@ def score(
             graphs=graphs,
             explain=explain,
             credit=credit,
+            reward=reward,
             evidence=place.format is ResultFormat.SPICE,
             confidence=Resampling(seed=seed) if confidence else None,
             data=data,

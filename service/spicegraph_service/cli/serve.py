@@ -88,6 +88,16 @@ def serve(
             envvar="SPICEGRAPH_INSTANCES",
         ),
     ] = None,
+    idf: Annotated[
+        Path | None,
+        typer.Option(
+            "--idf",
+            metavar="FILE",
+            help="CIDEr's document frequencies, from spicegraph idf, so that a score does not depend on the other "
+            "items: rewards with CIDEr need it. Default: those of the items that are scored together.",
+            envvar="SPICEGRAPH_IDF",
+        ),
+    ] = None,
     store: StoreOption = None,
     tls_cert: Annotated[
         Path | None,
@@ -298,6 +308,7 @@ def serve(
         pipeline=pipeline,
         vectors=vectors,
         instances=instances,
+        frequencies=idf,
         workers=workers,
         store=store or default_store(),
         tls=tls,

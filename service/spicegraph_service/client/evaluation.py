@@ -65,6 +65,24 @@ class ScoreOptions(TypedDict, total=False):
     graph_style: scene_graph_pb2.GraphStyle.ValueType
 
 
+class RewardOptions(TypedDict, total=False):
+    """What a caller may say of rewards.
+
+    Attributes:
+        reference_set: the set that has the references of items without any.
+        drafts: what each item revises, for terms of drafts.
+        advantage: what advantages are taken over.
+        groups: the group of each item; the image by default.
+        credit: say which words earned each reward.
+    """
+
+    reference_set: str | None
+    drafts: Sequence[str]
+    advantage: evaluation.Advantage.ValueType
+    groups: Sequence[str]
+    credit: bool
+
+
 _DEFAULTS: ScoreOptions = {"metrics": ("spice",), "detail": scores_pb2.DETAIL_SCORES}
 
 
@@ -146,6 +164,12 @@ class Client(Connection):
         request = evaluation.ScoreRequest(items=items, **(_DEFAULTS | options))
         return self._call(self._evaluation.Score, request)
 
+    def reward(
+        self, items: Iterable[scores_pb2.Item], reward: str, **options: Unpack[RewardOptions]
+    ) -> evaluation.RewardResponse:
+        """Reward a batch of candidates: ``spice-g=1,length=-.01``."""
+        return self._call(self._evaluation.Reward, evaluation.RewardRequest(items=items, reward=reward, **options))
+
     def stream(
         self, items: Iterable[scores_pb2.Item], **options: Unpack[ScoreOptions]
     ) -> Iterator[evaluation.ScoreStreamResponse]:
@@ -224,6 +248,13 @@ class AsyncClient(AsyncConnection):
         """Score a batch of items."""
         request = evaluation.ScoreRequest(items=items, **(_DEFAULTS | options))
         return await self._call(self._evaluation.Score, request)
+
+    async def reward(
+        self, items: Iterable[scores_pb2.Item], reward: str, **options: Unpack[RewardOptions]
+    ) -> evaluation.RewardResponse:
+        """Reward a batch of candidates: ``spice-g=1,length=-.01``."""
+        request = evaluation.RewardRequest(items=items, reward=reward, **options)
+        return await self._call(self._evaluation.Reward, request)
 
     async def stream(
         self, items: Iterable[scores_pb2.Item] | AsyncIterable[scores_pb2.Item], **options: Unpack[ScoreOptions]

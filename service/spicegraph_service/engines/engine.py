@@ -46,6 +46,7 @@ class Task:
         parses: a CoNLL-U file with the parses of all captions.
         graphs: captions are scene graphs such as ``( man , ride , horse )``.
         explain: keep what explains each score.
+        reward: a mixture that is scored beside the metrics; empty: none.
         credit: divide each score among the words of its caption.
         evidence: keep the tuples that each score was counted from.
         confidence: how to draw intervals of the corpus scores; ``None``: without.
@@ -67,6 +68,7 @@ class Task:
     parses: str | None = None
     graphs: bool = False
     explain: bool = False
+    reward: str = ""
     credit: bool = False
     evidence: bool = False
     confidence: Resampling | None = None

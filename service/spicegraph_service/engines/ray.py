@@ -421,6 +421,7 @@ RAY: Final = Engine(
         "graphs": "--graphs",
         "explain": "--explain",
         "credit": "--credit",
+        "reward": "--reward",
         "evidence": "--format spice",
     },
     score=score_on_ray,

@@ -106,7 +106,7 @@ def _read(task: Task) -> Dataset:
 def _facts_of(task: Task) -> Iterator[FactSource]:
     """Give what turns the captions of a task into facts."""
     given = read_parses(task.parses) if task.parses is not None else None
-    loose = any(needs.loose for needs in needs_of(task.metrics))
+    loose = bool(task.reward) or any(needs.loose for needs in needs_of(task.metrics))
     with local_facts(task.pipeline, workers=task.workers, cache=task.cache, loose=loose) as parsing:
         parsed: FactSource = given or parsing
         yield GraphTexts(parsed) if task.graphs else parsed
@@ -123,6 +123,7 @@ def _scored(task: Task, dataset: Dataset, facts: FactSource) -> Result:
         data=task.data,
         explain=task.explain,
         credit=task.credit,
+        reward=task.reward or None,
         evidence=task.evidence,
     )
     return replace(scored, signature={**scored.signature, **chosen})

@@ -20,7 +20,8 @@ from spicegraph_parser.scenes import SCENE
 from spicegraph_scorer.core.facts import FactTable
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics import METRICS, MetricData, Resources
+from spicegraph_scorer.metrics import METRICS, MetricData, Resources, make_reward
+from spicegraph_scorer.metrics.reward import Reward
 from spicegraph_scorer.metrics.spice.categories import make_categories
 from spicegraph_service.server import convert
 from spicegraph_service.server.tasks import (
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 _REQUESTED = frozenset({"categories", "spice_text"})
 _GIVEN = 8
 _ITEMS = "items"  # stands beside the metrics' names where credits need the items themselves at the end
+REWARD = "reward"  # stands beside the metrics' names
 _CHANGES = 3  # of SPICE-G, at most
 _IMAGES = 2_000  # whose merged references SPICE keeps: a training loop scores the same images again and again
 _log = logging.getLogger(__name__)
@@ -195,11 +197,14 @@ class Evaluator:
         corpus = Corpus(tuple(Item(item.id, item.candidate, item.references) for item in work.items))
         metrics = self._made(work.given)
         later = set() if work.finish else self._corpus_dependent
+        names = _computed(work)
         statistics: dict[str, Sequence[Any]] = {
-            name: _deferred(metrics[name], corpus, work.detail) if name in later else metrics[name].collect(corpus)
-            for name in work.metrics
+            name: _deferred(metrics[name], corpus, work.detail)
+            if name in later
+            else _collected(metrics[name], corpus, work)
+            for name in names
         }
-        now = [name for name in self._listed(work.metrics) if name not in later]
+        now = [name for name in self._listed(names) if name not in later]
         totals = {name: metrics[name].total(statistics[name]) for name in now}
         each = _by_item([score for name in now for score in totals[name]], len(work.items))
         results = [
@@ -228,7 +233,8 @@ class Evaluator:
             for name, metric in self._metrics.items()
             if not metric.needs.data.isdisjoint(_REQUESTED) or (metric.needs.facts and given.graph_style != "spice")
         }
-        return {**self._metrics, **{name: METRICS[name].make(own) for name in using}}
+        mixture = {REWARD: make_reward(given.reward, own)} if given.reward else {}
+        return {**self._metrics, **{name: METRICS[name].make(own) for name in using}, **mixture}
 
     def _totals(self, work: Totals) -> TotalsReply:
         try:
@@ -239,15 +245,16 @@ class Evaluator:
 
     def _total(self, work: Totals) -> TotalsReply:
         metrics = self._made(work.given)
-        statistics: dict[str, list[Any]] = {name: [] for name in (_ITEMS, *work.metrics)}
+        names = _computed(work)
+        statistics: dict[str, list[Any]] = {name: [] for name in (_ITEMS, *names)}
         for chunk in work.statistics:
             for name, values in _unpack(chunk).items():
                 statistics[name] += values
         corpus = Corpus(tuple(statistics.pop(_ITEMS)))
-        count = len(statistics[work.metrics[0]])
+        count = len(statistics[names[0]])
         found = {name: metrics[name].finish(kept) for name, kept in statistics.items()}
         totals = {name: metrics[name].total(own) for name, own in found.items()}
-        late = [name for name in work.metrics if name in self._corpus_dependent]
+        late = [name for name in names if name in self._corpus_dependent]
         scores = _by_item([score for name in late for score in totals[name]], count if late else 0)
         each = [scores_pb2.ItemResult(scores=convert.score_messages(of_item)) for of_item in scores]
         for name in late:
@@ -284,6 +291,18 @@ def _decode(parses: Mapping[str, bytes]) -> dict[str, StoredParse]:
 
 def _by_item(scores: Sequence[Score], count: int) -> list[list[tuple[str, float | None]]]:
     return [[(score.name, score.each[index]) for score in scores] for index in range(count)]
+
+
+def _computed(work: ItemsWork | Totals) -> Sequence[str]:
+    """Return the metrics that are computed: the reward alone, if there is one."""
+    return (REWARD,) if work.given.reward else work.metrics
+
+
+def _collected(metric: Metric[Any], corpus: Corpus, work: ItemsWork) -> Sequence[Any]:
+    if not isinstance(metric, Reward) or not metric.drafts:
+        return metric.collect(corpus)
+    drafts = [Item(item.id, item.draft or "", item.references) for item in work.items]
+    return metric.compare(corpus, Corpus(tuple(drafts)))
 
 
 def _deferred(metric: Metric[Any], corpus: Corpus, detail: int) -> Sequence[Any]:

@@ -204,8 +204,8 @@ class Scheduler:
 
 
 def count_captions(items: Iterable[ItemWork]) -> int:
-    """Return the captions of items: candidates and references."""
-    return sum(1 + len(item.references) for item in items)
+    """Return the captions of items: candidates, references and drafts."""
+    return sum(1 + len(item.references) + (item.draft is not None) for item in items)
 
 
 def item_chunks(items: Sequence[ItemWork]) -> Iterator[tuple[ItemWork, ...]]:
@@ -213,7 +213,8 @@ def item_chunks(items: Sequence[ItemWork]) -> Iterator[tuple[ItemWork, ...]]:
     chunk: list[ItemWork] = []
     captions = characters = 0
     for item in items:
-        own, length = 1 + len(item.references), len(item.candidate) + sum(map(len, item.references))
+        own, length = count_captions([item]), len(item.candidate) + sum(map(len, item.references))
+        length += len(item.draft or "")
         full = captions + own > _CHUNK_CAPTIONS or characters + length > _CHUNK_CHARACTERS
         if chunk and (len(chunk) == CHUNK_ITEMS or full):
             yield tuple(chunk)

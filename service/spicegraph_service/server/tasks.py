@@ -51,19 +51,24 @@ class Setup(msgspec.Struct, frozen=True, tag="setup"):
 
 
 class ItemWork(NamedTuple):
-    """An item to score."""
+    """An item to score; ``draft`` is what its candidate revises."""
 
     id: str
     candidate: str
     references: tuple[str, ...]
+    draft: str | None = None
 
 
 class RequestData(msgspec.Struct, frozen=True):
-    """What a request gives its metrics: categories of its own, the text that SPICE parses, and the style of graphs."""
+    """What a request gives its metrics: categories of its own, the text that SPICE parses, and the style of graphs.
+
+    With ``reward``, that is what is computed; the metrics of the work are those that it needs parses for.
+    """
 
     categories: tuple[CategoryDefinition, ...] = ()
     spice_text: SpiceText = "written"
     graph_style: GraphStyle = "spice"
+    reward: str = ""
 
 
 NOTHING_GIVEN: Final = RequestData()
@@ -110,7 +115,7 @@ class ItemsWork(msgspec.Struct, frozen=True, tag="items"):
         """
         wanted = parsed_texts(self.metrics, parsing, self.given.spice_text, self.given.graph_style)
         for item in self.items:
-            for text in (item.candidate, *item.references):
+            for text in (item.candidate, *item.references, *(() if item.draft is None else (item.draft,))):
                 for make in wanted:
                     yield make(text)
 
@@ -236,27 +241,30 @@ def decode_reply(data: bytes) -> Reply:
     return _replies.decode(data)
 
 
-def pack_data(*, vectors: Path | None = None, instances: Path | None = None) -> bytes:
+def pack_data(*, vectors: Path | None = None, instances: Path | None = None, frequencies: Path | None = None) -> bytes:
     """Return the data as :func:`unpack_data` reads it; nothing where none is given.
 
     Args:
         vectors: a table of vectors for SPICE-G; ``None``: the bundled one.
         instances: a COCO instances file for CHAIR; ``None``: objects of images are those that references mention.
+        frequencies: CIDEr's document frequencies; ``None``: those of the items that are scored together.
 
     Raises:
-        DataError: the file can't be read, or is not a table of vectors.
+        DataError: a file can't be read, or is not a table of vectors, or of document frequencies.
         InputError: the instances can't be read, or are not such a file.
     """
-    if vectors is None and instances is None:
+    if vectors is None and instances is None and frequencies is None:
         return b""
     # Imported here: a server with the bundled vectors leaves them, and numpy, to its workers.
     from spicegraph_scorer.metrics import MetricData  # noqa: PLC0415
     from spicegraph_scorer.metrics.chair import read_instances  # noqa: PLC0415
     from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable  # noqa: PLC0415
+    from spicegraph_scorer.metrics.ngram import DocumentFrequencies  # noqa: PLC0415
 
+    counted = None if frequencies is None else DocumentFrequencies.read(frequencies)
     own = None if vectors is None else Vectors.of(VectorTable.read(vectors))
     outlined = None if instances is None else read_instances(str(instances))
-    return pickle.dumps(MetricData(vectors=own, instances=outlined))
+    return pickle.dumps(MetricData(vectors=own, instances=outlined, frequencies=counted))
 
 
 def unpack_data(packed: bytes) -> MetricData:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import grpc
 
-from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
+from spicegraph_api.v1 import evaluation_service_pb2, scene_graph_pb2, scores_pb2
+from spicegraph_parser.errors import InputError
+from spicegraph_scorer.metrics.reward import DRAFT_TERMS, parse_reward
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, category_faults
 from spicegraph_service.server.status import CallError, Violation, invalid
 from spicegraph_service.server.tasks import RequestData
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     import re
     from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2
+    from spicegraph_api.v1 import reference_service_pb2
     from spicegraph_scorer.core.tokens import SpiceText
     from spicegraph_scorer.readers.checks import Empty
     from spicegraph_service.server.limits import Limits
@@ -36,6 +38,7 @@ EVIDENT = frozenset(scores_pb2.Detail.values()) - {
 """Details that show words of references."""
 
 _LONGEST_SILENCE_S = 60
+_MAX_REWARD = 1_000
 _NUL = "\0"
 _MAX_DISPLAY_NAME = 200
 _MAX_PAGE = 1_000
@@ -225,6 +228,43 @@ def graph_style(value: int, info: WorkerInfo, *, field: str = "graph_style") -> 
     if value == scene_graph_pb2.GRAPH_STYLE_SPICE and info.pipeline == info.scene_pipeline:
         _raise([Violation(field, f"this server's pipeline is {info.pipeline}, which gives scene graphs only")])
     return _STYLES[value]
+
+
+def check_reward(request: evaluation_service_pb2.RewardRequest, info: WorkerInfo, limits: Limits) -> tuple[str, ...]:
+    """Return the metrics that a reward computes.
+
+    Raises:
+        CallError: INVALID_ARGUMENT, naming every wrong field.
+    """
+    if request.advantage not in evaluation_service_pb2.Advantage.values():
+        _raise([Violation("advantage", f"{request.advantage} is not one of its values")])
+    if len(request.reward) > _MAX_REWARD:
+        _raise([Violation("reward", f"has {len(request.reward)} characters, the limit is {_MAX_REWARD}")])
+    try:
+        terms = parse_reward(request.reward, [metric.name for metric in info.metrics])
+    except InputError as error:
+        raise invalid([Violation("reward", str(error).removeprefix("reward: "))]) from error
+    names = dict.fromkeys(term.name for term in terms)
+    found = [
+        Violation(
+            "reward",
+            f"{metric.name} depends on the other items of a request here, so that a reward would, too; "
+            "start the server with document frequencies (--idf)",
+        )
+        for metric in info.metrics
+        if metric.name in names and metric.corpus_dependent
+    ]
+    compares = not set(DRAFT_TERMS).isdisjoint(names)
+    for field, values, wanted in (("drafts", request.drafts, compares), ("groups", request.groups, False)):
+        if (values or wanted) and len(values) != len(request.items):
+            found.append(Violation(field, f"has {len(values)} entries for {len(request.items)} items"))
+    if request.drafts and not compares:
+        found.append(Violation("drafts", "no term of the reward compares with drafts"))
+    for index, draft in enumerate(request.drafts):
+        found += _caption(f"drafts[{index}]", draft, limits)
+    _raise(found)
+    computed = tuple(metric.name for metric in info.metrics if metric.name in names)
+    return (*computed, "spice") if compares and "spice" not in computed else computed
 
 
 async def check_data(
