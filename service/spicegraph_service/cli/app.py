@@ -39,6 +39,8 @@ COMMANDS: Mapping[str, str] = {
     "score": "Score captions: SPICE by category, the COCO metrics.",
     "compare": "Compare two systems, with tests of every difference.",
     "report": "Show what systems get wrong, on one HTML page.",
+    "view": "Look at results in the browser: filter, sort, compare.",
+    "demo": "Try captions in the browser, as you type.",
     "bounds": "Find how high and how low scores can go.",
     "agree": "Compare metrics with people: ratings, pairs, systems, words.",
     "idf": "Freeze CIDEr's document frequencies.",
@@ -65,6 +67,7 @@ _PLACES: Mapping[str, str] = {
     "vectors": "learn",
     "pipelines": "parse",
     "health": "serve",
+    "demo": "view",
     **dict.fromkeys(("cache", "token", "backup", "restore"), "stores"),
 }
 

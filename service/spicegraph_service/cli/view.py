@@ -1,0 +1,96 @@
+"""``spicegraph view`` and ``spicegraph demo``: pages for this machine's user, in their browser."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spicegraph_parser.errors import InputError
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+from spicegraph_service.cli.options import system_name, system_names
+from spicegraph_service.cli.stores import server_extra
+from spicegraph_service.output.terminal import say
+
+_FIRST_LOOK_S = 0.3
+_DEMO_METRICS = ("spice", "spice-g", "bleu", "rouge")
+
+PortOption = Annotated[int, typer.Option(min=0, max=65_535, help="The port on this machine; 0: any free one.")]
+BrowserOption = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")]
+
+
+def view(
+    results: Annotated[
+        list[str],
+        typer.Argument(metavar="[NAME=]RESULT...", help="What score wrote: JSON, JSON Lines, CSV or Parquet."),
+    ],
+    *,
+    captions: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]FILE", help="The captions that a result is of, to be shown and searched; may be repeated."
+        ),
+    ] = None,
+    references: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The references, to be shown and searched.")
+    ] = None,
+    port: PortOption = 0,
+    browser: BrowserOption = True,
+) -> None:
+    """Look at results in the browser: filter, sort and compare any number of items, until Ctrl-C."""
+    with server_extra("web"):
+        from spicegraph_service.web.local import Viewer, serve_here  # noqa: PLC0415
+        from spicegraph_service.web.results import Results  # noqa: PLC0415
+    names = system_names(results)
+    files = [(name, system_name(source)[1]) for name, source in zip(names, results, strict=True)]
+    texts = _captions(captions or [], names)
+    if references is not None:
+        texts[""] = references
+    for _, path in (*files, *texts.items()):
+        if not Path(path).is_file():
+            raise InputError(f"{path}: there is no such file")
+    with tempfile.TemporaryDirectory(prefix="spicegraph-view-") as folder:
+        found = Results(files, texts, Path(folder))
+        reading = found.start()
+        reading.join(_FIRST_LOOK_S)  # what is wrong with a small file is said before a page is
+        if found.fault:
+            raise InputError(found.fault)
+        serve_here(Viewer(found).routes, port=port, browse=browser, announce=_announce)
+        found.leave()
+        reading.join()
+    if found.fault:
+        raise InputError(found.fault)
+
+
+def _captions(given: list[str], systems: tuple[str, ...]) -> dict[str, str]:
+    """Return the files of captions by system: in their order, unless they are named."""
+    named = [system_name(source) for source in given]
+    if all("=" not in source for source in given):
+        if len(given) > len(systems):
+            raise InputError(f"--captions: {len(given)} files for {len(systems)} results")
+        return {system: path for system, (_, path) in zip(systems, named, strict=False)}
+    unknown = [name for name, _ in named if name not in systems]
+    if unknown:
+        raise InputError(f"--captions: there is no result {unknown[0]!a}; the results are {', '.join(systems)}")
+    return dict(named)
+
+
+def demo(
+    *,
+    pipeline: Annotated[
+        str, typer.Option(metavar="NAME", help="The spaCy pipeline that parses captions.")
+    ] = DEFAULT_PIPELINE,
+    port: PortOption = 0,
+    browser: BrowserOption = True,
+) -> None:
+    """Try captions in the browser: their graph, their tuples and their scores as you type, until Ctrl-C."""
+    with server_extra("web"):
+        from spicegraph_service.web.local import Demo, serve_here  # noqa: PLC0415
+    page = Demo(pipeline, _DEMO_METRICS)
+    serve_here(page.routes, port=port, browse=browser, announce=_announce)
+
+
+def _announce(address: str) -> None:
+    say(f"{address} (Ctrl-C ends)")

@@ -1,0 +1,274 @@
+"""The viewer of results and the page to try captions on."""
+
+from __future__ import annotations
+
+import csv
+import http.client
+import json
+import random
+import re
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+from spicegraph_parser.errors import InputError
+from spicegraph_service.web.results import Query, Results
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NASTY = "<script>hacked=1</script><img src=x onerror=hacked=1>"
+COUNT = 400
+
+
+def rows(seed: int) -> list[dict[str, Any]]:
+    chance = random.Random(seed)
+    return [
+        {
+            "image_id": number,
+            "scores": {
+                "SPICE": round(chance.random(), 3) if number % 7 else None,
+                "SPICE_categories": {"All": {"f": chance.random(), "tp": number}},
+            },
+        }
+        for number in range(COUNT)
+    ]
+
+
+def read(folder: Path, *files: tuple[str, str], captions: dict[str, str] | None = None) -> Results:
+    found = Results(files, captions or {}, folder)
+    found.read()
+    if found.fault:
+        raise InputError(found.fault)
+    return found
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "csv", "parquet", "gz"])
+def test_every_format_of_score_gives_the_same_columns(tmp_path: Path, form: str) -> None:
+    wanted = rows(1)
+    path = tmp_path / f"result.{form}"
+    flat = [
+        {
+            "image_id": row["image_id"],
+            "SPICE": row["scores"]["SPICE"],
+            **{f"SPICE_categories_All_{key}": one for key, one in row["scores"]["SPICE_categories"]["All"].items()},
+        }
+        for row in wanted
+    ]
+    if form == "json":
+        path.write_text(json.dumps({"corpus": {}, "signature": {}, "items": wanted}, indent=2))
+    elif form == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in wanted))
+    elif form == "gz":
+        import gzip
+
+        path = tmp_path / "result.jsonl.gz"
+        path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in wanted).encode()))
+    elif form == "csv":
+        with path.open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, list(flat[0]))
+            writer.writeheader()
+            writer.writerows(flat)
+    else:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.Table.from_pylist(flat), path)
+    found = read(tmp_path, ("a", str(path)))
+    assert found.scores == ["SPICE_categories_All_f", "SPICE_categories_All_tp", "SPICE"] or set(found.scores) == {
+        "SPICE",
+        "SPICE_categories_All_f",
+        "SPICE_categories_All_tp",
+    }
+    listed = found.find(Query(score="SPICE", count=COUNT)).items
+    assert [(one.id, one.scores[0]) for one in listed] == [(str(r["image_id"]), r["scores"]["SPICE"]) for r in wanted]
+
+
+def test_the_spice_program_s_own_output(tmp_path: Path) -> None:
+    text = '[{"image_id": "a", "scores": {"All": {"f": 0.5}, "Color": {"f": NaN}}}]'
+    (tmp_path / "spice.json").write_text(text)
+    found = read(tmp_path, ("a", str(tmp_path / "spice.json")))
+    assert found.find(Query(score="All_f")).items[0].scores == (0.5,)
+    assert found.find(Query(score="Color_f")).items[0].scores == (None,)
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    folder = tmp_path_factory.mktemp("view")
+    for number, name in enumerate("ab"):
+        lines = rows(number) if name == "a" else list(reversed(rows(number)))[:-5]
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines))
+    words = ["a red dog", "100% of a_cat", NASTY, "ein Hund \N{DOG FACE} STRASSE"]
+    captions = [{"image_id": number, "caption": words[number % 4]} for number in range(COUNT)]
+    (folder / "captions.json").write_text(json.dumps(captions))
+    references = {
+        "annotations": [{"image_id": number, "caption": f"reference {number}"} for number in range(COUNT)] * 2
+    }
+    (folder / "references.json").write_text(json.dumps(references))
+    return read(
+        folder,
+        ("a", str(folder / "a.jsonl")),
+        ("b", str(folder / "b.jsonl")),
+        captions={"a": str(folder / "captions.json"), "": str(folder / "references.json")},
+    )
+
+
+@pytest.mark.parametrize("order", ["file", "worst", "best", "ahead", "behind"])
+@pytest.mark.parametrize("text", ["", "RED", "%", "a_c", "strasse", "reference 39", "nothing"])
+def test_queries_find_what_a_loop_finds(two: Results, order: str, text: str) -> None:
+    first = {row["image_id"]: row["scores"]["SPICE"] for row in rows(0)}
+    second = {row["image_id"]: row["scores"]["SPICE"] for row in list(reversed(rows(1)))[:-5]}
+    words = ["a red dog", "100% of a_cat", NASTY, "ein Hund \N{DOG FACE} STRASSE"]
+    kept = [
+        number
+        for number in range(COUNT)
+        if (value := first[number]) is not None
+        and 0.2 <= value <= 0.8
+        and text.casefold() in f"{number}\n{words[number % 4]}\nreference {number}\nreference {number}".casefold()
+    ]
+
+    def key(number: int) -> float:
+        value = first[number] if order in {"worst", "best"} else None
+        if order in {"ahead", "behind"}:
+            other = second.get(number)
+            value = None if other is None else first[number] - other
+        if value is None:
+            return 9.0
+        return -value if order in {"best", "ahead"} else value
+
+    if order != "file":
+        kept.sort(key=key)
+    found = two.find(Query(text, "SPICE", 0, 0.2, 0.8, order, count=COUNT))
+    assert [int(one.id) for one in found.items] == kept
+    assert found.total == len(kept)
+    page = two.find(Query(text, "SPICE", 0, 0.2, 0.8, order, start=10, count=7))
+    assert [int(one.id) for one in page.items] == kept[10:17]
+
+
+def test_an_item_has_everything(two: Results) -> None:
+    key = two.find(Query(text="reference 6", score="SPICE")).items[0].key
+    item = two.item(key)
+    assert item is not None
+    assert (item["id"], item["captions"], item["references"]) == ("6", [NASTY, ""], ["reference 6"] * 2)
+    assert len(item["scores"]["SPICE"]) == 2
+    assert json.loads(item["rows"][0])["image_id"] == 6
+    assert two.item(COUNT) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.json", "{", "is not JSON"),
+        ("a.json", "[]", "contains no items"),
+        ("a.json", "[7]", "item 1: expected an object"),
+        ("a.json", '{"corpus": {}}', "expected the items"),
+        ("a.json", '[{"image_id": 1}, {"SPICE": 1}]', "item 2: lacks image_id"),
+        ("a.jsonl", '{"image_id": 1}\n{"image_id": 2}\nx\n', "line 3: is not JSON"),
+        ("a.csv", "SPICE\n1\n", "item 1: lacks image_id"),
+        ("a.parquet", "x", "is not Parquet"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, name: str, content: str, message: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=message):
+        read(tmp_path, ("a", str(tmp_path / name)))
+
+
+class Local:
+    """A command that serves pages to this machine."""
+
+    def __init__(self, *arguments: str) -> None:
+        command = [sys.executable, "-m", "spicegraph_service", *arguments, "--no-browser"]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        assert self.process.stderr is not None
+        found = None
+        for line in self.process.stderr:
+            found = re.search(r"(http://127\.0\.0\.1:\d+)(/\S+/)", line)
+            if found:
+                break
+        assert found is not None
+        self.host, self.path = urlsplit(found.group(1)).netloc, found.group(2)
+
+    def get(self, path: str, **headers: str) -> tuple[int, str]:
+        with closing(http.client.HTTPConnection(self.host, timeout=60)) as connection:
+            connection.request("GET", path, headers=headers)
+            response = connection.getresponse()
+            return response.status, response.read().decode()
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGINT)
+        code = self.process.wait(30)
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+        return code
+
+
+@pytest.fixture(scope="module")
+def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
+    folder = tmp_path_factory.mktemp("local")
+    lines = [{"image_id": f"{NASTY}{n}", "caption": NASTY, "scores": {"SPICE": n / 60, NASTY: 1}} for n in range(60)]
+    (folder / "r.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines))
+    made = Local("view", f"<img src onerror>={folder / 'r.jsonl'}")
+    yield made
+    assert made.stop() == 0
+
+
+def test_strangers_words_are_text_in_the_viewer(viewer: Local) -> None:
+    for path in ("", "?part=1", f"?q={quote(NASTY)}", "item/3", "?order=best&start=50", "?system=x&low=y&start=-1"):
+        status, page = viewer.get(viewer.path + path)
+        assert status == 200
+        assert "<script>hacked" not in page
+        assert "<img src" not in page.replace("<img src=data", "")
+        assert path == "?part=1" or "default-src 'none'" in page.replace("&#39;", "'")
+    assert viewer.get(f"{viewer.path}item/60")[0] == 404
+    assert viewer.get(f"{viewer.path}item/{NASTY.replace('/', '').replace(' ', '')}")[0] == 404
+
+
+def test_the_viewer_answers_this_machine_s_user_alone(viewer: Local) -> None:
+    assert viewer.get("/")[0] == 404
+    assert viewer.get("/guess/")[0] == 404
+    assert viewer.get(viewer.path, Host="evil.example")[0] == 403
+    assert viewer.get(viewer.path, Host=f"evil.example:{viewer.host.rpartition(':')[2]}")[0] == 403
+
+
+def test_the_viewer_refuses_what_it_cannot_show(tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text("[]")
+    for arguments, message in (
+        (("nothing.json",), "there is no such file"),
+        ((str(tmp_path / "bad.json"),), "contains no items"),
+        ((str(tmp_path / "bad.json"), "--captions", "x=y.json"), "there is no result 'x'"),
+    ):
+        ended = subprocess.run(
+            [sys.executable, "-m", "spicegraph_service", "view", *arguments, "--no-browser"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert ended.returncode == 2
+        assert message in ended.stderr
+
+
+@pytest.mark.model
+def test_captions_are_tried(tmp_path: Path) -> None:
+    local = Local("demo")
+    try:
+        status, page = local.get(f"{local.path}?part=1&caption=a+brown+dog&references=a+dog+that+is+brown")
+        assert status == 200
+        assert "0.400" in page
+        assert 'badge matched" title="a reference has it"><bdi>dog</bdi>' in page
+        assert 'badge invented" title="invented"><bdi>dog, brown</bdi>' in page
+        assert "data:image/svg+xml;base64," in page
+        for caption, references in ((NASTY, NASTY), ("", ""), ("a dog", ""), ("\0", "a"), ("a" * 30_000, "b")):
+            status, page = local.get(f"{local.path}?caption={quote(caption)}&references={quote(references)}")
+            assert status == 200
+            assert "<script>hacked" not in page
+            assert "<img src=x" not in page
+    finally:
+        assert local.stop() == 0
