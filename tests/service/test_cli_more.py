@@ -82,7 +82,7 @@ def test_compare_shows_which_tuples_change(files, tmp_path, capsys):
     assert " 0       added wrong     (cat)\n         removed right   (dog) (dog, brown)\n" in shown
     assert main([*arguments, "-o", str(tmp_path / "out.json")]) == 0
     found = json.loads((tmp_path / "out.json").read_text())
-    assert found["corpus"]["removed_right"] == sum(len(row["tuples"]["removed_right"]) for row in found["items"]) == 7
+    assert found["corpus"]["removed_right"] == sum(len(row["tuples"]["removed_right"]) for row in found["items"]) == 8
     assert found["systems"] == {"first": "a", "second": "b"}
     assert main([*arguments, "--metrics", "bleu"]) == 2
     assert "--changes: shows the tuples of one metric, spice or spice-exact" in capsys.readouterr().err
