@@ -8,10 +8,11 @@ import json
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from network import Network
-from spicegraph_parser.caption_pipeline.network import Vocabulary
+from spicegraph_parser.caption_pipeline.network import KINDS, NETWORK_FILES, Vocabulary, read_weights
 
 LEVELS = 63  # of 127 that 8 bits hold: the wheel, which is compressed, is .7 MB smaller
 
@@ -82,3 +83,48 @@ def write_arrays(weights: dict[str, NDArray[np.float32]], vocabulary: Vocabulary
 def write(network: Network, vocabulary: Vocabulary, folder: Path) -> None:
     """Write a trained network."""
     write_arrays(arrays(network), vocabulary, folder)
+
+
+def read(folder: Path) -> tuple[dict[str, NDArray[np.float32]], Vocabulary]:
+    """Read what ``write`` wrote: weights by the package's names, and the vocabulary."""
+    weights, vocabulary = ((folder / name).read_bytes() for name in NETWORK_FILES)
+    return read_weights(weights), Vocabulary.from_lists(json.loads(vocabulary))
+
+
+def joined(known: Vocabulary, before: Vocabulary) -> Vocabulary:
+    """Return a vocabulary with the names of both, those of ``before`` first; its tags and labels must hold all.
+
+    Raises:
+        ValueError: ``known`` has a tag or a label that ``before`` lacks.
+    """
+    if missing := {*known.tags, *known.labels} - {*before.tags, *before.labels}:
+        raise ValueError(f"the network to start from lacks {', '.join(sorted(missing))}")
+    lists, more = before.to_lists(), known.to_lists()
+    return Vocabulary.from_lists(lists | {kind: list(dict.fromkeys([*lists[kind], *more[kind]])) for kind in KINDS})
+
+
+@torch.no_grad()
+def take_over(network: Network, weights: dict[str, NDArray[np.float32]]) -> None:
+    """Put stored weights into a network whose vocabulary begins with that of the weights (see ``joined``)."""
+    state = {own: torch.from_numpy(weights[name].T.copy()) for name, own in MATRICES.items()}
+    state |= {own: torch.from_numpy(weights[name]) for name, own in VECTORS.items()}
+    for layer in range(len(network.layers)):
+        state[f"layers.{layer}.weight"] = torch.stack(torch.from_numpy(weights[f"lstm.{layer}.input"]).chunk(2, dim=1))
+        state[f"layers.{layer}.state"] = torch.from_numpy(weights[f"lstm.{layer}.state"])
+        state[f"layers.{layer}.bias"] = torch.from_numpy(weights[f"lstm.{layer}.bias"]).view(2, -1)
+    network.load_state_dict(state)
+    for kind, table in enumerate(network.words.tables):
+        stored = torch.from_numpy(weights[f"words.tables.{kind}"])
+        table[: len(stored)] = stored
+        table[len(stored) :] = stored[0]  # a new name begins as an unknown one
+
+
+def mean(
+    trained: dict[str, NDArray[np.float32]], start: dict[str, NDArray[np.float32]]
+) -> dict[str, NDArray[np.float32]]:
+    """Return the mean of weights and those that their training started from; rows of new names stay as trained."""
+    out = {name: values.copy() for name, values in trained.items()}
+    for name, values in start.items():
+        rows = len(values)
+        out[name][:rows] = (out[name][:rows] + values) / 2
+    return out

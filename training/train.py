@@ -148,8 +148,13 @@ def train(arguments: argparse.Namespace) -> None:
     everything = [s for captions in training.values() for s in sentences(captions)]
     counters = counts(everything)
     known = vocabulary(everything, counters, data.least)
+    if arguments.start:
+        weights, before = export.read(arguments.start)
+        known = export.joined(known, before)
     rows = [1 + len(names) for names in known.rows]
     network = Network(rows, len(known.tags), len(known.labels), Shape(**config["shape"]))
+    if arguments.start:
+        export.take_over(network, weights)
     LOG.info(
         "%s rows, %s parameters, %s sentences", rows, sum(p.numel() for p in network.parameters()), len(everything)
     )
@@ -172,6 +177,8 @@ def train(arguments: argparse.Namespace) -> None:
         numbers = Codes(known)
         part = numbers.encode(sentences(captions))
         LOG.info("held out %s: %s", kind, json.dumps(agreement(network, numbers.rows(), part)))
+    if arguments.start and arguments.mean:
+        export.write_arrays(export.mean(export.read(arguments.out)[0], weights), known, arguments.out)
 
 
 def main() -> None:
@@ -189,6 +196,8 @@ def main() -> None:
         "--evaluation", type=Path, nargs="*", default=[], help="evaluation files (jsonl.gz) never trained on"
     )
     parser.add_argument("--out", type=Path, required=True, help="folder of network.npz and vocabulary.json")
+    parser.add_argument("--start", type=Path, help="folder of a trained network to go on from; its words are kept")
+    parser.add_argument("--mean", action="store_true", help="write the mean of the weights and those of --start")
     parser.add_argument("--words", type=int, help="words to see in all; the schedule is stretched to them")
     train(parser.parse_args())
 

@@ -5,7 +5,8 @@
 # KIND.conllu.gz). Captions are parsed first, and those of COCO train2014 with them: five hours on one core for all.
 # The names of kinds decide what is held out and how often a kind is seen: heldout.py, config.toml. The pipeline is
 # written to OUT/en_caption and compared with held-out captions and the golden files. Copy it over
-# parser/spicegraph_parser/en_caption to ship it.
+# parser/spicegraph_parser/en_caption to ship it. START names the folder of a network (network.npz, vocabulary.json) to
+# go on from: what is written is the mean of its weights and the new ones.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -35,7 +36,8 @@ case ${1:-} in
 esac
 # One thread: more do not help sentences this short, and the order of additions stays the same.
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-"$PYTHON" "$here/train.py" "$@" --config "${CONFIG:-$here/config.toml}" --evaluation "${evaluation[@]}" --out "$out/network"
+"$PYTHON" "$here/train.py" "$@" --config "${CONFIG:-$here/config.toml}" --evaluation "${evaluation[@]}" --out "$out/network" \
+    ${START:+--start "$START" --mean}
 "$PYTHON" "$here/lemma_table.py" "$@" --evaluation "${evaluation[@]}" --out "$out/lemmas/exceptions.json"
 "$PYTHON" "$here/package.py" "$out/network" "$out/lemmas" "$out/en_caption"
 "$PYTHON" "$here/evaluate.py" "$out/en_caption" --held-out "$@" --parses "${evaluation[@]:0:2}" --scores "${evaluation[2]}"
