@@ -197,13 +197,17 @@ def _loose_words(
     used = negations.union(token for fact in facts for slot in fact.tokens for token in slot)
     offset = 0
     for parse in caption.sentences:
+        heads = {dependent: head for _, head, dependent in parse.arcs}
+        hung: dict[int, list[tuple[str, int]]] = {}
+        for label, head, dependent in parse.arcs:
+            hung.setdefault(head, []).append((label, dependent))
         for position, tag in enumerate(parse.tags, 1):
             token = offset + position - 1
             if token in used:
                 continue
             lemma = parse.lemmas[position - 1]
             if lemma in NEGATIONS or (tag[:2] in _CONTENT and lemma not in _EMPTY):
-                noun = _noun_of(parse, position, offset - 1, nouns)
+                noun = _noun_of(position, heads, hung, offset - 1, nouns)
                 word = (lemma, (token,))
                 owner = [] if noun is None or nouns[noun] == lemma else [(nouns[noun], (noun,))]
                 words, tokens = zip(*owner, word, strict=True)
@@ -225,15 +229,28 @@ def _within_prepositions(facts: Sequence[Fact], nouns: Mapping[int, str]) -> lis
     return [token for token in nouns if token in joined]
 
 
-def _noun_of(parse: Parse, position: int, shift: int, nouns: Mapping[int, str]) -> int | None:
-    """Return the token of the noun that a word belongs to; ``shift`` turns positions into tokens."""
-    heads = {dependent: head for _, head, dependent in parse.arcs}
-    at, left = position, len(parse.tags)
+def _noun_of(
+    position: int,
+    heads: Mapping[int, int],
+    hung: Mapping[int, Sequence[tuple[str, int]]],
+    shift: int,
+    nouns: Mapping[int, str],
+) -> int | None:
+    """Return the token of the noun that a word belongs to.
+
+    Args:
+        position: the word's.
+        heads: the head of each position.
+        hung: labels and positions of what hangs on each, in the order of the arcs.
+        shift: turns positions into tokens.
+        nouns: the objects, by token.
+    """
+    at, left = position, len(heads) + 1
     while at and left:
         if at != position and at + shift in nouns:
             return at + shift
-        for label, head, dependent in parse.arcs:
-            if head == at and label.startswith("nsubj") and dependent + shift in nouns:
+        for label, dependent in hung.get(at, ()):
+            if label.startswith("nsubj") and dependent + shift in nouns:
                 return dependent + shift
         at, left = heads.get(at, 0), left - 1
-    return next((d + shift for _, head, d in parse.arcs if head == position and d + shift in nouns), None)
+    return next((d + shift for _, d in hung.get(position, ()) if d + shift in nouns), None)

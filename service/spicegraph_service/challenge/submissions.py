@@ -269,7 +269,7 @@ def _day(now: datetime) -> datetime:
 
 
 def _shown(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 _MOST_TAKEN = 50
