@@ -32,8 +32,18 @@ class ApartDict(TypedDict):
     certainty: float
 
 
+class EntityDict(TypedDict):
+    """A thing of a scene graph: its name, where it is mentioned, and what is said of it; see :class:`Entity`."""
+
+    name: str
+    spans: list[list[Span]]
+    attributes: list[str]
+    relations: list[tuple[str, int]]
+    member_of: int | None
+
+
 class CaptionDict(TypedDict):
-    """A parsed caption as JSON values; ``apart`` is there where something is kept apart, in scene graphs only.
+    """A parsed caption as JSON values; ``entities`` and ``apart`` are there for scene graphs only, where there are any.
 
     ``rules`` and ``spans`` go along with ``tuples``: the rule that made the tuple, and for each of its slots
     the spans of its words in ``text`` (code points, end excluded), as far as the words stand there.
@@ -44,6 +54,7 @@ class CaptionDict(TypedDict):
     rules: list[str]
     spans: list[list[list[Span]]]
     apart: NotRequired[list[ApartDict]]
+    entities: NotRequired[list[EntityDict]]
 
 
 def caption_dict(caption: ParsedCaption) -> CaptionDict:
@@ -63,6 +74,17 @@ def caption_dict(caption: ParsedCaption) -> CaptionDict:
             [[spans[token] for token in slot if spans[token][0] >= 0] for slot in fact.tokens] for fact in caption.facts
         ],
     }
+    if caption.entities:
+        result["entities"] = [
+            {
+                "name": entity.name,
+                "spans": [[spans[token] for token in own if spans[token][0] >= 0] for own in entity.mentions],
+                "attributes": list(entity.attributes),
+                "relations": list(entity.relations),
+                "member_of": entity.member_of,
+            }
+            for entity in caption.entities
+        ]
     if caption.apart:
         result["apart"] = [
             {"tuple": list(fact.words), "reason": fact.rule, "certainty": CERTAINTY[Standing(fact.rule)]}
@@ -289,11 +311,28 @@ class GenomeGraph(TypedDict):
 def visual_genome_dict(caption: ParsedCaption, image_id: int) -> GenomeGraph:
     """Return a caption's graph in the shape of ``scene_graphs.json`` of Visual Genome, without boxes.
 
+    Of a scene graph, things that share a name are objects of their own.
+
     Example:
         >>> from spicegraph_parser import parse_captions
         >>> visual_genome_dict(next(parse_captions(["a red car"])), 1)["objects"]
         [{'object_id': 0, 'names': ['car'], 'attributes': ['red']}]
     """
+    if caption.entities:
+        return {
+            "image_id": image_id,
+            "phrase": caption.text,
+            "objects": [
+                {"object_id": number, "names": [entity.name], "attributes": list(entity.attributes)}
+                for number, entity in enumerate(caption.entities)
+            ],
+            "relationships": [
+                {"relationship_id": number, "predicate": name, "subject_id": subject, "object_id": target}
+                for number, (subject, name, target) in enumerate(
+                    (at, name, target) for at, one in enumerate(caption.entities) for name, target in one.relations
+                )
+            ],
+        }
     names = _object_names(caption.tuples)
     objects: list[GenomeObject] = [{"object_id": i, "names": [name], "attributes": []} for name, i in names.items()]
     relations: list[GenomeRelation] = []

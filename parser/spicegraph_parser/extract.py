@@ -6,7 +6,7 @@ import gc
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from spicegraph_parser.cleanup import clean_up
 from spicegraph_parser.collapse import collapse
@@ -28,18 +28,37 @@ MAX_FACTS = 100_000
 _SHOWN = 60  # characters of a caption in a message
 
 
+class Entity(NamedTuple):
+    """A thing in a scene, told apart from others of its name: two dogs are two, which facts do not say.
+
+    Attributes:
+        name: the name of its object in the facts.
+        mentions: the words that name it or stand for it, of each mention; words count as in facts.
+        attributes: what is said of it.
+        relations: each with the index of the entity at its other end.
+        member_of: the index of the group that it is one of ("two men ... one of them"), if any.
+    """
+
+    name: str
+    mentions: tuple[tuple[int, ...], ...]
+    attributes: tuple[str, ...]
+    relations: tuple[tuple[str, int], ...]
+    member_of: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ParsedCaption:
     """A caption, the parses of its sentences and the facts that the rules found in it, in SPICE's order.
 
     ``apart`` has what the scene parser read, but what can't be seen: the ``rule`` of each of these facts is ``denied``,
-    ``hedged`` or ``abstract``.
+    ``hedged`` or ``abstract``. ``entities`` are the things of a scene graph, told apart also where they share a name.
     """
 
     text: str
     sentences: tuple[Parse, ...]
     facts: tuple[Fact, ...]
     apart: tuple[Fact, ...] = ()
+    entities: tuple[Entity, ...] = ()
 
     @property
     def tuples(self) -> tuple[tuple[str, ...], ...]:

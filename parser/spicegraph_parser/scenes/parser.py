@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from spicegraph_parser.caption_pipeline.analyser import read_tokens
 from spicegraph_parser.caption_pipeline.lemmas import kind_of, plural_lemma, rule_lemma
 from spicegraph_parser.discourse import PERSONAL, PERSONS, SEVERAL, THINGS
-from spicegraph_parser.extract import ParsedCaption
+from spicegraph_parser.extract import Entity, ParsedCaption
 from spicegraph_parser.parse import Caption, Parse, normalise
 from spicegraph_parser.rules import Fact
 from spicegraph_parser.scenes.network import SceneNetwork, load_network, stems
@@ -33,11 +33,15 @@ Tokens = tuple[int, ...]
 
 
 class Node(NamedTuple):
-    """An object: its name as people would write it, its last word, and all of its words."""
+    """An object: its name as people would write it, its last word, all of its words, and the thing that it is.
+
+    ``entity`` is -1 until the things of a description are told apart.
+    """
 
     name: str
     head: int
     tokens: Tokens
+    entity: int = -1
 
 
 class Property(NamedTuple):
@@ -127,11 +131,17 @@ _FEMALE: Final = _words("she her hers herself")
 _MALE: Final = _words("he him his himself")
 _WOMEN: Final = _words("woman girl lady wife mother mom sister daughter bride girlfriend waitress female")
 _MEN: Final = _words("man boy guy gentleman husband father dad brother son groom boyfriend waiter male")
+_MEMBERS: Final = _words("one another other each")
+_MEMBER_OF: Final = _words("of is has wears holds stands sits lies walks runs appears looks carries rides")
+_NEW: Final = _words("a an another other")
+_ORDINALS: Final = _words("first second third fourth fifth")
+_DETERMINED: Final = 4  # words between a noun and what says whether it is new
 _STAND_INS: Final = _words("one ones other others another each both some all few several two three four")
 _PRONOUNS: Final = PERSONAL | THINGS | SEVERAL
 _OWNERS: Final = _words("his her its their")
 _DEFINITE: Final = _OWNERS | _words("the this that these those said")
 _FINITE: Final = frozenset({"VBZ", "VBD", "VBN"})
+_IN_LISTS: Final = frozenset({"DT", "JJ", "NN", "NNS", "NNP", "NNPS", "CD", "CC", ",", "PRP$"})
 _PLURAL: Final = frozenset({"NNS", "NNPS"})
 _NAMELESS: Final = ((_MALE, "man"), (_FEMALE, "woman"), (SEVERAL, "people"))
 _UNRESOLVED: Final = {word: name for words, name in _NAMELESS for word in words}
@@ -147,11 +157,42 @@ _NEAR: Final = 3  # words between an owner's pronoun and the noun
 
 
 class _Thing(NamedTuple):
-    """Something that a description has named: its name, its head's singular, and whether it is several."""
+    """Something that a description has named: its name, its head's singular, whether it is several, and its number."""
 
     name: str
     head: str
     is_plural: bool
+    entity: int = -1
+
+
+class _Entities:
+    """The things of a description, told apart: what was said of each so far."""
+
+    def __init__(self) -> None:
+        self.groups: list[int | None] = []
+        self.attributes: list[set[str]] = []
+
+    def new(self, group: int | None = None) -> int:
+        """Return the number of a new thing; ``group``: the number of its group."""
+        self.groups.append(group)
+        self.attributes.append(set())
+        return len(self.groups) - 1
+
+    def of_noun(self, name: str, said: set[str], before: str, things: Sequence[_Thing], *, is_plural: bool) -> int:
+        """Return the number of what a noun names: a new thing, or the last of its name of which the same was said.
+
+        Args:
+            name: of its object.
+            said: its attributes.
+            before: what decides of the words before it ("a", "the", "second"), if anything does.
+            things: those named before.
+            is_plural: it is several.
+        """
+        same = [thing.entity for thing in reversed(things) if (thing.name, thing.is_plural) == (name, is_plural)]
+        alike = next((entity for entity in same if said & self.attributes[entity]), None)
+        if before in _NEW or not same or (before in _ORDINALS and alike is None):
+            return self.new()
+        return same[0] if alike is None else alike
 
 
 class Facts(NamedTuple):
@@ -159,12 +200,14 @@ class Facts(NamedTuple):
 
     seen: tuple[Fact, ...]
     apart: tuple[Fact, ...]
+    entities: tuple[Entity, ...] = ()
 
 
 class _Row(NamedTuple):
     words: tuple[str, ...]
     tokens: tuple[Tokens, ...]
     standing: Standing | None
+    ends: tuple[int, ...] = ()
 
 
 def facts_of(sentences: Sequence[SentenceGraph], known: Names) -> Facts:
@@ -180,11 +223,16 @@ def facts_of(sentences: Sequence[SentenceGraph], known: Names) -> Facts:
         known: what is known of nouns.
     """
     things: list[_Thing] = []
+    entities = _Entities()
+    said: list[_Row] = []
     rows: tuple[dict[tuple[str, ...], _Row], ...] = ({}, {}, {})
     offset = 0
     is_long = len(sentences) > 1
     for sentence in sentences:
-        for row in _rows(_resolved(sentence, things, known.abstract), known.abstract, offset, is_long=is_long):
+        resolved = _resolved(sentence, things, known.abstract, entities)
+        for row in _rows(resolved, known.abstract, offset, is_long=is_long):
+            if row.standing is None:
+                said.append(row)
             own = rows[3 - len(row.words)]
             before = own.get(row.words)
             if before is None or (before.standing and not row.standing):
@@ -197,6 +245,31 @@ def facts_of(sentences: Sequence[SentenceGraph], known: Names) -> Facts:
     return Facts(
         tuple([Fact(row.words, SCENE_RULE, row.tokens) for row in every if row.standing is None]),
         tuple([Fact(row.words, row.standing.value, row.tokens) for row in every if row.standing]),
+        _entities(said, entities.groups),
+    )
+
+
+def _entities(rows: Iterable[_Row], groups: Sequence[int | None]) -> tuple[Entity, ...]:
+    """Return the things that rows are about, in the order in which they are named."""
+    own: dict[int, tuple[str, dict[Tokens, None], dict[str, None], dict[tuple[str, int], None]]] = {}
+    ordered = list(rows)
+    for row in ordered:
+        if len(row.words) == 1:
+            own.setdefault(row.ends[0], (row.words[0], {}, {}, {}))[1][row.tokens[0]] = None
+    place = {entity: index for index, entity in enumerate(own)}
+    for row in ordered:
+        if len(row.words) == 2 and row.ends[0] in own:
+            own[row.ends[0]][2][row.words[1]] = None
+        elif len(row.words) == 3 and row.ends[0] in own and row.ends[1] in own:
+            own[row.ends[0]][3][row.words[2], place[row.ends[1]]] = None
+    return tuple(
+        [
+            Entity(
+                name, tuple(mentions), tuple(attributes), tuple(relations), None if group is None else place.get(group)
+            )
+            for entity, (name, mentions, attributes, relations) in own.items()
+            for group in [groups[entity]]
+        ]
     )
 
 
@@ -241,12 +314,13 @@ def _rows(sentence: SentenceGraph, abstract: frozenset[str], offset: int, *, is_
         marks = [own[link.subject], own[link.object], *[why[token] for token in link.tokens]]
         places = moved(subject.tokens), moved(target.tokens), moved(link.tokens)
         name = _HAVE if is_long and link.name == _WITH else link.name
-        yield _Row((subject.name, target.name, name), places, _worst(marks))
+        yield _Row((subject.name, target.name, name), places, _worst(marks), (subject.entity, target.entity))
     for index, name, tokens in sentence.properties:
         standing = _worst([own[index], *[why[token] for token in tokens]])
-        yield _Row((nodes[index].name, name), (moved(nodes[index].tokens), moved(tokens)), standing)
+        node = nodes[index]
+        yield _Row((node.name, name), (moved(node.tokens), moved(tokens)), standing, (node.entity,))
     for node, standing in zip(nodes, own, strict=True):
-        yield _Row((node.name,), (moved(node.tokens),), standing)
+        yield _Row((node.name,), (moved(node.tokens),), standing, (node.entity,))
 
 
 def _worst(marks: Iterable[Standing | None]) -> Standing | None:
@@ -255,24 +329,43 @@ def _worst(marks: Iterable[Standing | None]) -> Standing | None:
     return next((mark for mark in (Standing.DENIED, Standing.ABSTRACT, Standing.HEDGED) if mark in found), None)
 
 
-def _resolved(sentence: SentenceGraph, things: list[_Thing], abstract: frozenset[str]) -> SentenceGraph:
+def _resolved(
+    sentence: SentenceGraph, things: list[_Thing], abstract: frozenset[str], entities: _Entities
+) -> SentenceGraph:
     """Return a sentence whose nodes have the names they stand for, and add its things to those named before."""
     nodes: list[Node] = []
     others: list[Node] = []
     links = list(sentence.links)
+    said: list[set[str]] = [set() for _ in sentence.nodes]
+    for owner_node, attribute, _ in sentence.properties:
+        said[owner_node].add(attribute)
     pairs = {(link.subject, link.object) for link in links} | {(link.object, link.subject) for link in links}
     for index, node in enumerate(sentence.nodes):
         word, tag = sentence.forms[node.head].lower(), sentence.tags[node.head]
         is_plural = tag in _PLURAL
         if word in _PRONOUNS:
             thing = _antecedent(word, things)
-            nodes.append(node._replace(name=thing.name if thing else _UNRESOLVED.get(word, node.name)))
+            entity = thing.entity if thing else entities.new()
+            entities.attributes[entity] |= said[index]
+            nodes.append(node._replace(name=thing.name if thing else _UNRESOLVED.get(word, node.name), entity=entity))
             continue
-        if word in _STAND_INS and not tag.startswith("NN"):
-            group = next((thing.name for thing in reversed(things) if thing.is_plural), node.name)
-            nodes.append(node._replace(name=group))
+        if word in _STAND_INS and (not tag.startswith("NN") or (node.head == 0 and word in _MEMBERS)):
+            group = next((thing for thing in reversed(things) if thing.is_plural), None)
+            if group is None:
+                nodes.append(node._replace(entity=entities.new()))
+            elif word in _MEMBERS:
+                member = _Thing(_as_one(group.name), group.head, is_plural=False, entity=entities.new(group.entity))
+                nodes.append(node._replace(name=member.name, entity=member.entity))
+                things.append(member)
+            else:
+                nodes.append(node._replace(name=group.name, entity=group.entity))
             continue
-        named = node._replace(name=_full_name(node, sentence, things, is_plural=is_plural))
+        name = _full_name(node, sentence, things, is_plural=is_plural)
+        entity = entities.of_noun(name, said[index], _decided(sentence, node), things, is_plural=is_plural)
+        entities.attributes[entity] |= said[index]
+        if entities.groups[entity] is None:
+            entities.groups[entity] = _listed_in(sentence, node, nodes)
+        named = node._replace(name=name, entity=entity)
         nodes.append(named)
         if is_abstract(named.name, abstract):
             continue
@@ -283,11 +376,36 @@ def _resolved(sentence: SentenceGraph, things: list[_Thing], abstract: frozenset
             if known is None or (known, index) not in pairs:
                 if known is None:
                     known = len(sentence.nodes) + len(others)
-                    others.append(Node(owner.name, pronoun, (pronoun,)))
+                    others.append(Node(owner.name, pronoun, (pronoun,), owner.entity))
                 wears = _singular(named.name) in _GARMENTS and _is_person(owner)
                 links.append(Link(known, index, _WEAR if wears else _HAVE, (pronoun,)))
-        things.append(_Thing(named.name, _singular(named.name), is_plural))
+        things.append(_Thing(named.name, _singular(named.name), is_plural, entity))
     return sentence._replace(nodes=(*nodes, *others), links=tuple(links))
+
+
+def _as_one(group: str) -> str:
+    """Return the name of a member of a group: "old men" has an "old man"."""
+    before, space, last = group.rpartition(" ")
+    return f"{before}{space}{plural_lemma(last)}"
+
+
+def _decided(sentence: SentenceGraph, node: Node) -> str:
+    """Return the nearest word before a node that says whether it is new; nothing where none does."""
+    start = node.tokens[0]
+    words = (form.lower() for form in reversed(sentence.forms[max(0, start - _DETERMINED) : start]))
+    return next((word for word in words if word in _NEW or word in _ORDINALS or word in _DEFINITE), "")
+
+
+def _listed_in(sentence: SentenceGraph, node: Node, before: Sequence[Node]) -> int | None:
+    """Return the group whose members a sentence lists ("animals such as a cow and a horse"), if the node is one."""
+    for at in range(node.tokens[0] - 1, 0, -1):
+        two = sentence.forms[at - 1].lower(), sentence.forms[at].lower()
+        if two[1] == "including" or two == ("such", "as"):
+            several = (one for one in reversed(before) if one.head < at and sentence.tags[one.head] in _PLURAL)
+            return next((one.entity for one in several), None)
+        if sentence.tags[at] not in _IN_LISTS:
+            return None
+    return None
 
 
 def _owner(sentence: SentenceGraph, node: Node, things: Sequence[_Thing]) -> tuple[int, _Thing] | None:
@@ -371,7 +489,9 @@ def _parsed(network: SceneNetwork, texts: Sequence[str], normal: Sequence[str]) 
     lengths = [length for tokens in read for length in tokens.lengths]
     forms = [form for tokens in read for form in tokens.ptb]
     for start in itertools.accumulate(lengths[:-1], initial=0) if lengths else ():
-        forms[start] = _PLAIN.get(forms[start].lower(), forms[start])
+        first, behind = forms[start].lower(), forms[start + 1].lower() if start + 1 < len(forms) else ""
+        is_member = first in _MEMBERS and behind in _MEMBER_OF
+        forms[start] = "person" if is_member else _PLAIN.get(first, forms[start])
     labels = iter(network.label(forms, lengths))
     for text, tokens in zip(texts, read, strict=True):
         yield _caption(network, text, tokens, [next(labels) for _ in tokens.lengths])
@@ -390,7 +510,7 @@ def _caption(network: SceneNetwork, text: str, tokens: ReadTokens, labels: Seque
         lemmas = list(map(_lemma, forms, own.tags))
         parses.append(Parse.from_columns(forms, own.tags, lemmas, (), spans))
     found = facts_of(graphs, network.names)
-    return ParsedCaption(text, tuple(parses), found.seen, found.apart)
+    return ParsedCaption(text, tuple(parses), found.seen, found.apart, found.entities)
 
 
 @lru_cache(maxsize=_MOST_LEMMAS)

@@ -9,7 +9,7 @@ import pytest
 
 from spicegraph_parser import CaptionPipeline, DataError, load_pipeline, merge
 from spicegraph_parser.caption_pipeline.network import Vocabulary
-from spicegraph_parser.export import caption_dict
+from spicegraph_parser.export import caption_dict, visual_genome_dict
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.loose import DENIED
 from spicegraph_parser.scenes.network import Labels, Names, Stated, load_network, stems
@@ -70,6 +70,46 @@ def test_a_pronoun_is_what_agrees_with_it() -> None:
     third = _sentence("It sleeps in grass", "PRP VBZ IN NN", _labels([0, 3], [], [], [(0, 3, "sleep in")]))
     assert ("woman", "tall") in _words([first, second])
     assert ("dog", "grass", "sleep in") in _words([first, second, third])
+
+
+def _things(sentences: Sequence[SentenceGraph]) -> list[tuple[str, tuple[str, ...], int | None]]:
+    return [(one.name, one.attributes, one.member_of) for one in facts_of(sentences, _names()).entities]
+
+
+def test_things_of_one_name_are_told_apart_by_what_is_before_them_and_said_of_them() -> None:
+    """A second "a dog" is another one; "the brown dog" is the brown one; facts have one dog."""
+    one = _sentence("A brown dog chases a dog", "DT JJ NN VBZ DT NN", _labels([2, 5], [], [(2, 1)], [(2, 5, "chase")]))
+    white = _sentence("The dog is white", "DT NN VBZ JJ", _labels([1], [], [(1, 3)]))
+    brown = _sentence("The brown dog sleeps on it", "DT JJ NN VBZ IN PRP", _labels([2], [], [(2, 1)]))
+    assert _things([one, white, brown]) == [("dog", ("brown",), None), ("dog", ("white",), None)]
+    found = facts_of([one, white, brown], _names())
+    assert found.entities[0].relations == (("chase", 1),)
+    assert found.entities[0].mentions == ((2,), (12,))
+    assert [fact.words for fact in found.seen if len(fact.words) == 1] == [("dog",)]
+
+
+def test_ordinals_name_things_of_their_own_once() -> None:
+    sentences = [
+        _sentence(f"The {which} dog is {colour}", "DT JJ NN VBZ JJ", _labels([2], [], [(2, 1), (2, 4)]))
+        for which, colour in (("first", "brown"), ("second", "black"), ("first", "big"))
+    ]
+    assert _things(sentences) == [("dog", ("first", "brown", "big"), None), ("dog", ("second", "black"), None)]
+
+
+def test_a_member_of_a_group_has_its_name_in_the_singular() -> None:
+    men = _sentence("Two old men stand there", "CD JJ NNS VBP RB", _labels([2], [(2, 1)]))
+    one = _sentence("One of them wears a hat", "CD IN PRP VBZ DT NN", _labels([0, 5], [], [], [(0, 5, "wear")]))
+    both = _sentence("Both smile at a dog", "DT VBP IN DT NN", _labels([0, 4], [], [], [(0, 4, "smile at")]))
+    assert _words([men, one])[0] == ("old man", "hat", "wear")
+    assert _things([men, one]) == [("old men", (), None), ("old man", (), 0), ("hat", (), None)]
+    assert ("old men", "dog", "smile at") in _words([men, both])
+    assert [name for name, _, _ in _things([men, both])] == ["old men", "dog"]
+
+
+def test_what_a_sentence_lists_belongs_to_the_group() -> None:
+    text, tags = "Animals such as a cow and a goat graze near a barn", "NNS JJ IN DT NN CC DT NN VBP IN DT NN"
+    listed = _sentence(text, tags, _labels([0, 4, 7, 11]))
+    assert _things([listed]) == [("animals", (), None), ("cow", (), 0), ("goat", (), 0), ("barn", (), None)]
 
 
 def test_what_a_pronoun_owns() -> None:
@@ -174,10 +214,10 @@ def test_every_fact_knows_its_words(scenes: CaptionPipeline) -> None:
 
 @pytest.mark.model
 def test_json_has_what_is_kept_apart(scenes: CaptionPipeline) -> None:
-    """With reason and certainty; a caption of which nothing is kept apart has the keys that it always had."""
+    """With reason and certainty, where anything is kept apart."""
     denied, plain = map(caption_dict, scenes.captions(["a street without cars", "a red car"]))
     assert {"tuple": ["cars"], "reason": "denied", "certainty": 0.0} in denied["apart"]
-    assert set(plain) == {"text", "tuples", "rules", "spans"}
+    assert set(plain) == {"text", "tuples", "rules", "spans", "entities"}
 
 
 @pytest.mark.model
@@ -202,3 +242,22 @@ def test_the_signature_names_style_version_and_weights(scenes: CaptionPipeline) 
     """Two trainings never pass for one."""
     style, version, digest = scenes.signature.split("-")
     assert (style, version.count("."), len(digest)) == ("scene", 2, 8)
+
+
+@pytest.mark.model
+def test_members_and_things_of_one_name_in_json() -> None:
+    """ "One" at the start of a sentence is read as a person, and named by its group."""
+    text = "Two men stand on a street. One of them wears a hat. A man in a red shirt talks to a man in a blue shirt."
+    caption = next(load_pipeline("scene").captions([text]))
+    assert ("man", "hat", "wear") in caption.tuples
+    printed = caption_dict(caption)
+    things = printed["entities"]
+    member = next(one for one in things if one["member_of"] is not None)
+    assert things[member["member_of"] or 0]["name"] == "men"
+    assert [text[start:end] for start, end in member["spans"][0]] == ["One"]
+    shirts = [one["attributes"] for one in things if one["name"] == "shirt"]
+    assert shirts == [["red"], ["blue"]]
+    genome = visual_genome_dict(caption, 3)
+    assert [one["attributes"] for one in genome["objects"] if one["names"] == ["shirt"]] == shirts
+    assert {link["predicate"] for link in genome["relationships"]} >= {"wear", "stand on"}
+    assert "entities" not in caption_dict(next(load_pipeline().captions([text])))
