@@ -2,7 +2,8 @@
 
 The attacker knows the images, how metrics work, and which words are frequent; a word is learned when the scores tell
 that it stands in the references of an image. The evaluation server's own functions check the files, make the scores
-and round them. Usage: python bench/private_references.py [--submissions N] [--seed N]
+and round them. With --pages the attacker reads the numbers from the page of a submission, not from the calls.
+Usage: python bench/private_references.py [--submissions N] [--seed N] [--pages]
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import pickle
+import re
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
@@ -19,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_parser import load_pipeline
 from spicegraph_parser.ptb import tokenize
 from spicegraph_scorer import Item
@@ -33,10 +36,12 @@ from spicegraph_service.challenge.leaderboard import shown_scores
 from spicegraph_service.challenge.schema import Challenge, Role, RunScore
 from spicegraph_service.challenge.tasks import Finish, finish
 from spicegraph_service.challenge.validation import read_submission, split_images
+from spicegraph_service.output.pages import render_page
 from spicegraph_service.server.processes import frame
+from spicegraph_service.web import views
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 CAPTIONS = Path(__file__).parent.parent / "examples" / "coco" / "captions.json"
 METRICS = ("bleu", "rouge", "cider", "spice")
@@ -45,6 +50,7 @@ BETA = 1.2  # ROUGE-L's
 LENGTHS = range(5, 26)  # of references, in words
 COMMON = 0.5  # of the images; words that more have, such as "a", are not content
 RELATION = 3  # words of a fact
+METRIC_SCORES = ("Bleu_1", "Bleu_2", "Bleu_3", "Bleu_4", "ROUGE_L", "CIDEr", "SPICE")
 PACKED = 8  # images that one score in full distinguishes
 ASSERTED = 10  # images that the statistical attack names
 
@@ -64,6 +70,7 @@ class Target:
     """
 
     references: Mapping[int, tuple[str, ...]]
+    pages: bool = False
     tokens: Mapping[int, frozenset[str]] = field(init=False)
     content: frozenset[Claim] = field(init=False)
     cache: FactCache = field(init=False)
@@ -100,7 +107,23 @@ class Target:
             rows = [RunScore(**row._asdict()) for row in finish(Finish(METRICS, str(statistics))).scores]
         challenge = Challenge(score_digits=disclosure.digits, category_images=disclosure.category_images)
         shown = shown_scores(rows, challenge, Account(0, "attacker", Role.PARTICIPANT))
+        if self.pages:
+            return on_page(shown, len(self.references))
         return {row.name: row.value for row in shown if row.value is not None}
+
+
+def on_page(shown: Iterable[RunScore], images: int) -> dict[str, float]:
+    """Return the numbers that stand on a participant's page of a submission."""
+    scores = [pb.CorpusScore(name=row.name, value=row.value, low=row.low, high=row.high) for row in shown]
+    part = pb.SplitScores(split="val", reference_set="c5", image_count=images, scores=scores)
+    submission = pb.Submission(id="x", challenge="c", user="u", state=pb.SUBMISSION_STATE_SUCCEEDED, scores=[part])
+    view = views.submission_page(submission, None, full=False, own=True)
+    me = Account(0, "u", Role.PARTICIPANT)
+    values = {"me": me, "proof": "", "submission": view, "faults": (), "fault_count": 0, "next": ""}
+    page = render_page("web/submission.html.j2", values)
+    cells = re.findall(r'<td class="left">([^<]+)</td><td>([-\d.e]+)', page)
+    names = {name: name if name in METRIC_SCORES else f"SPICE_{name}" for name, _ in cells}
+    return {names[name]: float(value) for name, value in cells}
 
 
 def gibberish(rng: np.random.Generator, words: int) -> str:
@@ -224,11 +247,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--submissions", type=int, default=TOTAL_LIMIT, help="the default limit of a challenge")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--pages", action="store_true", help="read the numbers from the page of a submission")
     options = parser.parse_args()
     references: dict[int, tuple[str, ...]] = {}
     for row in json.loads(CAPTIONS.read_text())["annotations"]:
         references[row["image_id"]] = (*references.get(row["image_id"], ()), row["caption"])
-    target = Target(references)
+    target = Target(references, options.pages)
     print(f"{len(references)} images, {len(target.content):,} content words; {options.submissions} submissions")
     print("attack                          defences  refused  claimed  right  learned  per cent of all")
     for (name, attack), defended in product(ATTACKS.items(), (False, True)):

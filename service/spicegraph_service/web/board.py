@@ -157,7 +157,7 @@ async def _submit(visit: Visit) -> web.Response:
         return visit.page("error.html.j2", status=400, faults=(), message="Choose a file.")
     settings = pb.SubmissionSettings(
         challenge=visit.request.match_info["name"],
-        file_name=(part.filename or "").replace("\\", "/").rpartition("/")[2],
+        file_name=visit.file_name,
         method=visit.form.get("method", "").strip(),
         description=visit.form.get("description", ""),
         split=visit.form.get("split", ""),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from email.message import Message
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
     from aiohttp import BodyPartReader
-    from google.protobuf.message import Message
+    from google.protobuf import message as protobuf
 
     from spicegraph_service.challenge.accounts import Account
     from spicegraph_service.web.gateway import Gateway
     from spicegraph_service.web.session import Session
 
-M = TypeVar("M", bound="Message")
+M = TypeVar("M", bound="protobuf.Message")
 _SERVICE = "/spicegraph.v1.ChallengeService/"
 _MOST_FIELD_BYTES = 64 << 10
 _MOST_FIELDS = 40
@@ -53,6 +54,7 @@ class Visit:
         session: the browser's; ``None`` on the page for signing in.
         me: the user; ``None``: nobody has signed in.
         form: the fields of a form, as far as they have been read.
+        file_name: the name of the file in it.
     """
 
     request: web.Request
@@ -60,6 +62,7 @@ class Visit:
     session: Session | None = None
     me: Account | None = None
     form: dict[str, str] = field(default_factory=dict)
+    file_name: str = ""
 
     @property
     def origin(self) -> Origin:
@@ -67,7 +70,7 @@ class Visit:
         headers = {"authorization": self.session.authorization} if self.session is not None else {}
         return Origin(headers, peer_of(self.request))
 
-    async def ask(self, kind: type[M], method: str, request: Message | AsyncIterator[Message]) -> M:
+    async def ask(self, kind: type[M], method: str, request: protobuf.Message | AsyncIterator[protobuf.Message]) -> M:
         """Make a call of the evaluation server with one response.
 
         Raises:
@@ -78,7 +81,7 @@ class Visit:
             raise TypeError(f"{method} answers with {type(message).__name__}")
         return message
 
-    def stream(self, method: str, request: Message) -> AsyncGenerator[Message]:
+    def stream(self, method: str, request: protobuf.Message) -> AsyncGenerator[protobuf.Message]:
         """Make a call of the evaluation server with a stream of responses."""
         return self.gateway.stream(_SERVICE + method, request, self.origin)
 
@@ -111,11 +114,13 @@ class Visit:
                 break
             if isinstance(part, MultipartReader):
                 raise NotOursError
-            if part.filename is not None:
+            name, file_name = _named(part)
+            if file_name is not None:
                 self._check_proof()
-                return part if part.filename else None
+                self.file_name = file_name.replace("\\", "/").rpartition("/")[2]
+                return part if self.file_name else None
             value = await part.read_chunk(_MOST_FIELD_BYTES)
-            self.form[part.name or ""] = value.decode("utf-8", "replace")
+            self.form[name] = value.decode("utf-8", "replace")
         self._check_proof()
         return None
 
@@ -138,6 +143,14 @@ class Visit:
         if self.request.headers.get("Accept") == "application/json":
             return web.json_response({"error": failure.message, "faults": faults}, status=status)
         return self.page("error.html.j2", status=status, message=failure.message, faults=faults)
+
+
+def _named(part: BodyPartReader) -> tuple[str, str | None]:
+    """Return the name of a form's part and of its file, ``None`` where it is not one. aiohttp takes no semicolon."""
+    header = Message()
+    header["Content-Disposition"] = part.headers.get("Content-Disposition", "")
+    name = header.get_param("name", "", header="Content-Disposition")
+    return str(name), header.get_filename()
 
 
 def path_to(place: str, *parts: str, **query: str) -> str:

@@ -29,8 +29,10 @@ from spicegraph_service.web.server import WebConfig
 from spicegraph_service.web.session import Sessions, shared_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from conftest import Browser
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -388,6 +390,76 @@ def test_rows_compare_each_submission_with_its_user_s_one_before() -> None:
         [submission(2, 0.3), submission(1, 0.2)], pb.Challenge(primary_score="SPICE"), full=True
     )
     assert [row["change"] for row in rows] == ["+0.1", ""]
+
+
+# --- in Chromium ------------------------------------------------------------------------------------------------
+
+PROBES = [
+    opening.format(code=f"window.hacked={number}")
+    for number, opening in enumerate(
+        [
+            "<script>{code}</script>", "<img src=x onerror={code}>", "<svg onload={code}>", "<body onload={code}>",
+            "<iframe srcdoc='<script>parent.{code}</script>'>", "<a href=javascript:{code}>x</a>", "<math><mi/xlink:href=javascript:{code}>",
+            "<details open ontoggle={code}>", "<video><source onerror={code}>", "<input autofocus onfocus={code}>",
+            "'><script>{code}</script>", '"><script>{code}</script>', "--><script>{code}</script>", "</title><script>{code}</script>",
+            "</style><script>{code}</script>", "</textarea><script>{code}</script>", "</script><script>{code}</script>",
+            "]]><script>{code}</script>", "{{{{constructor.constructor('{code}')()}}}}", "${{{code}}}", "javascript:{code}",
+            '" onmouseover={code} x="', "' onfocus={code} autofocus x='", "` onload={code} `", '\\\\"><img src=x onerror={code}>',
+            "&lt;script&gt;{code}&lt;/script&gt;", "%3Cscript%3E{code}%3C/script%3E", "<scr<script>ipt>{code}</script>",
+            "<SCRIPT>{code}</SCRIPT>", "<script src=data:,{code}></script>", "<object data=data:text/html,<script>{code}</script>>",
+            "<embed src=javascript:{code}>", "<form action=javascript:{code}><button>", "<meta http-equiv=refresh content=0;url=javascript:{code}>",
+            "<base href=javascript:{code}//>", "<link rel=stylesheet href=javascript:{code}>", "<style>@import 'javascript:{code}'</style>",
+            "<template><script>{code}</script></template>", "<noscript><p title='</noscript><img src=x onerror={code}>'>",
+            "\u2028<script>{code}</script>", 'https://example.org/"onmouseover={code}', "<x onclick={code} id=content>",
+        ]
+    )
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::aiohttp.multipart.BadContentDispositionHeader")  # of semicolons in names of files
+def test_no_probe_fires_on_any_page_in_chromium(
+    site: Site, start_browser: Callable[..., Browser], tmp_path: Path
+) -> None:
+    boss = site.visitor("boss")
+    proof = boss.get("/account").proof
+    form = {"proof": proof, "name": "probes", "title": PROBES[0] + PROBES[11], "metrics": "spice", "sets": "val/c5"}
+    form |= {"description": "\n".join(PROBES), "daily_limit": "0", "total_limit": "0"}
+    assert boss.post("/new", form).status == 303
+    references = {
+        "images": [{"id": 1}],
+        "annotations": [{"image_id": 1, "caption": PROBES[0]}],
+    }
+    target = {"proof": proof, "set": "val/c5"}
+    made = boss.upload("/challenges/probes/references", target, "r.json", json.dumps(references).encode())
+    assert made.status == 303, made.text
+    ann = site.visitor("ann")
+    proof = ann.get("/account").proof
+    places = []
+    for number, probe in enumerate(PROBES):
+        fields = {"proof": proof, "method": probe.replace("\u2028", "")[:100], "description": probe, "split": "val"}
+        results = json.dumps([{"image_id": 1, "caption": f"{probe} {number}"}]).encode()
+        name = probe.replace('"', "").replace("\u2028", "").replace("/", "")[:60] + ".json"
+        sent = ann.upload("/challenges/probes/submissions", fields, name, results)
+        assert sent.status == 303, sent.text
+        places.append(sent.headers["Location"])
+    browser = start_browser()
+    browser.call("Network.enable")
+    for visitor in (ann, boss):
+        name, _, value = visitor.cookie.partition("=")
+        site_url = f"http://127.0.0.1:{site.port}"
+        browser.call("Network.setCookie", name=name, value=value, url=site_url)
+        pages = ["/challenges", "/challenges/probes", "/challenges/probes/leaderboard", "/account", *places]
+        if visitor is boss:
+            pages = ["/challenges/probes", "/challenges/probes/edit", "/users", *places[:5]]
+        for path in pages:
+            browser.errors.clear()
+            browser.call("Page.navigate", url=site_url + path)
+            browser.until(f"location.pathname === {path!r} && document.readyState === 'complete'")
+            assert browser.js("window.hacked") is None, path
+            assert browser.js("document.querySelectorAll('main script, main img, main iframe, main svg').length") == 0
+            assert browser.errors == [], path
+    assert len(PROBES) >= 40
 
 
 def test_a_challenge_says_what_happens_to_empty_captions() -> None:
