@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 Browser = Any  # the class of conftest.py
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 COCO = Path(__file__).parents[2] / "examples" / "coco"
 METRICS = ("spice", "bleu", "rouge", "cider")
