@@ -1,5 +1,6 @@
 """Rewards: mixtures of scores and of terms of the text."""
 
+import importlib.util
 import json
 import math
 import statistics
@@ -224,3 +225,23 @@ def test_verl_s_reward(tmp_path: Path) -> None:
     assert compute_score("", "a dog", truth, reward="cider-d=1", idf=str(table)) > 0
     with pytest.raises(InputError, match="single image"):
         compute_score("", "a dog", truth, reward="cider-d=1")
+
+
+@pytest.mark.model
+def test_the_example_learns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(__file__).parents[2] / "examples" / "rewards" / "toy_captioner.py"
+    specification = importlib.util.spec_from_file_location("toy_captioner", path)
+    assert specification is not None
+    assert specification.loader is not None
+    example = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(example)
+    for name, value in (("IMAGES", 6), ("STEPS", 15)):
+        monkeypatch.setattr(example, name, value)
+    example.main(example.COCO)
+    curve = [
+        float(line.split()[1])
+        for line in capsys.readouterr().out.splitlines()
+        if line[:3].strip().isdigit() and line[3] == " "
+    ]
+    assert len(curve) == 4
+    assert curve[-1] > curve[0] + 0.1
