@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from spicegraph_parser import Caption, Edge, Fact, Parse, ParsedCaption, Word, extract, load_lexicon, merge
 from spicegraph_parser.export import caption_dict, json_ld, to_dot, to_graphml
-from spicegraph_parser.picture import lay_out, to_svg
+from spicegraph_parser.picture import lay_out, text_width, to_svg
 
 if TYPE_CHECKING:
     from spicegraph_parser import SceneGraph
@@ -165,3 +165,23 @@ def test_graphml_is_read_back_by_networkx_and_json_ld_has_every_node() -> None:
         for end in (r["subject"], r["object"])
     ]
     assert set(ends) == set(ids)
+
+
+def test_a_picture_of_sixty_objects_stays_legible() -> None:
+    """No two labels of relations lie over each other, and none leaves the picture."""
+    facts = [(f"thing {n}", f"thing {(7 * n + 3) % 60}", f"relation {n}") for n in range(60)]
+    facts += [(f"thing {n}", f"thing {(n * n + 11) % 60}", "near") for n in range(0, 60, 3)]
+    facts += [(f"thing {n}", f"attribute {n}") for n in range(0, 60, 2)]
+    root = ET.fromstring(to_svg([("sixty", graph_of(facts))]))
+    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    labels = [
+        (float(text.attrib["x"]), float(text.attrib["y"]), text_width(text.text or "") / 2)
+        for text in root.iter(f"{SVG}text")
+        if text.attrib.get("class") == "relation"
+    ]
+    assert len([rect for rect in root.iter(f"{SVG}rect") if rect.attrib.get("class") == "object"]) == 60
+    assert len(labels) >= 60
+    assert all(0 <= x - half and x + half <= width and 0 <= y <= height for x, y, half in labels)
+    for place, (x, y, half) in enumerate(labels):
+        for u, v, other in labels[:place]:
+            assert abs(y - v) >= 14 or abs(x - u) >= half + other, (x, y, u, v)
