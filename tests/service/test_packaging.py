@@ -149,9 +149,7 @@ def test_the_source_distribution_holds_all_that_the_wheel_is_built_from(built: d
 
 def test_extras_are_named_and_python_is_new_enough() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert {"meteor", "server", "redis", "postgres", "web", "parquet", "ray"} <= set(
-        project["optional-dependencies"]
-    )
+    assert {"meteor", "server", "redis", "postgres", "web", "parquet", "ray"} <= set(project["optional-dependencies"])
     assert project["requires-python"] == ">=3.11"
     assert {"spicegraph", "spicegraph-spice"} <= set(project["scripts"])
 
