@@ -181,7 +181,7 @@ def test_a_picture_of_sixty_objects_stays_legible() -> None:
     ]
     assert len([rect for rect in root.iter(f"{SVG}rect") if rect.attrib.get("class") == "object"]) == 60
     assert len(labels) >= 60
-    assert all(0 <= x - half and x + half <= width and 0 <= y <= height for x, y, half in labels)
+    assert all(x >= half and x + half <= width and 0 <= y <= height for x, y, half in labels)
     for place, (x, y, half) in enumerate(labels):
         for u, v, other in labels[:place]:
             assert abs(y - v) >= 14 or abs(x - u) >= half + other, (x, y, u, v)
