@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, cast
 
 import grpc
 import grpc.aio
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from spicegraph_service.server.interceptor import CallInterceptor, Handler, Malformed
     from spicegraph_service.server.service import Service
 
-M = TypeVar("M", bound="Message")
 Requests: TypeAlias = "Message | Malformed | AsyncIterator[Message | Malformed]"
 _DETAILS = "grpc-status-details-bin"
 _INTERNAL = "grpc-"  # of gRPC's own; what else is in the trailers is for the client
@@ -183,18 +182,6 @@ class Gateway:
             async with aclosing(getattr(handler, kind)(requests, context)) as responses:
                 async for response in responses:
                     yield response
-
-    async def ask(self, kind: type[M], path: str, request: Message, *, authorization: str, peer: str = "web") -> M:
-        """Make a call with one request and one response for a page.
-
-        Raises:
-            FailedCallError: the call fails.
-        """
-        origin = Origin({"authorization": authorization}, peer)
-        message = (await self.unary(path, request, origin)).message
-        if not isinstance(message, kind):
-            raise TypeError(f"{path} answers with {type(message).__name__}")
-        return message
 
     async def _handler(self, path: str) -> Handler:
         async def recorded(_details: grpc.HandlerCallDetails) -> Handler | None:
