@@ -95,6 +95,10 @@ def test_an_item_that_would_take_minutes_is_refused_by_its_id(data: MeteorData) 
         Meteor(data).collect(Corpus((Item("many", "a " * 400, ("a " * 400 + "x",) * 10),)))
 
 
+def test_the_synonyms_of_2005_are_read_once() -> None:
+    assert bundled_wordnet() is bundled_wordnet()
+
+
 def test_matches_of_phrases_count_too(data: MeteorData) -> None:
     text = "a group of " * 140  # fewer matches of words than the limit
     with pytest.raises(LimitError, match=r"^item 'phrases': METEOR finds"):

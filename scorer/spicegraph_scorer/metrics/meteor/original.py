@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from spicegraph_scorer.core.tokens import Corpus
+    from spicegraph_scorer.metrics.meteor.data import Sources
 
 _PARAMETERS = {"alpha": 0.9, "beta": 3.0, "gamma": 0.5}
 
@@ -87,8 +88,14 @@ def bundled_wordnet() -> BundledWordNet:
     Raises:
         DataError: METEOR's data is not installed.
     """
+    return _wordnet_of(find_sources())
+
+
+@lru_cache(maxsize=1)
+def _wordnet_of(sources: Sources) -> BundledWordNet:
+    """Return what METEOR's files hold, which takes most of a second to read."""
     members: dict[int, list[_Lemma]] = {}
-    for word, numbers in find_sources().synsets.items():
+    for word, numbers in sources.synsets.items():
         for number in dict.fromkeys(numbers):
             members.setdefault(number, []).append(_Lemma(word))
     return BundledWordNet(load_lexicon(), {number: _Synset(tuple(words)) for number, words in members.items()})
