@@ -146,7 +146,7 @@ class Visit:
 
 
 def _named(part: BodyPartReader) -> tuple[str, str | None]:
-    """Return the name of a form's part and of its file, ``None`` where it is not one. aiohttp takes no semicolon."""
+    """Return the name of a form's part and of its file, ``None`` where it is not one. aiohttp refuses semicolons."""
     header = Message()
     header["Content-Disposition"] = part.headers.get("Content-Disposition", "")
     name = header.get_param("name", "", header="Content-Disposition")
