@@ -17,6 +17,8 @@ from spicegraph_scorer.metrics.capture import Capture
 from spicegraph_scorer.metrics.chair import Chair
 from spicegraph_scorer.metrics.cider import COCO_CIDER, Cider, Spider
 from spicegraph_scorer.metrics.data import DataFields, MetricData, Resources, merged_data
+from spicegraph_scorer.metrics.fluency.detector import load_detector
+from spicegraph_scorer.metrics.fluency.metric import Fluency, SpiderFl
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
 from spicegraph_scorer.metrics.meteor import Meteor, Meteor2005, load_data
@@ -128,9 +130,17 @@ def _capture(resources: Resources) -> Metric[Any]:
     return Capture(resources.facts(), resources.data.vectors or load_vectors(), evidence=resources.evidence)
 
 
-def _spider(resources: Resources) -> Metric[Any]:
+def _spider(resources: Resources) -> Spider:
     spice = Spice(resources.facts(), evidence=resources.evidence, text=resources.data.spice_text or "written")
     return Spider(spice, Cider("CIDEr-D", frequencies=resources.data.frequencies))
+
+
+def _fluency(_resources: Resources) -> Fluency:
+    return Fluency(load_detector())
+
+
+def _spider_fl(resources: Resources) -> Metric[Any]:
+    return SpiderFl(_spider(resources), _fluency(resources))
 
 
 METRICS: Mapping[str, MetricEntry] = {
@@ -147,6 +157,8 @@ METRICS: Mapping[str, MetricEntry] = {
     "cider-d": MetricEntry(Cider, _cider_d),
     "cider-plain": MetricEntry(Cider, _cider_plain),
     "spider": MetricEntry(Spider, _spider),
+    "spider-fl": MetricEntry(SpiderFl, _spider_fl),
+    "fluency": MetricEntry(Fluency, _fluency),
     "chair": MetricEntry(Chair, _chair),
     "capture": MetricEntry(Capture, _capture),
 }

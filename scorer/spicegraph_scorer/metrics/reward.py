@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.credit import Credit, Part, Words
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh
+from spicegraph_scorer.metrics.guards import GUARD_TERMS
+from spicegraph_scorer.metrics.guards import signature as guards_signature
 from spicegraph_scorer.metrics.spice.difference import difference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.tokens import Corpus
     from spicegraph_scorer.metrics.spice.metric import Spice
 
@@ -84,7 +87,7 @@ def parse_reward(text: str, metrics: Iterable[str]) -> tuple[Term, ...]:
         >>> parse_reward("spice=1, bleu:Bleu_4=.5", ["spice", "bleu"])
         (Term(weight=1.0, name='spice', score=''), Term(weight=0.5, name='bleu', score='Bleu_4'))
     """
-    known = [*metrics, *TEXT_TERMS, *DRAFT_TERMS]
+    known = [*metrics, *TEXT_TERMS, *GUARD_TERMS, *DRAFT_TERMS]
     terms: list[Term] = []
     faults: list[str] = []
     for number, part in enumerate(text.split(",") if text.strip() else (), start=1):
@@ -151,6 +154,7 @@ class Reward(Metric[RewardStatistic]):
         metrics = {**self.metrics, **({"draft": self.spice} if self.spice else {})}
         return {
             "reward": self.text,
+            **(guards_signature() if any(term.name in GUARD_TERMS for term in self.terms) else {}),
             **{f"{name} {key}": value for name, metric in metrics.items() for key, value in metric.signature().items()},
         }
 
@@ -187,6 +191,8 @@ class Reward(Metric[RewardStatistic]):
         for term in self.terms:
             if term.name in TEXT_TERMS:
                 columns.append([math.fsum(TEXT_TERMS[term.name](one)) for one in words])
+            elif term.name in GUARD_TERMS:
+                columns.append([GUARD_TERMS[term.name](item) for item in corpus.items])
             elif term.name in DRAFT_TERMS:
                 columns.append([float(len(getattr(one, DRAFT_TERMS[term.name]))) for one in changes])
             else:
@@ -228,6 +234,8 @@ class Reward(Metric[RewardStatistic]):
         for term in self.terms:
             if term.name in TEXT_TERMS:
                 columns.append([_text_credit(term, item.candidate) for item in corpus.items])
+            elif term.name in GUARD_TERMS:
+                columns.append([_guard_credit(term, item) for item in corpus.items])
             elif term.score or term.name in DRAFT_TERMS or not self.metrics[term.name].credits:
                 raise InputError(f"reward: {term.key} does not divide its score among words")
             else:
@@ -259,3 +267,9 @@ def _text_credit(term: Term, text: str) -> Credit:
         if value
     ]
     return words.credit(math.fsum(part.credit for part, _ in parts), parts)
+
+
+def _guard_credit(term: Term, item: Item) -> Credit:
+    """Divide a guard among all words: it is the whole caption that it stops."""
+    value = GUARD_TERMS[term.name](item)
+    return Words(item.candidate).credit(value, [(Part(term.name, (), value), ())] if value else [])

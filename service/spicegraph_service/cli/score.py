@@ -74,7 +74,8 @@ def score(
         typer.Option(
             "--explain",
             help="In JSON and JSON Lines: for spice-g, every tuple's best partner and which changes would raise the "
-            "score most; for chair, the objects that a caption mentions; for capture, what each element found.",
+            "score most; for chair, the objects that a caption mentions; for capture, what each element found; for "
+            "fluency, the probability of each kind of error.",
         ),
     ] = False,
     credit: Annotated[

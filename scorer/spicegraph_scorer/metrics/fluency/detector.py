@@ -1,0 +1,283 @@
+"""A detector of broken captions: unfinished, repeated, with a word missing or with words in the wrong order.
+
+A linear model over n-grams of words and of their usual tags, over how often those stand in captions of people, and over
+what a sentence says twice. It reads text alone, sentence by sentence, in numpy; ``training/fluency.py`` makes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.resources import as_file, files
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from spicegraph_parser.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    Ints = npt.NDArray[np.int64]
+
+KINDS: Final = ("unfinished", "repetition", "conjunction", "verb", "noun", "order")
+"""What can be wrong: the end is missing; something is said twice; a conjunction, a verb or a noun is missing; words or
+halves have changed places.
+"""
+BUCKETS: Final = 1 << 17  # of weights
+COUNTERS: Final = 1 << 20  # of n-grams in captions of people
+PADDING: Final = 2  # edges on either side of a sentence
+_LETTERS: Final = 3
+_LEVELS: Final = 7
+_LONGEST: Final = 8  # words of a repetition that are told apart
+_FAR: Final = 3  # words between two of the same
+_TOKEN: Final = re.compile(r"\w+(?:['’-]\w+)*|[,;:]")
+_END: Final = re.compile(r"[.!?]+(?:\s+|$)")
+_CONNECTIVE: Final = frozenset([",", "and", "then", "followed", "by", "while", "as", "with"])
+_PRIMES: Final = tuple(np.array([0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1], np.uint64))
+
+
+def sentences_of(text: str) -> list[list[str]]:
+    """Return the lower-cased words and commas of each sentence; without an end punctuation mark, and never none.
+
+    >>> sentences_of("A dog, a cat. They play!")
+    [['a', 'dog', ',', 'a', 'cat'], ['they', 'play']]
+    """
+    found = []
+    for part in _END.split(text.lower()):
+        words = ["," if word in ";:" else word for word in _TOKEN.findall(part)]
+        while words and words[-1] == ",":
+            words.pop()
+        if words:
+            found.append(words)
+    return found or [[]]
+
+
+class Features(NamedTuple):
+    """The features of sentences: the bucket of each, and the number of its sentence, in their order."""
+
+    buckets: Ints
+    rows: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vocabulary:
+    """The kinds of words: frequent ones, the endings of others (``-ing``), all others (``-``); each with its usual tag.
+
+    Kind 0 is the edge of a sentence.
+    """
+
+    kinds: tuple[str, ...]
+    tags: Ints
+    _places: Mapping[str, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Lay the kinds out for look-ups."""
+        object.__setattr__(self, "_places", {kind: place for place, kind in enumerate(self.kinds)})
+
+    def place(self, word: str) -> int:
+        """Return the number of a word's kind."""
+        found = self._places.get(word)
+        return self._places.get("-" + word[-_LETTERS:], 1) if found is None else found
+
+    def laid_out(self, sentences: Sequence[Sequence[str]]) -> tuple[Ints, Ints]:
+        """Return the kinds of all words with edges between sentences, and the number of the sentence of each."""
+        edges = [0] * PADDING
+        kinds: list[int] = []
+        sizes = []
+        for words in sentences:
+            kinds += [*edges, *map(self.place, words), *edges]
+            sizes.append(len(words) + 2 * PADDING)
+        return np.array(kinds, np.int64), np.repeat(np.arange(len(sizes)), sizes)
+
+
+def _hashed(salt: int, columns: Sequence[Ints], size: int) -> Ints:
+    """Return a bucket for each row of numbers."""
+    found = np.full(columns[0].shape, salt + 1, np.uint64)
+    for column, prime in zip(columns, _PRIMES, strict=False):
+        found = (found ^ (column.astype(np.uint64) + np.uint64(7))) * prime
+        found ^= found >> np.uint64(15)
+    return (found % np.uint64(size)).astype(np.int64)
+
+
+def _windows(values: Ints, places: Sequence[int], starts: Ints) -> list[Ints]:
+    return [values[starts + place] for place in places]
+
+
+_WORD_GRAMS: Final = ((0, 1), (0, 2), (0, 1, 2))
+_TAG_GRAMS: Final = ((0, 1, 2), (0, 1, 2, 3), (0, 1, 2, 3, 4))
+_COUNTED: Final = (("word", (0, 1)), ("word", (0, 1, 2)), ("tag", (0, 1, 2, 3, 4)))
+
+
+def counter_places(kinds: Ints, tags: Ints, rows: Ints) -> Iterator[tuple[Ints, Ints, int]]:
+    """Yield for each sort of n-gram that is counted where they start, their counters, and up to 3 words of each."""
+    for salt, (sort, places) in enumerate(_COUNTED):
+        starts = np.flatnonzero(rows[: len(rows) - places[-1]] == rows[places[-1] :])
+        yield (
+            starts,
+            _hashed(100 + salt, _windows(kinds if sort == "word" else tags, places, starts), COUNTERS),
+            min(len(places), 3),
+        )
+
+
+def features_of(vocabulary: Vocabulary, levels: npt.NDArray[np.uint8], sentences: Sequence[Sequence[str]]) -> Features:
+    """Return the features of sentences.
+
+    Args:
+        vocabulary: the kinds of words.
+        levels: for each counter, 0 where people hardly ever say such n-grams, to 7 where they often do.
+        sentences: words and commas.
+    """
+    kinds, rows = vocabulary.laid_out(sentences)
+    tags = vocabulary.tags[kinds]
+    found: list[tuple[Ints, Ints]] = []
+    salt = 0
+    for values, grams in ((kinds, _WORD_GRAMS), (tags, _TAG_GRAMS)):
+        for places in grams:
+            starts = np.flatnonzero(rows[: len(rows) - places[-1]] == rows[places[-1] :])
+            found.append((_hashed(salt, _windows(values, places, starts), BUCKETS), rows[starts]))
+            salt += 1
+    starts = np.flatnonzero(rows[:-2] == rows[2:])
+    for mixed in ((tags, kinds, tags), (kinds, tags, kinds)):
+        columns = [values[starts + place] for place, values in enumerate(mixed)]
+        found.append((_hashed(salt + 20, columns, BUCKETS), rows[starts]))
+        salt += 1
+    for starts, counters, inside in counter_places(kinds, tags, rows):
+        level = levels[counters].astype(np.int64)
+        inner = _windows(tags, range(inside), starts)
+        found.append((_hashed(salt, [level, *inner], BUCKETS), rows[starts]))
+        for limit in (1, 3):
+            low = np.bincount(rows[starts][level < limit], minlength=len(sentences))
+            found.append((_hashed(salt + 40 + limit, [np.minimum(low, 9)], BUCKETS), np.arange(len(sentences))))
+        salt += 1
+    said = [(number, name) for number, words in enumerate(sentences) for name in repetitions(words)]
+    numbers = np.array([number for number, _ in said], np.int64)
+    names = np.array([_named(name) for _, name in said], np.int64)
+    found.append((names, numbers))
+    buckets, owners = (np.concatenate(part) for part in zip(*found, strict=True))
+    order = np.argsort(owners, kind="stable")
+    return Features(buckets[order], owners[order])
+
+
+@lru_cache(maxsize=4096)
+def _named(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=6).digest(), "big") % BUCKETS
+
+
+def repetitions(words: Sequence[str]) -> list[str]:
+    """Return what a sentence says twice, as names of features.
+
+    >>> repetitions("a dog barks and a dog barks".split())
+    ['words 7', 'twice 3', 'and', 'clause', 'again 1']
+    """
+    found = [f"words {min(len(words), 12)}"]
+    longest = 0
+    seen: dict[str, list[int]] = {}
+    last: dict[str, int] = {}
+    near = 0
+    for place, word in enumerate(words):
+        for start in seen.setdefault(word, []):
+            size = 0
+            while start + size < place and place + size < len(words) and words[start + size] == words[place + size]:
+                size += 1
+            longest = max(longest, size)
+        seen[word].append(place)
+        if word in last and len(word) > _FAR:
+            near += 1
+        if word in last and word != ",":
+            gap = place - last[word]
+            if gap == 1:
+                found.append("doubled")
+            elif gap <= _FAR and words[place - 1] in _CONNECTIVE:
+                found.append(f"around {words[place - 1]}")
+        last[word] = place
+    if longest > 1:
+        found.append(f"twice {min(longest, _LONGEST)}")
+        if longest > 2:
+            found.append("long")
+    clauses = _clauses(words)
+    if any(clauses.count(one) > 1 for one in clauses if len(one) > 1):
+        found.append("clause")
+    if near:
+        found.append(f"again {min(near, 4)}")
+    return found
+
+
+def _clauses(words: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return what stands between connectives."""
+    found: list[list[str]] = [[]]
+    for word in words:
+        if word in _CONNECTIVE:
+            found.append([])
+        else:
+            found[-1].append(word)
+    return [tuple(one) for one in found]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Detector:
+    """The model: ``weights`` (buckets, 1 + kinds) in 8 bits, each column with its scale, and the bias of each class."""
+
+    vocabulary: Vocabulary
+    levels: npt.NDArray[np.uint8]
+    weights: npt.NDArray[np.int8]
+    scales: npt.NDArray[np.float32]
+    bias: npt.NDArray[np.float32]
+    signature: str
+
+    @classmethod
+    def load(cls, path: Path) -> Detector:
+        """Read a model.
+
+        Raises:
+            DataError: the file is missing or is not such a model.
+        """
+        try:
+            contents = path.read_bytes()
+            with np.load(path, allow_pickle=False) as arrays:
+                kinds = tuple(arrays["kinds"].tobytes().decode().split("\n"))
+                vocabulary = Vocabulary(kinds, arrays["tags"].astype(np.int64))
+                levels, weights = arrays["levels"], arrays["weights"]
+                scales, bias = arrays["scales"], arrays["bias"]
+        except (OSError, ValueError, KeyError) as error:
+            raise DataError(f"{path}: is not a fluency detector ({error})") from error
+        return cls(vocabulary, levels, weights, scales, bias, hashlib.blake2b(contents, digest_size=4).hexdigest())
+
+    def save(self, path: Path) -> None:
+        """Write the model."""
+        arrays: dict[str, Any] = {
+            "kinds": np.frombuffer("\n".join(self.vocabulary.kinds).encode(), np.uint8),
+            "tags": self.vocabulary.tags.astype(np.uint8),
+            "levels": self.levels,
+            "weights": self.weights,
+            "scales": self.scales,
+            "bias": self.bias,
+        }
+        np.savez_compressed(path, **arrays)
+
+    def probabilities(self, sentences: Sequence[Sequence[str]]) -> npt.NDArray[np.float64]:
+        """Return for each sentence the probability that nothing is wrong, and of each kind of error; their sum is 1."""
+        buckets, rows = features_of(self.vocabulary, self.levels, sentences)
+        starts = np.searchsorted(rows, np.arange(len(sentences)))
+        sums = np.add.reduceat(self.weights[buckets].astype(np.int64), starts, axis=0)
+        logits = sums * self.scales.astype(np.float64) + self.bias
+        logits -= logits.max(axis=1, keepdims=True)
+        raised = np.exp(logits)
+        shares: npt.NDArray[np.float64] = raised / raised.sum(axis=1, keepdims=True)
+        return shares
+
+
+@lru_cache(maxsize=1)
+def load_detector() -> Detector:
+    """Return the bundled model, loaded once in a process.
+
+    Raises:
+        DataError: the file is missing or broken.
+    """
+    with as_file(files("spicegraph_scorer") / "metrics" / "fluency" / "data" / "detector.npz") as path:
+        return Detector.load(path)

@@ -1,0 +1,199 @@
+"""Fluency as a metric, and SPIDEr-FL: SPIDEr that a broken caption loses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+
+import numpy as np
+
+from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh, Working
+from spicegraph_scorer.metrics.cider import Spider, SpiderStatistic
+from spicegraph_scorer.metrics.fluency.detector import KINDS, Detector, sentences_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from spicegraph_scorer.core.results import Json
+    from spicegraph_scorer.core.tokens import Corpus
+
+THRESHOLD: Final = 0.9
+"""The probability above which a caption counts as broken, as FENSE and DCASE set it."""
+PENALTY: Final = 0.9
+"""The share of SPIDEr that a broken caption loses in SPIDEr-FL."""
+
+
+class FluencyStatistic(NamedTuple):
+    """The probability that something is wrong, and of each kind of error, of a caption's worst sentence, in [0, 1]."""
+
+    wrong: float
+    kinds: tuple[float, ...]
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the probability is above :data:`THRESHOLD`."""
+        return self.wrong > THRESHOLD
+
+    @property
+    def kind(self) -> str:
+        """The likeliest kind of error."""
+        return KINDS[max(range(len(KINDS)), key=self.kinds.__getitem__)]
+
+
+class FluencyExplanation(NamedTuple):
+    """The probability of an error, whether that counts as one, and the probability of each kind."""
+
+    wrong: float
+    is_broken: bool
+    kinds: Mapping[str, float]
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return JSON values."""
+        return {"wrong": self.wrong, "is_broken": self.is_broken, "kinds": dict(self.kinds)}
+
+
+def fluency_of(detector: Detector, texts: Sequence[str]) -> list[FluencyStatistic]:
+    """Return the statistic of each text; a text without words is unfinished."""
+    parts = [sentences_of(text) for text in dict.fromkeys(texts)]
+    if not parts:
+        return []
+    shares = detector.probabilities([words for sentences in parts for words in sentences])
+    ends = np.cumsum([len(sentences) for sentences in parts])
+    found = {}
+    for text, sentences, end in zip(dict.fromkeys(texts), parts, ends.tolist(), strict=True):
+        worst = min(shares[end - len(sentences) : end].tolist(), key=lambda row: row[0])
+        if not sentences[0]:
+            worst = [float(kind == "unfinished") for kind in ("none", *KINDS)]
+        found[text] = FluencyStatistic(1 - worst[0], tuple(worst[1:]))
+    return [found[text] for text in texts]
+
+
+@dataclass(frozen=True, slots=True)
+class Fluency(Metric[FluencyStatistic]):
+    """How well-formed captions are, without a look at references.
+
+    ``Fluency`` is 1 minus the probability that the worst sentence is broken, in [0, 1]; ``FluencyError`` is 1 for
+    captions where that probability is above .9, else 0: the share of broken captions, lower is better. The idea and the
+    threshold are those of FENSE (Zhou et al., ICASSP 2022); the detector is not FENSE's BERT but a linear model of
+    its own, so that figures are not comparable with published ones.
+    """
+
+    lower_is_better: ClassVar[frozenset[str]] = frozenset({"FluencyError"})
+    explains: ClassVar[bool] = True
+
+    detector: Detector
+
+    @property
+    def name(self) -> str:
+        """``fluency``."""
+        return "fluency"
+
+    def signature(self) -> Mapping[str, str]:
+        """Return which detector it is, and the threshold."""
+        return {"detector": f"linear {self.detector.signature}", "threshold": str(THRESHOLD)}
+
+    def collect(self, corpus: Corpus) -> list[FluencyStatistic]:
+        """Return the probabilities of each candidate."""
+        return fluency_of(self.detector, [item.candidate for item in corpus.items])
+
+    def total(self, statistics: Sequence[FluencyStatistic]) -> tuple[Score, ...]:
+        """Return ``Fluency`` and ``FluencyError``."""
+        return (
+            Score.mean("Fluency", [1 - found.wrong for found in statistics]),
+            Score.mean("FluencyError", [float(found.is_broken) for found in statistics]),
+        )
+
+    def workings(self, corpus: Corpus, statistics: Sequence[FluencyStatistic]) -> list[tuple[Working, ...]]:
+        """Return the probability of each kind of error."""
+        del corpus
+        kinds = "; ".join(f"{kind} {{}}" for kind in KINDS)
+        return [
+            (Working("Fluency", f"1 - {{}}, the probability of an error ({kinds})", (found.wrong, *found.kinds)),)
+            for found in statistics
+        ]
+
+    def explain(self, statistic: FluencyStatistic, *, changes: int = 3) -> FluencyExplanation:
+        """Return the probability of each kind of error."""
+        del changes
+        return FluencyExplanation(statistic.wrong, statistic.is_broken, dict(zip(KINDS, statistic.kinds, strict=True)))
+
+
+class SpiderFlStatistic(NamedTuple):
+    """One item's statistics of both metrics."""
+
+    spider: SpiderStatistic
+    fluency: FluencyStatistic
+
+
+@dataclass(frozen=True, slots=True)
+class SpiderFl(Metric[SpiderFlStatistic]):
+    """SPIDEr-FL: SPIDEr, of which a caption that counts as broken keeps a tenth, as the DCASE challenge ranks.
+
+    The corpus score is the mean of the items'. DCASE's detector is FENSE's BERT; this one is :class:`Fluency`'s, so
+    that figures are not comparable with published ones.
+    """
+
+    needs: ClassVar[Needs] = Spider.needs
+    highest: ClassVar[float] = Spider.highest
+
+    spider: Spider
+    fluency: Fluency
+
+    @property
+    def name(self) -> str:
+        """``spider-fl``."""
+        return "spider-fl"
+
+    def signature(self) -> Mapping[str, str]:
+        """Return what both metrics say, and the penalty."""
+        return {
+            **self.spider.signature(),
+            **self.fluency.signature(),
+            "penalty": str(PENALTY),
+            "metric": self.name,
+        }
+
+    def collect(self, corpus: Corpus) -> list[SpiderFlStatistic]:
+        """Return both statistics of every item."""
+        return list(map(SpiderFlStatistic, self.spider.collect(corpus), self.fluency.collect(corpus)))
+
+    def total(self, statistics: Sequence[SpiderFlStatistic]) -> tuple[Score, ...]:
+        """Return ``SPIDEr-FL``, in [0, 5.5]; ``None`` where CIDEr-D is undefined."""
+        (whole,) = self.spider.total([found.spider for found in statistics])
+        each = [
+            value if value is None or not found.fluency.is_broken else value * (1 - PENALTY)
+            for value, found in zip(whole.each, statistics, strict=True)
+        ]
+        return (Score.mean("SPIDEr-FL", each),)
+
+    def workings(self, corpus: Corpus, statistics: Sequence[SpiderFlStatistic]) -> list[tuple[Working, ...]]:
+        """Return the SPIDEr and the probability of an error."""
+        del corpus
+        values = self.spider.total([found.spider for found in statistics])[0].each
+        text = f"SPIDEr ({{}}); a tenth of it where the probability of an error ({{}}) is above {THRESHOLD}"
+        return [
+            (Working("SPIDEr-FL", text, (value, found.fluency.wrong)),)
+            for value, found in zip(values, statistics, strict=True)
+        ]
+
+    def compact(self, statistic: SpiderFlStatistic) -> SpiderFlStatistic:
+        """Return the statistic without SPICE's match."""
+        return statistic._replace(spider=self.spider.compact(statistic.spider))
+
+    @property
+    def weigh(self) -> Weigh | None:
+        """What CIDEr-D weighs with."""
+        return self.spider.weigh
+
+    def weighted(self, weights: Any) -> SpiderFl:
+        """Return the metric with the document frequencies of a corpus."""
+        return replace(self, spider=self.spider.weighted(weights))
+
+    def defer(self, corpus: Corpus, *, evidence: bool = False) -> list[tuple[Any, FluencyStatistic]]:
+        """Return what SPIDEr keeps of each item, and its fluency."""
+        kept = self.spider.defer(corpus, evidence=evidence)
+        return list(zip(kept, self.fluency.collect(corpus), strict=True))
+
+    def finish(self, kept: Sequence[tuple[Any, FluencyStatistic]]) -> list[SpiderFlStatistic]:
+        """Return both statistics of every item."""
+        return list(map(SpiderFlStatistic, self.spider.finish([one for one, _ in kept]), [own for _, own in kept]))

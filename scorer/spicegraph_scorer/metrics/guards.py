@@ -1,0 +1,226 @@
+"""Guards: what no caption of people has, and captions that are made to please a metric do.
+
+A guard is 0 for a caption that it lets through, 1 for one that it stops. Each stops at most a few of 10,000 captions of
+people; what references do, a candidate may do as well. To add one: a function of an item, and a line in ``GUARDS``.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from spicegraph_parser.lexicon import load_lexicon
+from spicegraph_scorer.metrics.chair import CLASSES
+from spicegraph_scorer.metrics.fluency.detector import load_detector, sentences_of
+from spicegraph_scorer.metrics.fluency.metric import fluency_of
+from spicegraph_scorer.metrics.graded.vectors import load_vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from spicegraph_scorer.core.items import Item
+    from spicegraph_scorer.metrics.fluency.metric import FluencyStatistic
+
+_LONGEST: Final = 2.0  # times the longest reference
+_FREE_WORDS: Final = 30  # a candidate may have in any case
+_RUN: Final = 6  # words said again in a row
+_TIMES: Final = 4  # one content word
+_DISORDER: Final = -10.0  # nats of the order table
+_NAMED: Final = re.compile(r"\bor (?:an?|the|some|maybe|perhaps) ")
+_DENIED: Final = re.compile(r"\b(?:no|not|without|never|neither|nor|none|nobody|nothing)\b|n['’]t\b")
+_OPEN: Final = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "and",
+        "or",
+        "of",
+        "with",
+        "while",
+        "is",
+        "are",
+        "his",
+        "her",
+        "its",
+        "their",
+        "at",
+        "from",
+        "as",
+        "by",
+        "for",
+        "in",
+        "on",
+        "to",
+    ]
+)
+_COLOURS: Final = frozenset(
+    [
+        "red",
+        "blue",
+        "green",
+        "yellow",
+        "black",
+        "white",
+        "brown",
+        "orange",
+        "pink",
+        "purple",
+        "gray",
+        "grey",
+        "silver",
+        "gold",
+        "golden",
+        "tan",
+        "beige",
+    ]
+)
+_MOST_COLOURS: Final = 6
+_FEWEST: Final = 4  # words of a caption, or as many as the shortest reference has
+
+
+@lru_cache(maxsize=100_000)
+def _fluency(text: str) -> FluencyStatistic:
+    return fluency_of(load_detector(), [text])[0]
+
+
+def _words(text: str) -> list[str]:
+    return [word for sentence in sentences_of(text) for word in sentence if word != ","]
+
+
+def _unfinished(item: Item) -> float:
+    """Ends with an article, a preposition or a conjunction where no reference does, and looks unfinished."""
+    words = _words(item.candidate)
+    if not words:
+        return 1.0
+    if words[-1] not in _OPEN or any(_words(text)[-1:] == words[-1:] for text in item.references):
+        return 0.0
+    strict = words[-1] in ("a", "an", "the", "and", "or", "of", "with", "while", "is", "are", "his", "its", "their")
+    return float(strict or _fluency(item.candidate).wrong > BROKEN)
+
+
+BROKEN: Final = 0.999
+"""The probability of an error above which a guard stops a caption: about one of 3,000 captions of people."""
+
+
+def _broken(item: Item) -> float:
+    """The fluency detector is all but sure that something is wrong, and surer than of every reference."""
+    wrong = _fluency(item.candidate).wrong
+    return float(wrong > BROKEN and all(_fluency(text).wrong < wrong for text in item.references))
+
+
+def _disorder(item: Item) -> float:
+    """Words follow one another as they hardly ever do, less so than in any reference."""
+    order = load_vectors().order
+    if order is None:
+        return 0.0
+    flow = order.flow(item.candidate)
+    return float(flow < _DISORDER and all(order.flow(text) > flow for text in item.references))
+
+
+def _said_again(item: Item) -> float:
+    """Says a run of six words again, two words twice in a row, or one content word four times."""
+    words = _words(item.candidate)
+    return float(_repeats(words) and not any(_repeats(_words(text)) for text in item.references))
+
+
+def _repeats(words: Sequence[str]) -> bool:
+    runs = [tuple(words[start : start + _RUN]) for start in range(len(words) - _RUN + 1)]
+    doubled = sum(one == other for one, other in pairwise(words))
+    content = [word for word in words if len(word) > len("with")]
+    return len(set(runs)) < len(runs) or doubled > 1 or any(content.count(word) >= _TIMES for word in set(content))
+
+
+def _excess(item: Item) -> float:
+    """Has more than thirty words, and more than twice those of the longest reference."""
+    longest = max((len(_words(text)) for text in item.references), default=0)
+    return float(len(_words(item.candidate)) > max(_FREE_WORDS, _LONGEST * longest))
+
+
+def _stub(item: Item) -> float:
+    """Has fewer than four words, and fewer than every reference."""
+    shortest = min((len(_words(text)) for text in item.references), default=0)
+    return float(len(_words(item.candidate)) < min(_FEWEST, shortest))
+
+
+def _signs(item: Item) -> float:
+    """Has invisible characters, or letters of a script that no reference has."""
+    scripts = {script for text in item.references for script in _scripts(text)}
+    return float(any(script not in scripts and script != "LATIN" for script in _scripts(item.candidate)))
+
+
+def _scripts(text: str) -> Iterable[str]:
+    for sign in text:
+        if not sign.isascii():
+            if unicodedata.category(sign) in ("Cf", "Co", "Cn", "Cs"):
+                yield "INVISIBLE"
+            elif sign.isalpha():
+                yield unicodedata.name(sign, "UNKNOWN").split()[0]
+
+
+def _hedge(item: Item) -> float:
+    """Offers several things with "or a", as no reference does."""
+    found = len(_NAMED.findall(item.candidate.lower()))
+    return float(found > 1 + sum(bool(_NAMED.search(text.lower())) for text in item.references))
+
+
+def _denial(item: Item) -> float:
+    """Begins with "there is no", or denies three things, where no reference denies any."""
+    text = item.candidate.lower()
+    denies = (
+        re.match(r"\W*there (?:is|are) (?:no|not)\b(?! (?:image|picture|photo|caption)\b)", text)
+        or len(_DENIED.findall(text)) > 2
+    )
+    return float(bool(denies) and not any(_DENIED.search(one.lower()) for one in item.references))
+
+
+def _chain(item: Item) -> float:
+    """Names one thing by three words in a row: synonyms of WordNet, or of CHAIR's objects."""
+    concept = load_lexicon().concept
+    words = _words(item.candidate)
+    for one, two, three in zip(words, words[1:], words[2:], strict=False):
+        if len({one, two, three}) < 3:
+            continue
+        kinds = {CLASSES.get(word) for word in (one, two, three)}
+        if len(kinds) == 1 and None not in kinds:
+            return 1.0
+        middle = concept(two)
+        if len(two) > len("with") and middle.shares(concept(one)) and middle.shares(concept(three)):
+            return 1.0
+    return 0.0
+
+
+def _colours(item: Item) -> float:
+    """Names more than six different colours, and more than any reference."""
+    named = [len(_COLOURS.intersection(_words(text))) for text in (item.candidate, *item.references)]
+    return float(named[0] > max(_MOST_COLOURS, *named[1:]))
+
+
+GUARDS: Final[Mapping[str, Callable[[Item], float]]] = {
+    "unfinished": _unfinished,
+    "broken": _broken,
+    "disorder": _disorder,
+    "said-again": _said_again,
+    "excess": _excess,
+    "stub": _stub,
+    "signs": _signs,
+    "hedge": _hedge,
+    "denial": _denial,
+    "chain": _chain,
+    "colours": _colours,
+}
+"""Every guard by its name."""
+
+GUARD_TERMS: Final[Mapping[str, Callable[[Item], float]]] = {
+    "guard": lambda item: float(any(guard(item) for guard in GUARDS.values())),
+    **{f"guard-{name}": guard for name, guard in GUARDS.items()},
+}
+"""Terms of a reward: ``guard`` is 1 where any of the guards stops a caption, ``guard-NAME`` is one of them alone."""
+
+
+def signature() -> Mapping[str, str]:
+    """Return what guards depend on."""
+    return {"guard": "1", "guard detector": load_detector().signature, "guard order": load_vectors().signature}
