@@ -467,6 +467,7 @@ def test_cancelled_work_stops(start_server: Callable[..., RunningServer]) -> Non
     server = start_server("--metrics-address=127.0.0.1:0")
     with grpc.insecure_channel(server.address) as channel:
         stub = EvaluationServiceStub(channel)
+        stub.Score(pb.ScoreRequest(items=fresh_items(19, 1)), timeout=60)  # connected, and the workers have loaded
         call = stub.Score.future(pb.ScoreRequest(items=fresh_items(20, 2000)), timeout=60)
         time.sleep(0.3)
         call.cancel()
