@@ -156,6 +156,9 @@ def _bytes(place: str) -> int | None:
 
 token = typer.Typer(help="Make, list and revoke the tokens with which clients call a server.", no_args_is_help=True)
 _LONGEST_NAME = 100
+ExpiresOption = Annotated[
+    str | None, typer.Option(metavar="DAYS|TIME", help="When it ends: in 90d, or at 2030-06-01T12:00 (UTC).")
+]
 
 
 @token.command()
@@ -174,9 +177,7 @@ def create(
             "tenant see the same ones. Default: the token's name.",
         ),
     ] = None,
-    expires: Annotated[
-        str | None, typer.Option(metavar="DAYS|TIME", help="When it ends: in 90d, or at 2030-06-01T12:00 (UTC).")
-    ] = None,
+    expires: ExpiresOption = None,
     store: StoreOption = None,
 ) -> None:
     """Make a token and print it. It is shown only once: the store keeps only its hash."""
@@ -190,9 +191,11 @@ def create(
     for what, value in (("name", name), ("tenant", name if tenant is None else tenant)):
         if not value.strip() or len(value) > _LONGEST_NAME or not value.isprintable():
             raise InputError(f"a token's {what} has 1 to {_LONGEST_NAME} printable characters")
-    end = _moment(expires)
+    end = token_end(expires)
     with closing(_token_store(store)) as opened:
-        secret, _ = create_token(opened, name, scopes, rate=rate, tenant=tenant or name, expires=end)
+        secret, _ = create_token(
+            opened, name, scopes, rate=rate, tenant=tenant or name, expires=end.timestamp() if end else 0.0
+        )
     write_stdout(f"{secret}\n")
 
 
@@ -243,10 +246,14 @@ def _shown(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds") if moment else "-"
 
 
-def _moment(text: str | None) -> float:
-    """Return a moment in seconds since 1970; 0: never."""
+def token_end(text: str | None) -> datetime | None:
+    """Return when a token ends, of the value of ``--expires``; ``None``: never.
+
+    Raises:
+        InputError: it is neither days nor a time, or over.
+    """
     if text is None:
-        return 0.0
+        return None
     try:
         if text.endswith("d") and text[:-1].isdecimal():
             moment = datetime.now(UTC) + timedelta(days=int(text[:-1]))
@@ -257,7 +264,7 @@ def _moment(text: str | None) -> float:
         raise InputError(f"--expires: expected days such as 90d or a time such as 2030-06-01, got {text!a}") from error
     if moment <= datetime.now(UTC):
         raise InputError(f"--expires: {text} is over already")
-    return moment.timestamp()
+    return moment
 
 
 def _token_store(place: str | None) -> Store:

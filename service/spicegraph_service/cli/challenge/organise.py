@@ -15,8 +15,7 @@ from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.readers.checks import Empty
 from spicegraph_service.cli.challenge.connection import connected
 from spicegraph_service.cli.options import MetricOptions, MetricsOption
-from spicegraph_service.cli.stores import server_extra
-from spicegraph_service.cli.token import ExpiresOption, token_end
+from spicegraph_service.cli.stores import ExpiresOption, server_extra, token_end
 from spicegraph_service.output.files import check_output, whole_path
 from spicegraph_service.output.terminal import note, write_stdout
 
