@@ -160,14 +160,14 @@ def _comparison_table(found: SystemComparison, names: tuple[str, str]) -> str:
     return rendered(comparison_tables(found, names))
 
 
-def _comparison_json(found: SystemComparison, names: tuple[str, str]) -> str:
+def _pair_json(found: SystemComparison | SystemDifference, names: tuple[str, str]) -> str:
     first, second = names
     return _pretty({"systems": {"first": first, "second": second}, **found.to_dict()})
 
 
 COMPARISON_FORMATS: Mapping[ComparisonFormat, Callable[[SystemComparison, tuple[str, str]], str]] = {
     ComparisonFormat.TABLE: _comparison_table,
-    ComparisonFormat.JSON: _comparison_json,
+    ComparisonFormat.JSON: _pair_json,
 }
 """The formats of ``compare`` that hold the comparison and the two systems' names; a page is a whole report."""
 
@@ -176,14 +176,9 @@ def _difference_table(found: SystemDifference, names: tuple[str, str]) -> str:
     return rendered(difference_tables(found, names))
 
 
-def _difference_json(found: SystemDifference, names: tuple[str, str]) -> str:
-    first, second = names
-    return _pretty({"systems": {"first": first, "second": second}, **found.to_dict()})
-
-
 DIFFERENCE_FORMATS: Mapping[ComparisonFormat, Callable[[SystemDifference, tuple[str, str]], str]] = {
     ComparisonFormat.TABLE: _difference_table,
-    ComparisonFormat.JSON: _difference_json,
+    ComparisonFormat.JSON: _pair_json,
 }
 """The formats of ``compare --changes``."""
 
