@@ -159,7 +159,9 @@ def test_bad_numbers_and_curves_from_given_scores_are_refused():
         assert protocol.name == name
 
 
-@pytest.mark.parametrize(("name", "value"), [("pascal50s", 1.0), ("pascal50s-clipscore", 0.5), ("fense-pairs", 0.0)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("pascal50s", 1.0), ("pascal50s-clipscore", 0.5), ("fense-pairs", 0.0), ("discofoil", 0.0)]
+)
 def test_published_protocols_count_a_tie_as_their_papers_do(name, value):
     found = agree_on_pairs([pair(0, (0.5, 0.5))], pair_protocol(name), scoring=Scoring(()), resampling=QUICK)
     assert accuracy(found).value == value

@@ -15,11 +15,12 @@ from spicegraph_scorer.studies.agreement.coefficients import (
     KENDALL,
     MetricComparison,
     Observations,
-    blocks,
     correlation,
+    numbered,
     observations,
     of_balance,
     resampled,
+    resamples,
     williams,
 )
 from spicegraph_scorer.studies.agreement.judgements import MetricScores, Scoring, caption_scores
@@ -168,7 +169,7 @@ def correlate(
         raise InputError("no caption has a value of every metric")
     kept = [judgement for judgement, known in zip(judgements, defined, strict=True) if known]
     captions, ratings = _observed(kept, protocol.ratings)
-    groups = _groups([judgement.image for judgement in kept])[captions]
+    groups = numbered(judgement.image for judgement in kept)[captions]
     values = {name: each[defined][captions] for name, each in table.items()}
     ordered = {name: observations(each, ratings) for name, each in values.items()}
     pairs = image_pairs(values, ratings, groups)
@@ -207,22 +208,14 @@ def _observed(judgements: Sequence[Judgement], ratings: Ratings) -> tuple[Indice
     return np.repeat(np.arange(len(judgements)), counts), flat
 
 
-def _groups(images: Sequence[str]) -> Indices:
-    """Number the images in the order in which they come."""
-    numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(image, len(numbers)) for image in images], dtype=np.int64)
-
-
 def _draws(
     ordered: Mapping[str, Observations], groups: Indices, resampling: Resampling, pairs: Mapping[str, ImagePairs]
 ) -> dict[str, dict[str, Vector]]:
     """Return every coefficient of every metric for resamples of the images, the same for all metrics."""
     images = int(groups.max()) + 1
-    generator = resampling.generator()
     found: dict[str, dict[str, list[Vector]]] = {name: {key: [] for key in COEFFICIENTS} for name in ordered}
     others = [key for key in COEFFICIENTS if not pairs or key not in KENDALL]
-    for size in blocks(resampling.draws, len(groups)):
-        drawn = generator.multinomial(images, np.full(images, 1 / images), size=size).astype(np.float64)
+    for drawn in resamples(resampling, images, len(groups)):
         weights = drawn[:, groups]
         for name, of in ordered.items():
             kendall = of_balance(pairs[name].balance_of(drawn)) if pairs else {}
@@ -305,6 +298,6 @@ def _between_people(judgements: Sequence[Judgement], resampling: Resampling) -> 
         return {key: Interval(None, None, None, None) for key in COEFFICIENTS}
     images, first, second = zip(*pairs, strict=True)
     of = observations(np.array(first, np.float64), np.array(second, np.float64))
-    groups = _groups(images)
+    groups = numbered(images)
     draws = _draws({"": of}, groups, resampling, image_pairs({"": of.values}, of.ratings, groups))[""]
     return {key: replace(_interval(key, of, draws[key]), p=None) for key in COEFFICIENTS}

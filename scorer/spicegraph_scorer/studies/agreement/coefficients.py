@@ -437,3 +437,26 @@ def blocks(draws: int, width: int) -> Iterator[int]:
     """Yield how many resamples of ``width`` numbers to make at a time, ``draws`` in all."""
     size = max(1, min(_MOST, _CELLS // max(width, 1)))
     yield from (min(size, draws - done) for done in range(0, draws, size))
+
+
+def resamples(resampling: Resampling, groups: int, width: int = 0) -> Iterator[Matrix]:
+    """Yield how often each group is drawn, (resamples, groups), a block of resamples at a time.
+
+    Args:
+        resampling: draws and seed.
+        groups: of which as many are drawn, each with the same chance.
+        width: numbers that the caller makes of each resample; 0: one for each group.
+    """
+    generator = resampling.generator()
+    for size in blocks(resampling.draws, width or groups):
+        yield generator.multinomial(groups, np.full(groups, 1 / groups), size=size).astype(np.float64)
+
+
+def numbered(names: Iterable[str]) -> Indices:
+    """Number what is drawn together, such as images, in the order in which they come.
+
+    >>> numbered(["b", "a", "b"]).tolist()
+    [0, 1, 0]
+    """
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)

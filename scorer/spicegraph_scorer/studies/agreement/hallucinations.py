@@ -15,8 +15,9 @@ from spicegraph_scorer.metrics import lower_is_better, make_metrics
 from spicegraph_scorer.readers.checks import Fault, input_error
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, Limits
 from spicegraph_scorer.scoring import resources
-from spicegraph_scorer.studies.agreement.coefficients import blocks
+from spicegraph_scorer.studies.agreement.coefficients import numbered, resamples
 from spicegraph_scorer.studies.agreement.judgements import Judged, Scoring
+from spicegraph_scorer.studies.agreement.protocols import by_name, protocol_of
 from spicegraph_scorer.studies.agreement.records import CANDIDATES, IMAGES, REFERENCES, Row, read_content, records_of
 
 if TYPE_CHECKING:
@@ -40,27 +41,24 @@ class HallucinationProtocol:
 
 
 _ALOHA: Final = "Petryk et al. 2024 (ALOHa)"
-HALLUCINATION_PROTOCOLS: Mapping[str, HallucinationProtocol] = {
-    protocol.name: protocol
-    for protocol in (
-        HallucinationProtocol(
-            "hat",
-            "Detection: average precision and area under the ROC curve of telling captions with a marked word from "
-            "others, by the metric's score. Localisation: of the captions with a marked word, in how many the word "
-            "that is most likely wrong is a marked one.",
-            f"{_ALOHA}, on HAT",
-            objects=False,
-        ),
-        HallucinationProtocol(
-            "aloha-localisation",
-            "As hat, but only objects are compared, as ALOHa does: of the captions with a foil, in how many the object "
-            "that is most likely wrong is in the foil. A true caption and its foil are a caption each; the true one is "
-            "not a reference.",
-            f"{_ALOHA}, on nocaps-FOIL",
-            objects=True,
-        ),
-    )
-}
+HALLUCINATION_PROTOCOLS: Mapping[str, HallucinationProtocol] = by_name(
+    HallucinationProtocol(
+        "hat",
+        "Detection: average precision and area under the ROC curve of telling captions with a marked word from "
+        "others, by the metric's score. Localisation: of the captions with a marked word, in how many the word "
+        "that is most likely wrong is a marked one.",
+        f"{_ALOHA}, on HAT",
+        objects=False,
+    ),
+    HallucinationProtocol(
+        "aloha-localisation",
+        "As hat, but only objects are compared, as ALOHa does: of the captions with a foil, in how many the object "
+        "that is most likely wrong is in the foil. A true caption and its foil are a caption each; the true one is "
+        "not a reference.",
+        f"{_ALOHA}, on nocaps-FOIL",
+        objects=True,
+    ),
+)
 """Every protocol for captions whose wrong words are marked."""
 
 
@@ -118,10 +116,7 @@ def hallucination_protocol(name: str) -> HallucinationProtocol:
     Raises:
         InputError: no protocol has that name.
     """
-    if name not in HALLUCINATION_PROTOCOLS:
-        known = ", ".join(HALLUCINATION_PROTOCOLS)
-        raise InputError(f"there is no protocol {name!a} for hallucinations; there are {known}")
-    return HALLUCINATION_PROTOCOLS[name]
+    return protocol_of(HALLUCINATION_PROTOCOLS, name, "hallucinations")
 
 
 def read_marked(*paths: str, limits: Limits = DEFAULT_LIMITS) -> Judged[Marked]:
@@ -293,8 +288,7 @@ def agree_on_hallucinations(
     statistics = collect(items, made)
     result = result_of(items, made, statistics, progress=scoring.progress)
     lower = lower_is_better(scoring.metrics)
-    numbers: dict[str, int] = {}
-    groups = np.array([numbers.setdefault(one.image, len(numbers)) for one in captions], np.int64)
+    groups = numbered(one.image for one in captions)
     draws = _Draws(faulty, groups, resampling)
     found, undefined = [], {}
     for name, run in zip(made, result.runs, strict=True):
@@ -315,7 +309,7 @@ def agree_on_hallucinations(
         protocol,
         len(captions),
         int(faulty.sum()),
-        len(numbers),
+        int(groups.max()) + 1,
         tuple(found),
         {name: count for name, count in undefined.items() if count},
         {**result.signature, "resampling": resampling.signature()},
@@ -383,11 +377,7 @@ class _Draws:
     def __init__(self, faulty: np.ndarray[Any, np.dtype[np.bool_]], groups: Any, resampling: Resampling) -> None:
         self._labels = faulty.astype(np.float64)
         images = int(groups.max()) + 1
-        generator = resampling.generator()
-        self._blocks = [
-            generator.multinomial(images, np.full(images, 1 / images), size=size)[:, groups].astype(np.int16)
-            for size in blocks(resampling.draws, len(groups))
-        ]
+        self._blocks = [drawn[:, groups].astype(np.int16) for drawn in resamples(resampling, images, len(groups))]
 
     def _bounded(self, value_of: Callable[[Matrix], Vector]) -> Bounded:
         value = float(value_of(np.ones((1, len(self._labels))))[0])

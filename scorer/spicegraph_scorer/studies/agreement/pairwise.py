@@ -10,7 +10,12 @@ import numpy as np
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
-from spicegraph_scorer.studies.agreement.coefficients import MetricComparison, accuracy_permutation, blocks
+from spicegraph_scorer.studies.agreement.coefficients import (
+    MetricComparison,
+    accuracy_permutation,
+    numbered,
+    resamples,
+)
 from spicegraph_scorer.studies.agreement.judgements import Scoring, pair_scores
 from spicegraph_scorer.studies.agreement.protocols import (
     PAIR_PROTOCOLS,
@@ -277,9 +282,8 @@ class _Table:
     def __init__(
         self, pairs: Sequence[CaptionPair], categories: Sequence[str], ties: Ties, resampling: Resampling
     ) -> None:
-        numbers: dict[str, int] = {}
-        self._groups = np.array([numbers.setdefault(pair.image, len(numbers)) for pair in pairs], dtype=np.int64)
-        self._images = len(numbers)
+        self._groups = numbered(pair.image for pair in pairs)
+        self._images = int(self._groups.max()) + 1
         of = np.array([pair.category for pair in pairs])
         self._rows = {name: of == name for name in categories} | {ALL: np.ones(len(pairs), dtype=np.bool_)}
         self._categories = tuple(categories)
@@ -320,14 +324,7 @@ class _Table:
             ],
             axis=1,
         )
-        generator = self._resampling.generator()
-        share = np.full(self._images, 1 / self._images)
-        sums = np.concatenate(
-            [
-                generator.multinomial(self._images, share, size=size).astype(np.float64) @ columns
-                for size in blocks(self._resampling.draws, self._images)
-            ]
-        )
+        sums = np.concatenate([drawn @ columns for drawn in resamples(self._resampling, self._images)])
         points, sizes = sums[:, ::2], sums[:, 1::2]
         shares = np.divide(points, sizes, out=np.full_like(points, np.nan), where=sizes > 0)
         return {category: shares[:, index] for index, category in enumerate(self._rows)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from spicegraph_parser.errors import InputError
 
@@ -66,12 +66,12 @@ class CaptionProtocol:
     """How ratings of captions are held against a metric."""
 
     name: str
-    coefficient: str
-    """The key of ``COEFFICIENTS`` that is reported under this protocol; the others are computed, too."""
-    ratings: Ratings
-    own: Own
     about: str
     source: str = ""
+    coefficient: str = "tau_b"
+    """The key of ``COEFFICIENTS`` that is reported under this protocol; the others are computed, too."""
+    ratings: Ratings = Ratings.MEAN
+    own: Own = Own.KEEP
     without_systems: frozenset[str] = frozenset()
     """Captions by these are left out."""
 
@@ -81,190 +81,170 @@ class PairProtocol:
     """How choices between two captions are held against a metric."""
 
     name: str
-    ties: Ties
-    own: Own
-    references: int | None
-    """How many references are used; ``None``: all."""
-    choice: ReferenceChoice
-    draws: int
     about: str
     source: str = ""
+    ties: Ties = Ties.HALF
+    own: Own = Own.DROP_REFERENCE
+    references: int | None = None
+    """How many references are used; ``None``: all."""
+    choice: ReferenceChoice = ReferenceChoice.FIRST
+    draws: int = 1
     coin: bool = False
     """A coin decides where people are tied: such a pair counts half for every metric. Otherwise it is left out."""
+
+
+Named = TypeVar("Named", bound="_HasName")
+
+
+class _HasName(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+def by_name(*protocols: Named) -> Mapping[str, Named]:
+    """Return protocols by their names."""
+    return {protocol.name: protocol for protocol in protocols}
+
+
+def protocol_of(protocols: Mapping[str, Named], name: str, judged: str) -> Named:
+    """Return a protocol by name.
+
+    Args:
+        protocols: those that there are.
+        name: the wanted one.
+        judged: what they are for, as the message says it.
+
+    Raises:
+        InputError: no protocol has that name.
+    """
+    if name not in protocols:
+        raise InputError(f"there is no protocol {name!a} for {judged}; there are {', '.join(protocols)}")
+    return protocols[name]
 
 
 _SPICE = "Anderson et al. 2016 (SPICE), section 4"
 _CLIPSCORE = "Hessel et al. 2021 (CLIPScore), section 4 and appendix A"
 
-CAPTION_PROTOCOLS: Mapping[str, CaptionProtocol] = {
-    protocol.name: protocol
-    for protocol in (
-        CaptionProtocol(
-            "plain", "tau_b", Ratings.MEAN, Own.KEEP, "Each caption with the mean of its ratings; nothing is removed."
-        ),
-        CaptionProtocol(
-            "flickr8k-expert",
-            "tau_c",
-            Ratings.EACH,
-            Own.DROP_CAPTION,
-            "Every single expert rating is an observation (three a caption, not averaged). Captions that stand among "
-            "their image's references are left out: 158 of 5,822, which leaves 16,992 ratings.",
-            f"{_SPICE}; {_CLIPSCORE}",
-        ),
-        CaptionProtocol(
-            "flickr8k-cf",
-            "tau_b",
-            Ratings.MEAN,
-            Own.DROP_FROM_IMAGE,
-            "Each caption with the share of workers who said that it describes the image. A caption that stands among "
-            "its image's references stays, and is removed from the references of all captions of the image.",
-            f"{_CLIPSCORE}, and the authors' script",
-        ),
-        CaptionProtocol(
-            "composite",
-            "tau_c",
-            Ratings.EACH,
-            Own.DROP_FROM_IMAGE,
-            "Every rating of correctness is an observation. The rated captions include one human reference of each "
-            "image: it stays, and is removed from the references of all captions of the image. Papers differ in the "
-            "captions of each image that "
-            "they use (12,000 or 15,000 ratings); what the file holds is used.",
-            _CLIPSCORE,
-        ),
-        CaptionProtocol(
-            "thumb",
-            "pearson",
-            Ratings.MEAN,
-            Own.KEEP,
-            "Each caption with its total score, captions by people included.",
-            "Kasai et al. 2022 (THumB)",
-        ),
-        CaptionProtocol(
-            "thumb-machine",
-            "pearson",
-            Ratings.MEAN,
-            Own.KEEP,
-            "As thumb, without the captions whose system is Human.",
-            "Kasai et al. 2022 (THumB)",
-            frozenset({"Human"}),
-        ),
-        CaptionProtocol(
-            "capeval1k",
-            "tau_b",
-            Ratings.MEAN,
-            Own.KEEP,
-            "Each caption with its mean human score.",
-            "Lee et al. 2021 (UMIC)",
-        ),
-        CaptionProtocol(
-            "polaris",
-            "tau_c",
-            Ratings.MEAN,
-            Own.KEEP,
-            "Each row of the table is an observation.",
-            "Wada et al. 2024 (Polos, the Polaris set)",
-        ),
-        CaptionProtocol(
-            "nebula",
-            "tau_c",
-            Ratings.MEAN,
-            Own.KEEP,
-            "Each row of the table is an observation, as in Polaris.",
-            "Matsuda et al. 2024 (DENEB, the Nebula set)",
-        ),
-        CaptionProtocol(
-            "trecvid-da",
-            "pearson",
-            Ratings.MEAN,
-            Own.DROP_REFERENCE,
-            "Each video caption with its direct assessment: the mean of its ratings, standardised by rater if "
-            "the file has them so. A caption is not a reference of its own. The paper itself compares means of whole "
-            "systems: see agree systems.",
-            "Graham et al. 2018 (Evaluation of automatic video captioning using direct assessment)",
-        ),
-    )
-}
+CAPTION_PROTOCOLS: Mapping[str, CaptionProtocol] = by_name(
+    CaptionProtocol("plain", "Each caption with the mean of its ratings; nothing is removed."),
+    CaptionProtocol(
+        "flickr8k-expert",
+        "Every single expert rating is an observation (three a caption, not averaged). Captions that stand among "
+        "their image's references are left out: 158 of 5,822, which leaves 16,992 ratings.",
+        f"{_SPICE}; {_CLIPSCORE}",
+        "tau_c",
+        Ratings.EACH,
+        Own.DROP_CAPTION,
+    ),
+    CaptionProtocol(
+        "flickr8k-cf",
+        "Each caption with the share of workers who said that it describes the image. A caption that stands among "
+        "its image's references stays, and is removed from the references of all captions of the image.",
+        f"{_CLIPSCORE}, and the authors' script",
+        own=Own.DROP_FROM_IMAGE,
+    ),
+    CaptionProtocol(
+        "composite",
+        "Every rating of correctness is an observation. The rated captions include one human reference of each "
+        "image: it stays, and is removed from the references of all captions of the image. Papers differ in the "
+        "captions of each image that they use (12,000 or 15,000 ratings); what the file holds is used.",
+        _CLIPSCORE,
+        "tau_c",
+        Ratings.EACH,
+        Own.DROP_FROM_IMAGE,
+    ),
+    CaptionProtocol(
+        "thumb",
+        "Each caption with its total score, captions by people included.",
+        "Kasai et al. 2022 (THumB)",
+        "pearson",
+    ),
+    CaptionProtocol(
+        "thumb-machine",
+        "As thumb, without the captions whose system is Human.",
+        "Kasai et al. 2022 (THumB)",
+        "pearson",
+        without_systems=frozenset({"Human"}),
+    ),
+    CaptionProtocol("capeval1k", "Each caption with its mean human score.", "Lee et al. 2021 (UMIC)"),
+    CaptionProtocol(
+        "polaris", "Each row of the table is an observation.", "Wada et al. 2024 (Polos, the Polaris set)", "tau_c"
+    ),
+    CaptionProtocol(
+        "nebula",
+        "Each row of the table is an observation, as in Polaris.",
+        "Matsuda et al. 2024 (DENEB, the Nebula set), and the authors' script",
+        "tau_c",
+    ),
+    CaptionProtocol(
+        "trecvid-da",
+        "Each video caption with its direct assessment: the mean of its ratings, standardised by rater if "
+        "the file has them so. A caption is not a reference of its own. The paper itself compares means of whole "
+        "systems: see agree systems.",
+        "Graham et al. 2018 (Evaluation of automatic video captioning using direct assessment)",
+        "pearson",
+        own=Own.DROP_REFERENCE,
+    ),
+)
 """Every protocol for rated captions. To add one: an entry here; the documentation prints its ``about``."""
 
-PAIR_PROTOCOLS: Mapping[str, PairProtocol] = {
-    protocol.name: protocol
-    for protocol in (
-        PairProtocol(
-            "plain",
-            Ties.HALF,
-            Own.KEEP,
-            None,
-            ReferenceChoice.FIRST,
-            1,
-            "All references; a tie counts half, so that a metric that knows nothing gets 0.5.",
-        ),
-        PairProtocol(
-            "pascal50s",
-            Ties.RIGHT,
-            Own.DROP_REFERENCE,
-            5,
-            ReferenceChoice.RANDOM,
-            5,
-            "The caption that most of the judges prefer is right, and so is an equal score; pairs on which the judges "
-            "are tied are left out. Five references, drawn at random; accuracy is averaged over five draws.",
-            f"Vedantam et al. 2015 (CIDEr); {_SPICE}",
-        ),
-        PairProtocol(
-            "pascal50s-clipscore",
-            Ties.HALF,
-            Own.DROP_REFERENCE,
-            5,
-            ReferenceChoice.RANDOM,
-            5,
-            "As pascal50s, but a coin decides ties, of metrics and of people: an equal score counts half, and so does "
-            "every pair on which the judges are tied. For metrics that tie often, such as SPICE, the two protocols "
-            "differ by several points.",
-            f"{_CLIPSCORE}, and the data set's loader in the authors' repository; Vedantam et al. 2015 (CIDEr)",
-            coin=True,
-        ),
-        PairProtocol(
-            "fense-pairs",
-            Ties.WRONG,
-            Own.DROP_REFERENCE,
-            None,
-            ReferenceChoice.FIRST,
-            1,
-            "Two captions of a sound and the one that the sum of the votes prefers, by category (HC, HI, HM, MM); "
-            "pairs whose votes cancel out are left out. A caption is scored against all references but itself; the "
-            "caption of another sound or of a system, against as many. An equal score counts as wrong. The published "
-            "figure is 'all'. For pairs of two systems (MM), the authors' script averages an n-gram metric's scores "
-            "over the choices of four of the five references; here all five are used.",
-            "Zhou et al. 2022 (FENSE: AudioCaps-Eval and Clotho-Eval), and the authors' script",
-        ),
-        PairProtocol(
-            "discofoil",
-            Ties.HALF,
-            Own.DROP_REFERENCE,
-            None,
-            ReferenceChoice.FIRST,
-            1,
-            "A machine's description of an image against the same with its hallucination corrected by people, with one "
-            "description as the reference. Descriptions that could not be corrected are left out. A tie counts half.",
-            "Lin et al. 2025 (DiscoSG, the D-FOIL set)",
-        ),
-        PairProtocol(
-            "foil",
-            Ties.HALF,
-            Own.DROP_REFERENCE,
-            None,
-            ReferenceChoice.FIRST,
-            1,
-            "A true caption against the same with one thing made wrong (FOIL, SugarCrepe, VALSE). All references but "
-            "the true caption itself; a tie counts half.",
-            "Shekhar et al. 2017 (FOIL); Hsieh et al. 2023 (SugarCrepe); Parcalabescu et al. 2022 (VALSE)",
-        ),
-    )
-}
+PAIR_PROTOCOLS: Mapping[str, PairProtocol] = by_name(
+    PairProtocol(
+        "plain",
+        "All references; a tie counts half, so that a metric that knows nothing gets 0.5.",
+        own=Own.KEEP,
+    ),
+    PairProtocol(
+        "pascal50s",
+        "The caption that most of the judges prefer is right, and so is an equal score; pairs on which the judges "
+        "are tied are left out. Five references, drawn at random; accuracy is averaged over five draws.",
+        f"Vedantam et al. 2015 (CIDEr); {_SPICE}",
+        Ties.RIGHT,
+        references=5,
+        choice=ReferenceChoice.RANDOM,
+        draws=5,
+    ),
+    PairProtocol(
+        "pascal50s-clipscore",
+        "As pascal50s, but a coin decides ties, of metrics and of people: an equal score counts half, and so does "
+        "every pair on which the judges are tied. For metrics that tie often, such as SPICE, the two protocols "
+        "differ by several points.",
+        f"{_CLIPSCORE}, and the data set's loader in the authors' repository; Vedantam et al. 2015 (CIDEr)",
+        references=5,
+        choice=ReferenceChoice.RANDOM,
+        draws=5,
+        coin=True,
+    ),
+    PairProtocol(
+        "fense-pairs",
+        "Two captions of a sound and the one that the sum of the votes prefers, by category (HC, HI, HM, MM); "
+        "pairs whose votes cancel out are left out. A caption is scored against all references but itself; the "
+        "caption of another sound or of a system, against as many. An equal score counts as wrong. The published "
+        "figure is 'all'. For pairs of two systems (MM), the authors' script averages an n-gram metric's scores "
+        "over the choices of four of the five references; here all five are used.",
+        "Zhou et al. 2022 (FENSE: AudioCaps-Eval and Clotho-Eval), and the authors' script",
+        Ties.WRONG,
+    ),
+    PairProtocol(
+        "discofoil",
+        "A machine's description of an image against the same with its hallucination corrected by people, with one "
+        "description as the reference. Descriptions that could not be corrected are left out. An equal score "
+        "counts as wrong.",
+        "Lin et al. 2025 (DiscoSG, the D-FOIL set), and the authors' script",
+        Ties.WRONG,
+    ),
+    PairProtocol(
+        "foil",
+        "A true caption against the same with one thing made wrong (FOIL, SugarCrepe, VALSE). All references but "
+        "the true caption itself; a tie counts half.",
+        "Shekhar et al. 2017 (FOIL); Hsieh et al. 2023 (SugarCrepe); Parcalabescu et al. 2022 (VALSE)",
+    ),
+)
 """Every protocol for pairs of captions."""
 
 
 def caption_protocol(name: str) -> CaptionProtocol:
-    """Return a protocol by name.
+    """Return a protocol for rated captions by name.
 
     Raises:
         InputError: no protocol has that name.
@@ -273,9 +253,7 @@ def caption_protocol(name: str) -> CaptionProtocol:
         >>> caption_protocol("flickr8k-expert").coefficient
         'tau_c'
     """
-    if name not in CAPTION_PROTOCOLS:
-        raise InputError(f"there is no protocol {name!a} for captions; there are {', '.join(CAPTION_PROTOCOLS)}")
-    return CAPTION_PROTOCOLS[name]
+    return protocol_of(CAPTION_PROTOCOLS, name, "captions")
 
 
 def pair_protocol(name: str) -> PairProtocol:
@@ -284,9 +262,7 @@ def pair_protocol(name: str) -> PairProtocol:
     Raises:
         InputError: no protocol has that name.
     """
-    if name not in PAIR_PROTOCOLS:
-        raise InputError(f"there is no protocol {name!a} for pairs; there are {', '.join(PAIR_PROTOCOLS)}")
-    return PAIR_PROTOCOLS[name]
+    return protocol_of(PAIR_PROTOCOLS, name, "pairs")
 
 
 class Prepared(NamedTuple):

@@ -38,7 +38,7 @@ def is_grouped(content: Content) -> bool:
     )
 
 
-def grouped_judgements(content: Content, faults: list[Fault]) -> tuple[list[Judgement], int]:
+def grouped_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tuple[list[Judgement], int]:
     """Read ``{image: {"human_judgement": [{"caption", "rating"}], "ground_truth": [caption]}}``.
 
     Ratings of the same caption that follow each other are the ratings of one judged caption.
@@ -178,7 +178,7 @@ def is_polaris(content: Content) -> bool:
     return "refs" in names and any(name in names for name in _POLARIS_TEXTS)
 
 
-def polaris_judgements(content: Content, faults: list[Fault]) -> tuple[list[Judgement], int]:
+def polaris_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tuple[list[Judgement], int]:
     """Read ``polaris_test.csv`` and its like: ``mt`` or ``cand``, ``refs``, ``score`` or ``human_score``, ``imgid``.
 
     ``refs`` is a list of strings as Python or JSON writes it.
@@ -370,7 +370,7 @@ def is_fense(content: Content) -> bool:
     return any("references" in row and ("HC" in row or "HM" in row) for row in _rows(content.value))
 
 
-def fense_pairs(content: Content, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
+def fense_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
     """Read ``audiocaps_eval.json`` or ``clotho_eval.json``.
 
     Each sound has ``references`` and, under ``HC``, ``HI``, ``HM`` and ``MM_1`` ..., two captions, what wrote them, and
@@ -403,7 +403,7 @@ def is_discofoil(content: Content) -> bool:
     return any(_CORRECTED[0] in row for row in _rows(content.value))
 
 
-def discofoil_pairs(content: Content, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
+def discofoil_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
     """Read ``DiscourseFOIL-200.json``; descriptions that were not corrected (``fixed``) are counted and left out."""
     found: list[CaptionPair] = []
     unfixed = 0

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.readers import read_items
@@ -37,6 +38,7 @@ from spicegraph_scorer.studies.agreement.published import (
     read_pascal50s,
 )
 from spicegraph_scorer.studies.agreement.records import (
+    CaptionBank,
     Content,
     Faults,
     Row,
@@ -54,123 +56,52 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.readers.checks import Empty
+    from spicegraph_scorer.studies.agreement.records import Records
 
 AnyJudged = TypeVar("AnyJudged", Judgement, CaptionPair)
 
 
 class Asked(NamedTuple):
-    """What the caller said beside the file: where the references are, which field has the rating, empty captions."""
+    """What the caller said beside the file: where the references are, the option that says so, and empty captions."""
 
     references: Sequence[str]
-    rating: str | None
+    option: str
     limits: Limits
     empty: Empty
 
 
-class JudgementFormat(NamedTuple):
-    """A format of rated captions: its name, how to tell it, how to read it, and whether it was tried on real files."""
+@dataclass(frozen=True, slots=True)
+class Format(Generic[AnyJudged]):
+    """A published format: its name, how to tell it and how to read it.
+
+    ``read`` returns what is judged, and how many rows have no judgement. ``needs`` is what messages call the files,
+    where their references stand elsewhere.
+    """
 
     name: str
     recognises: Callable[[Content], bool]
-    read: Callable[[Content, Asked, list[Fault]], tuple[list[Judgement], int]]
-    tried: str
+    read: Callable[[Content, CaptionBank, list[Fault]], tuple[list[AnyJudged], int]]
+    needs: str = ""
 
 
-def _is_records(content: Content) -> bool:
-    return content.data.lstrip()[:1] in {b"{", b"["}
-
-
-def _records(content: Content, asked: Asked, faults: list[Fault]) -> tuple[list[Judgement], int]:
-    found, unrated = judgements_of_records(records_of(content, faults), faults, rating=asked.rating)
-    return _with_references(found, asked, faults), unrated
-
-
-def _grouped(content: Content, _asked: Asked, faults: list[Fault]) -> tuple[list[Judgement], int]:
-    return grouped_judgements(content, faults)
-
-
-def _flickr8k(content: Content, asked: Asked, faults: list[Fault]) -> tuple[list[Judgement], int]:
-    bank = read_bank(asked.references, needed_by="Flickr8k's annotations", limits=asked.limits)
-    return flickr8k_judgements(content, bank, faults)
-
-
-def _composite(content: Content, asked: Asked, faults: list[Fault]) -> tuple[list[Judgement], int]:
-    bank = read_bank(asked.references, needed_by="Composite's tables", limits=asked.limits)
-    return composite_judgements(content, bank, faults)
-
-
-def _polaris(content: Content, _asked: Asked, faults: list[Fault]) -> tuple[list[Judgement], int]:
-    return polaris_judgements(content, faults)
-
-
-JUDGEMENT_FORMATS: Sequence[JudgementFormat] = (
-    JudgementFormat(
-        "human_judgement by image (CLIPScore's flickr8k.json)",
-        is_grouped,
-        _grouped,
-        "on the recorded shape only",
-    ),
-    JudgementFormat("Flickr8k annotations", is_flickr8k, _flickr8k, "on the recorded shape only"),
-    JudgementFormat("Composite table", is_composite, _composite, "on the recorded shape only"),
-    JudgementFormat("Polaris, Nebula", is_polaris, _polaris, "Nebula: on its captions; Polaris: the recorded shape"),
-    JudgementFormat("JSON Lines", _is_records, _records, "on real sets brought into it (THumB, CapEval1k)"),
+JUDGEMENT_FORMATS: Sequence[Format[Judgement]] = (
+    Format("human_judgement by image (CLIPScore's flickr8k.json)", is_grouped, grouped_judgements),
+    Format("Flickr8k annotations", is_flickr8k, flickr8k_judgements, "Flickr8k's annotations"),
+    Format("Composite table", is_composite, composite_judgements, "Composite's tables"),
+    Format("Polaris, Nebula", is_polaris, polaris_judgements),
 )
-"""Every format of rated captions; the first that recognises a file reads it."""
+"""Every published format of rated captions; the first that recognises a file reads it."""
 
+PAIR_FORMATS: Sequence[Format[CaptionPair]] = (
+    Format("SugarCrepe, VALSE", is_negatives, negative_pairs, "SugarCrepe and VALSE"),
+    Format("FOIL", is_foil, foil_pairs, "FOIL's files"),
+    Format("AudioCaps-Eval, Clotho-Eval (FENSE)", is_fense, fense_pairs),
+    Format("D-FOIL (DiscoSG)", is_discofoil, discofoil_pairs),
+)
+"""Every published format of pairs but PASCAL-50S, whose path says it; the first that recognises a file reads it."""
 
-class PairFormat(NamedTuple):
-    """A format of pairs: its name, how to tell it, how to read it, and whether it was tried on real files."""
-
-    name: str
-    recognises: Callable[[Content], bool]
-    read: Callable[[Content, Asked, list[Fault]], tuple[list[CaptionPair], int]]
-    tried: str
-
-
-def _negatives(content: Content, asked: Asked, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
-    bank = read_bank(asked.references, needed_by="SugarCrepe and VALSE", limits=asked.limits, option=_ANNOTATIONS)
-    return negative_pairs(content, bank, faults)
-
-
-def _foil(content: Content, asked: Asked, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
-    bank = read_bank(asked.references, needed_by="FOIL's files", limits=asked.limits, option=_ANNOTATIONS)
-    return foil_pairs(content, bank, faults)
-
-
-def _fense(content: Content, _asked: Asked, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
-    return fense_pairs(content, faults)
-
-
-def _discofoil(content: Content, _asked: Asked, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
-    return discofoil_pairs(content, faults)
-
-
-def _pair_records(content: Content, asked: Asked, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
-    return _with_references(pairs_of_records(records_of(content, faults), faults), asked, faults), 0
-
-
-def _with_references(found: list[AnyJudged], asked: Asked, faults: list[Fault]) -> list[AnyJudged]:
-    """Return records with the given references of their images where they have none of their own."""
-    if not asked.references or all(each.references for each in found):
-        return found
-    bank = read_bank(asked.references, needed_by="the records", limits=asked.limits)
-    return [
-        each if each.references else replace(each, references=bank.references(each.image, Row(each.place, {}, faults)))
-        for each in found
-    ]
-
-
-_ANNOTATIONS = "--annotations"
+_JSON_LINES = "JSON Lines"
 _PASCAL50S = "PASCAL-50S"
-
-PAIR_FORMATS: Sequence[PairFormat] = (
-    PairFormat("SugarCrepe, VALSE", is_negatives, _negatives, "SugarCrepe: on its pairs; VALSE: the recorded shape"),
-    PairFormat("FOIL", is_foil, _foil, "on the recorded shape only"),
-    PairFormat("AudioCaps-Eval, Clotho-Eval (FENSE)", is_fense, _fense, "AudioCaps-Eval: on its pairs"),
-    PairFormat("D-FOIL (DiscoSG)", is_discofoil, _discofoil, "on the recorded shape only"),
-    PairFormat("JSON Lines", _is_records, _pair_records, "on real sets brought into it (FOIL of VALSE, SugarCrepe)"),
-)
-"""Every format of pairs but PASCAL-50S, whose path says it; the first that recognises a file reads it."""
 
 
 def read_judgements(
@@ -199,22 +130,9 @@ def read_judgements(
         InputError: the message lists every fault with item, field and reason.
         LimitError: the file is too large.
     """
-    return _joined([_read_judgements(path, Asked(references, rating, limits, empty)) for path in paths])
-
-
-def _read_judgements(path: str, asked: Asked) -> Judged[Judgement]:
-    content = read_content(path, asked.limits)
-    form = next((form for form in JUDGEMENT_FORMATS if form.recognises(content)), None)
-    if form is None:
-        names = "; ".join(form.name for form in JUDGEMENT_FORMATS)
-        raise InputError(f"{content.name}: contains no rated captions in a format that is known ({names})")
-    faults = Faults(asked.empty)
-    found, unrated = form.read(content, asked, faults)
-    if not found and not faults:
-        faults.append(Fault("", "", "contains no rated caption"))
-    if faults:
-        raise input_error(content.name, faults)
-    return Judged(tuple(found), content.name, form.name, unrated)
+    asked = Asked(references, "--references", limits, empty)
+    records = partial(judgements_of_records, rating=rating)
+    return _joined([_read(path, asked, JUDGEMENT_FORMATS, records, "rated caption") for path in paths])
 
 
 def read_pairs(
@@ -237,26 +155,55 @@ def read_pairs(
         InputError: the message lists every fault with item, field and reason.
         LimitError: the file is too large.
     """
-    return _joined([_read_pairs(path, Asked(annotations, None, limits, empty)) for path in paths])
+    asked = Asked(annotations, "--annotations", limits, empty)
+    return _joined(
+        [
+            Judged(read_pascal50s(path, limits=limits), path, _PASCAL50S)
+            if is_pascal50s(path)
+            else _read(path, asked, PAIR_FORMATS, pairs_of_records, "pair")
+            for path in paths
+        ]
+    )
 
 
-def _read_pairs(path: str, asked: Asked) -> Judged[CaptionPair]:
-    if is_pascal50s(path):
-        return Judged(read_pascal50s(path, limits=asked.limits), path, _PASCAL50S)
-    content = read_content(path, asked.limits)
-    form = next((form for form in PAIR_FORMATS if form.recognises(content)), None)
-    if form is None:
-        names = "; ".join(form.name for form in PAIR_FORMATS)
-        raise InputError(
-            f"{content.name}: contains no pairs in a format that is known ({names}; {_PASCAL50S}: its folder)"
-        )
-    faults = Faults(asked.empty)
-    found, unconfirmed = form.read(content, asked, faults)
+def _read(
+    path: str,
+    asked: Asked,
+    formats: Sequence[Format[AnyJudged]],
+    of_records: Callable[[Records, list[Fault]], tuple[list[AnyJudged], int]],
+    what: str,
+) -> Judged[AnyJudged]:
+    """Read a file of one of the formats, or of records, which may have their references elsewhere."""
+    content, faults = read_content(path, asked.limits), Faults(asked.empty)
+    form = next((form for form in formats if form.recognises(content)), None)
+    if form is not None:
+        bank = CaptionBank({}, {}, "")
+        if form.needs:
+            bank = read_bank(asked.references, needed_by=form.needs, limits=asked.limits, option=asked.option)
+        found, unrated = form.read(content, bank, faults)
+    elif content.data.lstrip()[:1] in {b"{", b"["}:
+        found, unrated = of_records(records_of(content, faults), faults)
+        found = _with_references(found, asked, faults)
+    else:
+        names = "; ".join([*[form.name for form in formats], _JSON_LINES])
+        folder = f"; {_PASCAL50S}: its folder" if formats is PAIR_FORMATS else ""
+        raise InputError(f"{content.name}: contains no {what}s in a format that is known ({names}{folder})")
     if not found and not faults:
-        faults.append(Fault("", "", "contains no pair"))
+        faults.append(Fault("", "", f"contains no {what}"))
     if faults:
         raise input_error(content.name, faults)
-    return Judged(tuple(found), content.name, form.name, unconfirmed)
+    return Judged(tuple(found), content.name, _JSON_LINES if form is None else form.name, unrated)
+
+
+def _with_references(found: list[AnyJudged], asked: Asked, faults: list[Fault]) -> list[AnyJudged]:
+    """Return records with the given references of their images where they have none of their own."""
+    if not asked.references or all(each.references for each in found):
+        return found
+    bank = read_bank(asked.references, needed_by="the records", limits=asked.limits)
+    return [
+        each if each.references else replace(each, references=bank.references(each.image, Row(each.place, {}, faults)))
+        for each in found
+    ]
 
 
 def _joined(read: Sequence[Judged[AnyJudged]]) -> Judged[AnyJudged]:

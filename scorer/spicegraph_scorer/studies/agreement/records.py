@@ -212,9 +212,9 @@ def judgements_of_records(records: Records, faults: list[Fault], *, rating: str 
     return found, unrated
 
 
-def pairs_of_records(records: Records, faults: list[Fault]) -> list[CaptionPair]:
-    """Return the pairs of captions."""
-    return [_pair(Row(place, fields, faults)) for place, fields in records]
+def pairs_of_records(records: Records, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
+    """Return the pairs of captions; every record has a judgement."""
+    return [_pair(Row(place, fields, faults)) for place, fields in records], 0
 
 
 def _pair(row: Row) -> CaptionPair:

@@ -15,10 +15,10 @@ from spicegraph_scorer.studies.agreement.captions import Interval
 from spicegraph_scorer.studies.agreement.coefficients import (
     MetricComparison,
     Observations,
-    blocks,
     correlation,
     observations,
     resampled,
+    resamples,
     williams,
 )
 from spicegraph_scorer.studies.agreement.pair_counts import permutation
@@ -166,14 +166,7 @@ def _correlate(metric: str, measure: str, values: Vector, ratings: Vector, resam
 
 def _draws(values: Vector, ratings: Vector, resampling: Resampling) -> dict[str, Vector]:
     of = observations(values, ratings)
-    generator = resampling.generator()
-    parts = [
-        _of_enough(
-            of,
-            generator.multinomial(len(values), np.full(len(values), 1 / len(values)), size=size).astype(np.float64),
-        )
-        for size in blocks(resampling.draws, len(values))
-    ]
+    parts = [_of_enough(of, weights) for weights in resamples(resampling, len(values))]
     return {key: np.concatenate([part[key] for part in parts]) for key in SYSTEM_COEFFICIENTS}
 
 

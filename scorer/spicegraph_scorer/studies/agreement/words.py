@@ -16,7 +16,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.readers.checks import shown
-from spicegraph_scorer.studies.agreement.coefficients import blocks
+from spicegraph_scorer.studies.agreement.coefficients import resamples
 from spicegraph_scorer.studies.agreement.word_model import (
     Point,
     expected_point,
@@ -359,14 +359,8 @@ def _draws(table: WordTable, places: Sequence[int], resampling: Resampling) -> t
     """Return p and q of a class for resamples of the images."""
     counts = table.counts[:, places]
     seen, uses = (counts > 0).sum(axis=1).astype(np.float64), counts.sum(axis=1).astype(np.float64)
-    images = len(table.images)
-    generator = resampling.generator()
-    sums = np.concatenate(
-        [
-            generator.multinomial(images, np.full(images, 1 / images), size=size) @ np.stack([seen, uses], axis=1)
-            for size in blocks(resampling.draws, images)
-        ]
-    )
+    images, columns = len(table.images), np.stack([seen, uses], axis=1)
+    sums = np.concatenate([drawn @ columns for drawn in resamples(resampling, images)])
     found = sums[sums[:, 0] > 0]
     p = truncated_probability(found[:, 1] / found[:, 0], table.people)
     pairs = images * len(places)
