@@ -21,19 +21,17 @@ from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import add_EvaluationServiceServicer_to_server
 from spicegraph_api.v1.reference_service_pb2_grpc import add_ReferenceServiceServicer_to_server
 from spicegraph_parser.errors import DataError, InputError
-from spicegraph_service.server.auth import Authenticator
+from spicegraph_service.server.auth import Authenticator, Certificates, TlsFiles
 from spicegraph_service.server.batching import Dispatcher
 from spicegraph_service.server.cache import ParseCache, StoreThread
 from spicegraph_service.server.evaluation import EvaluationServicer
-from spicegraph_service.server.health import HealthMonitor
 from spicegraph_service.server.interceptor import CallInterceptor
 from spicegraph_service.server.limits import Budget, Limits
 from spicegraph_service.server.references import References, ReferencesServicer
 from spicegraph_service.server.scheduler import Scheduler
-from spicegraph_service.server.service import Service, TokenService, enable_reflection
+from spicegraph_service.server.service import HealthMonitor, Service, TokenService, enable_reflection
 from spicegraph_service.server.tasks import Setup, pack_data
 from spicegraph_service.server.telemetry import CallLog, ProcessCollector, Telemetry
-from spicegraph_service.server.tls import Certificates, TlsFiles
 from spicegraph_service.server.workers import WorkerPool
 from spicegraph_service.store import MEMORY, open_store, parse_signature
 

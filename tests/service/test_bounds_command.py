@@ -14,7 +14,7 @@ import pytest
 from spicegraph_scorer import read_items, score
 from spicegraph_scorer.studies.bounds import Study, find_bounds, human, system
 from spicegraph_service.cli import main
-from spicegraph_service.engines.pool import spread_over
+from spicegraph_service.engines.local import spread_over
 from spicegraph_service.output.bounds import bounds_study
 from spicegraph_service.output.studies import STUDY_FORMATS, StudyFormat
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from spicegraph_parser import load_pipeline
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.loose import without_loose
-from spicegraph_service.engines import local, pool
+from spicegraph_service.engines import local
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.store import StoreError
 
@@ -37,8 +37,8 @@ def expected():
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_facts_do_not_depend_on_processes_or_the_store(workers, expected, tmp_path, monkeypatch):
-    monkeypatch.setattr(pool, "_AHEAD", 1)
-    monkeypatch.setattr(pool, "_TASK", 60)
+    monkeypatch.setattr(local, "_AHEAD", 1)
+    monkeypatch.setattr(local, "_TASK", 60)
     monkeypatch.setattr(local, "_LOOK_UP", 7)
     cache = str(tmp_path / "parses.db")
     with local_facts("en_caption", workers=workers) as source:
@@ -51,13 +51,13 @@ def test_facts_do_not_depend_on_processes_or_the_store(workers, expected, tmp_pa
 @given(st.lists(st.text(max_size=30), max_size=400), st.integers(1, 500), st.integers(1, 4))
 def test_tasks_hold_every_caption_once_in_order(texts, characters, count):
     for given_as in (texts, (text for text in texts)):
-        tasks = list(pool.in_tasks(given_as, characters=characters, processes=count))
+        tasks = list(local.in_tasks(given_as, characters=characters, processes=count))
         assert [text for task in tasks for text in task] == texts
         assert all(len(task) == 1 or sum(map(len, task)) <= characters for task in tasks)
 
 
 def test_the_last_tasks_get_shorter():
-    sizes = list(map(len, pool.in_tasks(["a dog"] * 3000, characters=4000, processes=2)))
+    sizes = list(map(len, local.in_tasks(["a dog"] * 3000, characters=4000, processes=2)))
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] > 5 * sizes[-2] > 0
 

@@ -40,12 +40,13 @@ from spicegraph_service.engines.corpus import (
     Keep,
     RowReader,
     Scored,
+    SeenIds,
     check_rows,
+    hashes_of,
 )
 from spicegraph_service.engines.engine import Task
 from spicegraph_service.engines.objects import files_in, flat_scores, new_folder, write_object
 from spicegraph_service.engines.ray import ABOUT, clear_errors, packed, score_on_ray, unpacked_rows
-from spicegraph_service.engines.repeated import SeenIds, hashes_of
 
 pytestmark = pytest.mark.slow
 

@@ -15,9 +15,9 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.extract import rare_collections
 from spicegraph_service import app
 from spicegraph_service.app import ServerConfig, host_and_port, is_local
+from spicegraph_service.server.auth import TlsFiles
 from spicegraph_service.server.cache import Lru
 from spicegraph_service.server.limits import Budget, FullError, SharedBucket, TokenBucket
-from spicegraph_service.server.tls import TlsFiles
 
 
 def test_a_server_looks_for_reference_cycles_in_short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:

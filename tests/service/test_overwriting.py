@@ -17,7 +17,7 @@ from spicegraph_service.cli import main
 from spicegraph_service.cli.app import COMMANDS, is_input, make_app
 from spicegraph_service.output.files import refuse_overwriting
 from spicegraph_service.platforms import jar
-from spicegraph_service.platforms.codabench import score_submission
+from spicegraph_service.platforms.benchmarks import score_submission
 
 INPUTS = {
     "a.json": [{"image_id": 1, "test": "a dog", "refs": ["a brown dog"]}],

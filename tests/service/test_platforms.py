@@ -11,7 +11,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer import read_items, score
 from spicegraph_scorer.adapters.evalai import evaluate
 from spicegraph_service.cli import main as spicegraph
-from spicegraph_service.platforms.codabench import score_submission
+from spicegraph_service.platforms.benchmarks import score_submission
 from spicegraph_service.platforms.jar import main as jar
 
 if TYPE_CHECKING:

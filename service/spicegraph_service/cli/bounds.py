@@ -22,7 +22,7 @@ from spicegraph_service.cli.studies import (
     TableOption,
     study_output,
 )
-from spicegraph_service.engines.pool import spread_over
+from spicegraph_service.engines.local import spread_over
 from spicegraph_service.output.bounds import BOUNDS_TABLES, bounds_study
 from spicegraph_service.output.terminal import warned_progress
 

@@ -12,8 +12,7 @@ from spicegraph_service.cli.options import PipelineOption, ScoringOptions
 from spicegraph_service.output.files import check_output, write_text
 from spicegraph_service.output.tables import rendered, score_table
 from spicegraph_service.output.terminal import warned_progress, write_stdout
-from spicegraph_service.platforms.capevalkit import plugin_output
-from spicegraph_service.platforms.codabench import score_submission
+from spicegraph_service.platforms.benchmarks import plugin_output, score_submission
 
 platform = typer.Typer(
     help="Score for Codabench or CapEvalKit (for EvalAI: spicegraph_scorer.adapters.evalai).", no_args_is_help=True

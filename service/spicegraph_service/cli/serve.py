@@ -283,9 +283,9 @@ def serve(
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     with server_extra():
         from spicegraph_service import app  # noqa: PLC0415
+        from spicegraph_service.server.auth import TlsFiles  # noqa: PLC0415
         from spicegraph_service.server.limits import Limits  # noqa: PLC0415
         from spicegraph_service.server.telemetry import logging_to_stderr  # noqa: PLC0415
-        from spicegraph_service.server.tls import TlsFiles  # noqa: PLC0415
     if (tls_cert is None) != (tls_key is None) or (tls_client_ca is not None and tls_cert is None):
         raise InputError("TLS needs both --tls-cert and --tls-key")
     tls = TlsFiles(tls_cert, tls_key, tls_client_ca) if tls_cert is not None and tls_key is not None else None

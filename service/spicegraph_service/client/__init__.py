@@ -12,8 +12,15 @@ Example:
 """
 
 from spicegraph_service.client.challenges import ChallengeClient
-from spicegraph_service.client.connection import SERVICE_CONFIG, TlsOptions
-from spicegraph_service.client.evaluation import AsyncClient, Client, ScoreOptions, category, item
+from spicegraph_service.client.evaluation import (
+    SERVICE_CONFIG,
+    AsyncClient,
+    Client,
+    ScoreOptions,
+    TlsOptions,
+    category,
+    item,
+)
 
 __all__ = [
     "SERVICE_CONFIG",

@@ -11,7 +11,7 @@ import grpc
 
 from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_api.v1.challenge_pb2_grpc import ChallengeServiceStub
-from spicegraph_service.client.connection import PAGE, Connection, TlsOptions
+from spicegraph_service.client.evaluation import PAGE, Connection, TlsOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.metric import Score
     from spicegraph_scorer.metrics.graded.explain import GradedTuple
     from spicegraph_scorer.metrics.graded.verdicts import Verdicts
-    from spicegraph_service.store.base import StoredParse
+    from spicegraph_service.store import StoredParse
 
 
 def caption_message(text: str, parse: StoredParse, graph: SceneGraph) -> scene_graph_pb2.ParsedCaption:

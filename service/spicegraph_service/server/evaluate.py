@@ -40,7 +40,7 @@ from spicegraph_service.server.tasks import (
     WorkReply,
     unmarked,
 )
-from spicegraph_service.store.base import StoredParse, decode_parse, encode_parse, stored_parse
+from spicegraph_service.store import StoredParse, decode_parse, encode_parse, stored_parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

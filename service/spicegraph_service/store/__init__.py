@@ -2,38 +2,243 @@
 
 from __future__ import annotations
 
-from spicegraph_service.store.base import (
-    DEFAULT_TENANT,
-    EVIDENCE,
-    MEMORY,
-    READ,
-    SCORE,
-    ReferenceSet,
-    Store,
-    StoreError,
-    StoreFullError,
-    TokenRecord,
-    make_private,
-    parse_key,
-    parse_signature,
-)
+import hashlib
+import logging
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-__all__ = [
-    "DEFAULT_TENANT",
-    "EVIDENCE",
-    "MEMORY",
-    "READ",
-    "SCORE",
-    "ReferenceSet",
-    "Store",
-    "StoreError",
-    "StoreFullError",
-    "TokenRecord",
-    "make_private",
-    "open_store",
-    "parse_key",
-    "parse_signature",
-]
+import msgspec
+
+from spicegraph_parser.errors import SpicegraphError
+from spicegraph_parser.rules import Fact  # noqa: TC001 (msgspec reads the annotation)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from spicegraph_parser.extract import ParsedCaption
+
+MEMORY = "memory"
+"""The place of a store that nothing outlives."""
+
+DEFAULT_TENANT = "default"
+"""Owns what callers without a token store, and what versions without tenants have stored."""
+
+OWNER, READ, SCORE, EVIDENCE = "owner", "read", "score", "evidence"
+"""Rights on a reference set; its owner has all."""
+
+_PRIVATE, _OTHERS = 0o600, 0o077
+_log = logging.getLogger(__name__)
+_FACTS = "loose-3"  # what kind of facts is stored: with those of loose words
+
+
+class StoreError(SpicegraphError):
+    """The store cannot be reached, or is damaged; the message says which."""
+
+
+class StoreFullError(StoreError):
+    """There is no room left."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceSet:
+    """A stored reference set without its entries; ``create_time`` is in seconds since 1970.
+
+    ``tenant`` is its owner, ``rights`` are those of the tenant that asks.
+    """
+
+    id: str
+    display_name: str
+    entry_count: int
+    caption_count: int
+    create_time: float
+    tenant: str = DEFAULT_TENANT
+    rights: tuple[str, ...] = (OWNER,)
+
+    def allows(self, right: str) -> bool:
+        """Whether the tenant that asked for it has a right."""
+        return OWNER in self.rights or right in self.rights
+
+
+class TokenRecord(msgspec.Struct, frozen=True):
+    """What is kept of a bearer token: never the token itself.
+
+    ``hash`` is the SHA-256 of the token in hexadecimal, ``rate`` the captions per second that it allows (0: the
+    server's own limit). ``tenant`` owns what its holder stores. Moments are seconds since 1970: ``expires`` 0 means
+    never; ``last_used`` is exact to a minute, 0 means not yet.
+    """
+
+    id: str
+    name: str
+    hash: str
+    scopes: tuple[str, ...]
+    rate: float
+    create_time: float
+    tenant: str = DEFAULT_TENANT
+    expires: float = 0.0
+    last_used: float = 0.0
+
+
+class Store(Protocol):
+    """A place for parses, reference sets and tokens. Every method may raise :class:`StoreError`."""
+
+    def get_parses(self, signature: str, texts: Sequence[str]) -> dict[str, bytes]:
+        """Return the stored parses of the texts, made by the pipeline with this signature."""
+        ...
+
+    def put_parses(self, signature: str, parses: Mapping[str, bytes]) -> None:
+        """Store parses by text; the oldest may go to make room."""
+        ...
+
+    def count_parses(self) -> int:
+        """Return how many parses are stored, of all pipelines."""
+        ...
+
+    def trim_parses(self, keep: int) -> int:
+        """Delete all but about the given number of the newest parses, give the room back, and return how many went."""
+        ...
+
+    def create_set(self, new: ReferenceSet, entries: Mapping[str, bytes]) -> ReferenceSet:
+        """Store a set whole, durably, or not at all; return the stored one if its id exists already."""
+        ...
+
+    def get_set(self, tenant: str, set_id: str) -> ReferenceSet | None:
+        """Return a set on which a tenant has rights. Others' sets take the same path as those that don't exist."""
+        ...
+
+    def list_sets(self, tenant: str, after: str, count: int) -> list[ReferenceSet]:
+        """Return up to ``count`` sets that a tenant may read, whose ids sort after the given one."""
+        ...
+
+    def count_sets(self, tenant: str) -> int:
+        """Return how many sets a tenant owns."""
+        ...
+
+    def delete_set(self, tenant: str, set_id: str) -> bool:
+        """Delete a tenant's own set; return whether there was one."""
+        ...
+
+    def share_set(self, set_id: str, tenant: str, rights: tuple[str, ...]) -> None:
+        """Give a tenant these rights on another's set, and no others."""
+        ...
+
+    def list_shares(self, set_id: str) -> dict[str, tuple[str, ...]]:
+        """Return the rights of other tenants on a set, by tenant."""
+        ...
+
+    def get_entries(self, set_id: str, entry_ids: Sequence[str]) -> dict[str, bytes]:
+        """Return the entries of a set that exist."""
+        ...
+
+    def add_token(self, record: TokenRecord) -> None:
+        """Store a token."""
+        ...
+
+    def find_token(self, token_hash: str) -> TokenRecord | None:
+        """Return the token with this hash."""
+        ...
+
+    def list_tokens(self) -> list[TokenRecord]:
+        """Return all tokens, oldest first."""
+        ...
+
+    def touch_token(self, token_hash: str, moment: float) -> None:
+        """Record that a token was used."""
+        ...
+
+    def expire_token(self, token_id: str, moment: float) -> None:
+        """Let a token expire at a moment."""
+        ...
+
+    def revoke_token(self, token_id: str) -> bool:
+        """Delete a token; return whether there was one."""
+        ...
+
+    def spend(self, token_id: str, captions: int, *, rate: float, burst: float) -> float | None:
+        """Count captions against a token's rate for all servers; return what is left of the burst.
+
+        The rest is negative where servers have granted too much. ``None``: the store shares no rates.
+        """
+        ...
+
+    def ping(self) -> None:
+        """Check that the store answers."""
+        ...
+
+    def close(self) -> None:
+        """Release what the store holds."""
+        ...
+
+
+def make_private(path: str) -> None:
+    """Make a database's file if there is none, for this user's eyes alone; warn of one that others may read.
+
+    Raises:
+        OSError: it can't be made.
+    """
+    with suppress(FileExistsError):
+        # Never a file that exists: closing it would give up the locks of all connections that this process has to it.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, _PRIVATE))
+    if os.name == "posix" and Path(path).stat().st_mode & _OTHERS:
+        _log.warning("%s can be read by other users of this machine: chmod 600 it", path)
+
+
+def parse_signature(pipeline: str) -> str:
+    """Return what stored facts depend on beside the text: the pipeline and this version's rules."""
+    return f"{pipeline} spicegraph-{version('spicegraph')} {_FACTS}"
+
+
+def parse_key(signature: str, text: str) -> bytes:
+    """Return the address of a parse: it depends on the pipeline and the text, and on nothing else."""
+    return hashlib.blake2b(f"{signature}\0{text}".encode(), digest_size=20).digest()
+
+
+_DECODED_PARSES = 20_000  # parses that a process keeps decoded: the references of some 4,000 images
+
+
+class StoredParse(NamedTuple):
+    """A parse as the store keeps it: the caption's facts, and for each of its words the place in the text.
+
+    The facts of loose words stand behind the others. ``apart`` has what a scene graph states, but what can't be seen.
+    """
+
+    facts: tuple[Fact, ...]
+    spans: tuple[tuple[int, int], ...]
+    apart: tuple[Fact, ...] = ()
+
+
+def stored_parse(caption: ParsedCaption) -> StoredParse:
+    """Return what the store keeps of a parsed caption."""
+    spans = tuple([span for parse in caption.sentences for span in parse.spans])
+    return StoredParse(caption.every_fact, spans, caption.apart)
+
+
+_encoder = msgspec.msgpack.Encoder()
+_parses = msgspec.msgpack.Decoder(StoredParse)
+
+
+def encode_parse(parse: StoredParse) -> bytes:
+    """Return the bytes that the store keeps."""
+    return _encoder.encode(parse)
+
+
+def unpack_parse(data: bytes) -> StoredParse:
+    """Return a stored parse.
+
+    Raises:
+        msgspec.DecodeError: the bytes are not a parse (a store that somebody else wrote to).
+    """
+    return _parses.decode(data)
+
+
+@lru_cache(maxsize=_DECODED_PARSES)
+def decode_parse(data: bytes) -> StoredParse:
+    """Return a stored parse as :func:`unpack_parse` does, and remember it: a server meets references again."""
+    return unpack_parse(data)
 
 
 def open_store(place: str, *, private: bool = False) -> Store:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 import msgspec
 
 from spicegraph_parser.errors import DataError
-from spicegraph_service.store.base import (
+from spicegraph_service.store import (
     DEFAULT_TENANT,
     OWNER,
     READ,

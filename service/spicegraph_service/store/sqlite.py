@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from spicegraph_service.store.base import (
+from spicegraph_service.store import (
     OWNER,
     READ,
     ReferenceSet,

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from aiohttp.typedefs import Middleware
 
-    from spicegraph_service.server.health import HealthMonitor
     from spicegraph_service.server.limits import Limits
+    from spicegraph_service.server.service import HealthMonitor
     from spicegraph_service.web.gateway import Gateway
 
 _PREFLIGHT_S = "7200"

@@ -28,7 +28,7 @@ from spicegraph_service.output.report.data import (
     TupleView,
 )
 from spicegraph_service.output.report.descriptions import description_view
-from spicegraph_service.store.base import StoredParse, stored_parse
+from spicegraph_service.store import StoredParse, stored_parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,11 +1,13 @@
-"""Codabench: a scoring program that writes ``scores.json`` and ``detailed_results.html``.
+"""Codabench and CapEvalKit: predictions and references in, files of scores out.
 
-Codabench gives the program a folder with ``ref/`` (the private references) and ``res/`` (the submission), and
-a folder for what it writes. In the scoring program's ``metadata.yaml``:
+Codabench gives its scoring program a folder with ``ref/`` (the private references) and ``res/`` (the submission), and
+a folder for what it writes (``scores.json`` and ``detailed_results.html``). In the scoring program's ``metadata.yaml``:
 
 ```yaml
 command: spicegraph platform codabench $input $output
 ```
+
+CapEvalKit calls a plug-in with its benchmark's predictions and references, and reads one JSON file.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from spicegraph_service.output.report.render import to_html
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spicegraph_scorer.core.results import Result
+    from spicegraph_scorer.core.results import Json, Result
     from spicegraph_scorer.readers.checks import Empty
 
 _SUBMISSION = "submission"
@@ -103,3 +105,35 @@ def _scores_page(result: Result) -> str:
         "scores.html.j2",
         {"headline": headline, "counted": counted, "items": len(result.items), "signature": signature},
     )
+
+
+def plugin_output(
+    predictions: str | Path,
+    references: str | Path,
+    *,
+    metrics: Sequence[str] = ("spice",),
+    empty: Empty = "refuse",
+    pipeline: str = DEFAULT_PIPELINE,
+    data: MetricData | None = None,
+) -> dict[str, Json]:
+    """Return a plug-in's output: corpus scores by name, and ``per_item`` scores by id.
+
+    An undefined score is ``None``. SPICE's categories stand in each item under ``SPICE_categories``.
+
+    Args:
+        predictions: JSON Lines of ``{"id", "caption"}``, or any format of ``spicegraph score``.
+        references: JSON Lines of ``{"id", "references"}``, or any format of ``--references``; images without
+            a prediction are left out, and a warning says how many.
+        metrics: names from ``METRICS``.
+        empty: ``refuse`` an empty candidate, or score it as ``zero``.
+        pipeline: the spaCy pipeline that parses captions.
+        data: as for :func:`spicegraph_scorer.score`.
+
+    Raises:
+        InputError: a file is missing or faulty.
+    """
+    result = score_files(
+        str(predictions), str(references), metrics=metrics, partial=True, empty=empty, pipeline=pipeline, data=data
+    )
+    rows = zip(result.items, result.item_scores(), strict=True)
+    return {**result.corpus, "per_item": {str(item.id): scores for item, scores in rows}}
