@@ -449,7 +449,7 @@ def test_pycocotools_is_answered_where_it_is_absent(tmp_path: Path) -> None:
         "from coco_caption.pycocotools.coco import COCO as Same\n"
         "print(COCO.__module__, COCO is Same)\n"
     )
-    assert shim(script, folder=tmp_path) == "spicegraph_scorer.adapters.pycocoevalcap.coco True\n"
+    assert shim(script, folder=tmp_path) == "spicegraph_scorer.adapters.pycocoevalcap.evaluation True\n"
 
 
 def test_a_shim_that_comes_too_late_says_so(tmp_path: Path) -> None:

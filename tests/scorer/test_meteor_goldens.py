@@ -15,8 +15,8 @@ from spicegraph_scorer.metrics.meteor import (
     load_data,
     score_texts,
 )
+from spicegraph_scorer.metrics.meteor.aligner import english_stemmer
 from spicegraph_scorer.metrics.meteor.data import find_sources
-from spicegraph_scorer.metrics.meteor.matching import english_stemmer
 from spicegraph_scorer.metrics.meteor.metric import add_counts, score
 from spicegraph_scorer.metrics.meteor.text import normalize, split_line
 

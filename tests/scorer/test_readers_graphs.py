@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.readers.graphs import Notation, read_graphs
+from spicegraph_scorer.readers.parses import Notation, read_graphs
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spicegraph_scorer.readers.graphs import Notation
+from spicegraph_scorer.readers.parses import Notation
 from spicegraph_service.cli import app, main
 
 if TYPE_CHECKING:

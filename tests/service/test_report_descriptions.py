@@ -10,7 +10,7 @@ import pytest
 from spicegraph_scorer import Item, Resampling
 from spicegraph_service.output.report import ReportOptions, build_report
 from spicegraph_service.output.report.data import SystemInput
-from spicegraph_service.output.report.descriptions import sentence_spans
+from spicegraph_service.output.report.images import sentence_spans
 from spicegraph_service.output.report.render import to_json
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ here, a function that makes it, and a line in ``METRICS``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.metric import Metric, Needs
@@ -16,7 +16,6 @@ from spicegraph_scorer.metrics.bleu import Bleu, SentenceBleu
 from spicegraph_scorer.metrics.capture import Capture
 from spicegraph_scorer.metrics.chair import Chair
 from spicegraph_scorer.metrics.cider import COCO_CIDER, Cider, Spider
-from spicegraph_scorer.metrics.data import DataFields, MetricData, Resources, merged_data
 from spicegraph_scorer.metrics.fluency.detector import load_detector
 from spicegraph_scorer.metrics.fluency.metric import Fluency, SpiderFl
 from spicegraph_scorer.metrics.graded.metric import SpiceG
@@ -26,6 +25,13 @@ from spicegraph_scorer.metrics.reward import DRAFT_TERMS, Reward, parse_reward
 from spicegraph_scorer.metrics.rouge import Rouge155, RougeL
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
 from spicegraph_scorer.metrics.spice.metric import ReferenceCache, Spice
+
+if TYPE_CHECKING:
+    from spicegraph_scorer.core.facts import FactSource, Progress
+    from spicegraph_scorer.core.tokens import SpiceText
+    from spicegraph_scorer.metrics.chair import Instances
+    from spicegraph_scorer.metrics.graded.vectors import Vectors
+    from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 
 __all__ = [
     "GROUPS",
@@ -43,6 +49,72 @@ __all__ = [
     "needs_of",
     "with_spice_text",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricData:
+    """The data that users may give to metrics; a metric's ``needs.data`` names the fields that it uses.
+
+    ``frequencies`` are CIDEr's document frequencies; ``None``: those of the corpus that is scored. ``categories`` are
+    what SPICE and SPICE-G count beside the total; ``None``: SPICE's own. ``vectors`` are SPICE-G's and CAPTURE's;
+    ``None``: the bundled ones. ``spice_text`` is the text that SPICE and SPIDEr parse: ``written``, captions as they
+    are, or ``coco``, the COCO toolkit's tokens; ``None``: ``coco`` where the group of that name is asked for, else
+    ``written``. SPICE-G always parses captions as written: its formula and verdicts were measured on those.
+    ``instances`` are the objects that CHAIR knows in images beside those that references mention.
+    """
+
+    frequencies: DocumentFrequencies | None = None
+    categories: Mapping[str, Category] | None = None
+    vectors: Vectors | None = None
+    spice_text: SpiceText | None = None
+    instances: Instances | None = None
+
+
+class DataFields(TypedDict, total=False):
+    """The fields of :class:`MetricData` as keywords of the functions that score."""
+
+    frequencies: DocumentFrequencies | None
+    categories: Mapping[str, Category] | None
+    vectors: Vectors | None
+    spice_text: SpiceText | None
+    instances: Instances | None
+
+
+def merged_data(data: MetricData | None, fields: DataFields) -> MetricData:
+    """Return ``data`` with the fields that were given as keywords.
+
+    Raises:
+        InputError: a field is given both ways.
+        TypeError: there is no such field.
+
+    Example:
+        >>> merged_data(None, {"categories": {}})
+        MetricData(frequencies=None, categories={}, vectors=None, spice_text=None, instances=None)
+    """
+    alone = MetricData(**fields)
+    if data is None:
+        return alone
+    given: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
+    for name in given:
+        if getattr(data, name) is not None:
+            raise InputError(f"{name} is given twice: as a keyword and in data")
+    return replace(data, **given)
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What metrics are made from; facts come as a function, which is called only by metrics that need them.
+
+    ``evidence``: statistics keep what they come from, such as matches and alignments. ``images``: how many images'
+    merged references SPICE keeps from one corpus to the next, for training loops that score the same images again.
+    """
+
+    facts: Callable[[], FactSource]
+    progress: Progress | None = None
+    data: MetricData = field(default_factory=MetricData)
+    evidence: bool = True
+    images: int = 0
+
 
 Factory = Callable[[Resources], Metric[Any]]
 

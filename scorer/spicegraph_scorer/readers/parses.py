@@ -1,27 +1,33 @@
-"""Where facts come from besides a pipeline: graphs as text, and parses that another parser made."""
+"""Where facts come from besides a pipeline: graphs as text or in files, and parses that another parser made.
+
+Graphs are read in the notations of data sets: FACTUAL, DiscoSG, Visual Genome, Davidsonian Scene Graphs. Every fault of
+a file is in one error, with its line or image and its field. Objects are known by their names: two men are one object,
+as everywhere in SPICE.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.extract import extract
+from spicegraph_parser.extract import ParsedCaption, extract
 from spicegraph_parser.graph_text import graph_fault, is_graph_text, read_graph_text
 from spicegraph_parser.parse import read_conllu
+from spicegraph_parser.rules import Fact
 from spicegraph_parser.ud2 import Scheme, ud1_lines
 from spicegraph_scorer.readers.checks import Fault, input_error, label, shown
-from spicegraph_scorer.readers.records import read_lines
+from spicegraph_scorer.readers.records import decode, read_all, read_lines
+from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_parser.rules import Fact
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import Item
-
-__all__ = ["GivenParses", "GraphTexts", "check_graphs", "read_parses"]
 
 _DIGEST_CHARACTERS = 8
 
@@ -121,3 +127,248 @@ def read_parses(path: str, *, scheme: Scheme = Scheme.AUTO) -> GivenParses:
 def _key(text: str) -> str:
     """Return a caption with single spaces, as a CoNLL-U comment holds it."""
     return " ".join(text.split())
+
+
+class Notation(StrEnum):
+    """How a file writes scene graphs."""
+
+    FACTUAL = "factual"
+    DISCOSG = "discosg"
+    VISUAL_GENOME = "visual-genome"
+    DSG = "dsg"
+
+
+_Read: TypeAlias = "Iterator[ParsedCaption | Fault]"
+_RULE: Final = "given graph"
+_EXPECTED: Final = "is not a graph, expected ( subject , relation , object ) , ..."
+_DSG_LINE: Final = re.compile(r"\s*\d+\s*\|\s*(.*)")
+_DSG_TUPLE: Final = re.compile(r"\s*([a-z]+)\s*(?:-\s*[^()]*)?\((.*)\)\s*", re.IGNORECASE)
+_DSG_ARGUMENTS: Final = {"entity": 1, "attribute": 2, "relation": 3}
+_MOST_ARGUMENTS: Final = 3
+_GLOBAL: Final = "global"
+
+
+def read_graphs(path: str, notation: Notation) -> Iterator[ParsedCaption]:
+    """Read the graphs of a file; the captions' texts are those of the file, if it has any.
+
+    - ``factual``: a graph on each line, ``( man , ride , horse ) , ( horse , is , brown )``.
+    - ``discosg``: an object on each line, or a list of them, with ``scene_graph`` in that form, and ``caption``.
+    - ``visual-genome``: ``scene_graphs.json`` or ``region_graphs.json``, a list of images; a region is a caption.
+    - ``dsg``: ``1 | entity - whole (man)`` on each line, an empty line between graphs; or an object on each line with
+      ``qid2tuple``. What a tuple says of the whole image (``global``) is left out.
+
+    Raises:
+        InputError: the file can't be read, or graphs in it are faulty: the message lists every fault.
+        LimitError: it is too large.
+    """
+    with open_source(path, limits=DEFAULT_LIMITS) as source:
+        content = read_all(source, limits=DEFAULT_LIMITS)
+    try:
+        read = list(_READERS[notation](content.decode("utf-8-sig").splitlines()))
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not UTF-8 ({error.reason} at byte {error.start})") from error
+    faults = [found for found in read if isinstance(found, Fault)]
+    if faults:
+        raise input_error(path, faults)
+    if not read:
+        raise InputError(f"{path}: contains no graph")
+    return (found for found in read if isinstance(found, ParsedCaption))
+
+
+def _parsed(text: str, facts: Iterable[Fact]) -> ParsedCaption:
+    return ParsedCaption(text, (), tuple(facts))
+
+
+def _of_text(place: str, field: str, graph: str, text: str) -> ParsedCaption | Fault:
+    if graph.strip() and not is_graph_text(graph):
+        return Fault(place, field, graph_fault(graph) or f"{_EXPECTED}, got {shown(graph)}")
+    return _parsed(text, read_graph_text(graph) if graph.strip() else ())
+
+
+def _factual(lines: Sequence[str]) -> _Read:
+    for number, line in enumerate(lines, start=1):
+        yield _of_text(f"line {number}", "", line, line)
+
+
+def _objects(lines: Sequence[str]) -> Iterator[tuple[str, Mapping[str, object] | Fault]]:
+    """Yield the objects of a JSON list, or of one per line, each with its place."""
+    content = "\n".join(lines).encode()
+    if content.lstrip()[:1] == b"[":
+        value, reason = decode(content)
+        rows = value if isinstance(value, list) else [Fault("", "", reason)]
+        found = [(f"item {number}", row) for number, row in enumerate(rows, start=1)]
+    else:
+        decoded = [(f"line {number}", *decode(line.encode())) for number, line in enumerate(lines, 1) if line.strip()]
+        found = [(place, Fault(place, "", reason) if reason else value) for place, value, reason in decoded]
+    for place, value in found:
+        if isinstance(value, dict | Fault):
+            yield place, value
+        else:
+            yield place, Fault(place, "", f"is {shown(value)}, expected an object")
+
+
+def _discosg(lines: Sequence[str]) -> _Read:
+    for place, fields in _objects(lines):
+        if isinstance(fields, Fault):
+            yield fields
+            continue
+        graph, text = fields.get("scene_graph"), fields.get("caption", "")
+        wrong = [
+            (name, value) for name, value in (("scene_graph", graph), ("caption", text)) if not isinstance(value, str)
+        ]
+        yield from (Fault(place, name, _not_a("string", value)) for name, value in wrong)
+        if isinstance(graph, str) and isinstance(text, str):
+            yield _of_text(place, "scene_graph", graph, text)
+
+
+def _not_a(kind: str, value: object) -> str:
+    return "is missing" if value is None else f"is {shown(value)}, expected a {kind}"
+
+
+def _visual_genome(lines: Sequence[str]) -> _Read:
+    for item, image in _objects(lines):
+        if isinstance(image, Fault):
+            yield image
+            continue
+        image_id = image.get("image_id", image.get("id"))
+        place = label(item, image_id) if isinstance(image_id, int | str) else item
+        regions = image.get("regions")
+        if regions is None:
+            yield from _genome_graph(place, "", image, str(image.get("phrase", image_id)))
+        elif isinstance(regions, list):
+            for index, region in enumerate(regions):
+                field = f"regions[{index}]"
+                if isinstance(region, dict):
+                    yield from _genome_graph(place, f"{field}.", region, str(region.get("phrase", "")))
+                else:
+                    yield Fault(place, field, _not_a("graph", region))
+        else:
+            yield Fault(place, "regions", _not_a("list", regions))
+
+
+def _genome_graph(place: str, path: str, graph: Mapping[str, object], text: str) -> _Read:
+    faults: list[Fault] = []
+
+    def listed(name: str) -> Iterator[tuple[str, dict[str, object]]]:
+        value = graph.get(name)
+        if not isinstance(value, list):
+            faults.append(Fault(place, path + name, _not_a("list", value)))
+            return
+        for index, row in enumerate(value):
+            field = f"{path}{name}[{index}]"
+            if isinstance(row, dict):
+                yield field, row
+            else:
+                faults.append(Fault(place, field, _not_a("object", row)))
+
+    names: dict[int | str, str] = {}
+    attributes: dict[tuple[str, ...], None] = {}
+    relations: dict[tuple[str, ...], None] = {}
+    for field, row in listed("objects"):
+        faults += (Fault(place, f"{field}.{key}", why) for key, why in _genome_object(row, names, attributes))
+    for field, row in listed("relationships"):
+        faults += (Fault(place, f"{field}.{key}", why) for key, why in _genome_relation(row, names, relations))
+    yield from faults
+    if not faults:
+        rows = (*relations, *attributes, *dict.fromkeys((name,) for name in names.values()))
+        yield _parsed(text, [Fact(words, _RULE, ()) for words in rows])
+
+
+def _genome_object(
+    row: Mapping[str, object], names: dict[int | str, str], attributes: dict[tuple[str, ...], None]
+) -> Iterator[tuple[str, str]]:
+    """Add an object and its attributes; yield what is wrong with it: a key and the reason."""
+    own, given, said = row.get("object_id"), row.get("names", row.get("name")), row.get("attributes") or []
+    name = given[0] if isinstance(given, list) and given else given
+    if not isinstance(own, int | str):
+        yield "object_id", _not_a("number", own)
+    elif own in names:
+        yield "object_id", "is the id of an earlier object"
+    if not isinstance(name, str) or not name.strip():
+        yield "names", _not_a("name", name)
+    elif isinstance(own, int | str):
+        names[own] = _word(name)
+        if isinstance(said, list) and all(isinstance(each, str) for each in said):
+            attributes |= {(names[own], _word(each)): None for each in said if each.strip()}
+        else:
+            yield "attributes", _not_a("list of strings", said)
+
+
+def _genome_relation(
+    row: Mapping[str, object], names: Mapping[int | str, str], relations: dict[tuple[str, ...], None]
+) -> Iterator[tuple[str, str]]:
+    """Add a relation; yield what is wrong with it: a key and the reason."""
+    known: list[str] = []
+    for key in ("subject_id", "object_id"):
+        end = row.get(key)
+        if isinstance(end, int | str) and end in names:
+            known.append(names[end])
+        else:
+            yield key, f"{shown(end)} is not the object_id of an object"
+    predicate = row.get("predicate")
+    if not isinstance(predicate, str) or not predicate.strip():
+        yield "predicate", _not_a("name", predicate)
+    elif len(known) == 2:
+        relations[known[0], known[1], _word(predicate)] = None
+
+
+def _word(text: str) -> str:
+    return " ".join(text.split()).lower()
+
+
+def _dsg(lines: Sequence[str]) -> _Read:
+    first = next((line for line in lines if line.strip()), "")
+    if first.lstrip()[:1] in {"{", "["}:
+        for place, fields in _objects(lines):
+            given = fields if isinstance(fields, Fault) else fields.get("qid2tuple")
+            if isinstance(fields, Fault):
+                yield fields
+            elif isinstance(given, dict):
+                rows = [(place, f"qid2tuple[{key}]", str(value)) for key, value in given.items()]
+                yield from _dsg_graph(rows, str(fields.get("text", "")))
+            else:
+                yield Fault(place, "qid2tuple", _not_a("mapping of tuples", given))
+        return
+    block: list[tuple[str, str, str]] = []
+    for number, line in enumerate([*lines, ""], start=1):
+        if line.strip():
+            found = _DSG_LINE.fullmatch(line)
+            block.append((f"line {number}", "", found[1] if found else line))
+        elif block:
+            yield from _dsg_graph(block, "")
+            block = []
+
+
+def _dsg_graph(rows: Iterable[tuple[str, str, str]], text: str) -> _Read:
+    """Yield the graph of tuples, each with its place and field, or their faults."""
+    faults: list[Fault] = []
+    facts: dict[tuple[str, ...], None] = {}
+    for place, field, row in rows:
+        found = _DSG_TUPLE.fullmatch(row)
+        kind = found[1].lower() if found else ""
+        words = tuple(_word(word).removeprefix("==") for word in found[2].split(",")) if found else ()
+        wanted = _DSG_ARGUMENTS.get(kind)
+        if not found or not all(words):
+            faults.append(
+                Fault(place, field, f"is not a tuple, expected entity - whole (man) or the like: {shown(row)}")
+            )
+        elif kind != _GLOBAL and len(words) != (wanted or min(len(words), _MOST_ARGUMENTS)):
+            faults.append(
+                Fault(place, field, f"has {len(words)} arguments, expected {wanted or 'at most 3'}: {shown(row)}")
+            )
+        elif kind != _GLOBAL:
+            facts[words] = None
+    objects = dict.fromkeys((name,) for words in facts for name in (words[:2] if len(words) == 3 else words[:1]))
+    if faults:
+        yield from faults
+    else:
+        ordered = [*[words for words in facts if len(words) > 1], *objects]
+        yield _parsed(text, [Fact(words, _RULE, ()) for words in ordered])
+
+
+_READERS: Final[Mapping[Notation, Callable[[Sequence[str]], _Read]]] = {
+    Notation.FACTUAL: _factual,
+    Notation.DISCOSG: _discosg,
+    Notation.VISUAL_GENOME: _visual_genome,
+    Notation.DSG: _dsg,
+}

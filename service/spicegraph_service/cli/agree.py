@@ -56,7 +56,8 @@ from spicegraph_service.cli.studies import (
     study_output,
 )
 from spicegraph_service.engines.local import WordSource, local_words
-from spicegraph_service.output.agreement.judgements import (
+from spicegraph_service.output.agreement import SYSTEM_TABLES, system_study
+from spicegraph_service.output.judgements import (
     CAPTION_TABLES,
     CAPTIONS_OWN_SAY,
     HALLUCINATION_TABLES,
@@ -68,11 +69,10 @@ from spicegraph_service.output.agreement.judgements import (
     pair_study,
     references_say,
 )
-from spicegraph_service.output.agreement.systems import SYSTEM_TABLES, system_study
-from spicegraph_service.output.agreement.words import WORD_TABLES, word_study
 from spicegraph_service.output.studies import Column, Grid, to_rich
 from spicegraph_service.output.tables import rendered
 from spicegraph_service.output.terminal import printable, say_warning, warned_progress, write_stdout
+from spicegraph_service.output.words import WORD_TABLES, word_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -11,8 +11,7 @@ attaches every score to its own image, also where the ids are not sorted.
 """
 
 from spicegraph_scorer.adapters.pycocoevalcap.cider import Cider, CiderD, CiderScorer, PlainCider
-from spicegraph_scorer.adapters.pycocoevalcap.coco import COCO
-from spicegraph_scorer.adapters.pycocoevalcap.evaluation import COCOEvalCap, COCOEvalCapSpice, compute_scores
+from spicegraph_scorer.adapters.pycocoevalcap.evaluation import COCO, COCOEvalCap, COCOEvalCapSpice, compute_scores
 from spicegraph_scorer.adapters.pycocoevalcap.scorers import Bleu, Meteor, PTBTokenizer, Rouge, Spice
 
 __all__ = [

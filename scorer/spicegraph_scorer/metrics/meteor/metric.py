@@ -11,9 +11,8 @@ import numpy as np
 
 from spicegraph_parser.errors import LimitError
 from spicegraph_scorer.core.metric import Matrix, Metric, Score, Vector, Working
-from spicegraph_scorer.metrics.meteor.aligner import Match, align
+from spicegraph_scorer.metrics.meteor.aligner import Match, Probe, Sentence, Words, align, read_sentences
 from spicegraph_scorer.metrics.meteor.data import MeteorData, load_data
-from spicegraph_scorer.metrics.meteor.matching import Probe, Sentence, Words, read_sentences
 from spicegraph_scorer.metrics.meteor.paraphrases import PhraseFinder
 from spicegraph_scorer.metrics.meteor.text import COCO_TEXT, SEPARATOR, TextOptions, split_line, tokenize
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.studies.agreement.word_model import expected_point, observed_point
 from spicegraph_scorer.studies.agreement.words import ALL
-from spicegraph_service.output.agreement.common import forest_chart, word_chart
+from spicegraph_service.output.agreement import forest_chart, word_chart
 from spicegraph_service.output.charts import ink
 from spicegraph_service.output.studies import Column, Grid, Section, Study
 

@@ -8,7 +8,7 @@ from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.studies.agreement.coefficients import COEFFICIENTS
 from spicegraph_scorer.studies.agreement.pairwise import ALL, MEAN
 from spicegraph_scorer.studies.agreement.protocols import Own, PairProtocol, Ratings, ReferenceChoice, Ties
-from spicegraph_service.output.agreement.common import (
+from spicegraph_service.output.agreement import (
     best_metric,
     comparison_grid,
     comparison_rows,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.studies.agreement.hallucinations import Bounded, Detection, HallucinationAgreement, Marked
     from spicegraph_scorer.studies.agreement.judgements import CaptionPair, Judged, Judgement
     from spicegraph_scorer.studies.agreement.pairwise import Accuracy, PairAgreement
-    from spicegraph_service.output.agreement.common import Estimate
+    from spicegraph_service.output.agreement import Estimate
     from spicegraph_service.output.studies import Chart
 
 RATINGS_SAY: Mapping[Ratings, str] = {

@@ -1,1 +1,0 @@
-"""Agreement with people as tables, files and pages."""
