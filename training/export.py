@@ -1,10 +1,12 @@
 """Write a trained network as the package reads it.
 
 Tables of embeddings become 8-bit integers with one scale per row; all else is stored as 16-bit floats. What
-that loses is in README.md.
+that loses is in README.md. As a program it writes the mean of networks: OUT NETWORK...
 """
 
+import argparse
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +61,7 @@ def arrays(network: Network) -> dict[str, NDArray[np.float32]]:
     return out
 
 
-def compact(weights: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.generic]]:
+def compact(weights: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[np.generic]]:
     """Return what is stored: tables as integers and ``<name>.scale``, the rest as half floats."""
     out: dict[str, NDArray[np.generic]] = {}
     for name, values in weights.items():
@@ -72,7 +74,7 @@ def compact(weights: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.gen
     return out
 
 
-def write_arrays(weights: dict[str, NDArray[np.float32]], vocabulary: Vocabulary, folder: Path) -> None:
+def write_arrays(weights: Mapping[str, NDArray[np.float32]], vocabulary: Vocabulary, folder: Path) -> None:
     """Write ``network.npz`` and ``vocabulary.json``."""
     folder.mkdir(parents=True, exist_ok=True)
     np.savez(folder / "network.npz", allow_pickle=False, **compact(weights))
@@ -119,12 +121,33 @@ def take_over(network: Network, weights: dict[str, NDArray[np.float32]]) -> None
         table[len(stored) :] = stored[0]  # a new name begins as an unknown one
 
 
-def mean(
-    trained: dict[str, NDArray[np.float32]], start: dict[str, NDArray[np.float32]]
-) -> dict[str, NDArray[np.float32]]:
-    """Return the mean of weights and those that their training started from; rows of new names stay as trained."""
-    out = {name: values.copy() for name, values in trained.items()}
-    for name, values in start.items():
-        rows = len(values)
-        out[name][:rows] = (out[name][:rows] + values) / 2
+def mean(networks: Sequence[Mapping[str, NDArray[np.float32]]]) -> dict[str, NDArray[np.float32]]:
+    """Return the mean of the weights of networks whose vocabularies begin alike (see ``joined``).
+
+    A row that only some of them have, that of a name that others do not know, is the mean over those.
+    """
+    out = {}
+    for name in networks[0]:
+        own = [network[name] for network in networks]
+        rows = max(map(len, own))
+        total = np.zeros((rows, *own[0].shape[1:]), dtype=np.float32)
+        count = np.zeros((rows, *[1] * (own[0].ndim - 1)), dtype=np.float32)
+        for values in own:
+            total[: len(values)] += values
+            count[: len(values)] += 1
+        out[name] = total / count
     return out
+
+
+def main() -> None:
+    """Run the command line: the mean of networks."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("out", type=Path, help="folder of the mean's network.npz and vocabulary.json")
+    parser.add_argument("networks", type=Path, nargs="+", help="folders; that with the largest vocabulary first")
+    options = parser.parse_args()
+    read_in = [read(folder) for folder in options.networks]
+    write_arrays(mean([weights for weights, _ in read_in]), read_in[0][1], options.out)
+
+
+if __name__ == "__main__":
+    main()

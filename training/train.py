@@ -136,6 +136,8 @@ def train(arguments: argparse.Namespace) -> None:
     if arguments.words is not None:
         scale = arguments.words / schedule.words
         schedule = replace(schedule, rates=[(scale * words, rate) for words, rate in schedule.rates])
+    if arguments.seed is not None:
+        schedule = replace(schedule, seed=arguments.seed)
     torch.set_num_threads(1)
     torch.manual_seed(schedule.seed)
     torch.use_deterministic_algorithms(mode=True)
@@ -177,8 +179,6 @@ def train(arguments: argparse.Namespace) -> None:
         numbers = Codes(known)
         part = numbers.encode(sentences(captions))
         LOG.info("held out %s: %s", kind, json.dumps(agreement(network, numbers.rows(), part)))
-    if arguments.start and arguments.mean:
-        export.write_arrays(export.mean(export.read(arguments.out)[0], weights), known, arguments.out)
 
 
 def main() -> None:
@@ -197,7 +197,7 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, required=True, help="folder of network.npz and vocabulary.json")
     parser.add_argument("--start", type=Path, help="folder of a trained network to go on from; its words are kept")
-    parser.add_argument("--mean", action="store_true", help="write the mean of the weights and those of --start")
+    parser.add_argument("--seed", type=int, help="in place of the configuration's")
     parser.add_argument("--words", type=int, help="words to see in all; the schedule is stretched to them")
     train(parser.parse_args())
 

@@ -6,7 +6,7 @@
 # The names of kinds decide what is held out and how often a kind is seen: heldout.py, config.toml. The pipeline is
 # written to OUT/en_caption and compared with held-out captions and the golden files. Copy it over
 # parser/spicegraph_parser/en_caption to ship it. START names the folder of a network (network.npz, vocabulary.json) to
-# go on from: what is written is the mean of its weights and the new ones.
+# go on from, SEEDS the runs to be made side by side, a core each: what is written is the mean of their weights.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -36,8 +36,16 @@ case ${1:-} in
 esac
 # One thread: more do not help sentences this short, and the order of additions stays the same.
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-"$PYTHON" "$here/train.py" "$@" --config "${CONFIG:-$here/config.toml}" --evaluation "${evaluation[@]}" --out "$out/network" \
-    ${START:+--start "$START" --mean}
+runs=()
+waiting=()
+for seed in ${SEEDS:-1}; do
+    "$PYTHON" "$here/train.py" "$@" --config "${CONFIG:-$here/config.toml}" --evaluation "${evaluation[@]}" --seed "$seed" \
+        --out "$out/run$seed" ${START:+--start "$START"} &
+    runs+=("$out/run$seed")
+    waiting+=($!)
+done
+for process in "${waiting[@]}"; do wait "$process"; done
+"$PYTHON" "$here/export.py" "$out/network" "${runs[@]}"
 "$PYTHON" "$here/lemma_table.py" "$@" --evaluation "${evaluation[@]}" --out "$out/lemmas/exceptions.json"
 "$PYTHON" "$here/package.py" "$out/network" "$out/lemmas" "$out/en_caption"
 "$PYTHON" "$here/evaluate.py" "$out/en_caption" --held-out "$@" --parses "${evaluation[@]:0:2}" --scores "${evaluation[2]}"
