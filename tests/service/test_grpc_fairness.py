@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import selectors
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
 
 import grpc
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spicegraph_api.v1 import evaluation_service_pb2 as pb
@@ -23,7 +25,7 @@ from spicegraph_service.server.tasks import CaptionsWork, GroupReply, ItemWork, 
 from spicegraph_service.store import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from conftest import RunningServer
 
@@ -178,39 +180,181 @@ def test_equal_callers_get_equal_shares() -> None:
         assert abs(order[:end].count("a") - order[:end].count("b")) <= 2
 
 
-class BusyPool(Pool):
-    """One worker, which takes the next batch as soon as it has done one, before the callers have their answers."""
+class VirtualTime(asyncio.SelectorEventLoop):
+    """An event loop that does not wait: its clock jumps to the next timer."""
+
+    def __init__(self) -> None:
+        selector = selectors.DefaultSelector()
+        super().__init__(selector)
+        self._now = 0.0
+        select = selector.select
+
+        def at_once(timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+            self._now += timeout or 0.0
+            return select(0)
+
+        selector.select = at_once  # type: ignore[method-assign]
+
+    def time(self) -> float:
+        return self._now
+
+
+class VirtualPool(Pool):
+    """A worker that takes a millisecond of virtual time for each new caption, and then at once the next batch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.free.release()
 
     async def call(self, worker: None, task: Work) -> WorkReply:
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.001 * sum(len(group.texts) for group in task.groups))  # type: ignore[union-attr, arg-type]
         self.release(worker)
         return await super().call(worker, task)
 
 
-def test_a_caller_with_chunks_in_stock_gets_no_more_than_one_who_sends_them_one_by_one() -> None:
-    """The second is away from the queue whenever a batch is done, until its client has the answer."""
+class NewParses:
+    """A cache that has nothing."""
 
-    async def play() -> list[list[str]]:
-        pool, thread = BusyPool(), StoreThread(open_store("memory"))
-        parses = ParseCache(thread, thread, "signature", max_bytes=1 << 20)
-        dispatcher = Dispatcher(pool, parses, parsing=frozenset(), batch_captions=256, window_s=0)  # type: ignore[arg-type]
+    def missing(self, texts: Sequence[str], *, tenant: str) -> int:
+        return len(texts)
 
-        async def send(caller: str, first: int, step: int) -> None:
-            for number in range(first, 12, step):
-                texts = captions(*(f"{caller}{number} {n}" for n in range(64)))
-                await dispatcher.submit(texts, caller=caller)
+    async def get(self, texts: Iterable[str], *, tenant: str) -> dict[str, bytes]:
+        return {}
 
-        senders = [asyncio.create_task(send("a", first, 4)) for first in range(4)]
-        senders.append(asyncio.create_task(send("b", 0, 1)))
-        pool.free.release()
-        await asyncio.gather(*senders)
+    def put(self, parsed: Mapping[str, bytes], *, tenant: str) -> None:
+        pass
+
+
+class Caller(NamedTuple):
+    """A client: it sends ``batch`` captions in chunks of 64, ``beside`` such calls at a time, and is away between."""
+
+    name: str
+    away_s: float = 0.0
+    batch: int = 64
+    beside: int = 1
+    first_s: float = 0.0
+
+
+def order_of(seconds: float, *callers: Caller) -> list[tuple[str, float, float]]:
+    """Return whose chunks were done in a time, when each was sent and when it was answered."""
+    found: list[tuple[str, float, float]] = []
+
+    async def play() -> None:
+        dispatcher = Dispatcher(
+            VirtualPool(),  # type: ignore[arg-type]
+            NewParses(),  # type: ignore[arg-type]
+            parsing={},
+            batch_captions=256,
+            window_s=0.002,
+        )
+        clock = asyncio.get_running_loop().time
+
+        async def chunk(caller: Caller, texts: Sequence[str]) -> None:
+            sent = clock()
+            await dispatcher.submit(captions(*texts), caller=caller.name)
+            found.append((caller.name, sent, clock()))
+
+        async def send(caller: Caller) -> None:
+            await asyncio.sleep(caller.first_s)
+            for number in count():
+                texts = [f"{caller.name} {number} {n}" for n in range(caller.batch)]
+                await asyncio.gather(*(chunk(caller, texts[n : n + 64]) for n in range(0, len(texts), 64)))
+                await asyncio.sleep(caller.away_s)
+
+        senders = [asyncio.create_task(send(caller)) for caller in callers for _ in range(caller.beside)]
+        await asyncio.sleep(seconds)
+        for sender in senders:
+            sender.cancel()
+        await asyncio.gather(*senders, return_exceptions=True)
         await dispatcher.close()
-        await thread.close()
-        return pool.batches
 
-    order = [name[0] for batch in asyncio.run(play()) for name in batch]
-    assert order.count("a") == order.count("b") == 12
-    assert abs(order[:12].count("a") - order[:12].count("b")) <= 2, order
+    with asyncio.Runner(loop_factory=VirtualTime) as runner:
+        runner.run(play())
+    return found
+
+
+def share_of(name: str, order: list[tuple[str, float, float]]) -> float:
+    return sum(one == name for one, _, _ in order) / len(order)
+
+
+@settings(max_examples=10, deadline=None)
+@given(away_ms=st.integers(1, 63), beside=st.integers(2, 4), first_ms=st.integers(0, 500))
+def test_a_caller_of_single_batches_gets_half_beside_a_stream(away_ms: int, beside: int, first_ms: int) -> None:
+    """It is away for less than a chunk of 64 ms takes; the stream always has chunks in stock."""
+    order = order_of(
+        8, Caller("stream", beside=beside), Caller("batches", away_s=away_ms / 1000, first_s=first_ms / 1000)
+    )
+    assert share_of("batches", [one for one in order if one[1] > 1]) == pytest.approx(0.5, abs=0.03)
+
+
+@settings(max_examples=10, deadline=None)
+@given(away_ms=st.integers(64, 400))
+def test_a_caller_who_is_away_for_longer_gets_most_of_what_it_asks_for(away_ms: int) -> None:
+    """Alone it would do a chunk in 64 ms and the time that it is away; half of the worker is the most it may have."""
+    order = order_of(10, Caller("stream", beside=2), Caller("batches", away_s=away_ms / 1000))
+    fair = min(0.5 / 0.064, 1 / (0.064 + away_ms / 1000))
+    done = sum(name == "batches" and sent > 1 for name, sent, _ in order) / 9
+    assert done >= 0.8 * fair
+    assert 0.064 * len(order) >= 0.8 * 10  # nearly all of the time the worker worked
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 3)), min_size=2, max_size=5))
+def test_shares_of_any_callers_converge(callers: list[tuple[int, int]]) -> None:
+    named = [Caller(str(n), away / 1000, beside=beside) for n, (away, beside) in enumerate(callers)]
+    order = [one for one in order_of(10, *named) if one[1] > 1]
+    for caller in named:
+        assert share_of(caller.name, order) >= 0.8 / len(named)
+
+
+def test_a_caller_who_was_away_catches_up_by_two_chunks_at_most() -> None:
+    """The credit is bounded: after half a second the returning caller goes first, but the stream soon has its turn."""
+    order = order_of(3, Caller("stream", beside=2), Caller("large", away_s=0.5, batch=8 * 64))
+    names = "".join(name[0] for name, _, _ in sorted(order, key=lambda one: one[2]))
+    returned = names.index("sssss") + 5  # the stream was alone for a while
+    after = names[returned:].lstrip("s")
+    assert after.startswith("lll")
+    assert "llll" not in after
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(1, 6), st.integers(1, 3))
+def test_no_chunk_waits_for_more_than_its_turn(callers: int, beside: int) -> None:
+    named = [Caller(str(n), beside=beside) for n in range(callers)]
+    order = order_of(5, Caller("one", away_s=0.03), *named)
+    longest = max(answered - sent for name, sent, answered in order if name == "one")
+    assert longest <= 0.064 * (2 * callers + 2)
+
+
+def test_a_worker_does_not_wait_for_a_caller_who_has_ended() -> None:
+    async def play() -> float:
+        dispatcher = Dispatcher(
+            VirtualPool(),  # type: ignore[arg-type]
+            NewParses(),  # type: ignore[arg-type]
+            parsing={},
+            batch_captions=256,
+            window_s=0,
+        )
+
+        async def send(caller: str, chunks: int) -> None:
+            for number in range(chunks):
+                await dispatcher.submit(captions(*(f"{caller} {number} {n}" for n in range(64))), caller=caller)
+
+        await asyncio.gather(send("ends", 5), *(send("goes on", 20) for _ in range(2)))
+        seconds = asyncio.get_running_loop().time()
+        await dispatcher.close()
+        return seconds
+
+    with asyncio.Runner(loop_factory=VirtualTime) as runner:
+        seconds = runner.run(play())
+    assert seconds <= 45 * 0.064 + 0.2
+
+
+def test_light_groups_of_many_callers_still_go_together() -> None:
+    order = order_of(2, *(Caller(str(n), away_s=0.001, batch=1) for n in range(64)))
+    assert len(order) > 500
+    ends = {round(answered, 6) for _, _, answered in order}
+    assert len(ends) < len(order) / 16
 
 
 def captions(*texts: str) -> CaptionsWork:

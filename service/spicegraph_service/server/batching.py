@@ -4,6 +4,9 @@ A batch goes out as soon as a worker is free, with all that has come in until th
 worker is free at once and captions must be parsed, it waits a few milliseconds for company: parsing thirty
 captions together costs little more than parsing five.
 
+A caller that sends its next chunk when it has the answer to the last is away from the queue in between. What it has had
+of the workers is remembered for a second, so that others with chunks in stock do not take its turns.
+
 Light groups (few items, short captions, all of them parsed before) have a worker in reserve, so that they never wait
 for a batch of somebody else's new captions; the other workers take them too when nothing else waits.
 """
@@ -12,8 +15,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
+import math
 from dataclasses import dataclass
+from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -41,8 +45,11 @@ _PATIENCE_S = 1.0  # nearly every batch takes less; callers who leave before do 
 _LONG_S = 5.0
 _TOGETHER_S = 0.2  # in which the deaths of workers that were killed together are seen
 _SMALL = 64  # items and captions to parse of a group
-_TURN = 2 * _SMALL  # of a caller in a batch beside others with large groups: those of a chunk of new captions
-_BESIDE_S = 1.0  # after its last large group a caller still counts as one who shares the workers
+_HEAVY = 32  # cost of a group for which it matters whose turn it is; lighter ones go together
+_CREDIT = 4 * _SMALL  # cost that a caller may be behind the others and still catch up: two chunks of new captions
+_BESIDE_S = 1.0  # after its last answer a caller still counts as one who shares the workers
+_WAIT_SHARE = 0.5  # of the last batch's time: how long a worker may wait for a caller who is behind
+_LONGEST_WAIT_S = 0.1
 _LIGHT_ITEMS = 8  # of a light group
 _LIGHT_CHARACTERS = 8_192  # of its captions
 _LIGHT_BATCH = 32  # items; a few milliseconds
@@ -53,6 +60,18 @@ _log = logging.getLogger(__name__)
 
 class WorkFailedError(Exception):
     """A group of work could not be done; the message is for the log."""
+
+
+@dataclass(slots=True, eq=False)
+class _Share:
+    """What a caller has had of the workers, and when it is expected again."""
+
+    caller: str
+    end: int  # of its work so far, in the queue's virtual time
+    cost: int = 0  # of its last group
+    here: int = 0  # groups that wait or are at a worker
+    left: float = 0.0  # when the last of them ended
+    away: float = math.inf  # seconds from then to its next group, by experience
 
 
 @dataclass(slots=True, eq=False)
@@ -68,17 +87,30 @@ class _Entry:
     tenant: str
     since: float
     reply: asyncio.Future[GroupReply]
+    start: int = 0  # of its part of the caller's share
+    share: _Share | None = None
+
+    def leave(self) -> None:
+        """Be done, given up, or on the way to another queue."""
+        if self.share is not None:
+            self.share.here -= 1
+            self.share.left = _time()
+            self.share = None
 
 
 class _FairQueue:
-    """Entries that wait, in turn: callers with entries at the same time get equal shares of the work.
+    """Entries that wait, in turn: callers get equal shares of the work while they have any.
 
-    Source: Goyal, Vin and Cheng 1996, "Start-time Fair Queuing".
+    A caller who is away for less than a second keeps what it is behind, up to :data:`_CREDIT`, and goes first until it
+    has caught up.
+
+    Sources: Goyal, Vin and Cheng 1996, "Start-time Fair Queuing"; Duda and Cheriton 1999, "Borrowed-Virtual-Time (BVT)
+    scheduling", for the bounded lag.
     """
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, _Entry]] = []  # start of the caller's share, order of arrival
-        self._ends: dict[str, int] = {}
+        self._shares: dict[str, _Share] = {}
         self._now = 0
         self._arrivals = count()
 
@@ -95,17 +127,35 @@ class _FairQueue:
 
     def push(self, entry: _Entry) -> None:
         """Add an entry: behind those that its caller has here, beside those of others."""
-        start = max(self._now, self._ends.get(entry.caller, 0))
-        self._ends[entry.caller] = start + entry.cost
-        heappush(self._heap, (start, next(self._arrivals), entry))
+        share = self._shares.setdefault(entry.caller, _Share(entry.caller, self._now))
+        if not share.here and share.left:
+            away = _time() - share.left
+            share.away = away if share.away == math.inf else (share.away + away) / 2
+        entry.start = max(self._now - _CREDIT, share.end)
+        share.end = entry.start + entry.cost
+        share.cost = entry.cost
+        share.here += 1
+        entry.leave()
+        entry.share = share
+        heappush(self._heap, (entry.start, next(self._arrivals), entry))
 
     def pop(self) -> _Entry:
         """Take the entry whose turn it is."""
-        self._now, _, entry = heappop(self._heap)
-        if not self._heap:
-            self._ends.clear()
-            self._now = 0
+        start, _, entry = heappop(self._heap)
+        self._now = max(self._now, start)
         return entry
+
+    def forget(self) -> None:
+        """Forget the callers who have been away for long."""
+        since = _time() - _BESIDE_S
+        self._shares = {name: share for name, share in self._shares.items() if share.here or share.left > since}
+
+    def behind(self, entry: _Entry) -> list[_Share]:
+        """Return the callers of groups like this heavy one who have had less of the workers than its caller."""
+        if entry.cost < _HEAVY:
+            return []
+        shares = self._shares.values()
+        return [share for share in shares if share.end < entry.start and 2 * share.cost >= entry.cost]
 
 
 class Dispatcher:
@@ -141,8 +191,9 @@ class Dispatcher:
         self._reserve = reserve
         self._entries = _FairQueue()
         self._light = _FairQueue()
-        self._large: dict[str, float] = {}  # callers with large groups: when the last came
+        self._batch_s = 0.0  # of the last batch
         self._filled = asyncio.Event()
+        self._came = asyncio.Event()
         self._light_filled = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._feeders = [asyncio.create_task(self._feed())]
@@ -164,7 +215,7 @@ class Dispatcher:
         characters = sum(map(len, _captions(group)))
         cost = items + fresh + characters // _CHARACTERS_PER_COST
         reply: asyncio.Future[GroupReply] = asyncio.get_running_loop().create_future()
-        entry = _Entry(group, texts, items + fresh, cost, fresh > 0, caller, tenant, time.monotonic(), reply)
+        entry = _Entry(group, texts, items + fresh, cost, fresh > 0, caller, tenant, _time(), reply)
         self._enter(entry, light=not fresh and items <= _LIGHT_ITEMS and characters <= _LIGHT_CHARACTERS)
         done = await reply
         if done.refused:
@@ -174,11 +225,10 @@ class Dispatcher:
         return done
 
     def _enter(self, entry: _Entry, *, light: bool) -> None:
-        if entry.size > _SMALL:
-            self._large[entry.caller] = entry.since
         if not light or self._reserve is None or not self._reserve.alive:
             self._entries.push(entry)
             self._filled.set()
+            self._came.set()
             return
         self._light.push(entry)
         self._light_filled.set()
@@ -266,6 +316,7 @@ class Dispatcher:
         self._filled.clear()
         while queue := self._entries or self._light:
             entry = queue.pop()
+            entry.leave()
             if not entry.reply.done():
                 entry.reply.set_exception(error)
 
@@ -273,36 +324,62 @@ class Dispatcher:
         """Take the next batch from the queue, after a short wait if only unparsed captions would be in it."""
         if self._entries and all(entry.fresh for entry in self._entries) and not self._enough():
             since = min(entry.since for entry in self._entries)
-            await asyncio.sleep(max(0.0, since + self._window_s - time.monotonic()))
+            await asyncio.sleep(max(0.0, since + self._window_s - _time()))
+        if self._entries and not self._pool.idle:
+            await self._wait_for_callers_behind()
         batch = self._take(self._entries or self._light, self._batch_captions)
         if not self._entries and not self._light:
             self._filled.clear()
         return batch
 
+    async def _wait_for_callers_behind(self) -> None:
+        """Let the only free worker wait a little for a caller who has had less, and is expected at once.
+
+        A caller with one call at a time who is back a moment after another's chunk was begun would have every third
+        turn instead of every second.
+
+        Source: Iyer and Druschel 2001, "Anticipatory scheduling".
+        """
+        await asyncio.sleep(0)  # the callers of the batch that has just ended count as away from here on
+        until = _time() + min(_WAIT_SHARE * self._batch_s, _LONGEST_WAIT_S)
+        while expected := self._expected(until):
+            self._came.clear()
+            try:
+                async with asyncio.timeout_at(until):
+                    await self._came.wait()
+            except TimeoutError:
+                for share in expected:
+                    share.away = math.inf  # until it comes again
+                return
+
+    def _expected(self, until: float) -> list[_Share]:
+        """Return the callers who are behind the one whose turn it is, and away, but not for long."""
+        behind = self._entries.behind(self._entries.first)
+        return [share for share in behind if not share.here and share.left + share.away <= until]
+
     def _take(self, queue: _FairQueue, most: int) -> list[_Entry]:
         """Take a batch of one tenant from a queue; small groups do not wait for a large one of somebody else.
 
-        A caller who sends the next chunk when the last is done does not wait here while that is answered. So the queue
-        alone does not show who shares the workers, and a caller with chunks in stock would get two for every one.
+        A caller has no more than one heavy group in a batch while others with such groups have had less.
         """
         batch: list[_Entry] = []
         size = 0
-        taken: dict[str, int] = {}
-        since = time.monotonic() - _BESIDE_S
-        self._large = {caller: last for caller, last in self._large.items() if last > since}
+        callers: set[str] = set()
+        queue.forget()
         while queue:
             entry = queue.first
-            own = taken.get(entry.caller, 0)
+            own = entry.caller in callers
             alike = entry.size <= _SMALL or own
-            turn = _TURN if self._large.keys() - {entry.caller} else most
-            fits = size + entry.size <= most and own + entry.size <= turn
-            if batch and not (alike and fits and entry.tenant == batch[0].tenant):
+            fits = size + entry.size <= most and entry.tenant == batch[0].tenant if batch else True
+            if batch and not (alike and fits and not (own and queue.behind(entry))):
                 break
             queue.pop()
-            if not entry.reply.done():  # its caller has gone
-                batch.append(entry)
-                size += entry.size
-                taken[entry.caller] = own + entry.size
+            if entry.reply.done():  # its caller has gone
+                entry.leave()
+                continue
+            batch.append(entry)
+            size += entry.size
+            callers.add(entry.caller)
         return batch
 
     def _enough(self) -> bool:
@@ -348,8 +425,9 @@ class Dispatcher:
         except BaseException:
             pool.release(worker)
             raise
-        started = time.monotonic()
+        started = _time()
         call = asyncio.create_task(pool.call(worker, Work(tuple(entry.group for entry in batch), known)))
+        call.add_done_callback(partial(_leave, batch))
         try:
             reply: Reply = await self._while_wanted(call, worker, batch)
         finally:
@@ -357,8 +435,11 @@ class Dispatcher:
         if not isinstance(reply, WorkReply):
             _fail(batch, "a worker gave the wrong kind of reply")
             return
+        seconds = _time() - started
+        if pool is self._pool:
+            self._batch_s = seconds
         if self._observe is not None:
-            self._observe(sum(entry.size for entry in batch), time.monotonic() - started)
+            self._observe(sum(entry.size for entry in batch), seconds)
         self._parses.put(reply.parsed, tenant=batch[0].tenant)
         if self._entries and pool is self._pool:
             # To answer a batch of small calls takes about as long as a worker needs for the next one.
@@ -373,20 +454,24 @@ class Dispatcher:
         Where only some have gone after a long time, one of theirs may be what takes so long: it is ended too, and the
         others' groups are done again.
         """
-        started = time.monotonic()
+        started = _time()
         await asyncio.wait([call], timeout=_PATIENCE_S)
         waiting: set[asyncio.Future[GroupReply]] = {entry.reply for entry in batch}
         while not call.done():
-            left = started + _LONG_S - time.monotonic()
+            left = started + _LONG_S - _time()
             watched: list[asyncio.Future[Any]] = [call, *waiting]
             await asyncio.wait(watched, timeout=left if left > 0 else None, return_when=asyncio.FIRST_COMPLETED)
             waiting = {reply for reply in waiting if not reply.done()}
-            long = time.monotonic() - started >= _LONG_S
+            long = _time() - started >= _LONG_S
             if not call.done() and (not waiting or (long and len(waiting) < len(batch))):
                 _log.warning("worker %d is ended: callers of its batch have gone", worker.process.pid)
                 worker.kill()
                 break
         return await call
+
+
+def _time() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _captions(group: Group) -> Iterator[str]:
@@ -403,6 +488,13 @@ def _fail(batch: Sequence[_Entry], reason: str) -> None:
     for entry in batch:
         if not entry.reply.done():
             entry.reply.set_result(GroupReply(error=reason))
+
+
+def _leave(batch: Sequence[_Entry], call: asyncio.Future[Reply]) -> None:
+    """Count the callers of a batch that has ended as away."""
+    del call
+    for entry in batch:
+        entry.leave()
 
 
 def _forget(call: asyncio.Future[Reply]) -> None:
