@@ -147,6 +147,8 @@ class SlowWorker:
 class Pool:
     """Workers that hang on a batch with the text ``bomb``."""
 
+    idle = 0
+
     def __init__(self) -> None:
         self.killed = 0
 
