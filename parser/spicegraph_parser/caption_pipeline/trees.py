@@ -6,12 +6,15 @@ only the other sentences pay for a search (Eisner 1996), all sentences of one le
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+T = TypeVar("T", bound=np.generic)
 
 
 def best_heads(scores: NDArray[np.float32]) -> NDArray[np.intp]:
@@ -73,28 +76,25 @@ def projective_heads(scores: NDArray[np.float32]) -> NDArray[np.intp]:
         scores: (sentences, n, 1 + n) as for :func:`best_heads`.
     """
     sentences, length, _ = scores.shape
-    arc = scores[:, :, 1:].transpose(0, 2, 1)  # arc[b, head, child]
-    right = np.zeros((sentences, length, length), dtype=np.float32)  # complete, head at the left end
-    left = np.zeros_like(right)  # complete, head at the right end
-    to_right = np.zeros_like(right)  # incomplete, edge from the left end to the right end
-    to_left = np.zeros_like(right)
-    split = np.zeros((3, sentences, length, length), dtype=np.intp)  # of: incomplete, right, left
+    arc = np.ascontiguousarray(scores[:, :, 1:].transpose(0, 2, 1))  # arc[b, head, child]
+    # Spans [b, start, end] by their start, and [b, end, start] by their end: what is added up lies in rows then.
+    right, left, to_right, right_ends, left_ends, to_left_ends = np.zeros(
+        (6, sentences, length, length), dtype=np.float32
+    )  # complete, head at the left end, at the right end; incomplete, with an edge between the ends
+    split = np.zeros((3, sentences, length, length), dtype=np.int64)  # of: incomplete, right, left
+    starts = np.arange(length)
     for width in range(1, length):
-        start = np.arange(length - width)
-        end = start + width
-        near = start[:, None] + np.arange(width)
-        s, e = start[:, None], end[:, None]
-        joined = right[:, s, near] + left[:, near + 1, e]
-        split[0][:, start, end] = start + joined.argmax(axis=2)
-        best = joined.max(axis=2)
-        to_right[:, start, end] = best + arc[:, start, end]
-        to_left[:, start, end] = best + arc[:, end, start]
-        opened = to_right[:, s, near + 1] + right[:, near + 1, e]
-        split[1][:, start, end] = start + 1 + opened.argmax(axis=2)
-        right[:, start, end] = opened.max(axis=2)
-        closed = left[:, s, near] + to_left[:, near, e]
-        split[2][:, start, end] = start + closed.argmax(axis=2)
-        left[:, start, end] = closed.max(axis=2)
+        start = starts[: length - width]
+        middle, best = _best_sum(_windows(right, 0, 0, width), _windows(left_ends, width, 1, width))
+        np.add(start, middle, out=_diagonal(split[0], 0, width))
+        np.add(best, _diagonal(arc, 0, width), out=_diagonal(to_right, 0, width))
+        np.add(best, _diagonal(arc, width, 0), out=_diagonal(to_left_ends, width, 0))
+        middle, best = _best_sum(_windows(to_right, 0, 1, width), _windows(right_ends, width, 1, width))
+        np.add(start + 1, middle, out=_diagonal(split[1], 0, width))
+        _diagonal(right, 0, width)[:] = _diagonal(right_ends, width, 0)[:] = best
+        middle, best = _best_sum(_windows(left, 0, 0, width), _windows(to_left_ends, width, 0, width))
+        np.add(start, middle, out=_diagonal(split[2], 0, width))
+        _diagonal(left, 0, width)[:] = _diagonal(left_ends, width, 0)[:] = best
     root = (left[:, 0, :] + right[:, :, length - 1] + scores[:, :, 0]).argmax(axis=1)
     heads = np.zeros((sentences, length), dtype=np.intp)
     for row in range(sentences):
@@ -102,7 +102,31 @@ def projective_heads(scores: NDArray[np.float32]) -> NDArray[np.intp]:
     return heads
 
 
-def _follow(split: NDArray[np.intp], root: int, heads: NDArray[np.intp]) -> None:
+def _diagonal(table: NDArray[T], row: int, column: int) -> NDArray[T]:
+    """Return the diagonals of tables (sentences, n, n) that begin in a row or a column; writing to them is allowed."""
+    sentences, length, _ = table.shape
+    by_sentence, by_row, by_column = table.strides
+    offset = row * by_row + column * by_column
+    strides = by_sentence, by_row + by_column
+    return np.ndarray((sentences, length - row - column), table.dtype, table.data, offset, strides)
+
+
+def _windows(table: NDArray[np.float32], row: int, column: int, width: int) -> NDArray[np.float32]:
+    """Return ``width`` values from each place of a diagonal of tables (sentences, n, n): (sentences, places, width)."""
+    sentences, length, _ = table.shape
+    by_sentence, by_row, by_column = table.strides
+    offset = row * by_row + column * by_column
+    strides = by_sentence, by_row + by_column, by_column
+    return np.ndarray((sentences, length - width, width), table.dtype, table.data, offset, strides)
+
+
+def _best_sum(first: NDArray[np.float32], second: NDArray[np.float32]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+    """Return where the sum of two tables is greatest along their last axis, and this sum."""
+    joined = first + second
+    return joined.argmax(axis=2), joined.max(axis=2)
+
+
+def _follow(split: NDArray[np.int64], root: int, heads: NDArray[np.intp]) -> None:
     """Write the heads (1-based) of the best tree under the given root word (0-based)."""
     # Each entry: (start, end, head is at the left end, span is complete).
     open_spans = [(0, root, False, True), (root, len(heads) - 1, True, True)]
