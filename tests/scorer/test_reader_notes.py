@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.items import Item
-from spicegraph_scorer.readers import parse_columns, read_items
+from spicegraph_scorer.readers import checks, parse_columns, read_items
 from spicegraph_scorer.readers.checks import is_english, language_note, notes_on
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "coco"
@@ -80,6 +81,15 @@ def test_a_tenth_of_the_candidates_in_another_language_gives_a_note_with_their_n
     note = language_note("mine.json", _items(others, count))
     assert note is not None
     assert note.startswith(f"mine.json: {others:,} of {count:,} candidate")
+
+
+def test_plain_captions_are_seen_without_the_lexicon(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load_lexicon() -> NoReturn:
+        raise AssertionError
+
+    monkeypatch.setattr(checks, "load_lexicon", load_lexicon)
+    items = read_items(str(EXAMPLES / "human.json"), references=str(EXAMPLES / "captions_without_first.json")).items
+    assert language_note("mine.json", items) is None
 
 
 @pytest.mark.parametrize(("others", "count"), [(0, 10), (1, 11), (99, 1000)])
