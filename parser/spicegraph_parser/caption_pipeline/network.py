@@ -393,6 +393,7 @@ def relu(values: Floats) -> Floats:
 # Words of a sentence: what is longer is parsed in parts, or its n * n scores would take all memory.
 _LONGEST: Final = 200
 _SENTENCES_AT_ONCE: Final = 96  # what keeps a layer's numbers in a core's own cache
+_LONG_AT_ONCE: Final = 8  # of the same length, however long
 _SCORES_AT_ONCE: Final = 1 << 16  # of heads, n * n a sentence: a long sentence's do not pad many short ones
 
 
@@ -456,7 +457,8 @@ def _parts(lengths: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
     start = 0
     while start < len(order):
         longest = int(lengths[order[start]])
-        size = max(1, min(_SENTENCES_AT_ONCE, _SCORES_AT_ONCE // longest**2))
+        alike = int((lengths[order[start : start + _LONG_AT_ONCE]] == longest).sum())  # nothing of them is padded
+        size = max(alike, min(_SENTENCES_AT_ONCE, _SCORES_AT_ONCE // longest**2))
         yield order[start : start + size]
         start += size
 
