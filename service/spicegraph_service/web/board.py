@@ -141,11 +141,13 @@ async def _challenge(visit: Visit) -> web.Response:
         challenge=name, page_size=_SUBMISSIONS, page_token=visit.request.query.get("after", "")
     )
     listed = await visit.ask(pb.ListSubmissionsResponse, "ListSubmissions", request)
+    may = views.rights(found.role)
     return visit.page(
         "challenge.html.j2",
+        may=may,
         challenge=views.challenge_page(found.challenge, datetime.now(UTC)),
         quota=views.quota(found),
-        submissions=views.submission_rows(listed.submissions, found.challenge, full=_organises(visit)),
+        submissions=views.submission_rows(listed.submissions, found.challenge, full=may["see"]),
         ranked_by=views.main_score(found.challenge, listed.submissions),
         next=listed.next_page_token,
     )
@@ -192,10 +194,13 @@ async def _submission(visit: Visit) -> web.Response:
             id=submission.id, page_size=_FAULTS, page_token=visit.request.query.get("after", "")
         )
         faults = await visit.ask(pb.ListSubmissionFaultsResponse, "ListSubmissionFaults", request)
+    found = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=submission.challenge))
+    may = views.rights(found.role)
     return visit.page(
         "submission.html.j2",
+        may=may,
         submission=views.submission_page(
-            submission, await _before(visit, submission), full=_organises(visit), own=_me(visit) == submission.user
+            submission, await _before(visit, submission), full=may["see"], own=_me(visit) == submission.user
         ),
         faults=faults.faults,
         fault_count=submission.failure.fault_count,
@@ -282,10 +287,6 @@ async def _revoke_token(visit: Visit) -> web.Response:
     request = pb.RevokeUserTokenRequest(id=visit.request.match_info["id"])
     await visit.ask(pb.RevokeUserTokenResponse, "RevokeUserToken", request)
     raise go("/users")
-
-
-def _organises(visit: Visit) -> bool:
-    return visit.me is not None and visit.me.organises
 
 
 def _me(visit: Visit) -> str:

@@ -30,7 +30,11 @@ VISIBILITIES = (
     ("VISIBILITY_ORGANISERS", "organisers only"),
 )
 """Choices of who sees what."""
-ROLES = (("USER_ROLE_PARTICIPANT", "participant"), ("USER_ROLE_ORGANISER", "organiser"))
+ROLES = (
+    ("USER_ROLE_PARTICIPANT", "participant"),
+    ("USER_ROLE_HOST", "host: creates challenges"),
+    ("USER_ROLE_ORGANISER", "organiser of all"),
+)
 """Choices of a user's role."""
 
 
@@ -42,6 +46,15 @@ def visibility(name: str) -> pb.Visibility.ValueType:
 def role(name: str) -> pb.UserRole.ValueType:
     """Return a choice of :data:`ROLES`; what is not one: a participant's."""
     return pb.UserRole.Value(name) if name in dict(ROLES) else pb.USER_ROLE_PARTICIPANT
+
+
+def rights(role: pb.ChallengeRole.ValueType) -> dict[str, bool]:
+    """Return what a role in a challenge allows; each role has the rights of those before it."""
+    return {
+        "see": role >= pb.CHALLENGE_ROLE_VIEWER,
+        "organise": role >= pb.CHALLENGE_ROLE_ORGANISER,
+        "own": role >= pb.CHALLENGE_ROLE_OWNER,
+    }
 
 
 def minute(moment: Timestamp) -> str:
@@ -210,13 +223,14 @@ def submission_page(
         )
     return _submission(submission) | {
         "parts": parts,
+        "own": own,
         "choosable": own and submission.state == pb.SUBMISSION_STATE_SUCCEEDED,
         "scorer": "; ".join(shown.signature_lines([submission.origin])),
     }
 
 
 def _cell(score: pb.CorpusScore, *, full: bool) -> dict[str, Any]:
-    """Return a score as it is written: organisers see four places, participants what they were given."""
+    """Return a score as it is written: members of the challenge see four places, participants what they were given."""
 
     def write(value: float) -> str:
         return f"{value:.4f}" if full else f"{round(value, 4):g}"

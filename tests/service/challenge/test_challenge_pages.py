@@ -261,6 +261,41 @@ def test_participants_are_refused_what_organisers_do(site: Site) -> None:
     assert "only organisers" in ann.post("/challenges/pets/rescore", {"proof": proof}).text
 
 
+@pytest.mark.parametrize(
+    ("role", "shown"),
+    [
+        ("CHALLENGE_ROLE_VIEWER", set()),
+        ("CHALLENGE_ROLE_ORGANISER", {"/edit", "/rescore", "/references"}),
+        ("CHALLENGE_ROLE_OWNER", {"/edit", "/rescore", "/references", "/delete"}),
+        ("CHALLENGE_ROLE_UNSPECIFIED", set()),
+    ],
+)
+def test_members_of_a_challenge_see_what_their_role_allows(role: str, shown: set[str], site: Site) -> None:
+    method = "/spicegraph.v1.ChallengeService/SetChallengeMember"
+    sent = json.dumps({"challenge": "pets", "user": "bob", "role": role}).encode()
+    headers = {"Authorization": f"Bearer {site.tokens['boss']}", "Content-Type": "application/json"}
+    assert Visitor(site.port)._send("POST", method, sent, headers).status == 200
+    page = site.visitor("bob").get("/challenges/pets").text
+    assert {
+        word for word in ("/edit", "/rescore", "/references", "/delete") if f"/challenges/pets{word}" in page
+    } == shown
+    assert ("Your submissions" in page) == (role == "CHALLENGE_ROLE_UNSPECIFIED")
+    assert not any(path in page for path in ('href="/users"', 'href="/new"'))  # these are the whole server's
+
+
+def test_hosts_find_the_form_for_new_challenges(site: Site) -> None:
+    boss = site.visitor("boss")
+    made = boss.post("/users", {"proof": boss.get("/users").proof, "name": "host", "role": "USER_ROLE_HOST"}).text
+    found = re.search(r"sgu_[A-Za-z0-9_\-]+", made)
+    assert found is not None
+    host = Visitor(site.port)
+    host.sign_in(found.group())
+    page = host.get("/challenges").text
+    assert 'href="/new"' in page
+    assert 'href="/users"' not in page
+    assert host.get("/new").status == 200
+
+
 def test_strangers_words_are_text_on_every_page(site: Site) -> None:
     boss = site.visitor("boss")
     pages = [boss.get(path) for path in ("/challenges", "/challenges/pets", "/challenges/pets/edit", "/users")]
@@ -369,7 +404,7 @@ def test_a_submission_s_page_shows_scores_categories_and_the_change() -> None:
     page = render_page(
         "web/submission.html.j2",
         {"me": None, "proof": "p", "submission": view, "faults": (), "fault_count": 0, "next": ""}
-        | {"me": type("Me", (), {"organises": False, "name": NASTY})},
+        | {"me": type("Me", (), {"organises": False, "creates": False, "name": NASTY}), "may": views.rights(0)},
         script=static("web.js"),
         served=True,
     )
