@@ -23,7 +23,7 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.graded.verdicts import FEATURES, Observed, conformal_threshold, observe
-from spicegraph_scorer.studies.agreement.hallucinations import Span, average_precision, changed_span, marked_spans
+from spicegraph_scorer.studies.agreement.hallucinations import Span, average_precision, changed_spans, marked_spans
 
 SETS = ("hat", "nocaps_foil_pairs_half", "valse_foilit_pairs", "sugarcrepe_pairs")
 FOLDS = 5
@@ -61,7 +61,7 @@ def rows_of(folder: Path, name: str) -> Iterator[tuple[str, str, Sequence[str], 
             elif name != "sugarcrepe_pairs" or row["category"].startswith("replace"):
                 right, foil = row["captions"][row["label"]], row["captions"][1 - row["label"]]
                 yield row["image_id"], right, row["references"], [], False
-                yield row["image_id"], foil, row["references"], [changed_span(right, foil)], True
+                yield row["image_id"], foil, row["references"], list(changed_spans(right, foil)), True
 
 
 def captions_of(folder: Path, name: str, source: FactSource) -> list[Caption]:

@@ -19,7 +19,7 @@ from spicegraph_scorer.studies.agreement.hallucinations import (
     _located,
     agree_on_hallucinations,
     average_precision,
-    changed_span,
+    changed_spans,
     hallucination_protocol,
     marked_spans,
     read_marked,
@@ -80,9 +80,11 @@ def test_bad_marks_give_one_error(tmp_path, row, fault):
 
 
 def test_a_foil_differs_in_the_words_between_what_is_shared():
-    assert changed_span("a blue bird", "a blue bird") == (11, 11)
-    assert changed_span("a ball", "a golf ball") == (2, 6)
-    assert changed_span("dog runs", "fox runs") == (0, 3)
+    assert changed_spans("a blue bird", "a blue bird") == ((11, 11),)
+    assert changed_spans("a blue bird", "a bird") == ((6, 6),)
+    assert changed_spans("a ball", "a golf ball") == ((2, 6),)
+    assert changed_spans("dog runs", "fox runs") == ((0, 3),)
+    assert changed_spans("turkey by a turkey", "beer by a beer") == ((0, 4), (10, 14))
     assert marked_spans("the the dog", ["the", "the", "dog"], [False, True, False]) == ((4, 7),)
 
 

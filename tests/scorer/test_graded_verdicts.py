@@ -18,6 +18,7 @@ from spicegraph_scorer.metrics.graded.verdicts import (
     WEIGHTS,
     Verdicts,
     conformal_threshold,
+    object_words,
 )
 from spicegraph_scorer.studies.errors import wrong_statements
 
@@ -88,6 +89,12 @@ def test_words_have_the_places_where_they_stand(metric: SpiceG) -> None:
     assert spans["dog"][:2] == ["dogs", "dogs"]
     assert spans["sleep"] == ["sleeping"]
     assert spans["couch"] == ["couch"]
+
+
+def test_the_words_of_objects_are_those_in_front_of_them_too(metric: SpiceG) -> None:
+    (statistic,) = metric.collect(Corpus((Item(1, "A boy kicks a red golf ball", DOGS),)))
+    assert statistic.match is not None
+    assert object_words(statistic.match) == {"boy", "golf", "ball"}
 
 
 def test_a_candidate_without_words_has_no_verdicts(metric: SpiceG) -> None:

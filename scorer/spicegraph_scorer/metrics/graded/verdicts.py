@@ -312,6 +312,20 @@ def _observed(text: str, told: list[list[Fact]], own: _Own, said: _Said, alike: 
     return found
 
 
+def object_words(match: GradedMatch) -> frozenset[str]:
+    """Return the words of a candidate's objects, those in front of them included: "golf" and "ball" of a golf ball.
+
+    Raises:
+        ValueError: the match has no graphs.
+    """
+    return _objects(_told(match.candidate.graph))
+
+
+def _objects(told: Sequence[Iterable[Fact]]) -> frozenset[str]:
+    kinds = _kinds(told)
+    return frozenset(word for word, kind in kinds.items() if kind == "object").union(_modifiers(told))
+
+
 def _told(graph: SceneGraph | None) -> list[list[Fact]]:
     """Return the facts of each caption of a graph.
 

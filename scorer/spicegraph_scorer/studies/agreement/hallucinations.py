@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from difflib import SequenceMatcher
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -12,6 +14,7 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.results import collect, result_of
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_scorer.metrics import lower_is_better, make_metrics
+from spicegraph_scorer.metrics.graded.verdicts import object_words
 from spicegraph_scorer.readers.checks import Fault, input_error
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, Limits
 from spicegraph_scorer.scoring import resources
@@ -52,9 +55,9 @@ HALLUCINATION_PROTOCOLS: Mapping[str, HallucinationProtocol] = by_name(
     ),
     HallucinationProtocol(
         "aloha-localisation",
-        "As hat, but only objects are compared, as ALOHa does: of the captions with a foil, in how many the object "
-        "that is most likely wrong is in the foil. A true caption and its foil are a caption each; the true one is "
-        "not a reference.",
+        "As hat, but only objects and the words in front of them (the golf of a golf ball) are compared, as ALOHa "
+        "does: of the captions with a foil, in how many the one that is most likely wrong is in the foil. A true "
+        "caption and its foil are a caption each; the true one is not a reference.",
         f"{_ALOHA}, on nocaps-FOIL",
         objects=True,
     ),
@@ -96,18 +99,17 @@ def marked_spans(caption: str, words: Sequence[str], wrong: Sequence[bool]) -> t
     return tuple(spans)
 
 
-def changed_span(right: str, foil: str) -> Span:
-    """Return the part of a foil that is not in the right caption, from the first to the last word that differs.
+def changed_spans(right: str, foil: str) -> tuple[Span, ...]:
+    """Return the stretches of words of a foil that the right caption has not; the end if there is none.
 
-    >>> changed_span("a ball on grass", "a golf ball on grass")
-    (2, 6)
+    >>> changed_spans("a dog near a dog", "a cat near a big cat")
+    ((2, 5), (13, 20))
     """
-    mine, theirs = foil.split(" "), right.split(" ")
-    shorter = min(len(mine), len(theirs))
-    first = next((n for n in range(shorter) if mine[n] != theirs[n]), shorter)
-    last = next((n for n in range(shorter - first) if mine[-1 - n] != theirs[-1 - n]), shorter - first)
-    start = min(len(" ".join(mine[:first])) + bool(first), len(foil))
-    return start, max(start, len(" ".join(mine[: len(mine) - last])))
+    words = foil.split(" ")
+    starts = list(accumulate((len(word) + 1 for word in words), initial=0))
+    changes = SequenceMatcher(None, right.split(" "), words, autojunk=False).get_opcodes()
+    spans = [(starts[first], starts[last] - 1) for kind, _, _, first, last in changes if kind in {"replace", "insert"}]
+    return tuple(spans) or ((len(foil), len(foil)),)
 
 
 def hallucination_protocol(name: str) -> HallucinationProtocol:
@@ -173,7 +175,7 @@ def _marked_pair(row: Row) -> Iterator[Marked]:
     references = tuple(text for text in row.references(REFERENCES) if text.split() != right.split())
     image = row.image((*IMAGES, "image_path")) or "\n".join(references)
     yield Marked(row.place, image, right, references, ())
-    yield Marked(row.place, image, foil, references, (changed_span(right, foil),))
+    yield Marked(row.place, image, foil, references, changed_spans(right, foil))
 
 
 class Suspect(NamedTuple):
@@ -185,11 +187,8 @@ class Suspect(NamedTuple):
 
 
 def _of_verdicts(metric: Any, statistic: Any) -> list[Suspect]:
-    found = metric.verdicts(statistic)
-    objects = {
-        word for each in found.tuples if len(each.words) == 1 for word in each.words[0].replace("/", " ").split()
-    }
-    return [Suspect(word.spans, word.probability, word.word in objects) for word in found.words]
+    objects = object_words(statistic.match)
+    return [Suspect(word.spans, word.probability, word.word in objects) for word in metric.verdicts(statistic).words]
 
 
 def _of_chair(metric: Any, statistic: Any) -> list[Suspect]:
