@@ -11,7 +11,6 @@ import typer
 from rich.text import Text
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.metrics import metric_names
 from spicegraph_scorer.studies.agreement.captions import agree_on_captions
@@ -47,14 +46,7 @@ from spicegraph_scorer.studies.agreement.reading import (
 from spicegraph_scorer.studies.agreement.systems import agree_on_systems
 from spicegraph_scorer.studies.agreement.words import count_words, held_words, study_words
 from spicegraph_service.cli.options import EmptyOption, MetricOptions, ParsingOptions, system_name
-from spicegraph_service.cli.studies import (
-    DrawsOption,
-    FormatOption,
-    OutputOption,
-    SeedOption,
-    TableOption,
-    study_output,
-)
+from spicegraph_service.cli.studies import StudyOptions
 from spicegraph_service.engines.local import WordSource, local_words
 from spicegraph_service.output.agreement import SYSTEM_TABLES, system_study
 from spicegraph_service.output.judgements import (
@@ -186,11 +178,7 @@ def captions(
     ] = None,
     scoring: JudgedOptions,
     empty: EmptyOption = "refuse",
-    form: FormatOption = None,
-    output: OutputOption = None,
-    table: TableOption = None,
-    draws: DrawsOption = 1000,
-    seed: SeedOption = 12345,
+    options: StudyOptions,
     parsing: ParsingOptions,
 ) -> None:
     """Correlate metrics with ratings of captions: Kendall tau-b and tau-c, Pearson, Spearman.
@@ -205,12 +193,12 @@ def captions(
             "own": own,
         },
     )
-    writer = study_output(form, output, table, CAPTION_TABLES)
+    write = options.writer(CAPTION_TABLES)
     judged = read_judgements(*sources, references=references or (), rating=rating, empty=empty)
     _warn_of_empty(judged.source, (each.candidate for each in judged.items))
     with computing(scoring, parsing, empty=empty) as computed:
-        found = agree_on_captions(judged.items, chosen, scoring=computed, resampling=Resampling(draws, seed))
-    writer.write(caption_study(found, judged))
+        found = agree_on_captions(judged.items, chosen, scoring=computed, resampling=options.resampling)
+    write(caption_study(found, judged))
 
 
 def _changed(protocol: CaptionProtocol, options: Mapping[str, str | None]) -> CaptionProtocol:
@@ -278,11 +266,7 @@ def pairs(
     ] = None,
     scoring: JudgedOptions,
     empty: EmptyOption = "refuse",
-    form: FormatOption = None,
-    output: OutputOption = None,
-    table: TableOption = None,
-    draws: DrawsOption = 1000,
-    seed: SeedOption = 12345,
+    options: StudyOptions,
     parsing: ParsingOptions,
 ) -> None:
     """Count how often metrics prefer the caption that people prefer, by category of pair.
@@ -302,12 +286,12 @@ def pairs(
         ),
     )
     counts = whole_numbers(curve, "--curve") if curve is not None else ()
-    writer = study_output(form, output, table, PAIR_TABLES)
+    write = options.writer(PAIR_TABLES)
     judged = read_pairs(*sources, annotations=annotations or (), empty=empty)
     _warn_of_empty(judged.source, (text for each in judged.items for text in each.captions))
     with computing(scoring, parsing, empty=empty) as computed:
-        found = agree_on_pairs(judged.items, chosen, scoring=computed, resampling=Resampling(draws, seed), curve=counts)
-    writer.write(pair_study(found, judged))
+        found = agree_on_pairs(judged.items, chosen, scoring=computed, resampling=options.resampling, curve=counts)
+    write(pair_study(found, judged))
 
 
 def _count(text: str) -> int | None:
@@ -341,10 +325,7 @@ def hallucinations(
         str, typer.Option(metavar="NAME", help=f"Which words are compared: {', '.join(HALLUCINATION_PROTOCOLS)}.")
     ] = "hat",
     scoring: JudgedOptions,
-    form: FormatOption = None,
-    output: OutputOption = None,
-    draws: DrawsOption = 1000,
-    seed: SeedOption = 12345,
+    options: StudyOptions,
     parsing: ParsingOptions,
 ) -> None:
     """Count how well metrics find captions with a hallucinated word, and the word itself.
@@ -354,11 +335,11 @@ def hallucinations(
     chosen = hallucination_protocol(protocol)
     if not scoring.names:
         raise InputError("--metrics none: there are no given scores of marked captions; name a metric")
-    writer = study_output(form, output, None, HALLUCINATION_TABLES)
+    write = options.writer(HALLUCINATION_TABLES)
     judged = read_marked(*sources)
     with computing(scoring, parsing) as computed:
-        found = agree_on_hallucinations(judged.items, chosen, scoring=computed, resampling=Resampling(draws, seed))
-    writer.write(hallucination_study(found, judged))
+        found = agree_on_hallucinations(judged.items, chosen, scoring=computed, resampling=options.resampling)
+    write(hallucination_study(found, judged))
 
 
 def systems(
@@ -378,17 +359,13 @@ def systems(
     metrics: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Use only these scores, comma-separated. Default: all.")
     ] = None,
-    form: FormatOption = None,
-    output: OutputOption = None,
-    table: TableOption = None,
-    draws: DrawsOption = 1000,
-    seed: SeedOption = 12345,
+    options: StudyOptions,
 ) -> None:
     """Correlate corpus scores with human results over systems: Pearson, Spearman, Kendall, with p-values.
 
     For instance the entries of a challenge with COCO's M1 to M5.
     """
-    writer = study_output(form, output, table, SYSTEM_TABLES)
+    write = options.writer(SYSTEM_TABLES)
     judged = read_system_table(human)
     found: dict[str, dict[str, float | None]] = {}
     for source in scores:
@@ -402,8 +379,8 @@ def systems(
     if metrics is not None:
         found = _only(found, metrics)
     with warned_progress():
-        agreed = agree_on_systems(judged, found, resampling=Resampling(draws, seed))
-    writer.write(system_study(agreed, human))
+        agreed = agree_on_systems(judged, found, resampling=options.resampling)
+    write(system_study(agreed, human))
 
 
 def _only(scores: dict[str, dict[str, float | None]], metrics: str) -> dict[str, dict[str, float | None]]:
@@ -482,18 +459,14 @@ def words(
     ] = None,
     size: Annotated[int, typer.Option("--words", min=1, help="How many of the most frequent words to study.")] = 1000,
     lemmas: Annotated[bool, typer.Option("--lemmas", help="Count dogs as dog, and riding as ride.")] = False,
-    form: FormatOption = None,
-    output: OutputOption = None,
-    table: TableOption = None,
-    draws: DrawsOption = 1000,
-    seed: SeedOption = 12345,
+    options: StudyOptions,
     parsing: ParsingOptions,
 ) -> None:
     """Show how far people agree on nouns, adjectives and verbs, and how precise a system is at human recall.
 
     Fits the word model of the COCO captions paper: p, that a person names what is there, and q, that it is there.
     """
-    writer = study_output(form, output, table, WORD_TABLES)
+    write = options.writer(WORD_TABLES)
     images = read_captioned_images(source)
     named = dict(map(system_name, system or ()))
     said = {name: read_word_scores(path) for name, path in named.items()}
@@ -504,8 +477,8 @@ def words(
         counted = count_words(_tagged(images, tagger, progress), people=people, words=size)
         scores = {name: found.scores or _shares(_tagged(found.captions, tagger)) for name, found in said.items()}
         signature = {"pipeline": tagger.signature, "unit": "lemmas" if lemmas else "words"}
-        study = study_words(counted, systems=scores, signature=signature, resampling=Resampling(draws, seed))
-    writer.write(word_study(study, source))
+        study = study_words(counted, systems=scores, signature=signature, resampling=options.resampling)
+    write(word_study(study, source))
 
 
 def _tagged(

@@ -8,20 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.readers.records import read_lines
 from spicegraph_scorer.readers.references import read_reference_files
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS
 from spicegraph_scorer.studies.bounds import SUBSTITUTES, Lower, Study, find_bounds, lower_trials, system
 from spicegraph_service.cli.options import InputOptions, ParsingOptions, ScoringOptions
-from spicegraph_service.cli.studies import (
-    DrawsOption,
-    FormatOption,
-    OutputOption,
-    SeedOption,
-    TableOption,
-    study_output,
-)
+from spicegraph_service.cli.studies import StudyOptions
 from spicegraph_service.engines.local import spread_over
 from spicegraph_service.output.bounds import BOUNDS_TABLES, bounds_study
 from spicegraph_service.output.terminal import warned_progress
@@ -95,16 +87,12 @@ def bounds(
             help="How many texts each lower bound draws per image; default: one for each of its captions.",
         ),
     ] = None,
-    form: FormatOption = None,
-    output: OutputOption = None,
-    table: TableOption = None,
-    draws: DrawsOption = 1000,
-    seed: SeedOption = 12345,
+    options: StudyOptions,
     parsing: ParsingOptions,
 ) -> None:
     """Find how high and how low scores can go: people against people, systems, and texts that fit no image."""
     names = scoring.names
-    writer = study_output(form, output, table, BOUNDS_TABLES)
+    write = options.writer(BOUNDS_TABLES)
     data = scoring.data()
     wanted = Lower(
         _kinds(lower, given={"--other": bool(others), "--sentences": sentences is not None}),
@@ -112,7 +100,7 @@ def bounds(
         tuple(line for line in read_lines(sentences) if line.strip()) if sentences is not None else (),
         tuple(lengths) if lengths else (10, None),
         per_image,
-        seed,
+        options.seed,
     )
     study, systems = _read(sources or [], given, first=captions, empty=scoring.empty)
     with (
@@ -125,12 +113,12 @@ def bounds(
             [*systems, *lower_trials(study, wanted)],
             names,
             pipeline=facts,
-            resampling=Resampling(draws, seed),
+            resampling=options.resampling,
             data=data,
             spread=spread,
             progress=progress,
         )
-    writer.write(bounds_study(found))
+    write(bounds_study(found))
 
 
 def _kinds(lower: str, *, given: Mapping[str, bool]) -> tuple[str, ...]:
