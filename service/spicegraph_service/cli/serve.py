@@ -6,7 +6,7 @@ import os
 import sys
 from enum import StrEnum
 from pathlib import Path  # noqa: TC003 (typer reads the annotations when it runs)
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_type_hints
 
 import typer
 
@@ -16,6 +16,8 @@ from spicegraph_service.cli.stores import StoreOption, default_store, server_ext
 from spicegraph_service.output.terminal import printable, write_stdout
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from spicegraph_service.web.server import WebConfig
 
 
@@ -34,49 +36,49 @@ class TokenRule(StrEnum):
     NEVER = "never"
 
 
+def from_environment(command: Callable[..., None]) -> Callable[..., None]:
+    """Let every option of a command also be given by the environment: ``--max-wait`` as ``SPICEGRAPH_MAX_WAIT``."""
+    hints = get_type_hints(command, include_extras=True)
+    for name, hint in hints.items():
+        for option in getattr(hint, "__metadata__", ()):
+            option.envvar = option.envvar or f"SPICEGRAPH_{name.upper()}"
+    command.__annotations__ = hints
+    return command
+
+
 _TOKENS = {TokenRule.AUTO: None, TokenRule.ALWAYS: True, TokenRule.NEVER: False}
 
 
+@from_environment
 def serve(
     *,
     address: Annotated[
-        str,
-        typer.Option(metavar="HOST:PORT", help="Where to listen; unix:PATH works too.", envvar="SPICEGRAPH_ADDRESS"),
+        str, typer.Option(metavar="HOST:PORT", help="Where to listen; unix:PATH works too.")
     ] = "127.0.0.1:50051",
     http: Annotated[
         str | None,
         typer.Option(
             metavar="HOST:PORT",
             help="Also answer JSON over HTTP on this address (extra web), and show the evaluation server's pages.",
-            envvar="SPICEGRAPH_HTTP",
         ),
     ] = None,
     http_origins: Annotated[
         str,
         typer.Option(
-            metavar="ORIGIN,...",
-            help="Web pages that may call over HTTP from a browser (https://example.org); *: all.",
-            envvar="SPICEGRAPH_HTTP_ORIGINS",
+            metavar="ORIGIN,...", help="Web pages that may call over HTTP from a browser (https://example.org); *: all."
         ),
     ] = "",
     workers: Annotated[
-        int,
-        typer.Option(
-            help="Number of worker processes; 0: one less than the machine has cores.",
-            min=0,
-            envvar="SPICEGRAPH_WORKERS",
-        ),
+        int, typer.Option(help="Number of worker processes; 0: one less than the machine has cores.", min=0)
     ] = 0,
     pipeline: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="The spaCy pipeline that parses captions.", envvar="SPICEGRAPH_PIPELINE"),
+        str, typer.Option(metavar="NAME", help="The spaCy pipeline that parses captions.")
     ] = DEFAULT_PIPELINE,
     vectors: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
             help="The vectors of SPICE-G and CAPTURE, from spicegraph vectors build; default: those of COCO train2014.",
-            envvar="SPICEGRAPH_VECTORS",
         ),
     ] = None,
     instances: Annotated[
@@ -85,7 +87,6 @@ def serve(
             metavar="FILE",
             help="COCO instances for chair, such as instances_val2014.json: images, by the items' ids, also have the "
             "objects that annotators outlined. Default: those that references mention.",
-            envvar="SPICEGRAPH_INSTANCES",
         ),
     ] = None,
     idf: Annotated[
@@ -95,107 +96,55 @@ def serve(
             metavar="FILE",
             help="CIDEr's document frequencies, from spicegraph idf, so that a score does not depend on the other "
             "items: rewards with CIDEr need it. Default: those of the items that are scored together.",
-            envvar="SPICEGRAPH_IDF",
         ),
     ] = None,
     store: StoreOption = None,
-    tls_cert: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="TLS certificate chain (PEM).", envvar="SPICEGRAPH_TLS_CERT"),
-    ] = None,
-    tls_key: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Key of the certificate (PEM).", envvar="SPICEGRAPH_TLS_KEY"),
-    ] = None,
+    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS certificate chain (PEM).")] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Key of the certificate (PEM).")] = None,
     tls_client_ca: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Require client certificates signed by this authority (PEM): mutual TLS.",
-            envvar="SPICEGRAPH_TLS_CLIENT_CA",
-        ),
+        typer.Option(metavar="FILE", help="Require client certificates signed by this authority (PEM): mutual TLS."),
     ] = None,
     tokens: Annotated[
-        TokenRule,
-        typer.Option(
-            help="Whether calls need a token; auto: only if other machines can reach the server.",
-            envvar="SPICEGRAPH_TOKENS",
-        ),
+        TokenRule, typer.Option(help="Whether calls need a token; auto: only if other machines can reach the server.")
     ] = TokenRule.AUTO,
     allow_insecure: Annotated[
         bool,
         typer.Option(
-            "--allow-insecure",
-            help="Listen on a network without TLS, or without tokens and client certificates.",
-            envvar="SPICEGRAPH_ALLOW_INSECURE",
+            "--allow-insecure", help="Listen on a network without TLS, or without tokens and client certificates."
         ),
     ] = False,
-    rate: Annotated[
-        float,
-        typer.Option(help="Captions per second for each token; 0: no limit.", min=0, envvar="SPICEGRAPH_RATE"),
-    ] = 0.0,
+    rate: Annotated[float, typer.Option(help="Captions per second for each token; 0: no limit.", min=0)] = 0.0,
     token_calls: Annotated[
-        int,
-        typer.Option(
-            help="Calls that a token may have under way at once on a server; 0: no limit.",
-            min=0,
-            envvar="SPICEGRAPH_TOKEN_CALLS",
-        ),
+        int, typer.Option(help="Calls that a token may have under way at once on a server; 0: no limit.", min=0)
     ] = 256,
-    max_sets: Annotated[
-        int,
-        typer.Option(help="Reference sets that a tenant may store; 0: no limit.", min=0, envvar="SPICEGRAPH_MAX_SETS"),
-    ] = 10_000,
-    max_items: Annotated[
-        int,
-        typer.Option(help="Maximum number of items or captions in a request.", min=1, envvar="SPICEGRAPH_MAX_ITEMS"),
-    ] = 2_000,
-    max_caption: Annotated[
-        int, typer.Option(help="Maximum number of characters in a caption.", min=1, envvar="SPICEGRAPH_MAX_CAPTION")
-    ] = 2_000,
+    max_sets: Annotated[int, typer.Option(help="Reference sets that a tenant may store; 0: no limit.", min=0)] = 10_000,
+    max_items: Annotated[int, typer.Option(help="Maximum number of items or captions in a request.", min=1)] = 2_000,
+    max_caption: Annotated[int, typer.Option(help="Maximum number of characters in a caption.", min=1)] = 2_000,
     max_item: Annotated[
-        int,
-        typer.Option(
-            help="Maximum number of characters in an item: its candidate and its references.",
-            min=1,
-            envvar="SPICEGRAPH_MAX_ITEM",
-        ),
+        int, typer.Option(help="Maximum number of characters in an item: its candidate and its references.", min=1)
     ] = 20_000,
-    max_message: Annotated[
-        int, typer.Option(help="Maximum size of a message, in MiB.", min=1, max=1_024, envvar="SPICEGRAPH_MAX_MESSAGE")
-    ] = 8,
+    max_message: Annotated[int, typer.Option(help="Maximum size of a message, in MiB.", min=1, max=1_024)] = 8,
     max_wait: Annotated[
         float,
         typer.Option(
             help="Seconds that a call may wait for the calls before it; a call that would wait longer, and longer "
             "than twice its own duration, is refused at once.",
             min=0.001,
-            envvar="SPICEGRAPH_MAX_WAIT",
         ),
     ] = 0.12,
     queue: Annotated[
         int,
         typer.Option(
-            help="How many captions may wait for an answer, however fast the server is; this limits its memory.",
-            min=1,
-            envvar="SPICEGRAPH_QUEUE",
+            help="How many captions may wait for an answer, however fast the server is; this limits its memory.", min=1
         ),
     ] = 16_384,
     window_ms: Annotated[
-        float,
-        typer.Option(
-            help="How long captions wait for others, to be parsed together.",
-            min=0,
-            max=1_000,
-            envvar="SPICEGRAPH_WINDOW_MS",
-        ),
+        float, typer.Option(help="How long captions wait for others, to be parsed together.", min=0, max=1_000)
     ] = 2.0,
-    memory: Annotated[int, typer.Option(help="Memory for parses, in MiB.", min=1, envvar="SPICEGRAPH_MEMORY")] = 256,
+    memory: Annotated[int, typer.Option(help="Memory for parses, in MiB.", min=1)] = 256,
     metrics_address: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST:PORT", help="Address that serves metrics to Prometheus.", envvar="SPICEGRAPH_METRICS_ADDRESS"
-        ),
+        str | None, typer.Option(metavar="HOST:PORT", help="Address that serves metrics to Prometheus.")
     ] = None,
     opentelemetry: Annotated[
         bool,
@@ -203,22 +152,14 @@ def serve(
             "--opentelemetry",
             help="Send a trace of each call and the metrics to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names "
             "(OTLP over gRPC; extra otel).",
-            envvar="SPICEGRAPH_OPENTELEMETRY",
         ),
     ] = False,
-    reflection: Annotated[
-        bool, typer.Option("--reflection", help="Answer gRPC reflection.", envvar="SPICEGRAPH_REFLECTION")
-    ] = False,
-    reuse_port: Annotated[
-        bool,
-        typer.Option("--reuse-port", help="Let several servers share the port.", envvar="SPICEGRAPH_REUSE_PORT"),
-    ] = False,
+    reflection: Annotated[bool, typer.Option("--reflection", help="Answer gRPC reflection.")] = False,
+    reuse_port: Annotated[bool, typer.Option("--reuse-port", help="Let several servers share the port.")] = False,
     silence: Annotated[
         float,
         typer.Option(
-            help="Seconds after which a stream ends whose client sends nothing, and a connection without calls.",
-            min=1,
-            envvar="SPICEGRAPH_SILENCE",
+            help="Seconds after which a stream ends whose client sends nothing, and a connection without calls.", min=1
         ),
     ] = 300.0,
     connection_age: Annotated[
@@ -227,20 +168,15 @@ def serve(
             help="Seconds after which a connection is closed once its calls have ended; clients then find new servers. "
             "0: never.",
             min=0,
-            envvar="SPICEGRAPH_CONNECTION_AGE",
         ),
     ] = 3_600.0,
-    grace: Annotated[
-        float,
-        typer.Option(help="Seconds that running calls get to finish after SIGTERM.", min=0, envvar="SPICEGRAPH_GRACE"),
-    ] = 30.0,
+    grace: Annotated[float, typer.Option(help="Seconds that running calls get to finish after SIGTERM.", min=0)] = 30.0,
     challenges: Annotated[
         str | None,
         typer.Option(
             metavar="FILE|URL",
             help="Also run as an evaluation server with this database: an SQLite file, or "
             "postgresql://USER@HOST/NAME, which several servers may share.",
-            envvar="SPICEGRAPH_CHALLENGES",
         ),
     ] = None,
     challenge_files: Annotated[
@@ -249,34 +185,25 @@ def serve(
             metavar="FOLDER",
             help="Folder for the files of challenges; servers that share the database share this folder too. "
             "Default: next to the SQLite file.",
-            envvar="SPICEGRAPH_CHALLENGE_FILES",
         ),
     ] = None,
     challenge_lease: Annotated[
         float,
-        typer.Option(
-            help="Seconds after which another server takes over the work of a server that has died.",
-            min=1,
-            envvar="SPICEGRAPH_CHALLENGE_LEASE",
-        ),
+        typer.Option(help="Seconds after which another server takes over the work of a server that has died.", min=1),
     ] = 30.0,
     max_submission: Annotated[
-        int,
-        typer.Option(
-            help="Maximum size of a submitted file, in MiB.", min=1, max=1_024, envvar="SPICEGRAPH_MAX_SUBMISSION"
-        ),
+        int, typer.Option(help="Maximum size of a submitted file, in MiB.", min=1, max=1_024)
     ] = 64,
-    log_format: Annotated[LogFormat, typer.Option(envvar="SPICEGRAPH_LOG_FORMAT")] = LogFormat.JSON,
+    log_format: Annotated[LogFormat, typer.Option()] = LogFormat.JSON,
     log_calls: Annotated[
         int,
         typer.Option(
             help="How many calls of each method and status the log has in a second; the next line counts the others. "
             "0: all.",
             min=0,
-            envvar="SPICEGRAPH_LOG_CALLS",
         ),
     ] = 50,
-    log_level: Annotated[str, typer.Option(metavar="LEVEL", envvar="SPICEGRAPH_LOG_LEVEL")] = "info",
+    log_level: Annotated[str, typer.Option(metavar="LEVEL")] = "info",
 ) -> None:
     """Serve parses and scores over gRPC, and over HTTP, until SIGTERM. The log goes to standard error."""
     # No Python code here forks; without this, gRPC writes a line to the log whenever a worker starts.
