@@ -9,11 +9,12 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, suppress
-from itertools import islice
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.model
 CODES = grpc.StatusCode
+KILLS = int(os.environ.get("SPICEGRAPH_TEST_KILLS", "2"))
 WORDS = [
     *"abcdefgh",
     "man",
@@ -206,13 +208,80 @@ def test_a_full_disk_stops_uploads_but_not_scores(
 
 @contextmanager
 def redis_server(program: str, folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
-    command = [program, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--appendonly", "yes"]
-    with subprocess.Popen([*command, "--save", ""], stdout=subprocess.DEVNULL) as process:
+    command = [program, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", ""]
+    durable = ["--appendonly", "yes", "--appendfsync", "always"]
+    with subprocess.Popen([*command, *durable], stdout=subprocess.DEVNULL) as process:
         try:
             wait_until(lambda: accepts(port))
             yield process
         finally:
             process.kill()
+
+
+class Uploader(threading.Thread):
+    """Stores sets and deletes some, through all crashes; remembers what was acknowledged."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(daemon=True)
+        self.address = address
+        self.over = threading.Event()
+        self.stored: dict[str, int] = {}
+        self.deleted: set[str] = set()
+        self.problems: list[str] = []
+
+    def run(self) -> None:
+        chance = random.Random(0)
+        for number in count():
+            if self.over.is_set():
+                return
+            texts = [f"{number} {text}" for text in captions(number, chance.randrange(1, 40))]
+            with suppress(grpc.RpcError), Client(self.address, timeout_s=5) as client:
+                made = client.create_reference_set({str(n): [text] for n, text in enumerate(texts)})
+                self.stored[made.id] = len(texts)
+                if chance.random() < 0.2:
+                    # An answer that was lost leaves open whether it is deleted.
+                    del self.stored[made.id]
+                    client.delete_reference_set(made.id)
+                    self.deleted.add(made.id)
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("kind", ["file", "redis"])
+def test_killed_servers_and_stores_lose_no_set(
+    kind: str, start_server: Callable[..., RunningServer], tmp_path: Path, program: Callable[[str], str]
+) -> None:
+    """`kill -9` at random moments of the server, and of every second Redis; SPICEGRAPH_TEST_KILLS=50 makes it hard."""
+    chance, port = random.Random(1), free_port()
+    store = str(tmp_path / "server.db") if kind == "file" else f"redis://127.0.0.1:{port}/0"
+    options = (f"--address=127.0.0.1:{free_port()}", f"--store={store}")
+    with ExitStack() as stack:
+
+        def start_store() -> None:
+            if kind == "redis":
+                stack.enter_context(redis_server(program("redis-server"), tmp_path, port))
+
+        start_store()
+        server = start_server(*options)
+        uploader = Uploader(server.address)
+        uploader.start()
+        for number in range(KILLS):
+            time.sleep(chance.uniform(0.1, 1.5))
+            server.stop(signal.SIGKILL)
+            if number % 2:
+                stack.close()
+                start_store()
+            server = start_server(*options)
+        time.sleep(0.5)
+        uploader.over.set()
+        uploader.join(60)
+        with Client(server.address) as client:
+            left = {one.id: one.entry_count for one in client.list_reference_sets()}
+            assert uploader.stored
+            assert uploader.stored.items() <= left.items()
+            assert not uploader.deleted & left.keys()
+            for one, size in left.items():  # whole
+                assert len(client.score([item(n, "a dog") for n in range(size)], reference_set=one).items) == size
+        assert server.stop() == 0
 
 
 def accepts(port: int) -> bool:

@@ -254,6 +254,7 @@ class WorkerPool:
                 if worker.process.silent_s > self._silence_s and not paused:
                     _log.error("worker %d hangs: no heartbeat for %.1f s", worker.process.pid, worker.process.silent_s)
                     worker.kill()
+                    return await ending
         finally:
             ending.cancel()
 
