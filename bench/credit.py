@@ -3,6 +3,7 @@
 Over the captions of the golden SPICE scores, of those whose lowest credit is below 0. The word is deleted from the
 text, which is then parsed anew; or the facts that name it are, so that nothing depends on what a parser makes of a text
 with a hole in it. "Content" looks at content words alone: without a function word a caption is no longer a sentence.
+"Phrase" deletes content words with the function words before them, those of the lowest sum: "on a red couch".
 Usage: python bench/credit.py
 """
 
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from load.captions import CANDIDATES, REFERENCES
 from spicegraph_parser import load_pipeline
 from spicegraph_scorer import Corpus, Item
-from spicegraph_scorer.core.credit import Credit, WordCredit, Words
+from spicegraph_scorer.core.credit import Credit, Span, Words
 from spicegraph_scorer.core.facts import FactCache, FactTable
 from spicegraph_scorer.metrics import make_metrics
 from spicegraph_scorer.metrics.graded.order import weighted_stem
@@ -30,22 +31,26 @@ if TYPE_CHECKING:
 LEAST = -1e-9
 
 
-def lowest(found: Credit, *, content: bool) -> WordCredit | None:
-    words = [word for word in found.words if not content or weighted_stem(word.text.lower())[1] == 1]
-    word = min(words, key=lambda one: one.credit, default=None)
-    return word if word is not None and word.credit < LEAST else None
+def lowest(found: Credit, unit: str) -> Span | None:
+    """Return where the word or phrase of the lowest credit stands; ``None`` where no credit is below 0."""
+    units = found.of_phrases() if unit == "phrase" else [((word.start, word.end), word.credit) for word in found.words]
+    if unit == "content":
+        words = [word.text.lower() for word in found.words]
+        units = [one for one, word in zip(units, words, strict=True) if weighted_stem(word)[1] == 1]
+    span, credit = min(units, key=lambda one: one[1], default=((0, 0), 0.0))
+    return span if credit < LEAST else None
 
 
-def without(item: Item, word: WordCredit, number: int) -> Item:
-    """Return an item without a word; ``number`` spaces at its end make the text its own."""
-    text = f"{item.candidate[: word.start]} {item.candidate[word.end :]}"
+def without(item: Item, span: Span, number: int) -> Item:
+    """Return an item without a part of its text; ``number`` spaces at its end make the text its own."""
+    text = f"{item.candidate[: span[0]]} {item.candidate[span[1] :]}"
     return replace(item, candidate=" ".join(text.split()) + " " * number)
 
 
-def facts_without(facts: Sequence[Fact], text: str, word: WordCredit) -> tuple[Fact, ...]:
+def facts_without(facts: Sequence[Fact], text: str, span: Span) -> tuple[Fact, ...]:
     words = Words(text)
-    number = list(words.spans).index((word.start, word.end))
-    return tuple(fact for fact in facts if not any(number in words.find((string,)) for string in fact.words))
+    gone = set(words.overlapping(*span))
+    return tuple(fact for fact in facts if not any(gone.intersection(words.find((one,))) for one in fact.words))
 
 
 def share(metric: Metric[Any], cases: Sequence[tuple[Item, float]]) -> float:
@@ -60,18 +65,18 @@ def main() -> None:
     for name, made in make_metrics(("spice", "spice-g", "cider-d", "spider"), resources(facts)).items():
         metric = made if made.weigh is None else made.weighted(frequencies_of(corpus))
         credits_of = metric.credit(corpus, metric.collect(corpus))
-        for content in (False, True):
+        for unit in ("all", "content", "phrase"):
             found = [
-                (item, credit.score, word)
+                (item, credit.score, span)
                 for item, credit in zip(items, credits_of, strict=True)
-                if (word := lowest(credit, content=content)) is not None
+                if (span := lowest(credit, unit)) is not None
             ]
-            cut = [(without(item, word, n), score) for n, (item, score, word) in enumerate(found)]
-            line = f"{name:>8} {'content' if content else 'all':>8} {len(found):>6} {share(metric, cut):>14.1%}"
+            cut = [(without(item, span, n), score) for n, (item, score, span) in enumerate(found)]
+            line = f"{name:>8} {unit:>8} {len(found):>6} {share(metric, cut):>14.1%}"
             if name.startswith("spice"):
                 known = dict(facts.known)
-                for (item, _, word), (shorter, _) in zip(found, cut, strict=True):
-                    known[shorter.candidate] = facts_without(known[item.candidate], item.candidate, word)
+                for (item, _, span), (shorter, _) in zip(found, cut, strict=True):
+                    known[shorter.candidate] = facts_without(known[item.candidate], item.candidate, span)
                 line += f" {share(replace(metric, source=FactTable(facts.signature, known)), cut):>15.1%}"
             print(line, flush=True)
 

@@ -21,6 +21,7 @@ from scipy.sparse import csr_matrix, vstack
 
 from captions import read_captions
 from heldout import kind_of
+from spicegraph_scorer.metrics.chair import CLASSES
 from spicegraph_scorer.metrics.fluency.detector import (
     BUCKETS,
     COUNTERS,
@@ -39,6 +40,13 @@ TAILS = ("and", "and a", "with a", "with", "in the", "on a", "of a", "as", "whil
 CUT_TAGS = {"DT", "IN", "CC", "TO", "PRP$", "MD"}
 CUT_WORDS = {"is", "are", "being", "while", "with"}
 NOUN, VERB = "NN", "VB"
+FUNCTION_WORDS = frozenset(["a", "an", "the", "of", "in", "on", "with", "at", "to"])
+FUNCTION_WORDS |= {"and", "near", "by", "for", "from", "while", "is", "are"}
+NEEDED = FUNCTION_WORDS - {"a", "an", "the", "is", "are"}  # headlines lack those
+SYNONYMS: dict[str, list[str]] = {}
+for _word, _class in CLASSES.items():
+    SYNONYMS.setdefault(_class, []).append(_word)
+NOUNS = sorted(CLASSES)
 MOST = {"coco_train_silver": 80_000, "coco_train_silver_lower": 20_000, "vg": 10_000}
 COUNTED = 300_000  # captions of COCO
 HELD = 20  # captions in 1,000 that are held out, by a hash of their words
@@ -70,6 +78,17 @@ def read_tagged(path: Path) -> Iterator[Tagged]:
 
 def unfinished(words: Tagged, dice: random.Random) -> Tagged | None:
     """Cut off behind an article, a preposition or a conjunction, or add such an end."""
+    started = [
+        n + 1
+        for n in range(4, len(words) - 1)
+        if words[n - 2][0] in JOINTS
+        and words[n - 1][1] == "DT"
+        and words[n][1].startswith(NOUN)
+        and words[n + 1][1].startswith(VERB)
+        and any(tag.startswith(VERB) for _, tag in words[: n - 2])
+    ]
+    if started and dice.random() < 0.5:
+        return words[: dice.choice(started)]  # "a man is speaking and a door"
     places = [n + 1 for n, (word, tag) in enumerate(words) if n > 1 and (tag in CUT_TAGS or word in CUT_WORDS)]
     places = [n for n in places if n < len(words)]
     if places and dice.random() < 0.6:
@@ -77,8 +96,66 @@ def unfinished(words: Tagged, dice: random.Random) -> Tagged | None:
     return words + [(word, "") for word in dice.choice(TAILS).split()]
 
 
+def reworded(words: Tagged, dice: random.Random) -> Tagged:
+    """Return a clause with verbs in another form, often without what stands behind them: "is barking" for "barks"."""
+    found: Tagged = []
+    for word, tag in words:
+        if tag == "VBZ" and word not in ("is", "has"):
+            stem = word.removesuffix("s")
+            found += [("is", "VBZ")] if dice.random() < 0.6 else []
+            found.append((stem.removesuffix("e") + "ing", "VBG"))
+        elif tag == "VBG":
+            stem = word.removesuffix("ing")
+            while found and found[-1][0] in ("is", "are"):
+                found.pop()
+            found.append((stem + dice.choice(("s", "es", "ed", "")), "VBZ"))
+        elif tag == "NNS" and dice.random() < 0.5:
+            found.append((word.removesuffix("s"), "NN"))
+        elif tag == "NN" and word[-1] != "s" and dice.random() < 0.2:
+            found.append((word + "s", "NNS"))
+        else:
+            found.append((word, tag))
+    verbs = [n for n, (_, tag) in enumerate(found) if tag in ("VBZ", "VBG")]
+    return found[: verbs[-1] + 1] if verbs and dice.random() < 0.5 else found
+
+
+def said_otherwise(words: Tagged, dice: random.Random) -> Tagged | None:
+    """Say a clause again in other forms: "sheep bleat and a sheep bleats"."""
+    starts = [0] + [n + 1 for n, (word, _) in enumerate(words[:-1]) if word in JOINTS or word in (",", "by")]
+    clauses = [words[a:b] for a, b in zip(starts, [*[n - 1 for n in starts[1:]], len(words)], strict=True)]
+    clauses = [one for one in clauses if len(one) > 1 and any(tag.startswith(VERB) for _, tag in one)]
+    if not clauses:
+        return None
+    own = dice.choice(clauses)
+    link: Tagged = [(word, "") for word in dice.choice(("and", "and then", "followed by", "as", "while")).split()]
+    again = reworded(own, dice) if dice.random() < 0.8 else own
+    verb = next(n for n, (_, tag) in enumerate(own) if tag.startswith(VERB))
+    if dice.random() < 0.2:
+        again = again[min(verb, len(again) - 1) :]  # "a baby cries and cries"
+    return (own if dice.random() < 0.4 else words) + link + again
+
+
+def named_again(words: Tagged, dice: random.Random) -> Tagged | None:
+    """Name things by several nouns in a row."""
+    places = [n for n, (word, tag) in enumerate(words) if tag in ("NN", "NNS") and word[-1] != ","]
+    if not places:
+        return None
+    found: Tagged = []
+    chosen = set(dice.sample(places, dice.randint(1, min(3, len(places)))))
+    for n, one in enumerate(words):
+        found.append(one)
+        if n in chosen:
+            known = CLASSES.get(one[0])
+            pool = SYNONYMS[known] if known and dice.random() < 0.7 else NOUNS
+            found += [(word, "NN") for word in dice.sample(pool, min(dice.randint(1, 3), len(pool))) if word != one[0]]
+    return found
+
+
 def repetition(words: Tagged, dice: random.Random) -> Tagged | None:
-    """Say the whole, a stretch or a word twice, with or without a connective."""
+    """Say the whole, a stretch, a clause or a word twice, with or without a connective, or name things twice."""
+    other = dice.random()
+    if other < 0.6 and (again := (said_otherwise if other < 0.45 else named_again)(words, dice)):
+        return again
     way = dice.random()
     link: Tagged = [(word, "") for word in dice.choice(("and", "followed by", "then", "with", ",", "", "")).split()]
     if way < 0.3 and len(words) < LONGEST / 2:
@@ -142,6 +219,13 @@ def no_noun(words: Tagged, dice: random.Random) -> Tagged | None:
     return words[:place] + words[place + 1 :]
 
 
+def telegram(words: Tagged, dice: random.Random) -> Tagged | None:
+    """Leave out all function words, or most."""
+    kept = [one for one in words if one[0] not in FUNCTION_WORDS or dice.random() < 0.1]
+    gone = sum(one[0] in NEEDED for one in words) - sum(one[0] in NEEDED for one in kept)
+    return kept if gone and len(words) - len(kept) > 1 and len(kept) > 2 else None
+
+
 def disorder(words: Tagged, dice: random.Random) -> Tagged | None:
     """Exchange halves, or put all words, some neighbours or the content words into another order."""
     way = dice.random()
@@ -160,12 +244,13 @@ def disorder(words: Tagged, dice: random.Random) -> Tagged | None:
 
 
 BREAKS: Mapping[str, tuple[float, Callable[[Tagged, random.Random], Tagged | None]]] = {
-    "unfinished": (0.22, unfinished),
-    "repetition": (0.2, repetition),
-    "conjunction": (0.14, no_conjunction),
-    "verb": (0.14, no_verb),
-    "noun": (0.1, no_noun),
-    "order": (0.2, disorder),
+    "unfinished": (0.2, unfinished),
+    "repetition": (0.3, repetition),
+    "conjunction": (0.1, no_conjunction),
+    "verb": (0.12, no_verb),
+    "noun": (0.08, no_noun),
+    "function": (0.08, telegram),
+    "order": (0.18, disorder),
 }
 
 

@@ -40,7 +40,7 @@ def golden() -> tuple[Item, ...]:
 
 
 def test_which_metrics_divide_their_scores() -> None:
-    assert CREDITED == ("spice", "spice-exact", "spice-g", "cider", "cider-d", "cider-plain", "spider")
+    assert CREDITED == ("spice", "spice-exact", "spice-g", "cider", "cider-d", "cider-plain", "spider", "fluency")
 
 
 @pytest.mark.model
@@ -65,6 +65,17 @@ def test_credits_add_up_to_the_score_of_every_item(items: tuple[Item, ...]) -> N
             assert math.fsum(word.credit for word in found.words) == pytest.approx(value, abs=1e-9), (name, item)
             assert math.fsum(part.credit for part in found.parts) == pytest.approx(value, abs=1e-9), (name, item)
             assert [item.candidate[word.start : word.end] for word in found.words] == [w.text for w in found.words]
+
+
+def test_phrases_are_content_words_with_the_function_words_before_them() -> None:
+    words = ["Red", "couch", "and", "the", "dog", "lying", "on", "it", "with", "a"]
+    starts = np.cumsum([0, *[len(word) + 1 for word in words]]).tolist()
+    made = [WordCredit(w, a, a + len(w), 2.0**n) for n, (w, a) in enumerate(zip(words, starts, strict=False))]
+    text = " ".join(words)
+    found = Credit(1023.0, tuple(made), ()).of_phrases()
+    assert [text[a:b] for (a, b), _ in found] == ["Red couch", "and the dog lying", "on it with a"]
+    assert sum(value for _, value in found) == 1023
+    assert Credit(0.0, (), ()).of_phrases() == []
 
 
 ODD = (

@@ -149,6 +149,19 @@ def test_each_guard_stops_and_passes(name: str, stopped: str, passed: str) -> No
         assert GUARDS[name](Item(1, stopped, (stopped,))) == 0, "what references do passes"
 
 
+@pytest.mark.parametrize(
+    ("caption", "kind"),
+    [
+        ("a dog is barking and a dog barks", "repetition"),
+        ("man horse beach dog ball", "function"),
+    ],
+)
+def test_repetition_in_other_forms_and_telegrams_are_found(caption: str, kind: str) -> None:
+    (found,) = fluency_of(load_detector(), [caption])
+    assert found.wrong > 0.5
+    assert found.kind == kind
+
+
 def test_guards_are_terms_of_a_reward() -> None:
     items = (Item(1, "a dog on a couch", REFERENCES), Item(2, "a dog on a couch with a", REFERENCES))
     reward = make_reward("spice=1,guard=-1,guard-unfinished=-.5,guard-hedge=-1", resources(Words()))

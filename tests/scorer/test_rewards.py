@@ -11,11 +11,18 @@ import pytest
 from spicegraph_parser import Fact
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer import METRICS, Corpus, Item, score
-from spicegraph_scorer.adapters.rewards import compute_score, compute_scores, self_critical_reward, trl_reward
+from spicegraph_scorer.adapters.rewards import (
+    completion_of,
+    compute_score,
+    compute_scores,
+    self_critical_reward,
+    trl_reward,
+)
 from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.metrics import make_reward
+from spicegraph_scorer.metrics.graded.vectors import load_vectors
 from spicegraph_scorer.metrics.ngram import DocumentFrequencies
-from spicegraph_scorer.metrics.reward import Term, parse_reward
+from spicegraph_scorer.metrics.reward import PRESETS, Term, parse_reward
 from spicegraph_scorer.rewards import RewardModel, advantages_of
 from spicegraph_scorer.scoring import resources
 
@@ -90,6 +97,31 @@ def test_the_credit_of_a_reward_is_the_mixture_of_its_terms_credits() -> None:
     rouge = make_reward("rouge=1", resources(Words()))
     with pytest.raises(InputError, match="reward: rouge does not divide"):
         rouge.credit(corpus, rouge.collect(corpus))
+
+
+def test_word_order_is_a_term_of_the_text() -> None:
+    table = load_vectors()
+    assert table.order is not None
+    items = (Item(1, "a dog on a couch", ("a dog",)), Item(2, "couch a on dog the", ("a dog",)), Item(3, "dog", ("a",)))
+    reward = make_reward("word-order=-1", resources(Words()))
+    statistics = reward.collect(Corpus(items))
+    junctions = list(table.order.junctions(items[1].candidate.split()))
+    assert [one.values[0] for one in statistics] == pytest.approx([0, 1 - sum(junctions) / len(junctions), 0])
+    assert statistics[1].values[0] > 0.5
+    for value, found in zip(reward.total(statistics)[0].each, reward.credit(Corpus(items), statistics), strict=True):
+        assert sum(word.credit for word in found.words) == pytest.approx(value)
+    assert reward.signature()["word-order"] == table.signature
+
+
+def test_a_preset_stands_for_its_terms() -> None:
+    assert parse_reward(" guarded ", METRICS) == parse_reward(PRESETS["guarded"], METRICS)
+    assert {term.name for term in parse_reward("guarded", METRICS)} == {"spice-g", "fluency", "word-order", "guard"}
+    broken = "a dog on a couch with a"
+    reward = make_reward("guarded", resources(Words()))
+    corpus = Corpus((Item(1, "a dog on a couch", ("a dog on a sofa",)), Item(2, broken, ("a dog on a sofa",))))
+    whole, worse = reward.total(reward.collect(corpus))[0].each
+    assert worse < 0 < whole  # type: ignore[operator]
+    assert reward.signature()["reward"] == PRESETS["guarded"].replace("=.", "=0.").replace("-.", "-0.")
 
 
 def test_terms_of_drafts() -> None:
@@ -210,6 +242,20 @@ def test_self_critical_rewards_have_a_row_for_each_sample() -> None:
     assert found[0, 0] > 0 == found[1, 0] == found[2, 4] > found[3, 2]
     with pytest.raises(InputError, match="3 samples and 2 greedy captions of 2 images"):
         self_critical_reward(model(), ["", ""], ["", "", ""], ["a", "b"], length=2)
+
+
+@pytest.mark.parametrize(
+    ("query", "prompt", "caption"),
+    [
+        ("<|im_start|>user\nDescribe.<|im_end|>a dog<|im_end|>", "<|im_start|>user\nDescribe.<|im_end|>", "a dog"),
+        ("<s> Describe: a dog < 2 </s>", "Describe:", "a dog < 2"),
+        ("Describe:", "Describe:", ""),
+    ],
+)
+def test_openrlhf_s_queries_lose_prompt_and_special_tokens(query: str, prompt: str, caption: str) -> None:
+    assert completion_of(query, prompt) == caption
+    with pytest.raises(InputError, match="does not begin with its prompt 'another'"):
+        completion_of(query, "another")
 
 
 @pytest.mark.model

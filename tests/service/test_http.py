@@ -223,6 +223,32 @@ def envelopes(body: bytes) -> list[tuple[int, bytes]]:
     return found
 
 
+def test_openrlhf_asks_for_rewards_by_url(ask: Callable[..., Reply], server: RunningServer) -> None:
+    """The body is what ``SingleTurnAgentExecutor`` of OpenRLHF 0.11.2 sends, and it reads ``rewards`` and ``scores``."""
+    prompt = "<|im_start|>user\nDescribe it.<|im_end|>"
+    captions = ["a brown dog", "a cat"]
+    body = {"query": [f"{prompt}{c}<|im_end|>" for c in captions], "prompts": [prompt] * 2, "labels": ["7", "7"]}
+    with Client(server.address) as client:
+        stored = client.create_reference_set({"7": ["a dog that is brown", "a puppy"]}).id
+        samples = [item(n, text, reference_id="7") for n, text in enumerate(captions)]
+        expected = [one.reward for one in client.reward(samples, "spice=1,length=-.01", reference_set=stored).items]
+    path = f"/openrlhf?reward=spice%3D1,length%3D-.01&reference_set={stored}"
+    reply = ask(path, body)
+    assert reply.status == 200
+    assert reply.json == {"rewards": expected, "scores": expected, "extra_logs": {"spicegraph": expected}}
+    assert expected[0] > expected[1]
+    for faulty, message in (
+        (body | {"prompts": [prompt]}, "zip()"),
+        (body | {"prompts": ["another", prompt]}, "does not begin with its prompt"),
+        ({"query": ["a"]}, "missing required field `prompts`"),
+        (body | {"labels": ["7", "8"]}, "8"),
+    ):
+        reply = ask(path, faulty)
+        assert reply.status in (400, 404)
+        assert message in reply.json["message"]
+    assert ask("/openrlhf", body).status == 400
+
+
 def test_reference_sets_are_stored_and_used(ask: Callable[..., Reply]) -> None:
     lines = [
         {"settings": {"displayName": "over HTTP"}},

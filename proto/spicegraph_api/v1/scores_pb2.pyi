@@ -87,7 +87,7 @@ class _DetailEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Detail.ValueTy
     DETAIL_VERDICTS: _Detail.ValueType  # 5
     """All that, and of SPICE-G a verdict for every content word and every tuple of the candidate."""
     DETAIL_CREDIT: _Detail.ValueType  # 6
-    """All that, and what each word of a candidate earned or cost of its SPICE, SPICE-G, CIDEr and SPIDEr."""
+    """All that, and what each word of a candidate earned or cost of its SPICE, SPICE-G, CIDEr, SPIDEr and fluency."""
 
 class Detail(_Detail, metaclass=_DetailEnumTypeWrapper):
     """How much of the evidence comes back with an item's scores."""
@@ -105,7 +105,7 @@ DETAIL_CHANGES: Detail.ValueType  # 4
 DETAIL_VERDICTS: Detail.ValueType  # 5
 """All that, and of SPICE-G a verdict for every content word and every tuple of the candidate."""
 DETAIL_CREDIT: Detail.ValueType  # 6
-"""All that, and what each word of a candidate earned or cost of its SPICE, SPICE-G, CIDEr and SPIDEr."""
+"""All that, and what each word of a candidate earned or cost of its SPICE, SPICE-G, CIDEr, SPIDEr and fluency."""
 Global___Detail: _TypeAlias = Detail  # noqa: Y015
 
 class _CategoryKind:
@@ -811,6 +811,64 @@ class ChairMatch(_message.Message):
 Global___ChairMatch: _TypeAlias = ChairMatch  # noqa: Y015
 
 @_typing.final
+class FluencyReport(_message.Message):
+    """What the fluency detector says of a candidate."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class KindsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.float
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.float = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    METRIC_FIELD_NUMBER: _builtins.int
+    WRONG_FIELD_NUMBER: _builtins.int
+    BROKEN_FIELD_NUMBER: _builtins.int
+    KINDS_FIELD_NUMBER: _builtins.int
+    metric: _builtins.str
+    """The metric: "fluency"."""
+    wrong: _builtins.float
+    """The probability that its worst sentence is broken."""
+    broken: _builtins.bool
+    """Whether it counts as broken: that probability is above .9."""
+    @_builtins.property
+    def kinds(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
+        """The probability of each kind of error: "unfinished", "repetition", "conjunction", "verb", "noun", "function", "order"."""
+
+    def __init__(
+        self,
+        *,
+        metric: _builtins.str = ...,
+        wrong: _builtins.float | None = ...,
+        broken: _builtins.bool = ...,
+        kinds: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_wrong", b"_wrong", "wrong", b"wrong"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_wrong", b"_wrong", "broken", b"broken", "kinds", b"kinds", "metric", b"metric", "wrong", b"wrong"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__wrong: _TypeAlias = _typing.Literal["wrong"]  # noqa: Y015
+    _WhichOneofArgType__wrong: _TypeAlias = _typing.Literal["_wrong", b"_wrong"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__wrong) -> _WhichOneofReturnType__wrong | None: ...
+
+Global___FluencyReport: _TypeAlias = FluencyReport  # noqa: Y015
+
+@_typing.final
 class WordCredit(_message.Message):
     """A word of a candidate, and what it earned or, below 0, cost."""
 
@@ -851,7 +909,7 @@ class CreditPart(_message.Message):
     CREDIT_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
     """"object", "attribute" or "relation"; a content "word" wherever it is said; a word's "alignment" with the best
-    reference; the "order" of two neighbours; "1-gram" to "4-gram"; the "length".
+    reference; the "order" of two neighbours; "1-gram" to "4-gram"; the "length"; "fluency".
     """
     credit: _builtins.float
     """On the scale of the score."""
@@ -886,7 +944,7 @@ class Credit(_message.Message):
     WORDS_FIELD_NUMBER: _builtins.int
     PARTS_FIELD_NUMBER: _builtins.int
     metric: _builtins.str
-    """The metric: "spice", "spice-exact", "spice-g", "cider", "cider-d", "cider-plain" or "spider"."""
+    """The metric: "spice", "spice-exact", "spice-g", "cider", "cider-d", "cider-plain", "spider" or "fluency"."""
     @_builtins.property
     def words(self) -> _containers.RepeatedCompositeFieldContainer[Global___WordCredit]:
         """The words of the candidate, in the order of the text."""
@@ -951,6 +1009,7 @@ class ItemResult(_message.Message):
     GRADED_MATCHES_FIELD_NUMBER: _builtins.int
     CHAIR_MATCHES_FIELD_NUMBER: _builtins.int
     CREDITS_FIELD_NUMBER: _builtins.int
+    FLUENCY_REPORTS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The item's id, as it was sent."""
     @_builtins.property
@@ -977,6 +1036,10 @@ class ItemResult(_message.Message):
     def credits(self) -> _containers.RepeatedCompositeFieldContainer[Global___Credit]:
         """Which words earned the scores, one entry for each metric that divides its score, with DETAIL_CREDIT."""
 
+    @_builtins.property
+    def fluency_reports(self) -> _containers.RepeatedCompositeFieldContainer[Global___FluencyReport]:
+        """The kinds of errors of "fluency", with DETAIL_TUPLES and above."""
+
     def __init__(
         self,
         *,
@@ -987,10 +1050,11 @@ class ItemResult(_message.Message):
         graded_matches: _abc.Iterable[Global___GradedMatch] | None = ...,
         chair_matches: _abc.Iterable[Global___ChairMatch] | None = ...,
         credits: _abc.Iterable[Global___Credit] | None = ...,
+        fluency_reports: _abc.Iterable[Global___FluencyReport] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["breakdowns", b"breakdowns", "chair_matches", b"chair_matches", "credits", b"credits", "graded_matches", b"graded_matches", "id", b"id", "matches", b"matches", "scores", b"scores"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["breakdowns", b"breakdowns", "chair_matches", b"chair_matches", "credits", b"credits", "fluency_reports", b"fluency_reports", "graded_matches", b"graded_matches", "id", b"id", "matches", b"matches", "scores", b"scores"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

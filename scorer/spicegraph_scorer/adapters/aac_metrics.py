@@ -1,4 +1,4 @@
-"""SPICE, CIDEr-D, SPIDEr and SPIDEr-max in the shape of aac-metrics, without Java and without torch.
+"""SPICE, CIDEr-D, SPIDEr, SPIDEr-max and SPIDEr-FL in the shape of aac-metrics, without Java and without torch.
 
 To change over, replace ``from aac_metrics.functional import spice, spider`` by
 ``from spicegraph_scorer.adapters.aac_metrics import spice, spider``. As there, a call returns the corpus scores
@@ -20,6 +20,8 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.adapters.caption_metric import paired_items
 from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
 from spicegraph_scorer.metrics.cider import ORDERS, SCALE, SIGMA, Cider, cider_statistics, mean_of
+from spicegraph_scorer.metrics.fluency.detector import load_detector
+from spicegraph_scorer.metrics.fluency.metric import PENALTY, THRESHOLD, fluency_of
 from spicegraph_scorer.metrics.spice.metric import Spice
 
 if TYPE_CHECKING:
@@ -49,6 +51,8 @@ _JAVA_OPTIONS = frozenset(
     }
 )
 """What aac-metrics' functions take for the programs that they start."""
+_DEVICE_OPTIONS = frozenset({"batch_size", "device", "reset_state"})
+"""What they take for networks."""
 
 
 def spice(
@@ -119,6 +123,44 @@ def spider(
     return _given(scores, "spider", every=return_all_scores)
 
 
+def spider_fl(
+    candidates: Sequence[str],
+    mult_references: Sequence[Sequence[str]],
+    return_all_scores: bool = True,  # noqa: FBT001, FBT002 (aac-metrics' signature)
+    *,
+    tokenizer: Callable[[str], list[str]] = str.split,
+    error_threshold: float = THRESHOLD,
+    penalty: float = PENALTY,
+    pipeline: str | FactSource = DEFAULT_PIPELINE,
+    **java: object,
+) -> Scores | np.float64:
+    """Return SPIDEr-FL: the scores of :func:`spider`, ``fer`` (1 for broken captions) and ``spider_fl``.
+
+    The detector is not FENSE's BERT but :class:`~spicegraph_scorer.metrics.fluency.metric.Fluency`'s linear model, so
+    ``echecker`` is refused, and figures are not comparable with published ones.
+
+    Args:
+        candidates: one for each item.
+        mult_references: those of each item.
+        return_all_scores: or ``spider_fl`` of the corpus alone.
+        tokenizer: what splits captions for CIDEr-D.
+        error_threshold: the probability above which a caption is broken, in [0, 1].
+        penalty: the share of SPIDEr that a broken caption loses, in [0, 1].
+        pipeline: what parses for SPICE.
+        java: options that do nothing.
+
+    Raises:
+        InputError: there are fewer than two items, the lists differ in length, or a caption is faulty.
+    """
+    _check_options(java, _DEVICE_OPTIONS)
+    corpus, each = _spider(paired_items(candidates, mult_references), tokenizer, pipeline)
+    found = fluency_of(load_detector(), candidates)
+    each["fer"] = np.array([float(one.wrong > error_threshold) for one in found])
+    each["spider_fl"] = each["spider"] * (1 - penalty * each["fer"])
+    corpus |= {name: np.float64(each[name].mean()) for name in ("fer", "spider_fl")}
+    return _given((corpus, each), "spider_fl", every=return_all_scores)
+
+
 def spider_max(
     mult_candidates: Sequence[Sequence[str]],
     mult_references: Sequence[Sequence[str]],
@@ -150,8 +192,8 @@ def spider_max(
     return _given((corpus, chosen), "spider_max", every=return_all_scores)
 
 
-def _check_options(given: Mapping[str, object]) -> None:
-    unknown = sorted(given.keys() - _JAVA_OPTIONS)
+def _check_options(given: Mapping[str, object], others: frozenset[str] = frozenset()) -> None:
+    unknown = sorted(given.keys() - _JAVA_OPTIONS - others)
     if unknown:
         raise InputError(f"unknown option {', '.join(unknown)}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spicegraph_scorer.core.items import ItemId
+
+_SPECIAL = re.compile(r"<\|[^<>|]{1,40}\|>|</?(?:s|pad|unk|bos|eos|start_of_turn|end_of_turn)>")
+"""Special tokens of common tokenizers, which OpenRLHF leaves in the text."""
 
 
 def caption_of(completion: str | Sequence[Mapping[str, str]]) -> str:
@@ -102,6 +106,22 @@ def _model(reward: str, idf: str) -> RewardModel:
     return RewardModel(reward, {}, data=data)
 
 
+def completion_of(query: str, prompt: str) -> str:
+    """Return what a model said, of a prompt with its completion and the marks of special tokens.
+
+    Raises:
+        InputError: the query does not begin with the prompt.
+
+    Example:
+        >>> completion_of("<s> Describe it: a dog</s>", "Describe it:")
+        'a dog'
+    """
+    said, asked = (_SPECIAL.sub("", text).strip() for text in (query, prompt))
+    if not said.startswith(asked):
+        raise InputError(f"the query {said[:50]!a} does not begin with its prompt {asked[:50]!a}")
+    return said.removeprefix(asked).strip()
+
+
 def openrlhf_reward(model: RewardModel) -> Callable[..., dict[str, Any]]:
     """Return ``reward_func`` for a file that OpenRLHF loads (``--remote_rm_url FILE.py``).
 
@@ -116,7 +136,7 @@ def openrlhf_reward(model: RewardModel) -> Callable[..., dict[str, Any]]:
     ) -> dict[str, Any]:
         import torch  # noqa: PLC0415 (there where OpenRLHF is)
 
-        captions = [query.removeprefix(prompt) for query, prompt in zip(queries, prompts, strict=True)]
+        captions = [completion_of(query, prompt) for query, prompt in zip(queries, prompts, strict=True)]
         rewards = torch.tensor(model.rewards(labels, captions), dtype=torch.float32)
         return {"rewards": rewards, "scores": rewards, "extra_logs": {"spicegraph": rewards}}
 

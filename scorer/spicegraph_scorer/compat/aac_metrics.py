@@ -1,5 +1,5 @@
 """The functions of aac-metrics."""
 
-from spicegraph_scorer.adapters.aac_metrics import cider_d, spice, spider, spider_max
+from spicegraph_scorer.adapters.aac_metrics import cider_d, spice, spider, spider_fl, spider_max
 
-__all__ = ["cider_d", "spice", "spider", "spider_max"]
+__all__ = ["cider_d", "spice", "spider", "spider_fl", "spider_max"]

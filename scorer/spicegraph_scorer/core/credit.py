@@ -18,12 +18,20 @@ from operator import mul
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spicegraph_parser.lexicon import load_lexicon
+from spicegraph_parser.parse import word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 Span = tuple[int, int]
 
+FUNCTION_WORDS: Final = word_set(
+    """
+    a an the of in on at to with and is are by for from as it its his her their this that there some while up down out
+    into over be being has have one s t
+    """
+)
+"""Words that say little themselves."""
 _WORD: Final = re.compile(r"\w+(?:['’-]\w+)*")
 
 
@@ -85,6 +93,24 @@ class Credit:
             for place, length in shared.items():
                 found[place] += word.credit * length / sum(shared.values())
         return found
+
+    def of_phrases(self) -> list[tuple[Span, float]]:
+        """Return the span and the credit of each phrase: content words with the function words before them.
+
+        Words of one phrase stand and fall together: a caption that lacks a phrase is parsed as it was before, one that
+        lacks a word often is not.
+
+        Example:
+            >>> words = [("a", 0, 1, 0.0), ("dog", 2, 5, 0.5), ("on", 6, 8, 0.125), ("grass", 9, 14, -0.25)]
+            >>> Credit(0.375, tuple(WordCredit(*word) for word in words), ()).of_phrases()
+            [((0, 5), 0.5), ((6, 14), -0.125)]
+        """
+        runs: list[list[WordCredit]] = []
+        for word in self.words:
+            if not runs or (word.text.lower() in FUNCTION_WORDS and runs[-1][-1].text.lower() not in FUNCTION_WORDS):
+                runs.append([])
+            runs[-1].append(word)
+        return [((run[0].start, run[-1].end), math.fsum(word.credit for word in run)) for run in runs]
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values, with the fields of the parts as keys."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.credit import Credit, Part, Words
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh
+from spicegraph_scorer.metrics.graded.vectors import load_vectors
 from spicegraph_scorer.metrics.guards import GUARD_TERMS
 from spicegraph_scorer.metrics.guards import signature as guards_signature
 from spicegraph_scorer.metrics.spice.difference import difference
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.metrics.spice.metric import Spice
 
 NAME: Final = "Reward"
+_USUAL_ORDER: Final = 1.0  # nats of a pair of neighbours
 
 
 def _length(words: Words) -> Sequence[float]:
@@ -43,11 +45,34 @@ def _repeated(words: Words) -> Sequence[float]:
     return found
 
 
-TEXT_TERMS: Final[Mapping[str, Callable[[Words], Sequence[float]]]] = {"length": _length, "repetition": _repeated}
+def _word_order(words: Words) -> Sequence[float]:
+    """Return what each word adds to :data:`TEXT_TERMS`' ``word-order``."""
+    order = load_vectors().order
+    said = [words.text[start:end].lower() for start, end in words.spans]
+    junctions = list(order.junctions(said)) if order is not None else []
+    missing = max(0.0, _USUAL_ORDER - math.fsum(junctions) / len(junctions)) if junctions else 0.0
+    if not missing:
+        return [0.0] * len(said)
+    short = [max(0.0, _USUAL_ORDER - information) for information in junctions]
+    short[-2:] = [sum(short[-2:])]  # the end of the caption is the last word's
+    return [missing * one / math.fsum(short) for one in short]
+
+
+TEXT_TERMS: Final[Mapping[str, Callable[[Words], Sequence[float]]]] = {
+    "length": _length,
+    "repetition": _repeated,
+    "word-order": _word_order,
+}
 """Terms of a candidate's text: what each of its words adds; the term is the sum.
 
 ``length`` is the number of words, ``repetition`` the number of words with which a run of three words is said again.
+``word-order`` is by how much the mean information of neighbours in SPICE-G's order table
+(:meth:`~spicegraph_scorer.metrics.graded.order.WordOrder.junctions`) is below 1 nat, from 0. The median of
+people's captions is 1.2, and a quarter are below .9.
 """
+
+PRESETS: Final[Mapping[str, str]] = {"guarded": "spice-g=1,fluency=.1,word-order=-.05,guard=-1"}
+"""Rewards that have a name."""
 
 DRAFT_TERMS: Final[Mapping[str, str]] = {
     name.replace("_", "-"): name for name in ("added_right", "added_wrong", "removed_right", "removed_wrong")
@@ -74,7 +99,8 @@ class Term(NamedTuple):
 def parse_reward(text: str, metrics: Iterable[str]) -> tuple[Term, ...]:
     """Read a reward: terms with their weights, ``spice-g=1,cider-d=.1,length=-.01``.
 
-    A metric's name stands for its first score; ``bleu:Bleu_4`` names another.
+    A metric's name stands for its first score; ``bleu:Bleu_4`` names another. A name of :data:`PRESETS` stands for its
+    terms.
 
     Args:
         text: the reward.
@@ -90,6 +116,7 @@ def parse_reward(text: str, metrics: Iterable[str]) -> tuple[Term, ...]:
     known = [*metrics, *TEXT_TERMS, *GUARD_TERMS, *DRAFT_TERMS]
     terms: list[Term] = []
     faults: list[str] = []
+    text = PRESETS.get(text.strip(), text)
     for number, part in enumerate(text.split(",") if text.strip() else (), start=1):
         key, _, value = (piece.strip() for piece in part.partition("="))
         name, _, score = key.partition(":")
@@ -155,6 +182,7 @@ class Reward(Metric[RewardStatistic]):
         return {
             "reward": self.text,
             **(guards_signature() if any(term.name in GUARD_TERMS for term in self.terms) else {}),
+            **({"word-order": load_vectors().signature} if any(t.name == "word-order" for t in self.terms) else {}),
             **{f"{name} {key}": value for name, metric in metrics.items() for key, value in metric.signature().items()},
         }
 

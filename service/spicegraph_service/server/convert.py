@@ -9,6 +9,7 @@ from spicegraph_parser.loose import without_loose
 from spicegraph_parser.scenes.visible import CERTAINTY, Standing
 from spicegraph_scorer.core.categories import Counts
 from spicegraph_scorer.metrics.chair import ChairExplanation
+from spicegraph_scorer.metrics.fluency.metric import FluencyExplanation
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation
 from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED, UNMENTIONED
 from spicegraph_scorer.metrics.spice.match import Match
@@ -69,6 +70,10 @@ def add_explanation(result: scores_pb2.ItemResult, metric: str, explanation: obj
             result.graded_matches[-1].verdicts.CopyFrom(_verdicts(explanation.verdicts))
     elif isinstance(explanation, ChairExplanation):
         result.chair_matches.append(_chair_match(metric, explanation))
+    elif isinstance(explanation, FluencyExplanation):
+        result.fluency_reports.add(
+            metric=metric, wrong=explanation.wrong, broken=explanation.is_broken, kinds=explanation.kinds
+        )
 
 
 def _chair_match(metric: str, explanation: ChairExplanation) -> scores_pb2.ChairMatch:

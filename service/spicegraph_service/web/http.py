@@ -14,14 +14,19 @@ import tempfile
 import time
 from base64 import b64encode
 from contextlib import aclosing, asynccontextmanager
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 import grpc
+import msgspec
 from aiohttp import web
 from google.protobuf import descriptor_pool
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
+from spicegraph_api.v1.evaluation_service_pb2 import RewardRequest, RewardResponse
+from spicegraph_api.v1.scores_pb2 import Item
+from spicegraph_parser.errors import InputError
+from spicegraph_scorer.adapters.rewards import completion_of
 from spicegraph_service.server.interceptor import Malformed
 from spicegraph_service.server.status import CallError, Violation, invalid
 from spicegraph_service.web import codec
@@ -45,6 +50,7 @@ _PIECE = 1 << 16
 _LONGEST_TIMEOUT = 10  # digits
 _TOO_LONG = "MESSAGE_TOO_LONG"
 _MALFORMED = "MALFORMED"
+_REWARD = "/spicegraph.v1.EvaluationService/Reward"
 
 _STATUSES = {
     grpc.StatusCode.CANCELLED: ("canceled", 499),
@@ -193,6 +199,21 @@ class CallRoutes:
         """Yield a route for each method."""
         for path in self._gateway.methods:
             yield web.post(path, self._handle)
+        yield web.post("/openrlhf", self._openrlhf)
+
+    async def _openrlhf(self, request: web.Request) -> web.Response:
+        """Answer what OpenRLHF's ``--remote_rm_url`` asks; the URL's query has ``reward`` and ``reference_set``."""
+        try:
+            data = b"".join([chunk async for chunk in self._body(request, most=self._limits.max_message_bytes)])
+            named = {name: request.query.get(name, "") for name in ("reward", "reference_set")}
+            answer = await self._gateway.unary(_REWARD, _reward_request(data, **named), _origin(request))
+        except CallError as error:
+            return error_response(FailedCallError.of(error), status=413 if error.reason == _TOO_LONG else None)
+        except FailedCallError as failure:
+            return error_response(failure)
+        rewards = [one.reward for one in cast("RewardResponse", answer.message).items]
+        plain = {"rewards": rewards, "scores": rewards, "extra_logs": {"spicegraph": rewards}}
+        return web.json_response(plain, headers=answer.headers)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         method = self._gateway.methods[request.path]
@@ -322,6 +343,25 @@ def _decoded(used: Codec, data: bytes, method: Method) -> Message | Malformed:
         return Malformed(str(error), error.field)
     except (DecodeError, RecursionError) as error:
         return Malformed(str(error))
+
+
+class _Rollouts(msgspec.Struct):
+    """What OpenRLHF sends: prompts with their completions, prompts, and labels, which name images."""
+
+    query: list[str]
+    prompts: list[str]
+    labels: list[str]
+
+
+def _reward_request(data: bytes, *, reward: str, reference_set: str) -> RewardRequest | Malformed:
+    try:
+        rows = msgspec.json.decode(data, type=_Rollouts)
+        captions = [completion_of(*pair) for pair in zip(rows.query, rows.prompts, strict=True)]
+        pairs = list(zip(captions, rows.labels, strict=True))
+    except (ValueError, InputError) as error:
+        return Malformed(str(error))
+    items = [Item(id=str(n), candidate=text, reference_id=image) for n, (text, image) in enumerate(pairs)]
+    return RewardRequest(reward=reward, reference_set=reference_set, items=items)
 
 
 async def _pieces(spool: IO[bytes]) -> AsyncIterator[bytes]:

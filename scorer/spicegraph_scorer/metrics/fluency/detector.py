@@ -11,11 +11,13 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import as_file, files
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from spicegraph_parser.errors import DataError
+from spicegraph_scorer.metrics.graded.order import weighted_stem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,9 +27,9 @@ if TYPE_CHECKING:
 
     Ints = npt.NDArray[np.int64]
 
-KINDS: Final = ("unfinished", "repetition", "conjunction", "verb", "noun", "order")
-"""What can be wrong: the end is missing; something is said twice; a conjunction, a verb or a noun is missing; words or
-halves have changed places.
+KINDS: Final = ("unfinished", "repetition", "conjunction", "verb", "noun", "function", "order")
+"""What can be wrong: the end is missing; something is said twice; a conjunction, a verb, a noun or all function words
+are missing; words or halves have changed places.
 """
 BUCKETS: Final = 1 << 17  # of weights
 COUNTERS: Final = 1 << 20  # of n-grams in captions of people
@@ -35,6 +37,7 @@ PADDING: Final = 2  # edges on either side of a sentence
 _LETTERS: Final = 3
 _LEVELS: Final = 7
 _LONGEST: Final = 8  # words of a repetition that are told apart
+_CLAUSES: Final = 40  # of a sentence that are compared
 _FAR: Final = 3  # words between two of the same
 _TOKEN: Final = re.compile(r"\w+(?:['’-]\w+)*|[,;:]")
 _END: Final = re.compile(r"[.!?]+(?:\s+|$)")
@@ -203,6 +206,7 @@ def repetitions(words: Sequence[str]) -> list[str]:
     clauses = _clauses(words)
     if any(clauses.count(one) > 1 for one in clauses if len(one) > 1):
         found.append("clause")
+    found += _said_otherwise(clauses)
     if near:
         found.append(f"again {min(near, 4)}")
     return found
@@ -217,6 +221,22 @@ def _clauses(words: Sequence[str]) -> list[tuple[str, ...]]:
         else:
             found[-1].append(word)
     return [tuple(one) for one in found]
+
+
+def _said_otherwise(clauses: Sequence[Sequence[str]]) -> list[str]:
+    """Return how much of a clause stands in another one in whatever form, as names of features."""
+    stems = [{stem for stem, weight in map(weighted_stem, clause) if weight == 1} for clause in clauses]
+    pairs = combinations(list(filter(None, stems))[:_CLAUSES], 2)
+    best = max(((len(one & other), -len(one ^ other), one, other) for one, other in pairs), key=_by_size, default=None)
+    if best is None or not best[0]:
+        return []
+    common, apart, one, other = best
+    sizes = [f"stems {min(common, 4)} {min(-apart, 4)}", f"stems {min(common, 4)} new {min(len(other - one), 3)}"]
+    return [*sizes, *sorted(f"both {stem}" for stem in one & other)]
+
+
+def _by_size(pair: tuple[int, int, set[str], set[str]]) -> tuple[int, int]:
+    return pair[:2]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

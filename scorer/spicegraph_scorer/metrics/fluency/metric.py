@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
+from spicegraph_scorer.core.credit import Part, Words
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh, Working
 from spicegraph_scorer.metrics.cider import Spider, SpiderStatistic
 from spicegraph_scorer.metrics.fluency.detector import KINDS, Detector, sentences_of
@@ -14,6 +15,7 @@ from spicegraph_scorer.metrics.fluency.detector import KINDS, Detector, sentence
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.core.tokens import Corpus
 
@@ -78,6 +80,7 @@ class Fluency(Metric[FluencyStatistic]):
     its own, so that figures are not comparable with published ones.
     """
 
+    credits: ClassVar[bool] = True
     lower_is_better: ClassVar[frozenset[str]] = frozenset({"FluencyError"})
     explains: ClassVar[bool] = True
 
@@ -111,6 +114,11 @@ class Fluency(Metric[FluencyStatistic]):
             (Working("Fluency", f"1 - {{}}, the probability of an error ({kinds})", (found.wrong, *found.kinds)),)
             for found in statistics
         ]
+
+    def credit(self, corpus: Corpus, statistics: Sequence[FluencyStatistic]) -> list[Credit]:
+        """Divide fluency equally among the words: it is the whole caption that is well-formed."""
+        pairs = zip(corpus.items, [1 - found.wrong for found in statistics], strict=True)
+        return [Words(item.candidate).credit(value, [(Part(self.name, (), value), ())]) for item, value in pairs]
 
     def explain(self, statistic: FluencyStatistic, *, changes: int = 3) -> FluencyExplanation:
         """Return the probability of each kind of error."""

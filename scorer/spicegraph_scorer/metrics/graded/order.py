@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from spicegraph_scorer.core.credit import FUNCTION_WORDS
 from spicegraph_scorer.metrics.porter import stem
 
 if TYPE_CHECKING:
@@ -147,10 +148,6 @@ def _information(together: npt.NDArray[np.float64]) -> npt.NDArray[np.int8]:
     return rounded
 
 
-_FUNCTION_WORDS: Final = """
-    a an the of in on at to with and is are by for from as it its his her their this that there some while up down out
-    into over be being has have one s t
-"""
 _FUNCTION_WEIGHT: Final = 0.2
 PRECISION_SHARE: Final = 0.25
 _REMEMBERED: Final = 100_000
@@ -159,4 +156,4 @@ _REMEMBERED: Final = 100_000
 @lru_cache(maxsize=_REMEMBERED)
 def weighted_stem(word: str) -> tuple[str, float]:
     """Return the stem of a word and what it weighs in alignments, in (0, 1]."""
-    return (word, _FUNCTION_WEIGHT) if word in _FUNCTION_WORDS.split() else (stem(word), 1.0)
+    return (word, _FUNCTION_WEIGHT) if word in FUNCTION_WORDS else (stem(word), 1.0)
