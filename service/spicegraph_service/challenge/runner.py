@@ -168,17 +168,23 @@ class Runner:
                 group.create_task(self._lane(kinds, nudged))
 
     async def _lane(self, kinds: tuple[JobKind, ...], nudged: asyncio.Event) -> None:
+        told = ""
         while True:
             nudged.clear()
             try:
                 lease = await self._transactions.write(
                     lambda session, now: submissions.claim(session, kinds, self._owner, now, self._lease_s)
                 )
+                if told:
+                    _log.info("jobs are taken again")
+                    told = ""
                 if lease is not None:
                     await self._do(_Held(lease))
                     continue
             except StoreError as error:
-                _log.warning("no jobs can be taken now: %s", error)
+                if told != str(error):  # not every second for as long as a disk is full
+                    told = str(error)
+                    _log.warning("no jobs can be taken now: %s", told)
             except Exception:  # noqa: BLE001 (a lane that ended would leave its jobs stuck)
                 _log.exception("no job can be taken now")
             with suppress(TimeoutError):

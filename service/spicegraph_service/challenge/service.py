@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _SWEEP_EVERY_S = 24 * 3600.0
 _COUNT_EVERY_S = 15.0
+_TOUCH_AGAIN_S = 60.0
 _log = logging.getLogger(__name__)
 
 
@@ -74,6 +75,7 @@ class ChallengeService:
         self._owner = secrets.token_hex(8)
         self._tasks: list[asyncio.Task[None]] = []
         self._touching: dict[str, asyncio.Task[None]] = {}
+        self._touch_from = 0.0  # when the database could not be written: later
 
     def add_to(self, server: grpc.aio.Server) -> None:
         """Register the methods."""
@@ -90,7 +92,7 @@ class ChallengeService:
         account, token_id = await self._state.transactions.read(
             lambda session, now: find_account(session, authorization, now)
         )
-        if token_id is not None and token_id not in self._touching:
+        if token_id is not None and token_id not in self._touching and time.monotonic() >= self._touch_from:
             self._touching[token_id] = asyncio.create_task(self._touch(token_id))
         return account
 
@@ -100,6 +102,7 @@ class ChallengeService:
             await self._state.transactions.write(lambda session, now: touch_token(session, token_id, now))
         except StoreError as error:
             _log.warning("the last use of the token %s is not recorded: %s", token_id, error)
+            self._touch_from = time.monotonic() + _TOUCH_AGAIN_S
         finally:
             del self._touching[token_id]
 

@@ -23,6 +23,7 @@ from spicegraph_service.challenge.runner import Runner, _Held
 from spicegraph_service.challenge.sandbox import OverAllowanceError, SandboxError
 from spicegraph_service.challenge.schema import JobKind, Role, State, Submission
 from spicegraph_service.challenge.submissions import NewSubmission, accept, cancel, used_files
+from spicegraph_service.store import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -176,6 +177,34 @@ def test_a_fault_in_a_lane_does_not_end_it(
     asyncio.run(run())
     assert done.is_set()
     assert "no job can be taken now" in caplog.text
+
+
+def test_a_full_disk_is_logged_once_and_its_end_too(
+    database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(challenge_runner, "_LOOK_EVERY_S", 0.01)
+    tries = 0
+
+    class Full(Transactions):
+        async def write(self, work: Callable[[Session, datetime], object]) -> object:
+            nonlocal tries
+            tries += 1
+            if tries <= 5:
+                raise StoreError("database or disk is full")
+            return await super().write(work)
+
+    async def run() -> None:
+        task = asyncio.create_task(runner(Full(database), tmp_path)._lane((JobKind.VALIDATE,), asyncio.Event()))
+        end = time.monotonic() + 30
+        while tries < 8 and time.monotonic() < end:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+    with caplog.at_level(logging.INFO, "spicegraph_service.challenge.runner"):
+        asyncio.run(run())
+    assert caplog.messages == ["no jobs can be taken now: database or disk is full", "jobs are taken again"]
 
 
 def test_trouble_of_the_server_s_own_is_given_a_second_chance(
