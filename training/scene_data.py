@@ -189,6 +189,8 @@ SELDOM = 0.1
 def nouns(captions: Iterable[Caption], forms: Iterable[str]) -> dict[str, list[str]]:
     """Return lists of nouns: ``abstract``, of nothing to be seen, and ``drawn``, which people draw as a rule.
 
+    ``seldom`` has those of the abstract ones that somebody drew.
+
     Abstract are abstractions and events in WordNet that people do not draw ("sense", "testament"; but not "people",
     which WordNet calls a group), and what captions have but people hardly ever draw. The drawn ones are singular.
     """
@@ -212,7 +214,9 @@ def nouns(captions: Iterable[Caption], forms: Iterable[str]) -> dict[str, list[s
             said[lemma] >= DRAWN[0] and not are_drawn(lemma, 1, SELDOM)
         ):
             abstract.append(form)
-    return {"abstract": abstract, "drawn": sorted(lemma for lemma in drawn if are_drawn(lemma, *OFTEN))}
+    often = sorted(lemma for lemma in drawn if are_drawn(lemma, *OFTEN))
+    seldom = [form for form in abstract if drawn[plural_lemma(form)]]
+    return {"abstract": abstract, "seldom": seldom, "drawn": often}
 
 
 def write(captions: Sequence[Caption], out: Path) -> None:

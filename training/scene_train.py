@@ -39,11 +39,11 @@ class Settings:
 
     pair: int = 96
     relation: int = 128
-    dropout: float = 0.2
+    dropout: float = 0.15
     passes: int = 12
-    batch: int = 1000  # words
+    batch: int = 700  # words
     rate: float = 2e-3
-    start_rate: float = 5e-4  # of layers that start as the pipeline's
+    start_rate: float = 1e-3  # of layers that start as the pipeline's
     table_rate: float = 1e-3
     decay: float = 0.99
     clip: float = 5.0
@@ -53,6 +53,7 @@ class Settings:
     least_relations: int = 2
     seed: int = 1
     top: float = 1.0  # share of the rates that the first batch has
+    minutes: float = 0.0  # if given, the rates fall to 0 in this time, whatever the number of passes
 
 
 class SceneNetwork(nn.Module):
@@ -334,10 +335,15 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
     LOG.info("%s captions, %s held back", len(data), len(held))
 
     used = Counter(word.lower() for own in data for word in own.words)
-    lists, rows = narrowed(pipeline, used, word_counts(arguments.texts))
-    counted = Counter(name for own in data for name in own.relations.values())
-    lists["relations"] = [name for name, count in counted.most_common() if count >= settings.least_relations]
-    lists["labels"] = list(PAIR_LABELS)
+    if arguments.resume:
+        weights = read_weights((arguments.resume / "network.npz").read_bytes())
+        lists = json.loads((arguments.resume / "vocabulary.json").read_bytes())
+        rows = [list(range(len(weights[f"words.tables.{kind}"]))) for kind in range(len(KINDS))]
+    else:
+        lists, rows = narrowed(pipeline, used, word_counts(arguments.texts))
+        counted = Counter(name for own in data for name in own.relations.values())
+        lists["relations"] = [name for name, count in counted.most_common() if count >= settings.least_relations]
+        lists["labels"] = list(PAIR_LABELS)
     objects, attributes = scene_data.rewrites(kept, least=5)
     names = {"objects": objects, "attributes": attributes}
     names |= scene_data.nouns((caption for _, caption in kept), pipeline.rows[0])
@@ -348,7 +354,7 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
     network = SceneNetwork([len(own) for own in rows], widths, sizes, settings)
     start_from(network, weights, rows)
     if arguments.resume:
-        resume(network, read_weights((arguments.resume / "network.npz").read_bytes()))
+        resume(network, weights)
     LOG.info("%s parameters without tables, %s relations", sum(p.numel() for p in network.parameters()), sizes[2])
 
     for passed, line in enumerate(fit(network, codes, data, used, settings), start=1):
@@ -383,7 +389,10 @@ def fit(
         often = torch.tensor([used[word.lower()] for word in codes.numbers])
         hidden = settings.unknown / (settings.unknown + often)
         for batch in parts:
-            scale = settings.top * min(1.0, (step + 1) / 200) * max(0.02, 1 - seen / total)
+            done = (time.monotonic() - began) / (60 * settings.minutes) if settings.minutes else seen / total
+            if done > 1:
+                break
+            scale = settings.top * min(1.0, (step + 1) / 200) * max(0.02, 1 - done)
             for group in optimizer.param_groups:
                 group["lr"] = group["top"] * scale
             words = batch.words + len(hidden) * (torch.rand(batch.words.shape) < hidden[batch.words])
@@ -399,7 +408,9 @@ def fit(
             lately.append(loss.item())
             seen += batch.words.numel()
             step += 1
-        yield f"{time.monotonic() - began:.0f} s, {seen / 1e6:.2f} M words, loss {np.mean(lately):.4f}"
+        yield f"{time.process_time():.0f} s of CPU, {seen / 1e6:.2f} M words, loss {np.mean(lately):.4f}"
+        if settings.minutes and time.monotonic() - began > 60 * settings.minutes:
+            return
 
 
 def main() -> None:
@@ -412,10 +423,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--everything", action="store_true", help="train on the held-back captions, too")
     parser.add_argument("--resume", type=Path, help="folder of a network that is trained on; the rates start at --top")
-    for name, value in (("passes", 12), ("made", 0.4), ("seed", 1), ("top", 1.0)):
+    for name, value in (("passes", 12), ("made", 0.4), ("seed", 1), ("top", 1.0), ("minutes", 0.0)):
         parser.add_argument(f"--{name}", type=type(value), default=value)
     arguments = parser.parse_args()
-    own = {name: getattr(arguments, name) for name in ("passes", "made", "seed", "top")}
+    own = {name: getattr(arguments, name) for name in ("passes", "made", "seed", "top", "minutes")}
     train(arguments, Settings(**own))
 
 

@@ -29,6 +29,7 @@ from spicegraph_parser.caption_pipeline.network import (
     single_threaded,
 )
 from spicegraph_parser.errors import DataError
+from spicegraph_parser.scenes.visible import PICTURES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,7 +108,8 @@ class Names:
         relations: the names of relations.
         objects: names that people give to objects in place of the caption's ("cell phone": "cellphone").
         attributes: the same of attributes ("wood": "wooden").
-        abstract: nouns that name nothing to be seen.
+        abstract: nouns that name nothing to be seen in a description of several sentences.
+        unseen: those of them that people never draw, in captions of one sentence either.
         drawn: nouns, in the singular, that people draw as a rule.
     """
 
@@ -116,6 +118,7 @@ class Names:
     objects: Mapping[str, str]
     attributes: Mapping[str, str]
     abstract: frozenset[str]
+    unseen: frozenset[str]
     drawn: frozenset[str]
 
 
@@ -266,7 +269,8 @@ def load_network(folder: Path) -> SceneNetwork:
             tuple(lists["relations"]),
             lists["objects"],
             lists["attributes"],
-            frozenset(lists["abstract"]),
+            frozenset(lists["abstract"]) | PICTURES,
+            frozenset(lists["abstract"]).difference(lists["seldom"]),
             frozenset(lists["drawn"]),
         )
         return SceneNetwork(read_weights(weights), names)

@@ -19,7 +19,7 @@ from spicegraph_parser.extract import Entity, ParsedCaption
 from spicegraph_parser.parse import Caption, Parse, normalise
 from spicegraph_parser.rules import Fact
 from spicegraph_parser.scenes.network import SceneNetwork, load_network, stems
-from spicegraph_parser.scenes.visible import Standing, is_abstract, standings
+from spicegraph_parser.scenes.visible import Standing, name_noun, standings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -228,9 +228,10 @@ def facts_of(sentences: Sequence[SentenceGraph], known: Names) -> Facts:
     rows: tuple[dict[tuple[str, ...], _Row], ...] = ({}, {}, {})
     offset = 0
     is_long = len(sentences) > 1
+    abstract = known.abstract if is_long else known.unseen
     for sentence in sentences:
-        resolved = _resolved(sentence, things, known.abstract, entities)
-        for row in _rows(resolved, known.abstract, offset, is_long=is_long):
+        resolved = _resolved(sentence, things, abstract, entities)
+        for row in _rows(resolved, abstract, offset, is_long=is_long):
             if row.standing is None:
                 said.append(row)
             own = rows[3 - len(row.words)]
@@ -285,7 +286,7 @@ def _with_unrelated(objects: Iterable[_Row], others: Iterable[_Row], drawn: froz
 
 
 def _singular(name: str) -> str:
-    return plural_lemma(name.rpartition(" ")[2])
+    return plural_lemma(name_noun(name))
 
 
 def _rows(sentence: SentenceGraph, abstract: frozenset[str], offset: int, *, is_long: bool) -> Iterator[_Row]:
@@ -301,7 +302,7 @@ def _rows(sentence: SentenceGraph, abstract: frozenset[str], offset: int, *, is_
     why = standings(sentence.forms, sentence.tags)
     own = [
         Standing.ABSTRACT
-        if (is_long and sentence.tags[node.head] in _FINITE) or is_abstract(node.name, abstract)
+        if (is_long and sentence.tags[node.head] in _FINITE) or name_noun(node.name) in abstract
         else why[node.head]
         for node in nodes
     ]
@@ -367,7 +368,7 @@ def _resolved(
             entities.groups[entity] = _listed_in(sentence, node, nodes)
         named = node._replace(name=name, entity=entity)
         nodes.append(named)
-        if is_abstract(named.name, abstract):
+        if name_noun(named.name) in abstract:
             continue
         owned = _owner(sentence, node, things)
         if owned is not None:

@@ -68,7 +68,7 @@ _HINTS: Final = _words("hint hints hinted hinting")
 _AS_IF: Final = _words("if though")
 _MODALS: Final = _words("might may could would")
 
-_PICTURES: Final = _words(
+PICTURES: Final = _words(
     """image images scene scenes snapshot view perspective composition backdrop foreground midground setting clip
     viewer viewers viewpoint vantage depiction portrayal illustration rendering focus angle center centre middle
     left right upper lower direction position positions location placement arrangement layout orientation objects
@@ -96,18 +96,13 @@ def standings(forms: Sequence[str], tags: Sequence[str]) -> list[Standing | None
     return out
 
 
-def is_abstract(name: str, abstract: frozenset[str]) -> bool:
-    """Say whether a noun names nothing to be seen: what frames a picture ("foreground"), or an abstraction ("sense").
+def name_noun(name: str) -> str:
+    """Return the noun of an object's name, its last word, which says whether it can be seen.
 
-    Args:
-        name: the noun, with what stands before it.
-        abstract: nouns of abstractions.
-
-    >>> is_abstract("lively scene", frozenset()), is_abstract("sense", frozenset({"sense"}))
-    (True, True)
+    >>> name_noun("lively scene")
+    'scene'
     """
-    last = name.rpartition(" ")[2]
-    return last in _PICTURES or last in abstract
+    return name.rpartition(" ")[2]
 
 
 def _denied(words: Sequence[str], tags: Sequence[str]) -> Iterator[int]:

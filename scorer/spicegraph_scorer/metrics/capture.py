@@ -20,7 +20,7 @@ from spicegraph_parser.loose import without_loose
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_parser.scenes import SCENE, SCENE_WEIGHTS
 from spicegraph_parser.scenes.network import load_network
-from spicegraph_parser.scenes.visible import is_abstract
+from spicegraph_parser.scenes.visible import name_noun
 from spicegraph_scorer.core.categories import ALL, CategoryScore
 from spicegraph_scorer.core.facts import FactsInOrder
 from spicegraph_scorer.core.metric import Metric, Needs, Score
@@ -250,7 +250,7 @@ def elements_of(facts: Iterable[Fact]) -> dict[str, list[Element]]:
         subject, *rest = fact.words
         subject = _singular(subject)
         if not rest:
-            if not is_abstract(subject, abstract):
+            if name_noun(subject) not in abstract:
                 found["Object"][(subject,)] = None
         elif len(rest) == 1:
             found["Attribute"][(subject, rest[0])] = None

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-_ABSTRACT: Final = frozenset({"sense", "calm"})
+_UNSEEN: Final = frozenset({"sense", "calm"})
+_ABSTRACT: Final = _UNSEEN | {"side"}
 
 
 def _names(*, objects: dict[str, str] | None = None, attributes: dict[str, str] | None = None) -> Names:
-    return Names(Vocabulary((), (), ()), (), objects or {}, attributes or {}, _ABSTRACT, frozenset({"house", "roof"}))
+    return Names(Vocabulary((), (), ()), (), objects or {}, attributes or {}, _ABSTRACT, _UNSEEN, frozenset({"house", "roof"}))
 
 
 def _sentence(text: str, tags: str, labels: Labels, names: Names | None = None) -> SentenceGraph:
@@ -146,6 +147,15 @@ def test_what_cannot_be_seen_is_kept_apart() -> None:
         (("sense",), "abstract"),
         (("rain",), "hedged"),
     }
+
+
+def test_some_nouns_are_seen_in_a_caption_and_abstract_in_a_description() -> None:
+    """ "The side of a bus" is drawn; "on the left side" of a description is not. The last word of a name decides."""
+    side = _sentence("A white left side", "DT JJ JJ NN", _labels([3], [(3, 2)], [(3, 1)]))
+    calm = _sentence("A sense of calm painting", "DT NN IN JJ NN", _labels([1, 4], [(4, 3)]))
+    assert _words([side]) == [("left side", "white"), ("left side",)]
+    assert _words([calm]) == [("calm painting",)]
+    assert {fact.rule for fact in facts_of([side, side], _names()).apart} == {"abstract"}
 
 
 def test_tokens_count_through_all_sentences() -> None:

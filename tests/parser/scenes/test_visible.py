@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from spicegraph_parser import load_pipeline
-from spicegraph_parser.scenes.visible import Standing, is_abstract, standings
+from spicegraph_parser.scenes.visible import Standing, standings
 
 _MARKS = {"-": Standing.DENIED, "?": Standing.HEDGED}
 _MARKED = re.compile(r"([A-Za-z]+)([-?])(?=[\s.,]|$)")
@@ -37,11 +37,3 @@ def test_marks_of_200_sentences(standing: Standing) -> None:
     assert len(texts) == 200
     assert counts["right"] >= 0.95 * counts["found"], wrong
     assert counts["right"] >= 0.9 * counts["marked"], wrong
-
-
-def test_abstract_nouns() -> None:
-    """The last word decides."""
-    known = frozenset({"sense"})
-    assert is_abstract("serene scene", known)
-    assert is_abstract("sense", known)
-    assert not is_abstract("scene painting", known)
