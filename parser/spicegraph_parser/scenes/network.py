@@ -49,6 +49,14 @@ _IRREGULAR_FORMS: Final = """
 """
 _IRREGULAR: Final = {form: bases.split("/") for form, _, bases in (p.partition("=") for p in _IRREGULAR_FORMS.split())}
 """Bases of irregular verb forms; people write "lay on" for what lies."""
+OBJECT_MARGIN: Final = 1.5
+RELATION_MARGIN: Final = 1.0
+"""How far the scores of objects and of relations are lowered in descriptions of several sentences.
+
+People draw less of a description than of a caption. Chosen on 100 descriptions of DiscoSG, measured on 200 others
+(``training/README.md``).
+"""
+
 NETWORK_FILES: Final = ("network.npz", "vocabulary.json")
 
 
@@ -152,24 +160,26 @@ class SceneNetwork:
         self._stated = Stated(names.relations)
         self._tags = np.array(names.vocabulary.tags, dtype=object)
 
-    def label(self, forms: Sequence[str], lengths: Sequence[int]) -> list[Labels]:
+    def label(self, forms: Sequence[str], lengths: Sequence[int], of_description: Sequence[bool]) -> list[Labels]:
         """Label sentences.
 
         Args:
             forms: the PTB forms of the words of all sentences, one after the other.
             lengths: the number of words of each sentence, each from 1 to what
                 :func:`spicegraph_parser.caption_pipeline.network.cut_sentences` leaves.
+            of_description: for each sentence, whether it is one of several.
         """
         out: list[Labels] = [Labels([], [], [], [], []) for _ in lengths]
         with single_threaded():
             for part, where in in_parts(lengths):
                 sizes = np.array(lengths, dtype=np.intp)[part]
                 own = [forms[position] for position in where.tolist()]
-                self._label(own, sizes, [out[at] for at in part.tolist()])
+                strict = np.array(of_description, dtype=np.float32)[part]
+                self._label(own, sizes, strict, [out[at] for at in part.tolist()])
         return out
 
-    def _label(self, forms: Sequence[str], lengths: Integers, out: Sequence[Labels]) -> None:
-        """Fill in the labels of sentences, longest first."""
+    def _label(self, forms: Sequence[str], lengths: Integers, strict: Floats, out: Sequence[Labels]) -> None:
+        """Fill in the labels of sentences, longest first; ``strict`` (sentences,) is 1 where margins count."""
         layout = Layout.of(lengths)
         states, tags = self._encoder.encode(self._encoder.words(forms), layout)
         ends = states @ self._ends
@@ -181,10 +191,10 @@ class SceneNetwork:
         for labels, length in zip(out, lengths.tolist(), strict=True):
             labels.tags.extend(named[start : start + length].tolist())
             start += length
-        found = np.nonzero(objects[:, 0] > 0)[0]
+        found = np.nonzero(objects[:, 0] > OBJECT_MARGIN * strict[layout.sentence])[0]
         for sentence, word in zip(layout.sentence[found].tolist(), layout.step[found].tolist(), strict=True):
             out[sentence].objects.append(word)
-        best = self._pair_labels(first, second, layout)
+        best = self._pair_labels(first, second, RELATION_MARGIN * strict, layout)
         sentences, ones, others = np.nonzero(best)
         kinds = best[sentences, ones, others]
         for sentence, one, other, kind in np.stack([sentences, ones, others, kinds], axis=1).tolist():
@@ -201,8 +211,11 @@ class SceneNetwork:
             for sentence, one, other, name in zip(*(part.tolist() for part in where), names.tolist(), strict=True):
                 out[sentence].relations.append((one, other, name))
 
-    def _pair_labels(self, first: Floats, second: Floats, layout: Layout) -> Integers:
-        """Best labels (sentences, n, n) of pairs from vectors (words, width) of both words."""
+    def _pair_labels(self, first: Floats, second: Floats, margins: Floats, layout: Layout) -> Integers:
+        """Best labels (sentences, n, n) of pairs from vectors (words, width) of both words.
+
+        ``margins`` (sentences,) lower the scores of relations.
+        """
         sentences, longest = layout.padded.shape
         bilinear = relu(first) @ self._pairs[:-1]
         bilinear += self._pairs[-1]
@@ -211,6 +224,7 @@ class SceneNetwork:
         columns = np.ones((sentences, longest, width), dtype=np.float32)
         columns[:, :, :-1] = relu(second)[layout.padded]
         scores = np.matmul(rows, columns.transpose(0, 2, 1)).reshape(sentences, longest, -1, longest)
+        scores[:, :, RELATION - 1] -= margins[:, None, None]
         best: Integers = scores.argmax(axis=2) + 1
         best[scores.max(axis=2) <= 0] = 0
         best[:, np.arange(longest), np.arange(longest)] = 0

@@ -493,7 +493,8 @@ def _parsed(network: SceneNetwork, texts: Sequence[str], normal: Sequence[str]) 
         first, behind = forms[start].lower(), forms[start + 1].lower() if start + 1 < len(forms) else ""
         is_member = first in _MEMBERS and behind in _MEMBER_OF
         forms[start] = "person" if is_member else _PLAIN.get(first, forms[start])
-    labels = iter(network.label(forms, lengths))
+    of_description = [len(tokens.lengths) > 1 for tokens in read for _ in tokens.lengths]
+    labels = iter(network.label(forms, lengths, of_description))
     for text, tokens in zip(texts, read, strict=True):
         yield _caption(network, text, tokens, [next(labels) for _ in tokens.lengths])
 

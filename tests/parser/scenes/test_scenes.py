@@ -24,7 +24,9 @@ _ABSTRACT: Final = _UNSEEN | {"side"}
 
 
 def _names(*, objects: dict[str, str] | None = None, attributes: dict[str, str] | None = None) -> Names:
-    return Names(Vocabulary((), (), ()), (), objects or {}, attributes or {}, _ABSTRACT, _UNSEEN, frozenset({"house", "roof"}))
+    return Names(
+        Vocabulary((), (), ()), (), objects or {}, attributes or {}, _ABSTRACT, _UNSEEN, frozenset({"house", "roof"})
+    )
 
 
 def _sentence(text: str, tags: str, labels: Labels, names: Names | None = None) -> SentenceGraph:
