@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from spicegraph_api.v1 import scene_graph_pb2 as _scene_graph_pb2
 from spicegraph_api.v1 import scores_pb2 as _scores_pb2
 import builtins as _builtins
 import sys
@@ -272,6 +273,7 @@ class Challenge(_message.Message):
     DISCLOSURE_FIELD_NUMBER: _builtins.int
     SPICE_TEXT_FIELD_NUMBER: _builtins.int
     EMPTY_FIELD_NUMBER: _builtins.int
+    GRAPH_STYLE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name in calls and commands, unique on the server: 1 to 40 letters, digits, ".", "-"."""
     title: _builtins.str
@@ -292,6 +294,10 @@ class Challenge(_message.Message):
     """The text that SPICE and SPIDEr parse. It never changes, so that all submissions are scored alike."""
     empty: _scores_pb2.EmptyCandidates.ValueType
     """What is done with empty captions of a submission; unspecified: they are faults. It never changes."""
+    graph_style: _scene_graph_pb2.GraphStyle.ValueType
+    """The scene graphs that SPICE, SPICE-G, SPIDEr and CAPTURE compare; unspecified: those of the server's pipeline. It
+    never changes.
+    """
     @_builtins.property
     def metrics(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Metrics that are computed, by the names of GetServerInfo. At least one."""
@@ -334,10 +340,11 @@ class Challenge(_message.Message):
         disclosure: Global___Disclosure | None = ...,
         spice_text: _scores_pb2.SpiceText.ValueType = ...,
         empty: _scores_pb2.EmptyCandidates.ValueType = ...,
+        graph_style: _scene_graph_pb2.GraphStyle.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_daily_limit", b"_daily_limit", "_total_limit", b"_total_limit", "close_time", b"close_time", "create_time", b"create_time", "daily_limit", b"daily_limit", "disclosure", b"disclosure", "open_time", b"open_time", "total_limit", b"total_limit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_daily_limit", b"_daily_limit", "_total_limit", b"_total_limit", "close_time", b"close_time", "create_time", b"create_time", "daily_limit", b"daily_limit", "description", b"description", "disclosure", b"disclosure", "empty", b"empty", "metrics", b"metrics", "name", b"name", "open_time", b"open_time", "primary_score", b"primary_score", "ready", b"ready", "spice_text", b"spice_text", "splits", b"splits", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_daily_limit", b"_daily_limit", "_total_limit", b"_total_limit", "close_time", b"close_time", "create_time", b"create_time", "daily_limit", b"daily_limit", "description", b"description", "disclosure", b"disclosure", "empty", b"empty", "graph_style", b"graph_style", "metrics", b"metrics", "name", b"name", "open_time", b"open_time", "primary_score", b"primary_score", "ready", b"ready", "spice_text", b"spice_text", "splits", b"splits", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__daily_limit: _TypeAlias = _typing.Literal["daily_limit"]  # noqa: Y015
     _WhichOneofArgType__daily_limit: _TypeAlias = _typing.Literal["_daily_limit", b"_daily_limit"]  # noqa: Y015

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.tokens import SpiceText
     from spicegraph_scorer.readers.checks import Empty
     from spicegraph_service.challenge.accounts import Account
+    from spicegraph_service.server.tasks import GraphStyle
 
 _MOST_SPLITS = 20
 _MOST_SETS = 20
@@ -86,6 +87,7 @@ class NewChallenge:
     total_limit: int = TOTAL_LIMIT
     disclosure: Disclosure = Disclosure()
     spice_text: SpiceText = "written"
+    graph_style: GraphStyle = "spice"
     empty: Empty = "refuse"
 
 
@@ -127,6 +129,7 @@ def add_challenge(session: Session, account: Account, new: NewChallenge, now: da
         category_images=new.disclosure.category_images,
         equal_percent=new.disclosure.equal_percent,
         spice_text=new.spice_text,
+        graph_style=new.graph_style,
         empty=new.empty,
         created=now,
         splits=[_split(place, split) for place, split in enumerate(new.splits)],

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import select
 from sqlalchemy.orm import selectinload
 
-from spicegraph_scorer.core.tokens import SPICE_TEXTS, SpiceText
+from spicegraph_scorer.core.tokens import SPICE_TEXTS
 from spicegraph_scorer.metrics import lower_is_better
 from spicegraph_service.challenge.catalogue import ALL_DIGITS
 from spicegraph_service.challenge.errors import denied, wrong
@@ -27,6 +27,7 @@ from spicegraph_service.challenge.schema import (
     SubmissionFile,
     Visibility,
 )
+from spicegraph_service.server.tasks import WorkerInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from spicegraph_service.challenge.accounts import Account
+    from spicegraph_service.server.tasks import RequestData
 
 
 _FEWEST_PLACES = 1  # for scores of older versions, which do not say
@@ -44,24 +46,29 @@ _FEWEST_PLACES = 1  # for scores of older versions, which do not say
 class ScorerVersion:
     """What scores now: the package's version, the metrics' signatures, and the names of each metric's scores.
 
-    ``chosen_text`` names the metrics that parse the text that a challenge chooses.
+    ``workers`` says which metrics need parses, of which texts, and which pipelines give them.
     """
 
     version: str
     signatures: Mapping[str, Mapping[str, str]]
     scores: Mapping[str, tuple[str, ...]]
-    chosen_text: frozenset[str] = frozenset()
+    workers: WorkerInfo = field(default_factory=WorkerInfo)
 
-    def signatures_of(self, names: Iterable[str], text: SpiceText) -> dict[str, dict[str, str]]:
-        """Return the signatures of metrics in a challenge whose SPICE parses that text."""
+    def signatures_of(self, names: Iterable[str], given: RequestData) -> dict[str, dict[str, str]]:
+        """Return the signatures of metrics in a challenge that gives them a text to parse and a style of graphs."""
+        parsing = self.workers.parsing
+        text = {"text": SPICE_TEXTS[given.spice_text]}
+        graphs = {"pipeline": self.workers.scene_pipeline} if given.graph_style == "scene" else {}
         return {
-            name: {**self.signatures.get(name, {}), **({"text": SPICE_TEXTS[text]} if name in self.chosen_text else {})}
+            name: self.signatures.get(name, {})
+            | (text if parsing.get(name) else {})
+            | (graphs if name in parsing else {})
             for name in names
         }
 
     def is_of(self, run: Run) -> bool:
         """Say whether a run's scores would come out the same today."""
-        wanted = self.signatures_of(run.signatures, run.submission.challenge.spice_text)
+        wanted = self.signatures_of(run.signatures, run.submission.challenge.given)
         return run.version == self.version and run.signatures == wanted
 
 

@@ -20,7 +20,15 @@ from spicegraph_service.challenge.schema import MemberRole, Role, State, Visibil
 from spicegraph_service.challenge.submissions import queue_position
 from spicegraph_service.challenge.validation import method_of
 from spicegraph_service.server.status import Violation, invalid
-from spicegraph_service.server.validation import EMPTY_VALUES, empty_candidates, patiently, spice_text, spice_text_value
+from spicegraph_service.server.validation import (
+    EMPTY_VALUES,
+    empty_candidates,
+    graph_style,
+    graph_style_value,
+    patiently,
+    spice_text,
+    spice_text_value,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
@@ -32,6 +40,7 @@ if TYPE_CHECKING:
     from spicegraph_service.challenge.database import Transactions
     from spicegraph_service.challenge.files import FaultRow, Incoming
     from spicegraph_service.challenge.leaderboard import Row, ScorerVersion, ShownScore, Standing
+    from spicegraph_service.server.tasks import WorkerInfo
 
 _LONGEST_FILE_NAME = 255
 _LONGEST_METHOD = 100
@@ -232,8 +241,8 @@ def timestamp(moment: datetime | None) -> Timestamp | None:
     return message
 
 
-def new_challenge(message: pb.Challenge) -> NewChallenge:
-    """Return the challenge that a request describes.
+def new_challenge(message: pb.Challenge, info: WorkerInfo) -> NewChallenge:
+    """Return the challenge that a request describes; ``info``: what the workers can do.
 
     Raises:
         CallError: INVALID_ARGUMENT: an enum or a moment is wrong.
@@ -260,6 +269,7 @@ def new_challenge(message: pb.Challenge) -> NewChallenge:
         message.total_limit if message.HasField("total_limit") else TOTAL_LIMIT,
         disclosure_of(message.disclosure),
         spice_text(message.spice_text, field="challenge.spice_text"),
+        graph_style(message.graph_style, info, field="challenge.graph_style"),
         empty_candidates(message.empty, default="refuse", field="challenge.empty"),
     )
 
@@ -309,6 +319,7 @@ def challenge_message(challenge: schema.Challenge) -> pb.Challenge:
             equal_percent=challenge.equal_percent,
         ),
         spice_text=spice_text_value(challenge.spice_text),
+        graph_style=graph_style_value(challenge.graph_style),
         empty=EMPTY_VALUES[challenge.empty],
     )
 

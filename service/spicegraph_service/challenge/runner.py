@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
-    from spicegraph_scorer.core.tokens import SpiceText
     from spicegraph_service.challenge.leaderboard import ScorerVersion
     from spicegraph_service.challenge.scoring import Scoring
+    from spicegraph_service.server.tasks import RequestData
 
 _TASKS_AT_ONCE = 2
 _REPORTS_AT_ONCE = 1
@@ -316,7 +316,7 @@ class Runner:
         lease = held.lease
         plan = await self._transactions.read(lambda session, _now: _to_score(session, lease))
         scores = await self._scoring.score(plan, held.progress)
-        signatures = self._scorer.signatures_of(plan.metrics, plan.spice_text)
+        signatures = self._scorer.signatures_of(plan.metrics, plan.given)
 
         def end(session: Session, now: datetime) -> None:
             submissions.end_scored(
@@ -334,13 +334,13 @@ class Runner:
     async def _parse(self, held: _Held) -> None:
         lease = held.lease
 
-        def find(session: Session, _now: datetime) -> tuple[Path, int, list[str], SpiceText]:
+        def find(session: Session, _now: datetime) -> tuple[Path, int, list[str], RequestData]:
             found = session.get_one(ReferenceSet, lease.reference_set_id)
             challenge = found.split.challenge
-            return self._files.path(found.file or ""), found.caption_count, challenge.metrics, challenge.spice_text
+            return self._files.path(found.file or ""), found.caption_count, challenge.metrics, challenge.given
 
-        path, captions, metrics, text = await self._transactions.read(find)
-        await self._scoring.parse(path, captions, metrics, text, held.progress)
+        path, captions, metrics, given = await self._transactions.read(find)
+        await self._scoring.parse(path, captions, metrics, given, held.progress)
         await self._end(
             held,
             lambda session, _now: submissions.end_parsed(session, lease, self._owner),
@@ -367,4 +367,4 @@ def _to_score(session: Session, lease: Lease) -> Plan:
         for results in submission.files
         for found in results.split.reference_sets
     )
-    return Plan(tuple(submission.challenge.metrics), parts, submission.challenge.spice_text)
+    return Plan(tuple(submission.challenge.metrics), parts, submission.challenge.given)

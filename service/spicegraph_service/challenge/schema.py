@@ -28,6 +28,7 @@ from sqlalchemy.types import TypeDecorator
 
 from spicegraph_scorer.core.tokens import SpiceText  # noqa: TC001 (SQLAlchemy reads the annotation)
 from spicegraph_scorer.readers.checks import Empty  # noqa: TC001 (as above)
+from spicegraph_service.server.tasks import GraphStyle, RequestData
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -193,12 +194,18 @@ class Challenge(Base):
     category_images: Mapped[int]
     equal_percent: Mapped[int]
     spice_text: Mapped[SpiceText] = mapped_column(String(20), default="written")
+    graph_style: Mapped[GraphStyle] = mapped_column(String(20), default="spice")
     empty: Mapped[Empty] = mapped_column(String(20), default="refuse")
     created: Mapped[datetime]
     splits: Mapped[list[Split]] = relationship(
         back_populates="challenge", order_by="Split.position", cascade="all, delete-orphan"
     )
     members: Mapped[list[Member]] = relationship(back_populates="challenge", cascade="all, delete-orphan")
+
+    @property
+    def given(self) -> RequestData:
+        """What the challenge gives its metrics."""
+        return RequestData(spice_text=self.spice_text, graph_style=self.graph_style)
 
     @property
     def ready(self) -> bool:

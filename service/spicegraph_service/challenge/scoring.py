@@ -13,13 +13,12 @@ from spicegraph_service.challenge.files import read_references, read_results
 from spicegraph_service.challenge.sandbox import Allowance
 from spicegraph_service.challenge.tasks import Finish, Finished
 from spicegraph_service.server.processes import frame
-from spicegraph_service.server.tasks import ItemWork, RequestData, parsed_texts
+from spicegraph_service.server.tasks import NOTHING_GIVEN, ItemWork, RequestData, parsed_texts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from spicegraph_scorer.core.tokens import SpiceText
     from spicegraph_service.challenge.files import FileStore
     from spicegraph_service.challenge.sandbox import Sandbox
     from spicegraph_service.challenge.tasks import ScoreRow
@@ -45,11 +44,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be scored; ``spice_text`` is the text that SPICE parses."""
+    """What is to be scored; ``given`` is what the challenge gives the metrics."""
 
     metrics: tuple[str, ...]
     parts: tuple[Part, ...]
-    spice_text: SpiceText = "written"
+    given: RequestData = NOTHING_GIVEN
 
 
 @dataclass(slots=True)
@@ -156,20 +155,19 @@ class Scoring:
 
     async def _chunk(self, plan: Plan, items: Sequence[ItemWork]) -> tuple[int, bytes]:
         started = time.monotonic()
-        given = RequestData(spice_text=plan.spice_text)
-        reply = await self._scheduler.chunk(items, plan.metrics, scores_pb2.DETAIL_SCORES, given)
+        reply = await self._scheduler.chunk(items, plan.metrics, scores_pb2.DETAIL_SCORES, plan.given)
         self._pace.observe(len(items), time.monotonic() - started)
         return len(items), reply.statistics
 
     async def parse(
-        self, path: Path, captions: int, metrics: Iterable[str], spice_text: SpiceText, progress: Progress
+        self, path: Path, captions: int, metrics: Iterable[str], given: RequestData, progress: Progress
     ) -> None:
         """Parse all references of a set, so that no submission waits for that.
 
         Raises:
             WorkFailedError: a caption cannot be parsed.
         """
-        wanted = parsed_texts(metrics, self._parsing, spice_text)
+        wanted = parsed_texts(metrics, self._parsing, given.spice_text, given.graph_style)
         if not wanted:
             return
         texts = (text for _, references in read_references(path) for text in references)

@@ -113,7 +113,7 @@ class ChallengeService:
             workers.version,
             {metric.name: metric.signature for metric in workers.metrics},
             {metric.name: metric.scores for metric in workers.metrics},
-            frozenset(metric.name for metric in workers.metrics if metric.chosen_text),
+            workers,
         )
         scoring = Scoring(
             self._scheduler,

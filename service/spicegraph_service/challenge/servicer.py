@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_api.v1.challenge_pb2_grpc import ChallengeServiceServicer
+from spicegraph_parser.scenes import SCENE
 from spicegraph_service.challenge import accounts, catalogue, leaderboard, messages, submissions
 from spicegraph_service.challenge.accounts import Account
 from spicegraph_service.challenge.errors import refused, wrong, wrong_references
@@ -66,7 +67,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         account = account_of_call()
         if not account.creates:
             account.check_organises()
-        new = messages.new_challenge(request.challenge)
+        new = messages.new_challenge(request.challenge, self._scorer().workers)
         self._check_metrics(new.metrics)
         self._check_score(new.primary_score, new.metrics)
 
@@ -472,7 +473,7 @@ class ChallengeServicer(ChallengeServiceServicer):
                     name=submission.method,
                     title=f"{challenge.title}: {found.split.name} {reference_set.name}",
                     metrics=tuple(challenge.metrics),
-                    pipeline=self._state.config.pipeline,
+                    pipeline=SCENE if challenge.graph_style == "scene" else self._state.config.pipeline,
                     limit=limit,
                     output=str(output),
                     data=self._state.data,

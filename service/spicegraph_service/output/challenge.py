@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from spicegraph_api.v1 import challenge_pb2 as pb
-from spicegraph_api.v1 import scores_pb2
+from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_scorer.core.wording import counted
 from spicegraph_service.output.pages import render_page, static
 from spicegraph_service.output.tables import ranked
@@ -78,6 +78,8 @@ def challenge_view(found: pb.GetChallengeResponse) -> Iterator[RenderableType]:
     yield Text(f"metrics: {', '.join(challenge.metrics)}; ranked by {challenge.primary_score or 'the first score'}")
     if challenge.spice_text == scores_pb2.SPICE_TEXT_COCO:
         yield Text("SPICE is of the COCO toolkit's tokens, as COCOEvalCap prints it")
+    if challenge.graph_style == scene_graph_pb2.GRAPH_STYLE_SCENE:
+        yield Text("scene graphs as people draw them")
     if challenge.empty == scores_pb2.EMPTY_CANDIDATES_ZERO:
         yield Text("an empty caption is scored, and gets 0")
     table = _table("References", "Split", "Set", "Images", "Captions", "Scores shown", "Leaderboard shown")

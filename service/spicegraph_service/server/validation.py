@@ -230,6 +230,11 @@ def graph_style(value: int, info: WorkerInfo, *, field: str = "graph_style") -> 
     return _STYLES[value]
 
 
+def graph_style_value(style: GraphStyle) -> scene_graph_pb2.GraphStyle.ValueType:
+    """Return the contract's value for a style of graphs; unspecified: that of the server's pipeline."""
+    return scene_graph_pb2.GRAPH_STYLE_SCENE if style == "scene" else scene_graph_pb2.GRAPH_STYLE_UNSPECIFIED
+
+
 def check_reward(request: evaluation_service_pb2.RewardRequest, info: WorkerInfo, limits: Limits) -> tuple[str, ...]:
     """Return the metrics that a reward computes.
 

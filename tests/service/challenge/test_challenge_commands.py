@@ -131,6 +131,9 @@ def test_a_challenge_from_beginning_to_end(
     for name, options, tokens in (("coco", (), True), ("plain", ("--spice-text", "written"), False)):
         run("create", name, "--references", place, *options)
         assert ("SPICE is of the COCO toolkit's tokens" in run("show", name)) is tokens
+        assert "scene graphs as people draw them" not in run("show", name)
+    run("create", "scenes", "--references", place, "--metrics", "spice", "--graph-style", "scene")
+    assert "scene graphs as people draw them" in run("show", "scenes")
     run("update", "more", "--split", "test", "--leaderboard", "organisers")
     shown = json.loads(run("leaderboard", "more", "--format", "json", token=first))
     assert [shown_board["split"] for shown_board in shown] == ["val"]  # what is hidden is left out, unless it is named

@@ -6,10 +6,11 @@ import pickle
 import re
 from typing import TYPE_CHECKING
 
+import grpc
 import pytest
 
 from spicegraph_api.v1 import challenge_pb2 as pb
-from spicegraph_api.v1 import scores_pb2
+from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_parser import load_pipeline
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import SPICE_TEXTS, tokenize_texts
@@ -91,6 +92,34 @@ def test_spice_parses_the_text_that_the_challenge_chooses(
     assert not last.origin.outdated
     assert client.rescore(name) == 0
     assert SPICE_TEXTS[text] in b"".join(client.report(last.id)).decode()
+
+
+def test_spice_compares_graphs_of_the_style_that_the_challenge_chooses(
+    sqlite_arena: Arena, tools: type, connect: Callable[..., ChallengeClient]
+) -> None:
+    arena, metrics = sqlite_arena, ["rouge", "spice", "spice-g", "spider", "capture"]
+    client = connect(arena.start(), arena.organiser())
+    references = arena.write("punctuated.json", tools.annotations(PUNCTUATED))
+    captions = [{"image_id": key, "caption": caption} for key, caption in enumerate(CANDIDATES)]
+    results = arena.write("captions_val_mine_results.json", captions)
+    style = scene_graph_pb2.GRAPH_STYLE_SCENE
+    client.create_challenge(tools.challenge("scenes", metrics=metrics, graph_style=style))
+    assert client.get_challenge("scenes").challenge.graph_style == style
+    client.upload_references("scenes", "val", "c5", references)
+    *_, last = client.watch(client.submit("scenes", results)[0].id)
+    found = {row.name: row.value if row.HasField("value") else None for row in last.scores[0].scores}
+
+    items = read_items(str(results), references=[str(references)]).items
+    result = score(items, metrics, pipeline="scene")
+    assert found == {each.name: each.value for run in result.runs for each in run.scores}
+    assert result.corpus["SPICE"] != score(items, metrics).corpus["SPICE"]
+    said = {signature.metric: signature.fields.get("pipeline") for signature in last.origin.signatures}
+    assert said == {run.name: run.signature.get("pipeline") for run in result.runs}
+    assert not last.origin.outdated
+    assert client.rescore("scenes") == 0
+    assert load_pipeline("scene").signature in b"".join(client.report(last.id)).decode()
+    with pytest.raises(grpc.RpcError, match=r"challenge\.graph_style: 9 is not one of its values"):
+        client.create_challenge(tools.challenge("odd", graph_style=9))
 
 
 def test_a_challenge_may_take_empty_captions(

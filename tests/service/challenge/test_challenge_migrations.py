@@ -51,7 +51,7 @@ def test_an_old_database_goes_on_as_it_was(old: Database) -> None:
             assert (challenge.daily_limit, challenge.total_limit) == (3, 9)
             # What participants saw, they still see.
             assert (challenge.score_digits, challenge.category_images, challenge.equal_percent) == (-1, 1, 100)
-            assert (challenge.spice_text, challenge.empty) == ("written", "refuse")
+            assert (challenge.spice_text, challenge.graph_style, challenge.empty) == ("written", "spice", "refuse")
             score = session.scalars(select(RunScore)).one()
             assert (score.value, score.images, score.places) == (0.123456789, None, None)
 

@@ -14,7 +14,7 @@ from spicegraph_scorer.core.tokens import SpiceText
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.readers.checks import Empty
 from spicegraph_service.cli.challenge.connection import connected
-from spicegraph_service.cli.options import MetricOptions, MetricsOption
+from spicegraph_service.cli.options import GraphStyle, GraphStyleOption, MetricOptions, MetricsOption
 from spicegraph_service.cli.stores import ExpiresOption, server_extra, token_end
 from spicegraph_service.output.files import check_output, whole_path
 from spicegraph_service.output.terminal import note, write_stdout
@@ -131,6 +131,7 @@ def create(
             "with --metrics coco, else written."
         ),
     ] = None,
+    graph_style: GraphStyleOption = GraphStyle.SPICE,
     empty: Annotated[
         Empty,
         typer.Option(
@@ -158,7 +159,7 @@ def create(
 ) -> None:
     """Create a challenge from annotation files: every --references names a split and a reference set of it."""
     from spicegraph_api.v1 import challenge_pb2 as pb  # noqa: PLC0415
-    from spicegraph_api.v1 import scores_pb2  # noqa: PLC0415
+    from spicegraph_api.v1 import scene_graph_pb2, scores_pb2  # noqa: PLC0415
 
     scoring = MetricOptions(metrics=metrics, spice_text=spice_text)
     text = scoring.data().spice_text
@@ -173,6 +174,9 @@ def create(
         title=title,
         description=description,
         metrics=scoring.names,
+        graph_style=scene_graph_pb2.GRAPH_STYLE_SCENE
+        if graph_style is GraphStyle.SCENE
+        else scene_graph_pb2.GRAPH_STYLE_UNSPECIFIED,
         spice_text=scores_pb2.SPICE_TEXT_COCO if text == "coco" else scores_pb2.SPICE_TEXT_WRITTEN,
         empty=scores_pb2.EMPTY_CANDIDATES_ZERO if empty == "zero" else scores_pb2.EMPTY_CANDIDATES_REFUSE,
         primary_score=rank_by,
