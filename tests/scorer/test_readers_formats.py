@@ -70,6 +70,20 @@ def test_references_may_be_atomic_facts(facts: object, beside: bool, write: Call
             assert read_items(write(json.dumps(candidate)), references=[write(written)]).items == expected
 
 
+@pytest.mark.parametrize("cell", ["\n".join(FACTS), json.dumps(FACTS)])
+def test_a_column_may_have_atomic_facts(cell: str, write: Callable[[object], str]) -> None:
+    expected = (Item(1, "A brown dog plays.", FACTS),)
+    quoted = cell.replace('"', '""')
+    assert read_items(write(f'id,candidate,facts\n1,A brown dog plays.,"{quoted}"\n')).items == expected
+    assert (
+        read_items(write(parquet({"id": [1], "candidate": ["A brown dog plays."], "facts": [cell]}))).items == expected
+    )
+    beside = [write(f'id,facts\n1,"{quoted}"\n')]
+    assert (
+        read_items(write(json.dumps({"id": 1, "candidate": "A brown dog plays."})), references=beside).items == expected
+    )
+
+
 @pytest.mark.parametrize("facts", ["", " \n - \n", [], ["a dog", ""], 7])
 def test_faulty_facts_are_named(facts: object, write: Callable[[object], str]) -> None:
     with pytest.raises(InputError, match=r"line 1 \(image_id 1\), facts"):

@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spicegraph_parser import Fact, merge
 from spicegraph_parser.errors import InputError
+from spicegraph_parser.export import json_ld, to_graphml
+from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_scorer.readers.parses import Notation, read_graphs
 
 if TYPE_CHECKING:
@@ -35,6 +38,7 @@ REGIONS = [
     }
 ]
 RIDES = [("man", "horse", "rides"), ("horse", "brown"), ("man",), ("horse",)]
+GRAPHML = "<graphml xmlns='http://graphml.graphdrawing.org/xmlns'><graph edgedefault='directed'>{}</graph></graphml>"
 DSG = "1 | entity - whole (man)\n2 | entity - whole (horse)\n3 | relation - action (man, horse, rides)\n"
 DSG += "4 | attribute - color (horse, brown)\n\n1 | global - style (photo)\n2 | other - count (dogs, ==2)\n"
 
@@ -96,6 +100,10 @@ def test_each_notation_is_read(
         ("dsg", "\n \n", ["is empty"]),
         ("visual-genome", [], ["contains no graph"]),
         ("visual-genome", "{", ["is not JSON"]),
+        ("json-ld", "{", ["@graph: is not JSON"]),
+        ("json-ld", {"@graph": [1, {"objects": [{"@id": "_:a"}], "relations": [{"label": "on", "subject": {"@id": "_:b"}, "object": 3}]}]}, ["item 1: is 1", "item 2, objects[0].label: is missing", "relations[0].subject: '_:b' is not the @id", "relations[0].object: 3 is not"]),
+        ("graphml", "<graphml>", ["is not GraphML"]),
+        ("graphml", GRAPHML.format("<node id='a'/>"), ["caption 0, objects[0].label: is missing"]),
     ],
 )  # fmt: skip
 def test_every_fault_is_named(notation: str, content: object, faults: list[str], tmp_path: Path) -> None:
@@ -104,6 +112,15 @@ def test_every_fault_is_named(notation: str, content: object, faults: list[str],
     message = str(caught.value)
     assert [fault for fault in faults if fault not in message] == []
     assert len(faults) == 1 or f"{len(faults)} faults" in message, message
+
+
+@pytest.mark.parametrize("notation", ["json-ld", "graphml"])
+def test_what_is_written_for_graph_tools_is_read_back(notation: str, tmp_path: Path) -> None:
+    given = [("a <b> & c", RIDES), ("two", [("dog", "dog", "chases"), ("dog", "old"), ("dog",), ("ball",)])]
+    graphs = [(text, merge([[Fact(words, "", ()) for words in rows]], load_lexicon())) for text, rows in given]
+    written = json.dumps(json_ld(graphs)) if notation == "json-ld" else to_graphml(graphs)
+    found = _read(tmp_path / "graphs", notation, written)
+    assert [(text, set(rows)) for text, rows in found] == [(text, set(rows)) for text, rows in given]
 
 
 def test_a_file_that_is_not_utf8_is_refused(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """Where facts come from besides a pipeline: graphs as text or in files, and parses that another parser made.
 
-Graphs are read in the notations of data sets: FACTUAL, DiscoSG, Visual Genome, Davidsonian Scene Graphs. Every fault of
-a file is in one error, with its line or image and its field. Objects are known by their names: two men are one object,
-as everywhere in SPICE.
+Graphs are read in the notations of data sets (FACTUAL, DiscoSG, Visual Genome, Davidsonian Scene Graphs) and of graph
+tools (JSON-LD, GraphML) that ``spicegraph parse`` writes. Every fault of a file is in one error, with its line or image
+and its field. Objects are known by their names: two men are one object, as everywhere in SPICE.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.extract import ParsedCaption, extract
@@ -136,6 +136,8 @@ class Notation(StrEnum):
     DISCOSG = "discosg"
     VISUAL_GENOME = "visual-genome"
     DSG = "dsg"
+    JSON_LD = "json-ld"
+    GRAPHML = "graphml"
 
 
 _Read: TypeAlias = "Iterator[ParsedCaption | Fault]"
@@ -156,6 +158,7 @@ def read_graphs(path: str, notation: Notation) -> Iterator[ParsedCaption]:
     - ``visual-genome``: ``scene_graphs.json`` or ``region_graphs.json``, a list of images; a region is a caption.
     - ``dsg``: ``1 | entity - whole (man)`` on each line, an empty line between graphs; or an object on each line with
       ``qid2tuple``. What a tuple says of the whole image (``global``) is left out.
+    - ``json-ld``, ``graphml``: what :mod:`spicegraph_parser.export` writes; GraphML lacks captions without objects.
 
     Raises:
         InputError: the file can't be read, or graphs in it are faulty: the message lists every fault.
@@ -246,7 +249,58 @@ def _visual_genome(lines: Sequence[str]) -> _Read:
             yield Fault(place, "regions", _not_a("list", regions))
 
 
-def _genome_graph(place: str, path: str, graph: Mapping[str, object], text: str) -> _Read:
+class _Keys(NamedTuple):
+    """What a notation calls the parts of a graph; by default, as Visual Genome does."""
+
+    objects: str = "objects"
+    id: str = "object_id"
+    name: str = "names"
+    relations: str = "relationships"
+    subject: str = "subject_id"
+    target: str = "object_id"
+    predicate: str = "predicate"
+
+
+_GENOME: Final = _Keys()
+_LINKED: Final = _Keys(
+    id="@id", name="label", relations="relations", subject="subject", target="object", predicate="label"
+)
+
+
+def _json_ld(lines: Sequence[str]) -> _Read:
+    value, reason = decode("\n".join(lines).encode())
+    graphs = value.get("@graph") if isinstance(value, dict) else None
+    if not isinstance(graphs, list):
+        yield Fault("", "@graph", reason or _not_a("list", graphs))
+        return
+    for number, caption in enumerate(graphs, start=1):
+        if isinstance(caption, dict):
+            yield from _genome_graph(f"item {number}", "", caption, str(caption.get("text", "")), _LINKED)
+        else:
+            yield Fault(f"item {number}", "", _not_a("object", caption))
+
+
+def _graphml(lines: Sequence[str]) -> _Read:
+    import networkx as nx  # noqa: PLC0415 (0.2 s of import that only this needs)
+
+    try:
+        whole = nx.parse_graphml("\n".join(lines), force_multigraph=True)
+    except (SyntaxError, KeyError, ValueError, nx.NetworkXError) as error:  # a ParseError is a SyntaxError
+        yield Fault("", "", f"is not GraphML ({error})")
+        return
+    captions: dict[object, dict[str, Any]] = {}
+    for name, row in whole.nodes(data=True):
+        own = captions.setdefault(row.get("caption", 0), {"text": row.get("text", ""), "objects": [], "relations": []})
+        said = [part for part in str(row.get("attributes", "")).split("; ") if part]
+        own["objects"].append({"@id": name, "label": row.get("label"), "attributes": said})
+    for subject, target, row in whole.edges(data=True):
+        relation = {"subject": subject, "object": target, "label": row.get("label")}
+        captions[whole.nodes[subject].get("caption", 0)]["relations"].append(relation)
+    for number, caption in captions.items():
+        yield from _genome_graph(f"caption {number}", "", caption, str(caption["text"]), _LINKED)
+
+
+def _genome_graph(place: str, path: str, graph: Mapping[str, object], text: str, keys: _Keys = _GENOME) -> _Read:
     faults: list[Fault] = []
 
     def listed(name: str) -> Iterator[tuple[str, dict[str, object]]]:
@@ -264,10 +318,10 @@ def _genome_graph(place: str, path: str, graph: Mapping[str, object], text: str)
     names: dict[int | str, str] = {}
     attributes: dict[tuple[str, ...], None] = {}
     relations: dict[tuple[str, ...], None] = {}
-    for field, row in listed("objects"):
-        faults += (Fault(place, f"{field}.{key}", why) for key, why in _genome_object(row, names, attributes))
-    for field, row in listed("relationships"):
-        faults += (Fault(place, f"{field}.{key}", why) for key, why in _genome_relation(row, names, relations))
+    for field, row in listed(keys.objects):
+        faults += (Fault(place, f"{field}.{key}", why) for key, why in _genome_object(row, keys, names, attributes))
+    for field, row in listed(keys.relations):
+        faults += (Fault(place, f"{field}.{key}", why) for key, why in _genome_relation(row, keys, names, relations))
     yield from faults
     if not faults:
         rows = (*relations, *attributes, *dict.fromkeys((name,) for name in names.values()))
@@ -275,17 +329,17 @@ def _genome_graph(place: str, path: str, graph: Mapping[str, object], text: str)
 
 
 def _genome_object(
-    row: Mapping[str, object], names: dict[int | str, str], attributes: dict[tuple[str, ...], None]
+    row: Mapping[str, object], keys: _Keys, names: dict[int | str, str], attributes: dict[tuple[str, ...], None]
 ) -> Iterator[tuple[str, str]]:
     """Add an object and its attributes; yield what is wrong with it: a key and the reason."""
-    own, given, said = row.get("object_id"), row.get("names", row.get("name")), row.get("attributes") or []
+    own, given, said = row.get(keys.id), row.get(keys.name, row.get("name")), row.get("attributes") or []
     name = given[0] if isinstance(given, list) and given else given
     if not isinstance(own, int | str):
-        yield "object_id", _not_a("number", own)
+        yield keys.id, _not_a("number", own)
     elif own in names:
-        yield "object_id", "is the id of an earlier object"
+        yield keys.id, "is the id of an earlier object"
     if not isinstance(name, str) or not name.strip():
-        yield "names", _not_a("name", name)
+        yield keys.name, _not_a("name", name)
     elif isinstance(own, int | str):
         names[own] = _word(name)
         if isinstance(said, list) and all(isinstance(each, str) for each in said):
@@ -295,19 +349,20 @@ def _genome_object(
 
 
 def _genome_relation(
-    row: Mapping[str, object], names: Mapping[int | str, str], relations: dict[tuple[str, ...], None]
+    row: Mapping[str, object], keys: _Keys, names: Mapping[int | str, str], relations: dict[tuple[str, ...], None]
 ) -> Iterator[tuple[str, str]]:
     """Add a relation; yield what is wrong with it: a key and the reason."""
     known: list[str] = []
-    for key in ("subject_id", "object_id"):
-        end = row.get(key)
+    for key in (keys.subject, keys.target):
+        given = row.get(key)
+        end = given.get(keys.id) if isinstance(given, dict) else given
         if isinstance(end, int | str) and end in names:
             known.append(names[end])
         else:
-            yield key, f"{shown(end)} is not the object_id of an object"
-    predicate = row.get("predicate")
+            yield key, f"{shown(end)} is not the {keys.id} of an object"
+    predicate = row.get(keys.predicate)
     if not isinstance(predicate, str) or not predicate.strip():
-        yield "predicate", _not_a("name", predicate)
+        yield keys.predicate, _not_a("name", predicate)
     elif len(known) == 2:
         relations[known[0], known[1], _word(predicate)] = None
 
@@ -371,4 +426,6 @@ _READERS: Final[Mapping[Notation, Callable[[Sequence[str]], _Read]]] = {
     Notation.DISCOSG: _discosg,
     Notation.VISUAL_GENOME: _visual_genome,
     Notation.DSG: _dsg,
+    Notation.JSON_LD: _json_ld,
+    Notation.GRAPHML: _graphml,
 }

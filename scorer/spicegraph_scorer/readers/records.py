@@ -36,6 +36,9 @@ class Format:
     table: bool = False
 
 
+FACTS = "facts"
+"""The field of references that are atomic facts."""
+
 SPICE_INPUT = Format("SPICE input", ("image_id",), ("test",), ("refs",))
 COCO_RESULTS = Format("COCO results", ("image_id",), ("caption",), ())
 JSON_LINES = Format(
@@ -77,7 +80,7 @@ def given_references(key: str, value: object) -> object:
         >>> given_references("facts", "- There is a dog.\n- The dog is brown.\n")
         ['There is a dog.', 'The dog is brown.']
     """
-    if key != "facts" or not isinstance(value, str):
+    if key != FACTS or not isinstance(value, str):
         return value
     lines = (_BULLET.sub("", line.strip(), count=1) for line in value.splitlines())
     return [line for line in lines if line]

@@ -18,7 +18,15 @@ import msgspec
 from spicegraph_parser.errors import DataError, InputError
 from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.readers.checks import Fault, input_error, shown
-from spicegraph_scorer.readers.records import Format, Record, Records, bounded_lines, untyped_id
+from spicegraph_scorer.readers.records import (
+    FACTS,
+    Format,
+    Record,
+    Records,
+    bounded_lines,
+    given_references,
+    untyped_id,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,8 +48,7 @@ _CANDIDATES = (
     "generated_caption",
     "caption",
 )
-_LISTS = ("references", "refs", "captions")
-_REFERENCES = (*_LISTS, "reference", "ref")
+_REFERENCES = ("references", "refs", "captions", "reference", "ref", FACTS)
 _NUMBERED = re.compile(r"(?:caption_)?(?:reference|ref|caption|raw|sentence)s?[_ .-]?\d+")
 _FIELDS = ("id", "candidate", "references")
 _TABS = {"tab": "\t", "\\t": "\t"}
@@ -283,15 +290,18 @@ def _table_records(columns: Columns, rows: Iterable[tuple[str, Mapping[str, obje
         if columns.candidate is not None:
             fields[columns.candidate] = row[columns.candidate]
         if columns.references:
-            fields["references"] = _reference_cells(row[column] for column in columns.references)
+            fields["references"] = _reference_cells((column, row[column]) for column in columns.references)
         yield Record(place, fields)
 
 
-def _reference_cells(cells: Iterable[object]) -> list[object]:
-    """Return the references in a row's cells, each a string or a list of them; empty cells hold none."""
+def _reference_cells(cells: Iterable[tuple[str, object]]) -> list[object]:
+    """Return the references in a row's cells, each a string or a list of them; empty cells hold none.
+
+    The text of a cell of facts has one on each line.
+    """
     found: list[object] = []
-    for cell in cells:
-        value = _listed(cell) if isinstance(cell, str) else cell
+    for column, cell in cells:
+        value = given_references(column.strip().lower(), _listed(cell) if isinstance(cell, str) else cell)
         if isinstance(value, list):
             found.extend(value)
         elif value is not None and value != "":
