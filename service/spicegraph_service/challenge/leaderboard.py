@@ -60,9 +60,11 @@ class ScorerVersion:
         text = {"text": SPICE_TEXTS[given.spice_text]}
         graphs = {"pipeline": self.workers.scene_pipeline} if given.graph_style == "scene" else {}
         return {
-            name: self.signatures.get(name, {})
-            | (text if parsing.get(name) else {})
-            | (graphs if name in parsing else {})
+            name: {
+                **self.signatures.get(name, {}),
+                **(text if parsing.get(name) else {}),
+                **(graphs if name in parsing else {}),
+            }
             for name in names
         }
 
