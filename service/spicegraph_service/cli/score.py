@@ -91,7 +91,7 @@ def score(
         typer.Option(
             metavar="TERMS",
             help="Score a reward for training beside the metrics: terms with weights, such as "
-            "spice-g=1,cider-d=.1,length=-.01.",
+            "spice-g=1,cider-d=.1,length=-.01; or guarded.",
         ),
     ] = "",
     confidence: Annotated[
