@@ -79,6 +79,7 @@ class WordNet:
         self._senses = table.senses
         self.common_sense = lru_cache(maxsize=_REMEMBERED)(self._common_sense)
         self.ancestors = lru_cache(maxsize=_REMEMBERED)(self._ancestors)
+        self.broader = lru_cache(maxsize=_REMEMBERED)(self._next_broader)
 
     def __reduce__(self) -> tuple[object, tuple[()]]:
         """Let worker processes load their own copy."""
@@ -165,7 +166,7 @@ class WordNet:
         """Return the definitions of all synsets."""
         return tuple(self._glosses)
 
-    def broader(self, synset: Synset) -> tuple[Synset, ...]:
+    def _next_broader(self, synset: Synset) -> tuple[Synset, ...]:
         """Return the next broader synsets."""
         place = self._require(synset)
         return tuple(map(self._synset, self._broader[self._ends[place] : self._ends[place + 1]]))

@@ -107,6 +107,7 @@ def test_company_does_not_change_a_parse(nlp: Language) -> None:
     together = [_rows(doc) for doc in nlp.pipe(texts)]
     assert [_rows(doc) for doc in nlp.pipe(texts, batch_size=7)] == together
     assert [_rows(nlp(text)) for text in texts[:50]] == together[:50]
+    assert [_rows(doc) for doc in nlp.pipe([*texts[9::-1], *texts[:9]])] == [*together[9::-1], *together[:9]]
 
 
 def test_a_very_long_text_is_parsed_in_parts(nlp: Language) -> None:

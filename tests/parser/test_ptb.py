@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import gzip
 import json
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import spicegraph_parser.ptb.scan
-from spicegraph_parser.ptb import split_sentences, tokenize, tokenize_lines, words
+from spicegraph_parser.ptb import plain_words, split_sentences, tokenize, tokenize_lines, words
 from spicegraph_parser.ptb.scan import _longest, _scanners
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "ptb"
@@ -135,7 +136,7 @@ PLAIN_WORDS = st.sampled_from(
         "not",
     ]
 )
-PLAIN_TEXTS = st.lists(st.tuples(PLAIN_WORDS, st.sampled_from([" ", ", ", "  ", ",  "])), max_size=6)
+PLAIN_TEXTS = st.lists(st.tuples(PLAIN_WORDS, st.sampled_from([" ", ", ", "  ", ",  ", ". ", ".  "])), max_size=6)
 
 
 def by_the_rules(text, variant):
@@ -151,13 +152,16 @@ def by_the_rules(text, variant):
     return written
 
 
-@given(PLAIN_TEXTS, PLAIN_WORDS, st.sampled_from(["", ".", " .", ". ", ". A dog", ".,", "'s", "-dog", "  "]))
+@given(PLAIN_TEXTS, PLAIN_WORDS, st.sampled_from(["", ".", " .", ". ", ". A dog", ". . .", ".,", "'s", "-dog", "  "]))
 def test_the_short_way_is_the_rules(parts, last, end):
     """Plain captions have the tokens that the rules alone give, also where the rest needs the rules."""
     text = "".join(word + gap for word, gap in parts) + last + end
     for variant in ("coco", "spice"):
         assert words(text, variant=variant) == by_the_rules(text, variant)
         assert [token.text for token in tokenize(text, variant=variant)] == by_the_rules(text, variant)
+    ends = [place for place, word in enumerate(plain_words(text) or (), 1) if word == "."]
+    if ends:
+        assert list(accumulate(split_sentences(tokenize(text, variant="spice"))))[: len(ends)] == ends
 
 
 @given(st.text(max_size=60), st.sampled_from(["coco", "spice"]))

@@ -6,7 +6,7 @@ spaCy's documents and its import.
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import msgspec
@@ -117,7 +117,9 @@ def read_tokens(text: str, normal: str) -> ReadTokens:
     """Return the tokens of a caption; ``normal`` is what is parsed of it (``spicegraph_parser.parse.normalise``)."""
     words = plain_words(normal)
     if words is not None:
-        lengths = cut_sentences([len(words)] if words else [])
+        ends = [place for place, word in enumerate(words, 1) if word == "."] if "." in words[:-1] else []
+        bounds = dict.fromkeys([0, *ends, len(words)])
+        lengths = cut_sentences([end - start for start, end in pairwise(bounds)])
         return ReadTokens(words, words, lengths, text if len(lengths) < 2 else list(find_spans(words, text)))
     tokens = tokenize(normal, variant="spice")
     forms = [normal[start:end] for _, start, end in tokens]

@@ -13,6 +13,7 @@ import io
 import json
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain, islice
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeAlias
 
@@ -411,6 +412,8 @@ def cut_sentences(lengths: Sequence[int]) -> Sequence[int]:
 def analyse_sentences(network: Network, forms: Iterable[str], lengths: Sequence[int]) -> Analysis:
     """Analyse sentences, whichever captions they come from; company does not change a sentence's analysis.
 
+    Equal sentences are analysed once: samples for one image, and machines' descriptions, have many in common.
+
     Args:
         network: what analyses.
         forms: the PTB forms of the words of all sentences, one after the other.
@@ -419,13 +422,19 @@ def analyse_sentences(network: Network, forms: Iterable[str], lengths: Sequence[
     Returns:
         Tags, heads and labels, each (words,), in the order of ``forms``; heads count from 1 in their sentence.
     """
-    words = list(forms)
+    stream = iter(forms)
+    sentences = [tuple(islice(stream, length)) for length in lengths]
+    numbers = {sentence: number for number, sentence in enumerate(dict.fromkeys(sentences))}
+    sizes = np.array(list(map(len, numbers)), dtype=np.intp)
+    words = list(chain.from_iterable(numbers))
     found = np.empty((3, len(words)), dtype=np.intp)
-    sizes = np.array(lengths, dtype=np.intp)
     with single_threaded():
-        for part, where in in_parts(lengths):
+        for part, where in in_parts(sizes):
             analysis = network.analyse(network.words([words[position] for position in where.tolist()]), sizes[part])
             found[:, where] = analysis.tags, analysis.heads, analysis.labels
+    if len(numbers) < len(sentences):
+        order = np.array(list(map(numbers.__getitem__, sentences)), dtype=np.intp)
+        found = found[:, ranges((np.cumsum(sizes) - sizes)[order], sizes[order])]
     return Analysis(*found)
 
 
@@ -438,7 +447,7 @@ def single_threaded() -> AbstractContextManager[object]:
     return _blas().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]  # it has no stubs
 
 
-def in_parts(lengths: Sequence[int]) -> Iterator[tuple[Integers, Integers]]:
+def in_parts(lengths: Sequence[int] | Integers) -> Iterator[tuple[Integers, Integers]]:
     """Yield the sentences that go through a network together, longest first, and the positions of their words.
 
     Args:
@@ -447,8 +456,18 @@ def in_parts(lengths: Sequence[int]) -> Iterator[tuple[Integers, Integers]]:
     sizes = np.array(lengths, dtype=np.intp)
     starts = np.cumsum(sizes) - sizes
     for part in _parts(sizes):
-        own = sizes[part]
-        yield part, np.repeat(starts[part] - (np.cumsum(own) - own), own) + np.arange(own.sum())
+        yield part, ranges(starts[part], sizes[part])
+
+
+def ranges(starts: Integers, lengths: Integers) -> Integers:
+    """Return the numbers from each start on, as many as its length says, one range behind the other.
+
+    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    before = lengths.cumsum() - lengths
+    found: Integers = np.repeat(starts - before, lengths) + np.arange(lengths.sum())
+    return found
 
 
 def _parts(lengths: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:

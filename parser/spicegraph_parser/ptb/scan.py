@@ -50,12 +50,12 @@ def words(text: str, *, variant: Variant = "coco") -> list[str]:
 
 
 def plain_words(text: str) -> list[str] | None:
-    """Return the tokens of a plain caption (letters, commas, one period at the end), ``None`` for other text.
+    """Return the tokens of a plain caption (letters, commas, periods), ``None`` for other text.
 
-    Such tokens are the caption's own characters in every variant, and all are one sentence.
+    Such tokens are the caption's own characters in every variant, and every period ends a sentence.
 
-    >>> plain_words("A red, old bus."), plain_words("A dog's toy")
-    (['A', 'red', ',', 'old', 'bus', '.'], None)
+    >>> plain_words("A red, old bus. It stops."), plain_words("A dog's toy")
+    (['A', 'red', ',', 'old', 'bus', '.', 'It', 'stops', '.'], None)
     """
     return _PLAIN_TOKENS.findall(text) if _is_plain(text) else None
 
@@ -110,15 +110,16 @@ _SENTENCE_END: Final = re.compile(r"[.。]|[!?！？]+")
 _CLOSERS: Final = frozenset({"''", "'", '"', "-RRB-", "-RSB-", "-RCB-"})
 _LINE_BREAKS: Final = re.compile(r"[\n\r\x0b\x0c\u2028\u2029]")
 
-# The short way: words of letters between spaces or before a comma, and one period at the end. It gives
-# what the rules give: behind letters none of them sees over a space, or over a comma and a space, but
-# those of the split words and of the abbreviations, which are excluded here.
+# The short way: words of letters between spaces, before a comma, or before a period and another word. It gives
+# what the rules give: behind letters none of them sees over a space, or over a comma or a period and a space, but
+# those of the split words, of the abbreviations and of spaced ellipses, which are excluded here.
 _PLAIN_WORD: Final = r"(?!(?i:cannot|gonna|wanna|gotta|lemme|gimme)(?![A-Za-z]))[A-Za-z]++"
-_PLAIN_WORDS: Final = f"(?:{_PLAIN_WORD}(?:,? ++))*+"
+_KEEPS_PERIOD: Final = frozenset(TITLES | ENDING | ENDING_CAPITALISED | BEFORE_NUMBER)
+_LAST_WORD: Final = rf"(?!(?i:[a-z]|{'|'.join(sorted(_KEEPS_PERIOD))})\.){_PLAIN_WORD}\."
+_PLAIN_WORDS: Final = f"(?:{_PLAIN_WORD},? ++|{_LAST_WORD} ++(?=[A-Za-z]))*+"
 _PLAIN: Final = re.compile(rf" *+{_PLAIN_WORDS}(?:(?={_PLAIN_WORD})([A-Za-z]++) *+(\.?) *+)?")
 _PLAIN_TOKENS: Final = re.compile(r"[A-Za-z]+|[,.]")
 _GAP: Final = re.compile(rf"[^\S\x85]*+({_PLAIN_WORDS})")
-_KEEPS_PERIOD: Final = frozenset(TITLES | ENDING | ENDING_CAPITALISED | BEFORE_NUMBER)
 
 
 def _is_plain(text: str) -> bool:
