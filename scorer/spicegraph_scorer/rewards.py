@@ -6,6 +6,7 @@ import math
 import statistics
 from collections import defaultdict
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from spicegraph_parser.errors import InputError
@@ -63,14 +64,15 @@ class RewardModel:
         self.references: dict[ItemId, tuple[str, ...]] = {}
         source = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
         self._facts = _Facts(source)
-        given = data or MetricData()
-        made = make_reward(reward, self._resources(given))
+        self._text = reward
+        self._data = data or MetricData()
+        made = self._made()
         if made.weigh is not None:
             if len(references) < 2:
                 raise InputError("CIDEr is undefined with the references of a single image; give document frequencies")
             tokens = map(tokenize_texts, references.values())
-            given = replace(given, frequencies=DocumentFrequencies.from_references(tokens))
-            made = make_reward(reward, self._resources(given))
+            self._data = replace(self._data, frequencies=DocumentFrequencies.from_references(tokens))
+            made = self._made()
         self._reward = made
         self.add(references)
 
@@ -86,8 +88,14 @@ class RewardModel:
         self.references |= new
         self._facts.keep(text for texts in new.values() for text in texts)
 
-    def _resources(self, data: MetricData) -> Resources:
-        return Resources(lambda: self._facts, data=data, images=_IMAGES)
+    def _made(self, *, evidence: bool = False) -> Reward:
+        made = Resources(lambda: self._facts, data=self._data, evidence=evidence, images=_IMAGES)
+        return make_reward(self._text, made)
+
+    @cached_property
+    def _with_evidence(self) -> Reward:
+        """The reward whose statistics keep what they come from, which values alone do without."""
+        return self._made(evidence=True)
 
     def signature(self) -> Mapping[str, str]:
         """Return what must be equal for two rewards to be comparable."""
@@ -106,7 +114,8 @@ class RewardModel:
         Raises:
             InputError: an image is unknown, the lists differ in length, or drafts are missing.
         """
-        return self._values(self._statistics(self._items(images, captions), drafts))
+        corpus = self._items(images, captions)
+        return self._values(self._statistics(self._reward, corpus, drafts))
 
     def advantages(
         self,
@@ -143,7 +152,8 @@ class RewardModel:
             InputError: a term does not divide its score, an image is unknown, or the lists differ in length.
         """
         corpus = self._items(images, captions)
-        return self._reward.credit(corpus, self._statistics(corpus, None))
+        reward = self._with_evidence
+        return reward.credit(corpus, self._statistics(reward, corpus, None))
 
     def _items(self, images: Sequence[ItemId], captions: Sequence[str]) -> Corpus:
         if len(images) != len(captions):
@@ -153,16 +163,16 @@ class RewardModel:
         pairs = zip(images, captions, strict=True)
         return Corpus(tuple([Item(n, text, self.references[image]) for n, (image, text) in enumerate(pairs)]))
 
-    def _statistics(self, corpus: Corpus, drafts: Sequence[str] | None) -> list[RewardStatistic]:
+    def _statistics(self, reward: Reward, corpus: Corpus, drafts: Sequence[str] | None) -> list[RewardStatistic]:
         with self._facts:
             if drafts is None:
-                return self._reward.collect(corpus)
+                return reward.collect(corpus)
             if len(drafts) != len(corpus.items):
                 raise InputError(
                     f"{counted(len(corpus.items), 'caption')} and {counted(len(drafts), 'draft')} don't pair up"
                 )
             pairs = zip(corpus.items, drafts, strict=True)
-            return self._reward.compare(corpus, Corpus(tuple([replace(item, candidate=text) for item, text in pairs])))
+            return reward.compare(corpus, Corpus(tuple([replace(item, candidate=text) for item, text in pairs])))
 
     def _values(self, found: Sequence[RewardStatistic]) -> list[float]:
         values = list(map(self._reward.value, found))

@@ -13,7 +13,7 @@ import math
 import re
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import mul
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -155,11 +155,14 @@ class Words:
         self.spans: Sequence[Span] = found or (
             [] if blank else [(text.find(text.split(maxsplit=1)[0]), len(text.rstrip()))]
         )
+
+    @cached_property
+    def _by_form(self) -> Mapping[str, list[int]]:
         by_form: defaultdict[str, list[int]] = defaultdict(list)
         for number, (start, end) in enumerate(self.spans):
-            for form in _forms(text[start:end].lower()):
+            for form in _forms(self.text[start:end].lower()):
                 by_form[form].append(number)
-        self._by_form: Mapping[str, list[int]] = by_form
+        return by_form
 
     def of_form(self, form: str) -> Sequence[int]:
         """Return the words that facts may have under a form."""

@@ -132,6 +132,10 @@ def _categories(resources: Resources) -> Mapping[str, Category]:
     return CATEGORIES if given is None else given
 
 
+def _references(resources: Resources) -> ReferenceCache[Any] | None:
+    return ReferenceCache(resources.images) if resources.images else None
+
+
 def _spice(resources: Resources, *, exact: bool = False) -> Spice:
     return Spice(
         resources.facts(),
@@ -139,7 +143,7 @@ def _spice(resources: Resources, *, exact: bool = False) -> Spice:
         categories=_categories(resources),
         evidence=resources.evidence,
         text=resources.data.spice_text or "written",
-        references=ReferenceCache(resources.images) if resources.images else None,
+        references=_references(resources),
     )
 
 
@@ -150,7 +154,11 @@ def _spice_exact(resources: Resources) -> Metric[Any]:
 def _spice_g(resources: Resources) -> Metric[Any]:
     data = resources.data
     return SpiceG(
-        resources.facts(), _categories(resources), data.vectors or load_vectors(), evidence=resources.evidence
+        resources.facts(),
+        _categories(resources),
+        data.vectors or load_vectors(),
+        evidence=resources.evidence,
+        references=_references(resources),
     )
 
 
@@ -325,6 +333,8 @@ def make_reward(text: str, resources: Resources) -> Reward:
     """
     terms = parse_reward(text, METRICS)
     names = dict.fromkeys(term.name for term in terms if term.name in METRICS)
+    if not any(term.score for term in terms):  # no term is of a category
+        resources = replace(resources, data=replace(resources.data, categories={}))
     metrics = make_metrics(names, resources) if names else {}
     for term in terms:
         columns = [score.name for score in metrics[term.name].total(())] if term.score else []

@@ -103,8 +103,8 @@ class Evaluator:
         else:
             self._metrics[name] = metric
 
-    def _resources(self, data: MetricData, style: GraphStyle) -> Resources:
-        return Resources(lambda: self._tables[style], data=data, images=_IMAGES)
+    def _resources(self, data: MetricData, style: GraphStyle, *, evidence: bool = True) -> Resources:
+        return Resources(lambda: self._tables[style], data=data, evidence=evidence, images=_IMAGES)
 
     def info(self) -> WorkerInfo:
         """Return what this worker can do."""
@@ -195,7 +195,7 @@ class Evaluator:
 
     def _items(self, work: ItemsWork) -> GroupReply:
         corpus = Corpus(tuple(Item(item.id, item.candidate, item.references) for item in work.items))
-        metrics = self._made(work.given)
+        metrics = self._made(work.given, evidence=work.detail >= scores_pb2.DETAIL_TUPLES)
         later = set() if work.finish else self._corpus_dependent
         names = _computed(work)
         statistics: dict[str, Sequence[Any]] = {
@@ -220,19 +220,15 @@ class Evaluator:
         kept = {_ITEMS: corpus.items} if work.detail >= scores_pb2.DETAIL_CREDIT else {}
         return GroupReply(serialized, statistics=pickle.dumps({**kept, **statistics, **compact}))
 
-    def _make(self, given: RequestData) -> Mapping[str, Metric[Any]]:
-        """Return the metrics, with what a request gives in those that use it."""
-        if given == NOTHING_GIVEN:
+    def _make(self, given: RequestData, *, evidence: bool = True) -> Mapping[str, Metric[Any]]:
+        """Return the metrics, with what a request gives in those that use it; those with facts keep evidence or not."""
+        if given == NOTHING_GIVEN and evidence:
             return self._metrics
         data = replace(self._data, spice_text=given.spice_text)
         if given.categories:
             data = replace(data, categories=make_categories(given.categories))
-        own = self._resources(data, given.graph_style)
-        using = {
-            name
-            for name, metric in self._metrics.items()
-            if not metric.needs.data.isdisjoint(_REQUESTED) or (metric.needs.facts and given.graph_style != "spice")
-        }
+        own = self._resources(data, given.graph_style, evidence=evidence)
+        using = [name for name, metric in self._metrics.items() if metric.needs.facts or metric.needs.data & _REQUESTED]
         mixture = {REWARD: make_reward(given.reward, own)} if given.reward else {}
         return {**self._metrics, **{name: METRICS[name].make(own) for name in using}, **mixture}
 

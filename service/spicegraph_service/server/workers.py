@@ -8,6 +8,7 @@ server.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -333,6 +334,7 @@ def _serve(tasks: IO[bytes], replies: Replies) -> int:
     setup = decode_setup(first)
     try:
         # Imported here so that a broken installation is reported through the pipe as well.
+        from spicegraph_parser.extract import RARE  # noqa: PLC0415
         from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline  # noqa: PLC0415
         from spicegraph_service.server.evaluate import Evaluator  # noqa: PLC0415
         from spicegraph_service.server.tasks import unpack_data  # noqa: PLC0415
@@ -341,6 +343,8 @@ def _serve(tasks: IO[bytes], replies: Replies) -> int:
     except SpicegraphError as error:
         send(WorkerInfo(error=str(error)))
         return 2
+    gc.freeze()  # what is loaded stays
+    gc.set_threshold(*RARE)
     try:
         send(evaluator.info())
         while (data := read_frame(tasks)) is not None:

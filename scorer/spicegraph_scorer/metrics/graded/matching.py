@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from spicegraph_parser.caption_pipeline.network import ranges
 from spicegraph_parser.graph import SceneTuple
 from spicegraph_scorer.metrics.graded.facts import deny, verdicts
 
@@ -179,16 +180,6 @@ def _objects(sizes: Integers, heads: Integers, captions: Integers, rows: Rows) -
 
 def _integers(values: Iterable[int]) -> Integers:
     return np.fromiter(values, np.intp)
-
-
-def ranges(starts: Integers, lengths: Integers) -> Integers:
-    """Return the numbers from each start on, as many as its length says, one range behind the other.
-
-    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
-    [5, 6, 0, 1, 2]
-    """
-    before = lengths.cumsum() - lengths
-    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
 
 
 class Support(NamedTuple):

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import accumulate, chain, islice, starmap
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import numpy as np
 
+from spicegraph_parser.caption_pipeline.network import ranges
 from spicegraph_parser.graph import SceneGraph, merge, merge_counted
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
 from spicegraph_scorer.core.categories import ALL, CategoryScore
@@ -34,7 +36,6 @@ from spicegraph_scorer.metrics.graded.matching import (
     matches_of,
     nodes_of,
     precision_weights,
-    ranges,
     sides_of,
     supports,
     word_sides,
@@ -43,6 +44,7 @@ from spicegraph_scorer.metrics.graded.order import PRECISION_SHARE, weighted_ste
 from spicegraph_scorer.metrics.graded.vectors import Vectors, load_vectors
 from spicegraph_scorer.metrics.graded.verdicts import Verdicts, judge
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category, categories_digest
+from spicegraph_scorer.metrics.spice.metric import ReferenceCache
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -126,7 +128,7 @@ class SpiceG(Metric[GradedStatistic]):
 
     Without ``texts``, facts alone are compared: neither order nor alignment is looked at.
     With ``evidence`` every statistic keeps its match, from which explanations are drawn; without, there are the
-    weights only, in less time.
+    weights only, in less time. ``references`` keeps merged references from one corpus to the next.
 
     Example:
         >>> from spicegraph_parser import load_pipeline
@@ -148,6 +150,7 @@ class SpiceG(Metric[GradedStatistic]):
     lexicon: Lexicon = field(default_factory=load_lexicon)
     evidence: bool = True
     texts: bool = True
+    references: ReferenceCache[_Reading] | None = field(default=None, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -178,10 +181,17 @@ class SpiceG(Metric[GradedStatistic]):
 
     def _compared(self, items: Sequence[Item], found: FactsInOrder) -> list[GradedStatistic]:
         facts = {text: found.facts(text) for item in items for text in (item.candidate, *item.references)}
-        told = {text: read_caption(said) for text, said in facts.items()}
-        compared = dict.fromkeys(texts for item in items for texts in ((item.candidate,), item.references))
-        readings = {texts: self._reading([told[text] for text in texts]) for texts in compared}
-        pairs = [(readings[item.candidate,], readings[item.references]) for item in items]
+        cache = self.references or ReferenceCache(len(items))
+        told: dict[str, Told] = {}
+
+        def read(*texts: str) -> _Reading:
+            told.update({text: read_caption(facts[text]) for text in texts if text not in told})
+            return self._reading([told[text] for text in texts])
+
+        readings = {text: read(text) for text in dict.fromkeys(item.candidate for item in items)}
+        pairs = [
+            (readings[item.candidate], cache.get(item.references, partial(read, *item.references))) for item in items
+        ]
         return self._statistics(pairs, self._texts(items))
 
     def _texts(self, items: Sequence[Item]) -> list[TextMatch]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _WORD: Final = re.compile(r"\w+(?:['’-]\w+)*")
+_SIGNS: Final = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
 _EDGE: Final = ""  # stands before the first word and after the last
 _ENDING: Final = "-"  # how the kind of a rarer word begins: with its last letters behind it
 _LETTERS: Final = 2
@@ -45,7 +46,10 @@ def _kinds(words: Iterable[str], known: frozenset[str]) -> list[str]:
 
 def words_of_text(text: str) -> list[str]:
     """Return the lower-cased words of a text, without punctuation."""
-    return _WORD.findall(text.lower())
+    lower = text.lower()
+    if lower.isascii() and "'" not in lower and "-" not in lower:  # as most captions
+        return lower.translate(_SIGNS).split()
+    return _WORD.findall(lower)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

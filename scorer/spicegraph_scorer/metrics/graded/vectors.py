@@ -109,8 +109,9 @@ class UnknownWords:
 def _above(word: str) -> Iterator[tuple[Synset, int]]:
     """Yield the synsets of a word and the broader ones, with the steps up to them; a rarer sense is a step more."""
     wordnet = load_wordnet()
+    senses = wordnet.senses(word, _PARTS)
     for part in _PARTS:
-        for rank, sense in enumerate(wordnet.senses(word, part)[:_SENSES]):
+        for rank, sense in enumerate([sense for sense in senses if sense.part == part][:_SENSES]):
             for above, steps in wordnet.ancestors(sense).items():
                 if steps <= _STEPS:
                     yield above, steps + rank

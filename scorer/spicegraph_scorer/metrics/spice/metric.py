@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.graph import SceneGraph, merge, merge_concepts
@@ -39,53 +39,38 @@ if TYPE_CHECKING:
     from spicegraph_scorer.metrics.spice.categories import Category
     from spicegraph_scorer.metrics.spice.match import Match
 
+T = TypeVar("T")
+
 
 class MergedReferences(NamedTuple):
     """What all candidates of an image have in common: tuples, their places by length, and by category."""
 
     tuples: tuple[SceneTuple, ...]
     by_length: Mapping[int, list[int]]
-    categories: Mapping[str, Category]
     selected: Mapping[str, frozenset[int]]
 
 
-class ReferenceCache:
-    """Keeps the merged references of the images that were scored last, about 20 kB each.
+class ReferenceCache(Generic[T]):
+    """Keeps what a metric made of the references of the images that were scored last, about 20 kB each.
 
     Args:
-        images: how many images; an image is known by the metric and its references.
+        images: how many images; an image is known by its references.
     """
 
     def __init__(self, images: int) -> None:
         self._images = images
-        self._merged: OrderedDict[tuple[str, tuple[str, ...]], MergedReferences] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, ...], T] = OrderedDict()
 
-    def get(
-        self,
-        metric: str,
-        references: tuple[str, ...],
-        categories: Mapping[str, Category],
-        merge: Callable[[], tuple[SceneTuple, ...]],
-    ) -> MergedReferences:
-        """Return an image's references, which are merged if they are not known.
-
-        Args:
-            metric: the name of the metric, which says how references are merged.
-            references: the captions.
-            categories: what is counted beside the total; other categories are selected anew.
-            merge: gives the tuples.
-        """
-        key = (metric, references)
-        known = self._merged.get(key)
-        if known is not None and known.categories is categories:
-            self._merged.move_to_end(key)
-            return known
-        tuples = known.tuples if known else merge()
-        made = MergedReferences(tuples, group_by_length(tuples), categories, select_categories(tuples, categories))
-        self._merged[key] = made
-        if len(self._merged) > self._images:
-            self._merged.popitem(last=False)
-        return made
+    def get(self, references: tuple[str, ...], make: Callable[[], T]) -> T:
+        """Return what was made of an image's references; it is made if they are not known."""
+        known = self._kept.get(references)
+        if known is None:
+            known = self._kept[references] = make()
+            if len(self._kept) > self._images:
+                self._kept.popitem(last=False)
+        else:
+            self._kept.move_to_end(references)
+        return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +118,7 @@ class Spice(Metric[SpiceStatistic]):
     lexicon: Lexicon = field(default_factory=load_lexicon)
     evidence: bool = True
     text: SpiceText = "written"
-    references: ReferenceCache | None = field(default=None, compare=False, repr=False)
+    references: ReferenceCache[Any] | None = field(default=None, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -167,29 +152,25 @@ class Spice(Metric[SpiceStatistic]):
     def collect(self, corpus: Corpus) -> list[SpiceStatistic]:
         """Parse every distinct caption once, and return the counts of every item."""
         found = FactsInOrder(self.facts, corpus.items)
-        if self.evidence:
-            cache = self.references or ReferenceCache(1)  # items of one image usually follow each other
-            return [self._matched(item, found, cache) for item in corpus.items]
-        return list(self._counted(corpus.items, found))
+        cache = self.references or ReferenceCache(1)  # items of one image usually follow each other
+        score = self._matched if self.evidence else self._counted
+        return [score(item, found, cache) for item in corpus.items]
 
-    def _matched(self, item: Item, found: FactsInOrder, cache: ReferenceCache) -> SpiceStatistic:
-        def merged() -> tuple[SceneTuple, ...]:
-            return self.graph([found.facts(text) for text in item.references]).tuples()
+    def _matched(self, item: Item, found: FactsInOrder, cache: ReferenceCache[MergedReferences]) -> SpiceStatistic:
+        def merged() -> MergedReferences:
+            tuples = self.graph([found.facts(text) for text in item.references]).tuples()
+            return MergedReferences(tuples, group_by_length(tuples), select_categories(tuples, self.categories))
 
-        references = cache.get(self.name, item.references, self.categories, merged)
+        references = cache.get(item.references, merged)
         candidate = self.graph([found.facts(item.candidate)]).tuples()
         match = match_tuples(candidate, references.tuples, by_length=references.by_length)
         return SpiceStatistic(count_match(match, categories=self.categories, reference=references.selected), match)
 
-    def _counted(self, items: Iterable[Item], found: FactsInOrder) -> Iterator[SpiceStatistic]:
+    def _counted(self, item: Item, found: FactsInOrder, cache: ReferenceCache[ConceptGraph]) -> SpiceStatistic:
         merged = partial(merge_concepts, lexicon=self.lexicon, exact=self.exact)
-        references: dict[tuple[str, ...], ConceptGraph] = {}
-        for item in items:
-            if item.references not in references:  # items of one image usually follow each other
-                references = {item.references: merged([found.facts(text) for text in item.references])}
-            candidate = merged([found.facts(item.candidate)])
-            counts = count_concepts(candidate, references[item.references], categories=self.categories)
-            yield SpiceStatistic(CategoryCounts.of(counts))
+        references = cache.get(item.references, lambda: merged([found.facts(text) for text in item.references]))
+        counts = count_concepts(merged([found.facts(item.candidate)]), references, categories=self.categories)
+        return SpiceStatistic(CategoryCounts.of(counts))
 
     def graph(self, captions: Iterable[Sequence[Fact]]) -> SceneGraph:
         """Merge the facts of one image's captions as this mode merges."""
