@@ -19,6 +19,7 @@ from spicegraph_scorer.metrics.graded.verdicts import (
     Verdicts,
     conformal_threshold,
     object_words,
+    observe,
 )
 from spicegraph_scorer.studies.errors import wrong_statements
 
@@ -81,6 +82,30 @@ def test_what_nobody_mentions_is_unmentioned_at_a_low_threshold(metric: SpiceG) 
     lamp = next(one for one in found.words if one.word == "lamp")
     assert lamp.verdict in {UNMENTIONED, CONTRADICTED}
     assert lamp.probability > next(one for one in found.words if one.word == "dog").probability
+
+
+@pytest.mark.parametrize(
+    ("candidate", "reference"),
+    [
+        ("A woman in a hat", "A woman wears a white hat"),  # "wear" and "white" have noun senses, and are not objects
+        ("A man eats cake", "A man eats food"),  # cake is food
+        ("Two women in hats", "Two people in hats"),
+    ],
+)
+def test_only_an_object_of_the_references_is_missed_and_only_where_nothing_narrower_is_said(
+    metric: SpiceG, candidate: str, reference: str
+) -> None:
+    (statistic,) = metric.collect(Corpus((Item(1, candidate, (reference, reference + ".")),)))
+    assert statistic.match is not None
+    seen = observe(statistic.match, candidate, metric.vectors)
+    assert {one.features[FEATURES.index("missed")] for one in seen} == {0.0}
+    assert {one.features[FEATURES.index("rival")] for one in seen} == {0.0}
+
+
+def test_pronouns_have_no_verdict(metric: SpiceG) -> None:
+    words = [one.word for one in verdicts(metric, "A couch with a dog on it and one next to them").words]
+    assert {"it", "them"}.isdisjoint(words)
+    assert {"couch", "dog"} <= set(words)
 
 
 def test_words_have_the_places_where_they_stand(metric: SpiceG) -> None:
