@@ -2,13 +2,15 @@
 
 The attacker knows the images, how metrics work, and which words are frequent; a word is learned when the scores tell
 that it stands in the references of an image. The evaluation server's own functions check the files, make the scores
-and round them. With --pages the attacker reads the numbers from the page of a submission, not from the calls.
+and round them, and count kinds of errors. With --pages the attacker reads all of them from the page of a submission,
+not from the calls. Without defences the numbers of errors are exact, and of all words.
 Usage: python bench/private_references.py [--submissions N] [--seed N] [--pages]
 """
 
 from __future__ import annotations
 
 import argparse
+import html
 import json
 import pickle
 import re
@@ -29,12 +31,13 @@ from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics import make_metrics
 from spicegraph_scorer.scoring import resources
+from spicegraph_scorer.studies.errors import error_words
 from spicegraph_service.challenge.accounts import Account
 from spicegraph_service.challenge.catalogue import ALL_DIGITS, TOTAL_LIMIT, Disclosure
 from spicegraph_service.challenge.files import Image
 from spicegraph_service.challenge.leaderboard import shown_scores
 from spicegraph_service.challenge.schema import Challenge, Role, RunScore
-from spicegraph_service.challenge.tasks import Finish, finish
+from spicegraph_service.challenge.tasks import Finish, error_rows, finish
 from spicegraph_service.challenge.validation import read_submission, split_images
 from spicegraph_service.output.pages import render_page
 from spicegraph_service.server.processes import frame
@@ -53,6 +56,8 @@ RELATION = 3  # words of a fact
 METRIC_SCORES = ("Bleu_1", "Bleu_2", "Bleu_3", "Bleu_4", "ROUGE_L", "CIDEr", "SPICE")
 PACKED = 8  # images that one score in full distinguishes
 ASSERTED = 10  # images that the statistical attack names
+ASKED = 12  # words whose errors are counted at once: as many as the server shows
+MISSED = "object_missed"
 
 
 class Claim(NamedTuple):
@@ -89,8 +94,13 @@ class Target:
             Claim(key, word) for key, tokens in self.tokens.items() for word in tokens & vocabulary
         )
 
-    def scores(self, captions: Mapping[int, str], disclosure: Disclosure) -> dict[str, float] | None:
-        """What a participant sees of a submission; ``None``: it is refused."""
+    def scores(
+        self, captions: Mapping[int, str], disclosure: Disclosure, *, errors: bool = False
+    ) -> dict[str, float] | None:
+        """What a participant sees of a submission; ``None``: it is refused.
+
+        With ``errors`` these are the numbers of images with an error, by its kind and words: ``object_missed dog``.
+        """
         with tempfile.TemporaryDirectory() as name:
             path = Path(name) / "results.json"
             path.write_text(json.dumps([{"image_id": key, "caption": text} for key, text in captions.items()]))
@@ -103,7 +113,10 @@ class Target:
             corpus = Corpus(tuple(Item(key, captions[key], texts) for key, texts in self.references.items()))
             metrics = make_metrics(METRICS, resources(self.cache, metrics=METRICS, evidence=False))
             statistics = Path(name) / "statistics"
-            statistics.write_bytes(frame(pickle.dumps({key: made.defer(corpus) for key, made in metrics.items()})))
+            if errors:
+                return self._error_counts(corpus, disclosure)
+            collected = {key: made.defer(corpus) for key, made in metrics.items()}
+            statistics.write_bytes(frame(pickle.dumps(collected)))
             rows = [RunScore(**row._asdict()) for row in finish(Finish(METRICS, str(statistics))).scores]
         challenge = Challenge(score_digits=disclosure.digits, category_images=disclosure.category_images)
         shown = shown_scores(rows, challenge, Account(0, "attacker", Role.PARTICIPANT))
@@ -111,16 +124,47 @@ class Target:
             return on_page(shown, len(self.references))
         return {row.name: row.value for row in shown if row.value is not None}
 
+    def _error_counts(self, corpus: Corpus, disclosure: Disclosure) -> dict[str, float]:
+        spice = make_metrics(("spice",), resources(self.cache, metrics=("spice",), evidence=True))["spice"]
+        found = [error_words(row.match) for row in spice.collect(corpus)]
+        if disclosure == NONE:
+            counted = Counter(error for errors in found for error in errors)
+            return {" ".join((kind, *words)): count for (kind, words), count in counted.items()}
+        rows = error_rows(found, " ".join(("what nobody else knows", *(item.candidate for item in corpus.items))))
+        told = [row for row in rows if row.images >= disclosure.error_images]
+        if not self.pages:
+            return {" ".join((row.kind, *row.words)): row.images for row in told}
+        counts = [
+            pb.ErrorCount(kind=row.kind, title=row.title, words=row.words, columns=row.columns, image_count=row.images)
+            for row in told
+        ]
+        titles = {row.title: row.kind for row in told}
+        cells = re.findall(
+            r'<td class="left">([^<]+)</td>(?:<td class="left"><bdi>([^<]*)</bdi></td>)?<td>([\d,]+)</td>',
+            page_of(len(self.references), errors=counts),
+        )
+        words = [[part.partition(": ")[2] for part in html.unescape(text).split("; ") if text] for _, text, _ in cells]
+        return {
+            " ".join((titles[html.unescape(title)], *own)): float(count.replace(",", ""))
+            for (title, _, count), own in zip(cells, words, strict=True)
+        }
 
-def on_page(shown: Iterable[RunScore], images: int) -> dict[str, float]:
-    """Return the numbers that stand on a participant's page of a submission."""
-    scores = [pb.CorpusScore(name=row.name, value=row.value, low=row.low, high=row.high) for row in shown]
-    part = pb.SplitScores(split="val", reference_set="c5", image_count=images, scores=scores)
+
+def page_of(images: int, *, scores: Sequence[pb.CorpusScore] = (), errors: Sequence[pb.ErrorCount] = ()) -> str:
+    """Return a participant's page of a submission."""
+    part = pb.SplitScores(split="val", reference_set="c5", image_count=images, scores=scores, errors=errors)
     submission = pb.Submission(id="x", challenge="c", user="u", state=pb.SUBMISSION_STATE_SUCCEEDED, scores=[part])
     view = views.submission_page(submission, None, full=False, own=True)
     me = Account(0, "u", Role.PARTICIPANT)
-    values = {"me": me, "proof": "", "submission": view, "faults": (), "fault_count": 0, "next": ""}
-    page = render_page("web/submission.html.j2", values)
+    values: dict[str, object] = {"me": me, "proof": "", "submission": view, "faults": (), "fault_count": 0, "next": ""}
+    values["may"] = views.rights(pb.CHALLENGE_ROLE_UNSPECIFIED)
+    return render_page("web/submission.html.j2", values)
+
+
+def on_page(shown: Iterable[RunScore], images: int) -> dict[str, float]:
+    """Return the scores that stand on a participant's page of a submission."""
+    scores = [pb.CorpusScore(name=row.name, value=row.value, low=row.low, high=row.high) for row in shown]
+    page = page_of(images, scores=scores)
     cells = re.findall(r'<td class="left">([^<]+)</td><td>([-\d.e]+)', page)
     names = {name: name if name in METRIC_SCORES else f"SPICE_{name}" for name, _ in cells}
     return {names[name]: float(value) for name, value in cells}
@@ -215,6 +259,68 @@ class Attack:
         effects = np.linalg.lstsq(np.array(design), values, rcond=None)[0].sum(axis=1)
         yield from (Claim(keys[place], word) for place in np.argsort(-effects)[:ASSERTED])
 
+    def errors_by_halves(self) -> Iterator[Claim]:
+        """Frequent words, each on a random half of the images of its own: how many still miss it, by least squares."""
+        words, keys = self.frequent()[:ASKED], list(self.target.references)
+        design: dict[str, list[np.ndarray]] = {word: [] for word in words}
+        seen: dict[str, list[float]] = {word: [] for word in words}
+        for _ in range(self.submissions):
+            chosen = {word: self.rng.random(len(keys)) < 0.5 for word in words}
+            told = self._missed(
+                {key: [word for word in words if chosen[word][place]] for place, key in enumerate(keys)}
+            )
+            if told is None:
+                continue
+            for word in words:
+                if (count := told.get(word)) is not None:
+                    design[word].append(0.5 - chosen[word])
+                    seen[word].append(count)
+        for word in words:
+            if len(set(seen[word])) > 1:
+                values = np.array(seen[word]) - np.mean(seen[word])
+                effects = np.linalg.lstsq(np.array(design[word]), values, rcond=None)[0]
+                yield from (Claim(keys[place], word) for place in np.argsort(-effects)[:ASSERTED])
+
+    def errors_by_edges(self) -> Iterator[Claim]:
+        """Frequent words, each on the first images: where the number that miss it drops, an image has the word.
+
+        The place is found by halving, for all words at once; then the next drop behind it.
+        """
+        words, keys = self.frequent()[:ASKED], list(self.target.references)
+        spans = dict.fromkeys(words, (0, len(keys)))
+        ends: dict[str, float] = {}
+        for number in range(self.submissions):
+            middle = {word: 0 if not number else (low + high) // 2 for word, (low, high) in spans.items()}
+            told = self._missed(
+                {key: [word for word in words if place < middle[word]] for place, key in enumerate(keys)}
+            )
+            if told is None:
+                continue
+            for word, place in middle.items():
+                count = told.get(word, 0.0)
+                if not number:
+                    ends[word] = count
+                    continue
+                low, high = spans[word]
+                low, high = (place, high) if count >= ends[word] else (low, place)
+                if high - low <= 1:
+                    if low < len(keys):
+                        yield Claim(keys[low], word)
+                    low, high, ends[word] = high, len(keys), min(count, ends[word] - 1)
+                spans[word] = (low, high)
+
+    def _missed(self, said: Mapping[int, Sequence[str]]) -> dict[str, float] | None:
+        """How many images are shown to miss each word, for captions with some; ``None``: the file is refused."""
+        captions = {
+            key: " and ".join(f"a {word}" for word in words) + f" {gibberish(self.rng, 3)}"
+            for key, words in said.items()
+        }
+        told = self.target.scores(captions, self.disclosure, errors=True)
+        if told is None:
+            self.refused += 1
+            return None
+        return {name.removeprefix(f"{MISSED} "): count for name, count in told.items() if name.startswith(MISSED + " ")}
+
 
 def _sums(options: Sequence[np.ndarray]) -> np.ndarray:
     total = np.zeros(1)
@@ -240,6 +346,8 @@ ATTACKS: Mapping[str, Callable[[Attack], Iterator[Claim]]] = {
     "one image a submission": lambda attack: attack.packed(1),
     f"{PACKED} images a submission": lambda attack: attack.packed(PACKED),
     "random halves, least squares": Attack.halves,
+    "errors, random halves": Attack.errors_by_halves,
+    "errors, edges": Attack.errors_by_edges,
 }
 
 

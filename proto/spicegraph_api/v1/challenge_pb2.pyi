@@ -225,6 +225,7 @@ class Disclosure(_message.Message):
     DIGITS_FIELD_NUMBER: _builtins.int
     CATEGORY_IMAGES_FIELD_NUMBER: _builtins.int
     EQUAL_PERCENT_FIELD_NUMBER: _builtins.int
+    ERROR_IMAGES_FIELD_NUMBER: _builtins.int
     digits: _builtins.int
     """Decimal places of the scores that participants see, and by which leaderboards rank: 1 to 9. 0: as many as leave the
     score of a single image unseen (1 to 4, by the number of images). -1: all.
@@ -237,16 +238,21 @@ class Disclosure(_message.Message):
     """Results for more than ten images are refused where more than this percentage of the captions are equal; case,
     digits and punctuation do not count. 0: 50. 100: never refused.
     """
+    error_images: _builtins.int
+    """Participants see the kinds of errors of their captions that at least this number of images have, 10 or more.
+    0: 10. -1: never.
+    """
     def __init__(
         self,
         *,
         digits: _builtins.int = ...,
         category_images: _builtins.int = ...,
         equal_percent: _builtins.int = ...,
+        error_images: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["category_images", b"category_images", "digits", b"digits", "equal_percent", b"equal_percent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["category_images", b"category_images", "digits", b"digits", "equal_percent", b"equal_percent", "error_images", b"error_images"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1482,6 +1488,50 @@ class CorpusScore(_message.Message):
 Global___CorpusScore: _TypeAlias = CorpusScore  # noqa: Y015
 
 @_typing.final
+class ErrorCount(_message.Message):
+    """Errors of a kind in the captions of a submission."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    WORDS_FIELD_NUMBER: _builtins.int
+    COLUMNS_FIELD_NUMBER: _builtins.int
+    IMAGE_COUNT_FIELD_NUMBER: _builtins.int
+    kind: _builtins.str
+    """The kind: "color_confused"."""
+    title: _builtins.str
+    """The kind for people: "Color confused"."""
+    image_count: _builtins.int
+    """At least so many images have such an error: a multiple of ten, at most 18 less than there are. How much less
+    is drawn anew for every file of results, so that no single image can be read off.
+    """
+    @_builtins.property
+    def words(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The words of the errors that are counted: "blue", "red". Empty: all errors of the kind."""
+
+    @_builtins.property
+    def columns(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What each word is: "References", "Caption"."""
+
+    def __init__(
+        self,
+        *,
+        kind: _builtins.str = ...,
+        title: _builtins.str = ...,
+        words: _abc.Iterable[_builtins.str] | None = ...,
+        columns: _abc.Iterable[_builtins.str] | None = ...,
+        image_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["columns", b"columns", "image_count", b"image_count", "kind", b"kind", "title", b"title", "words", b"words"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ErrorCount: _TypeAlias = ErrorCount  # noqa: Y015
+
+@_typing.final
 class SplitScores(_message.Message):
     """The scores of a submission on one split against one reference set."""
 
@@ -1492,6 +1542,7 @@ class SplitScores(_message.Message):
     IMAGE_COUNT_FIELD_NUMBER: _builtins.int
     SCORES_FIELD_NUMBER: _builtins.int
     EMPTY_CANDIDATE_COUNT_FIELD_NUMBER: _builtins.int
+    ERRORS_FIELD_NUMBER: _builtins.int
     split: _builtins.str
     """Name of the split."""
     reference_set: _builtins.str
@@ -1504,6 +1555,12 @@ class SplitScores(_message.Message):
     def scores(self) -> _containers.RepeatedCompositeFieldContainer[Global___CorpusScore]:
         """The scores that the caller may see, in the order of the challenge's metrics."""
 
+    @_builtins.property
+    def errors(self) -> _containers.RepeatedCompositeFieldContainer[Global___ErrorCount]:
+        """Kinds of errors, and at most twelve of certain words, those that most images have: where the challenge computes SPICE, and
+        `Disclosure.error_images` lets the caller see them.
+        """
+
     def __init__(
         self,
         *,
@@ -1512,10 +1569,11 @@ class SplitScores(_message.Message):
         image_count: _builtins.int = ...,
         scores: _abc.Iterable[Global___CorpusScore] | None = ...,
         empty_candidate_count: _builtins.int = ...,
+        errors: _abc.Iterable[Global___ErrorCount] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["empty_candidate_count", b"empty_candidate_count", "image_count", b"image_count", "reference_set", b"reference_set", "scores", b"scores", "split", b"split"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["empty_candidate_count", b"empty_candidate_count", "errors", b"errors", "image_count", b"image_count", "reference_set", b"reference_set", "scores", b"scores", "split", b"split"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2021,7 +2079,7 @@ class LeaderboardRow(_message.Message):
     ORIGIN_FIELD_NUMBER: _builtins.int
     SUBMISSION_FIELD_NUMBER: _builtins.int
     rank: _builtins.int
-    """The place, 1 is best. Equal scores are ranked by the earlier submission. Absent where the score is undefined."""
+    """The place, 1 is best. Of equal scores, the earlier submission comes first. Absent where the score is undefined."""
     user: _builtins.str
     """Name of the user."""
     method: _builtins.str
@@ -2062,6 +2120,40 @@ class LeaderboardRow(_message.Message):
 Global___LeaderboardRow: _TypeAlias = LeaderboardRow  # noqa: Y015
 
 @_typing.final
+class LeaderboardPoint(_message.Message):
+    """A score that stood on a leaderboard from some time on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USER_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    user: _builtins.str
+    """Name of the user."""
+    value: _builtins.float
+    """The score that ranks, as the caller may see it. Always there."""
+    @_builtins.property
+    def create_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was submitted."""
+
+    def __init__(
+        self,
+        *,
+        user: _builtins.str = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
+        value: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_value", b"_value", "create_time", b"create_time", "value", b"value"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_value", b"_value", "create_time", b"create_time", "user", b"user", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__value: _TypeAlias = _typing.Literal["value"]  # noqa: Y015
+    _WhichOneofArgType__value: _TypeAlias = _typing.Literal["_value", b"_value"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__value) -> _WhichOneofReturnType__value | None: ...
+
+Global___LeaderboardPoint: _TypeAlias = LeaderboardPoint  # noqa: Y015
+
+@_typing.final
 class GetLeaderboardResponse(_message.Message):
     """Reply of GetLeaderboard."""
 
@@ -2075,6 +2167,7 @@ class GetLeaderboardResponse(_message.Message):
     ROWS_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     LOWER_IS_BETTER_FIELD_NUMBER: _builtins.int
+    HISTORY_FIELD_NUMBER: _builtins.int
     title: _builtins.str
     """The challenge's title."""
     challenge: _builtins.str
@@ -2097,6 +2190,12 @@ class GetLeaderboardResponse(_message.Message):
     def lower_is_better(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The scores of which the lowest is the best; of all others the highest is."""
 
+    @_builtins.property
+    def history(self) -> _containers.RepeatedCompositeFieldContainer[Global___LeaderboardPoint]:
+        """How the users of the first ten rows came there, the oldest first: those who chose a submission have its point alone,
+        all others one for each submission.
+        """
+
     def __init__(
         self,
         *,
@@ -2108,14 +2207,65 @@ class GetLeaderboardResponse(_message.Message):
         rows: _abc.Iterable[Global___LeaderboardRow] | None = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         lower_is_better: _abc.Iterable[_builtins.str] | None = ...,
+        history: _abc.Iterable[Global___LeaderboardPoint] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["challenge", b"challenge", "create_time", b"create_time", "lower_is_better", b"lower_is_better", "reference_set", b"reference_set", "rows", b"rows", "score", b"score", "split", b"split", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["challenge", b"challenge", "create_time", b"create_time", "history", b"history", "lower_is_better", b"lower_is_better", "reference_set", b"reference_set", "rows", b"rows", "score", b"score", "split", b"split", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetLeaderboardResponse: _TypeAlias = GetLeaderboardResponse  # noqa: Y015
+
+@_typing.final
+class GetImageInfoRequest(_message.Message):
+    """Request of GetImageInfo."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHALLENGE_FIELD_NUMBER: _builtins.int
+    SPLIT_FIELD_NUMBER: _builtins.int
+    challenge: _builtins.str
+    """Name of the challenge."""
+    split: _builtins.str
+    """Name of the split. Empty: the first."""
+    def __init__(
+        self,
+        *,
+        challenge: _builtins.str = ...,
+        split: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["challenge", b"challenge", "split", b"split"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetImageInfoRequest: _TypeAlias = GetImageInfoRequest  # noqa: Y015
+
+@_typing.final
+class GetImageInfoResponse(_message.Message):
+    """One message of GetImageInfo."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHUNK_FIELD_NUMBER: _builtins.int
+    chunk: _builtins.bytes
+    """The next bytes of a COCO image info file, JSON: {"images": [{"id": 42, "file_name": "..."}]}. Images whose name is not
+    known have none.
+    """
+    def __init__(
+        self,
+        *,
+        chunk: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetImageInfoResponse: _TypeAlias = GetImageInfoResponse  # noqa: Y015
 
 @_typing.final
 class RescoreChallengeRequest(_message.Message):

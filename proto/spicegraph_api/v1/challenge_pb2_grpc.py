@@ -144,6 +144,11 @@ class ChallengeServiceStub:
                 request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetLeaderboardRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetLeaderboardResponse.FromString,
                 _registered_method=True)
+        self.GetImageInfo = channel.unary_stream(
+                '/spicegraph.v1.ChallengeService/GetImageInfo',
+                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetImageInfoRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetImageInfoResponse.FromString,
+                _registered_method=True)
         self.RescoreChallenge = channel.unary_unary(
                 '/spicegraph.v1.ChallengeService/RescoreChallenge',
                 request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.RescoreChallengeRequest.SerializeToString,
@@ -314,6 +319,14 @@ class ChallengeServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetImageInfo(self, request, context):
+        """Returns the images that results for a split must describe. From the opening on; before it, with
+        CHALLENGE_ROLE_VIEWER.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def RescoreChallenge(self, request, context):
         """Scores submissions again whose scores come from another version of the scorer.
         CHALLENGE_ROLE_ORGANISER.
@@ -437,6 +450,11 @@ def add_ChallengeServiceServicer_to_server(servicer, server):
                     servicer.GetLeaderboard,
                     request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetLeaderboardRequest.FromString,
                     response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetLeaderboardResponse.SerializeToString,
+            ),
+            'GetImageInfo': grpc.unary_stream_rpc_method_handler(
+                    servicer.GetImageInfo,
+                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetImageInfoRequest.FromString,
+                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetImageInfoResponse.SerializeToString,
             ),
             'RescoreChallenge': grpc.unary_unary_rpc_method_handler(
                     servicer.RescoreChallenge,
@@ -1021,6 +1039,33 @@ class ChallengeService:
             '/spicegraph.v1.ChallengeService/GetLeaderboard',
             spicegraph__api_dot_v1_dot_challenge__pb2.GetLeaderboardRequest.SerializeToString,
             spicegraph__api_dot_v1_dot_challenge__pb2.GetLeaderboardResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetImageInfo(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/spicegraph.v1.ChallengeService/GetImageInfo',
+            spicegraph__api_dot_v1_dot_challenge__pb2.GetImageInfoRequest.SerializeToString,
+            spicegraph__api_dot_v1_dot_challenge__pb2.GetImageInfoResponse.FromString,
             options,
             channel_credentials,
             insecure,

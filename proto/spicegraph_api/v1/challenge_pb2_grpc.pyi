@@ -86,6 +86,10 @@ class ChallengeServiceStub:
     """
     GetLeaderboard: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.GetLeaderboardRequest, _challenge_pb2.GetLeaderboardResponse]
     """Returns the leaderboard of a split."""
+    GetImageInfo: _grpc.UnaryStreamMultiCallable[_challenge_pb2.GetImageInfoRequest, _challenge_pb2.GetImageInfoResponse]
+    """Returns the images that results for a split must describe. From the opening on; before it, with
+    CHALLENGE_ROLE_VIEWER.
+    """
     RescoreChallenge: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.RescoreChallengeRequest, _challenge_pb2.RescoreChallengeResponse]
     """Scores submissions again whose scores come from another version of the scorer.
     CHALLENGE_ROLE_ORGANISER.
@@ -153,6 +157,10 @@ class ChallengeServiceAsyncStub(ChallengeServiceStub):
     """
     GetLeaderboard: _aio.UnaryUnaryMultiCallable[_challenge_pb2.GetLeaderboardRequest, _challenge_pb2.GetLeaderboardResponse]  # type: ignore[assignment]
     """Returns the leaderboard of a split."""
+    GetImageInfo: _aio.UnaryStreamMultiCallable[_challenge_pb2.GetImageInfoRequest, _challenge_pb2.GetImageInfoResponse]  # type: ignore[assignment]
+    """Returns the images that results for a split must describe. From the opening on; before it, with
+    CHALLENGE_ROLE_VIEWER.
+    """
     RescoreChallenge: _aio.UnaryUnaryMultiCallable[_challenge_pb2.RescoreChallengeRequest, _challenge_pb2.RescoreChallengeResponse]  # type: ignore[assignment]
     """Scores submissions again whose scores come from another version of the scorer.
     CHALLENGE_ROLE_ORGANISER.
@@ -343,6 +351,16 @@ class ChallengeServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_challenge_pb2.GetLeaderboardResponse, _abc.Awaitable[_challenge_pb2.GetLeaderboardResponse]]:
         """Returns the leaderboard of a split."""
+
+    @_abc_1.abstractmethod
+    def GetImageInfo(
+        self,
+        request: _challenge_pb2.GetImageInfoRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_challenge_pb2.GetImageInfoResponse], _abc.AsyncIterator[_challenge_pb2.GetImageInfoResponse]]:
+        """Returns the images that results for a split must describe. From the opening on; before it, with
+        CHALLENGE_ROLE_VIEWER.
+        """
 
     @_abc_1.abstractmethod
     def RescoreChallenge(

@@ -64,6 +64,7 @@ METHODS: Mapping[str, Mapping[str, Method]] = {
         "CancelSubmission": Method(),
         "ChooseSubmission": Method(),
         "GetLeaderboard": Method(),
+        "GetImageInfo": Method(),
         "RescoreChallenge": Method(repeatable=False),
         "GetSubmissionReport": Method(repeatable=False),
     },

@@ -52,6 +52,13 @@ ALL_DIGITS = -1
 """Participants see scores in full."""
 
 
+NO_ERRORS = -1
+"""Errors are kept from participants."""
+
+FEWEST_ERROR_IMAGES = 10
+"""Errors that fewer images have are kept from participants in any case."""
+
+
 @dataclass(frozen=True, slots=True)
 class Disclosure:
     """What scores may tell participants; the contract's ``Disclosure`` says what each field means."""
@@ -59,6 +66,7 @@ class Disclosure:
     digits: int = 0
     category_images: int = 50
     equal_percent: int = 50
+    error_images: int = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +136,7 @@ def add_challenge(session: Session, account: Account, new: NewChallenge, now: da
         score_digits=new.disclosure.digits,
         category_images=new.disclosure.category_images,
         equal_percent=new.disclosure.equal_percent,
+        error_images=new.disclosure.error_images,
         spice_text=new.spice_text,
         graph_style=new.graph_style,
         empty=new.empty,
@@ -192,8 +201,9 @@ def check_disclosure(disclosure: Disclosure) -> None:
         ("digits", disclosure.digits, ALL_DIGITS, 9, "-1 (all), 0 (by the number of images), or 1"),
         ("category_images", disclosure.category_images, 1, _MOST, "0 (50), or 1"),
         ("equal_percent", disclosure.equal_percent, 1, 100, "0 (50), or 1"),
+        ("error_images", disclosure.error_images, FEWEST_ERROR_IMAGES, _MOST, "-1 (never), 0 (10), or 10"),
     ):
-        if not least <= value <= most:
+        if not least <= value <= most and (field, value) != ("error_images", NO_ERRORS):
             raise wrong(f"challenge.disclosure.{field}", f"{meaning} to {most:,}, got {value}")
 
 

@@ -209,6 +209,18 @@ def read_images(path: Path) -> list[Image]:
         return _images.decode(_next(stream))
 
 
+def image_info(paths: Iterable[Path]) -> bytes:
+    """Return the images of reference sets, each once, as COCO's image info: JSON without annotations."""
+    images: dict[int | str, Image] = {}
+    for path in paths:
+        for image in read_images(path):
+            known = images.setdefault(image.id, image)
+            if image.file_name and not known.file_name:
+                images[image.id] = image
+    rows = [{"id": one.id, **({"file_name": one.file_name} if one.file_name else {})} for one in images.values()]
+    return msgspec.json.encode({"images": rows})
+
+
 def read_references(path: Path) -> Iterator[tuple[int | str, tuple[str, ...]]]:
     """Yield id and references of every image of a reference set that has some."""
     with path.open("rb") as stream:

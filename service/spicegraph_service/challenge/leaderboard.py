@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from spicegraph_service.server.tasks import RequestData
 
 
+_FIRST_ROWS = 10  # whose history is shown
 _FEWEST_PLACES = 1  # for scores of older versions, which do not say
 
 
@@ -93,15 +94,24 @@ class Row:
     scores: tuple[RunScore, ...]
 
 
+class Point(NamedTuple):
+    """A score of a user's submission, as the caller may see it."""
+
+    user: str
+    created: datetime
+    value: float
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A leaderboard: rows in order, and the score that orders them."""
+    """A leaderboard: rows in order, the score that orders them, and how the first ones came there."""
 
     challenge: Challenge
     split: Split
     reference_set: ReferenceSet
     score: str
     rows: tuple[Row, ...]
+    history: tuple[Point, ...]
 
 
 def visible(when: Visibility, challenge: Challenge, account: Account, now: datetime) -> bool:
@@ -170,23 +180,38 @@ def standing(session: Session, split: Split, reference_set: ReferenceSet, score:
     """
     challenge = split.challenge
     rows = []
-    for submission in _entries(session, split):
+    found = _submissions(session, split)
+    chosen = _choices(session, split)
+    for submission in _entries(found, chosen):
         run = submission.runs[-1]
-        scores = tuple(row for row in run.scores if row.reference_set_id == reference_set.id)
+        scores = _against(run, reference_set)
         if scores:
             rows.append((submission, run, scores))
     seen = (row.name for _, _, scores in rows for row in shown_scores(scores, challenge, account))
     names = list(dict.fromkeys(seen))
-    chosen = score or challenge.primary_score or (names[0] if names else "")
-    if chosen and names and chosen not in names:
+    by = score or challenge.primary_score or (names[0] if names else "")
+    if by and names and by not in names:
         if score:
-            raise wrong("score", f"there is no score {chosen!a}; there are {', '.join(names)}")
-        chosen = names[0]
-    return Standing(challenge, split, reference_set, chosen, _ranked(rows, chosen, challenge))
+            raise wrong("score", f"there is no score {by!a}; there are {', '.join(names)}")
+        by = names[0]
+    ranked = _ranked(rows, by, challenge)
+    first = {row.submission.user_id for row in ranked[:_FIRST_ROWS]}
+    history = tuple(
+        Point(one.user.name, one.created, value)
+        for one in found
+        if one.user_id in first
+        and chosen.get(one.user_id, one.id) == one.id
+        and (value := _value(_against(one.runs[-1], reference_set), by, challenge)) is not None
+    )
+    return Standing(challenge, split, reference_set, by, ranked, history)
 
 
-def _entries(session: Session, split: Split) -> list[Submission]:
-    """Return each user's entry: the chosen submission, or the latest that succeeded, if that has no results for it."""
+def _against(run: Run, reference_set: ReferenceSet) -> tuple[RunScore, ...]:
+    return tuple(row for row in run.scores if row.reference_set_id == reference_set.id)
+
+
+def _submissions(session: Session, split: Split) -> Sequence[Submission]:
+    """Return the submissions with results for a split that succeeded, the oldest first."""
     query = (
         select(Submission)
         .join(SubmissionFile)
@@ -194,12 +219,18 @@ def _entries(session: Session, split: Split) -> list[Submission]:
         .order_by(Submission.created, Submission.id)
         .options(selectinload(Submission.user), selectinload(Submission.runs).selectinload(Run.scores))
     )
-    chosen = {
-        choice.user_id: choice.submission_id
-        for choice in session.scalars(select(Choice).where(Choice.challenge_id == split.challenge_id))
-    }
+    return session.scalars(query).all()
+
+
+def _choices(session: Session, split: Split) -> Mapping[int, str | None]:
+    choices = session.scalars(select(Choice).where(Choice.challenge_id == split.challenge_id))
+    return {choice.user_id: choice.submission_id for choice in choices}
+
+
+def _entries(found: Iterable[Submission], chosen: Mapping[int, str | None]) -> list[Submission]:
+    """Return each user's entry: the chosen submission, or the latest that succeeded, if that has no results for it."""
     entries: dict[int, Submission] = {}
-    for submission in session.scalars(query):
+    for submission in found:
         user = submission.user_id
         standing = entries.get(user)
         hidden = user in chosen and chosen[user] is None
@@ -211,20 +242,22 @@ def _entries(session: Session, split: Split) -> list[Submission]:
 def _ranked(
     rows: Sequence[tuple[Submission, Run, tuple[RunScore, ...]]], score: str, challenge: Challenge
 ) -> tuple[Row, ...]:
-    def value(scores: Sequence[RunScore]) -> float | None:
-        return next((_rounded(row.value, row, challenge) for row in scores if row.name == score), None)
-
     sign = 1 if score in lower_is_better(challenge.metrics) else -1
 
     def order(row: tuple[Submission, Run, tuple[RunScore, ...]]) -> tuple[bool, float, datetime, str]:
-        found = value(row[2])
+        found = _value(row[2], score, challenge)
         return found is None, sign * (found or 0.0), row[0].created, row[0].id
 
     ordered = sorted(rows, key=order)
     return tuple(
-        Row(rank if value(scores) is not None else None, submission, run, scores)
+        Row(rank if _value(scores, score, challenge) is not None else None, submission, run, scores)
         for rank, (submission, run, scores) in enumerate(ordered, start=1)
     )
+
+
+def _value(scores: Sequence[RunScore], name: str, challenge: Challenge) -> float | None:
+    """Return a score as it ranks: rounded, since a rank must not tell more than the score."""
+    return next((_rounded(row.value, row, challenge) for row in scores if row.name == name), None)
 
 
 def rescore(session: Session, challenge: Challenge, current: ScorerVersion, *, everything: bool) -> int:

@@ -281,6 +281,7 @@ def disclosure_of(message: pb.Disclosure) -> Disclosure:
         message.digits,
         message.category_images or default.category_images,
         message.equal_percent or default.equal_percent,
+        message.error_images or default.error_images,
     )
 
 
@@ -317,6 +318,7 @@ def challenge_message(challenge: schema.Challenge) -> pb.Challenge:
             digits=challenge.score_digits,
             category_images=challenge.category_images,
             equal_percent=challenge.equal_percent,
+            error_images=challenge.error_images,
         ),
         spice_text=spice_text_value(challenge.spice_text),
         graph_style=graph_style_value(challenge.graph_style),
@@ -412,6 +414,25 @@ def _split_scores(
                 image_count=reference_set.image_count,
                 scores=map(_score, shown_scores(rows, challenge, account)),
                 empty_candidate_count=found.empty_captions,
+                errors=_errors(run, reference_set.id, challenge, account),
+            )
+
+
+def _errors(run: schema.Run, set_id: int, challenge: schema.Challenge, account: Account) -> Iterator[pb.ErrorCount]:
+    """Yield the errors that a caller may see: organisers all that were kept, which are rounded down already."""
+    least = challenge.error_images
+    if account.may(MemberRole.VIEWER, challenge):
+        least = 0
+    elif least == catalogue.NO_ERRORS:
+        return
+    for row in (run.errors or {}).get(str(set_id), ()):
+        if row["images"] >= least:
+            yield pb.ErrorCount(
+                kind=row["kind"],
+                title=row["title"],
+                words=row["words"],
+                columns=row["columns"],
+                image_count=row["images"],
             )
 
 
@@ -441,6 +462,10 @@ def leaderboard_message(
         rows=[_row(row, found.challenge, account, scorer) for row in found.rows],
         create_time=timestamp(now),
         lower_is_better=sorted(lower_is_better(found.challenge.metrics)),
+        history=[
+            pb.LeaderboardPoint(user=point.user, create_time=timestamp(point.created), value=point.value)
+            for point in found.history
+        ],
     )
 
 
@@ -475,6 +500,7 @@ def change_challenge(challenge: schema.Challenge, request: pb.UpdateChallengeReq
         challenge.score_digits = disclosure.digits
         challenge.category_images = disclosure.category_images
         challenge.equal_percent = disclosure.equal_percent
+        challenge.error_images = disclosure.error_images
     catalogue.check_texts(challenge.title, challenge.description, challenge.primary_score)
     catalogue.check_limits(challenge.daily_limit, challenge.total_limit)
     catalogue.check_times(challenge.opens, challenge.closes)

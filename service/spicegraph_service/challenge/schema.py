@@ -193,6 +193,7 @@ class Challenge(Base):
     score_digits: Mapped[int]
     category_images: Mapped[int]
     equal_percent: Mapped[int]
+    error_images: Mapped[int]
     spice_text: Mapped[SpiceText] = mapped_column(String(20), default="written")
     graph_style: Mapped[GraphStyle] = mapped_column(String(20), default="spice")
     empty: Mapped[Empty] = mapped_column(String(20), default="refuse")
@@ -317,7 +318,10 @@ class SubmissionFile(Base):
 
 
 class Run(Base):
-    """One scoring of a submission. The newest counts; older ones stay. A job leaves one run at most."""
+    """One scoring of a submission. The newest counts; older ones stay. A job leaves one run at most.
+
+    ``errors`` holds, by the id of a reference set, what may be shown of errors; runs of older versions have none.
+    """
 
     __tablename__ = "runs"
 
@@ -327,6 +331,7 @@ class Run(Base):
     version: Mapped[str] = mapped_column(String(100))
     signatures: Mapped[dict[str, Any]]
     created: Mapped[datetime]
+    errors: Mapped[dict[str, Any] | None]
     submission: Mapped[Submission] = relationship(back_populates="runs")
     scores: Mapped[list[RunScore]] = relationship(order_by="RunScore.position")
 

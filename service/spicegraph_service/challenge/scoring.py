@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from spicegraph_service.challenge.files import FileStore
     from spicegraph_service.challenge.sandbox import Sandbox
-    from spicegraph_service.challenge.tasks import ScoreRow
     from spicegraph_service.server.scheduler import Scheduler
 
 _FINISHING = Allowance(memory_bytes=0, seconds=3600)
@@ -105,8 +104,8 @@ class Scoring:
         self._at_once = at_once
         self._pace = _Pace()
 
-    async def score(self, plan: Plan, progress: Progress) -> dict[int, tuple[ScoreRow, ...]]:
-        """Return the scores by reference set.
+    async def score(self, plan: Plan, progress: Progress) -> dict[int, Finished]:
+        """Return the scores and errors by reference set.
 
         Raises:
             WorkFailedError: an item cannot be scored.
@@ -123,8 +122,8 @@ class Scoring:
                         stream.write(frame(data))
                         done += count
                         progress.share = (1 - _FINISHING_SHARE) * done / total
-                task = Finish(plan.metrics, str(statistics), self._data)
-                scores[part.reference_set_id] = (await self._sandbox.run(task, Finished, _FINISHING)).scores
+                task = Finish(plan.metrics, str(statistics), self._data, secret=f"{part.references} {part.results}")
+                scores[part.reference_set_id] = await self._sandbox.run(task, Finished, _FINISHING)
         progress.share = 1.0
         return scores
 
@@ -155,7 +154,7 @@ class Scoring:
 
     async def _chunk(self, plan: Plan, items: Sequence[ItemWork]) -> tuple[int, bytes]:
         started = time.monotonic()
-        reply = await self._scheduler.chunk(items, plan.metrics, scores_pb2.DETAIL_SCORES, plan.given)
+        reply = await self._scheduler.chunk(items, plan.metrics, scores_pb2.DETAIL_SCORES, plan.given, errors=True)
         self._pace.observe(len(items), time.monotonic() - started)
         return len(items), reply.statistics
 

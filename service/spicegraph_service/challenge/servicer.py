@@ -14,7 +14,7 @@ from spicegraph_parser.scenes import SCENE
 from spicegraph_service.challenge import accounts, catalogue, leaderboard, messages, submissions
 from spicegraph_service.challenge.accounts import Account
 from spicegraph_service.challenge.errors import refused, wrong, wrong_references
-from spicegraph_service.challenge.files import read_faults
+from spicegraph_service.challenge.files import image_info, read_faults
 from spicegraph_service.challenge.sandbox import Allowance
 from spicegraph_service.challenge.schema import MemberRole, State, Submission
 from spicegraph_service.challenge.tasks import Prepare, Prepared, Report, Reported
@@ -417,6 +417,25 @@ class ChallengeServicer(ChallengeServiceServicer):
             return messages.leaderboard_message(found, account, now, scorer=self._state.scorer)
 
         return await self._state.transactions.read(find)
+
+    async def GetImageInfo(
+        self, request: pb.GetImageInfoRequest, context: Context
+    ) -> AsyncIterator[pb.GetImageInfoResponse]:
+        """Return the images of a split."""
+        del context
+        account = account_of_call()
+
+        def find(session: Session, now: datetime) -> list[Path]:
+            challenge = catalogue.find_challenge(session, request.challenge)
+            split = catalogue.find_split(challenge, request.split)
+            if not account.may(MemberRole.VIEWER, challenge):
+                submissions.check_opened(challenge, now)
+            return [self._files.path(one.file) for one in split.reference_sets if one.file]
+
+        paths = await self._state.transactions.read(find)
+        content = await self._state.transactions.thread(lambda: image_info(paths))
+        for start in range(0, len(content), _CHUNK):
+            yield pb.GetImageInfoResponse(chunk=content[start : start + _CHUNK])
 
     async def RescoreChallenge(
         self, request: pb.RescoreChallengeRequest, context: Context

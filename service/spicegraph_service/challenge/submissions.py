@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from spicegraph_service.challenge.accounts import Account
-    from spicegraph_service.challenge.tasks import ScoreRow
+    from spicegraph_service.challenge.tasks import Finished
 
 
 ID = re.compile(r"[0-9a-f]{16}")
@@ -88,10 +88,19 @@ def check_open(challenge: Challenge, account: Account, now: datetime) -> None:
         )
     if account.may(MemberRole.ORGANISER, challenge):
         return
-    if challenge.opens is not None and now < challenge.opens:
-        raise refused("NOT_OPEN", f"the challenge opens at {_shown(challenge.opens)}", challenge.name)
+    check_opened(challenge, now)
     if challenge.closes is not None and now >= challenge.closes:
         raise refused("CLOSED", f"the challenge closed at {_shown(challenge.closes)}", challenge.name)
+
+
+def check_opened(challenge: Challenge, now: datetime) -> None:
+    """Check that a challenge has opened.
+
+    Raises:
+        CallError: FAILED_PRECONDITION.
+    """
+    if challenge.opens is not None and now < challenge.opens:
+        raise refused("NOT_OPEN", f"the challenge opens at {_shown(challenge.opens)}", challenge.name)
 
 
 def usage(session: Session, challenge: Challenge, user_id: int, now: datetime) -> Usage:
@@ -357,9 +366,9 @@ def end_scored(
     *,
     version: str,
     signatures: Mapping[str, Mapping[str, str]],
-    scores: Mapping[int, Sequence[ScoreRow]],
+    scores: Mapping[int, Finished],
 ) -> None:
-    """Keep the scores of a submission by reference set; the job is done.
+    """Keep the scores and errors of a submission by reference set; the job is done.
 
     Raises:
         LeaseLostError: this server no longer holds it.
@@ -372,11 +381,12 @@ def end_scored(
         version=version,
         signatures={name: dict(fields) for name, fields in signatures.items()},
         created=now,
+        errors={str(set_id): [row._asdict() for row in found.errors] for set_id, found in scores.items()},
     )
     session.add(run)
     session.flush()
-    for set_id, rows in scores.items():
-        for position, row in enumerate(rows):
+    for set_id, found in scores.items():
+        for position, row in enumerate(found.scores):
             session.add(RunScore(run_id=run.id, reference_set_id=set_id, position=position, **row._asdict()))
     if job.kind is JobKind.SCORE:
         submission.state, submission.ended = State.SUCCEEDED, now

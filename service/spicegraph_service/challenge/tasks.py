@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import pickle
 import warnings
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -25,13 +27,15 @@ from spicegraph_service.challenge.files import (
 from spicegraph_service.server.processes import read_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from spicegraph_scorer.core.items import Item
 
 
 _FEWEST_PLACES, _MOST_PLACES = 1, 4
 _ROUNDING = 1e-9
+_ROUNDED = 10  # numbers of images with an error
+_ERROR_WORDS = (8, 4)  # errors of certain words: in what captions say, and in what they lack
 
 
 class Validate(msgspec.Struct, frozen=True, tag="validate"):
@@ -78,12 +82,14 @@ class Prepared(msgspec.Struct, frozen=True, tag="prepared"):
 class Finish(msgspec.Struct, frozen=True, tag="finish"):
     """Make scores and intervals of the statistics of all items; ``statistics`` is a file with a frame per chunk.
 
-    ``data`` is the server's own for the metrics: that with which the statistics were collected.
+    ``data`` is the server's own for the metrics: that with which the statistics were collected. ``secret``, which no
+    participant knows, draws what is hidden of the numbers of errors.
     """
 
     metrics: tuple[str, ...]
     statistics: str
     data: bytes = b""
+    secret: str = ""
 
 
 class ScoreRow(NamedTuple):
@@ -97,10 +103,21 @@ class ScoreRow(NamedTuple):
     places: int
 
 
+class ErrorRow(NamedTuple):
+    """Errors of a kind, all or those of certain words; the contract's ``ErrorCount`` says what each field means."""
+
+    kind: str
+    title: str
+    words: tuple[str, ...]
+    columns: tuple[str, ...]
+    images: int
+
+
 class Finished(msgspec.Struct, frozen=True, tag="finished"):
-    """The scores, in the order of the metrics."""
+    """The scores, in the order of the metrics, and the errors that enough images have."""
 
     scores: tuple[ScoreRow, ...]
+    errors: tuple[ErrorRow, ...] = ()
 
 
 class Report(msgspec.Struct, frozen=True, tag="report"):
@@ -206,9 +223,10 @@ def finish(task: Finish) -> Finished:
     from spicegraph_scorer.core.results import run_of  # noqa: PLC0415
     from spicegraph_scorer.core.significance import Resampling  # noqa: PLC0415
     from spicegraph_scorer.metrics import METRICS, Resources  # noqa: PLC0415
-    from spicegraph_service.server.tasks import unpack_data  # noqa: PLC0415
+    from spicegraph_service.server.tasks import ERRORS, unpack_data  # noqa: PLC0415
 
     statistics = _statistics(task)
+    errors = error_rows(statistics.pop(ERRORS), task.secret)
     resources = Resources(lambda: FactTable("parsed by the workers", {}), data=unpack_data(task.data))
     rows: list[ScoreRow] = []
     with warnings.catch_warnings():
@@ -230,7 +248,7 @@ def finish(task: Finish) -> Finished:
                         decimal_places(images, highest=metric.highest),
                     )
                 )
-    return Finished(tuple(rows))
+    return Finished(tuple(rows), errors)
 
 
 def decimal_places(images: int, *, highest: float = 1.0) -> int:
@@ -247,8 +265,59 @@ def decimal_places(images: int, *, highest: float = 1.0) -> int:
     return min(max(int(math.log10(max(images / highest, 1)) + _ROUNDING), _FEWEST_PLACES), _MOST_PLACES)
 
 
+def error_rows(items: Sequence[Iterable[tuple[str, tuple[str, ...]]]], secret: str) -> tuple[ErrorRow, ...]:
+    """Return the kinds of errors that at least ten images have, and those of certain words that most images have.
+
+    Args:
+        items: the kinds and words of each item's errors.
+        secret: draws how much less than the true number is shown.
+    """
+    from spicegraph_scorer.studies.errors import KINDS, Side  # noqa: PLC0415
+
+    places: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
+    for place, found in enumerate(items):
+        for kind, words in {*found, *((kind, ()) for kind, _ in found)}:
+            places[kind, words].append(place)
+    rows = [
+        ErrorRow(
+            kind,
+            KINDS[kind].title,
+            words,
+            KINDS[kind].columns if words else (),
+            least_images(where, secret, kind, *words),
+        )
+        for (kind, words), where in places.items()
+    ]
+    rows = sorted((row for row in rows if row.images), key=lambda row: (-row.images, row.kind, row.words))
+    by_side = ([row for row in rows if row.words and KINDS[row.kind].side is side] for side in Side)
+    told = [row for side, most in zip(by_side, _ERROR_WORDS, strict=True) for row in side[:most]]
+    return (*(row for row in rows if not row.words), *told)
+
+
+def least_images(places: Sequence[int], secret: str, *what: str) -> int:
+    """Return a number of images of which there are at least so many: a multiple of ten, at most 18 less.
+
+    How much less depends on the secret, which every file of results has anew, and on every one of the images: that two
+    files give different numbers says nothing.
+
+    Args:
+        places: the places of the images, in order.
+        secret: makes it impossible to repeat the draw.
+        what: what the images have.
+
+    Example:
+        >>> {least_images(range(start, start + 35), "secret") for start in range(50)}
+        {20, 30}
+    """
+    told = msgspec.json.encode([secret, what, list(places)])
+    drawn = int.from_bytes(hashlib.sha256(told).digest()) % _ROUNDED
+    return max(len(places) - drawn, 0) // _ROUNDED * _ROUNDED
+
+
 def _statistics(task: Finish) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {name: [] for name in task.metrics}
+    from spicegraph_service.server.tasks import ERRORS  # noqa: PLC0415
+
+    found: dict[str, list[Any]] = {name: [] for name in (*task.metrics, ERRORS)}
     with Path(task.statistics).open("rb") as stream:
         while (data := read_frame(stream)) is not None:
             for name, values in pickle.loads(data).items():  # noqa: S301 (our own worker's)

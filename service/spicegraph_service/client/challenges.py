@@ -201,6 +201,12 @@ class ChallengeClient(Connection):
         request = pb.GetLeaderboardRequest(challenge=challenge, split=split, reference_set=reference_set, score=score)
         return self._call(self._stub.GetLeaderboard, request)
 
+    def image_info(self, challenge: str, *, split: str = "") -> Iterator[bytes]:
+        """Return the images of a split, a COCO image info file (JSON) in pieces."""
+        request = pb.GetImageInfoRequest(challenge=challenge, split=split)
+        for reply in self._stub.GetImageInfo(request, metadata=self._metadata):
+            yield reply.chunk
+
     def rescore(self, challenge: str, *, everything: bool = False) -> int:
         """Have submissions scored again; return how many."""
         request = pb.RescoreChallengeRequest(challenge=challenge, all=everything)

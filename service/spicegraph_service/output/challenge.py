@@ -103,9 +103,12 @@ def disclosure_text(disclosure: pb.Disclosure) -> str:
     """Return what participants see, in words."""
     places = {0: "as many decimal places as no single image shows in", -1: "all decimal places"}
     digits = places.get(disclosure.digits, counted(disclosure.digits, "decimal place"))
+    errors = f"kinds of errors that at least {disclosure.error_images} images have"
+    if disclosure.error_images < 0:
+        errors = "no kinds of errors"
     return (
-        f"participants see: {digits}, categories that at least {counted(disclosure.category_images, 'image')} have; "
-        f"at most {disclosure.equal_percent} % of the captions may be equal"
+        f"participants see: {digits}, categories that at least {counted(disclosure.category_images, 'image')} have, "
+        f"{errors}; at most {disclosure.equal_percent} % of the captions may be equal"
     )
 
 
@@ -182,6 +185,17 @@ def submission_view(submission: pb.Submission) -> Iterator[RenderableType]:
         for score in scores.scores:
             table.add_row(score.name, _value(score), _interval(score))
         yield table
+        if scores.errors:
+            table = _table("Errors that many images have", "Error", "Words")
+            table.add_column("Images", justify="right")
+            for error in scores.errors:
+                table.add_row(error.title, _text(error_words(error)), f"at least {error.image_count:,}")
+            yield table
+
+
+def error_words(error: pb.ErrorCount) -> str:
+    """Return the words of an error, each with what it is."""
+    return "; ".join(f"{column.lower()}: {word}" for column, word in zip(error.columns, error.words, strict=False))
 
 
 def _value(score: pb.CorpusScore) -> str:
@@ -251,6 +265,9 @@ def _board(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
         "ranked_by": board.score,
         "time": when(board.create_time),
         "rows": [_row(row) for row in board.rows],
+        "history": [
+            {"user": point.user, "submitted": when(point.create_time), "value": point.value} for point in board.history
+        ],
     }
 
 
@@ -310,6 +327,10 @@ def to_html(boards: Sequence[pb.GetLeaderboardResponse]) -> str:
 def board_view(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
     """Return what the template shows of a leaderboard: a cell for every score, SPICE's categories apart."""
     names = list(dict.fromkeys(score.name for row in board.rows for score in row.scores))
+    places = {
+        name: _places(score for row in board.rows for score in row.scores if score.name == name) for name in names
+    }
+    ranking = [score.value for row in board.rows for score in row.scores if score.name == board.score]
     return {
         "id": f"{board.split}-{board.reference_set}",
         "heading": f"{board.split}, {board.reference_set}",
@@ -323,16 +344,34 @@ def board_view(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
             }
             for name in names
         ],
-        "rows": [_row_view(row, names) for row in board.rows],
+        "rows": [_row_view(row, board.score, places, ranking) for row in board.rows],
         "outdated": sum(row.origin.outdated for row in board.rows),
     }
 
 
-def _row_view(row: pb.LeaderboardRow, names: Sequence[str]) -> dict[str, Any]:
+def _places(scores: Iterable[pb.CorpusScore]) -> int:
+    """Return how many decimal places a column needs, at most four: rounded scores have no more."""
+    values = [getattr(score, end) for score in scores for end in _ENDS if score.HasField(end)]
+    return next((places for places in range(1, 4) if all(round(value, places) == value for value in values)), 4)
+
+
+def _row_view(
+    row: pb.LeaderboardRow, ranked_by: str, places: Mapping[str, int], ranking: Sequence[float]
+) -> dict[str, Any]:
     values = _row(row)
     shown = {key: values[key] for key in ("rank", "user", "method", "version", "outdated")}
-    cells = [values["scores"].get(name, dict.fromkeys(_ENDS)) for name in names]
-    return {**shown, "day": _minute(row.create_time), "moment": values["submitted"], "cells": cells}
+    own = values["scores"].get(ranked_by, {}).get("value")
+    cells = [
+        {
+            "value": ends["value"],
+            "text": {end: UNDEFINED if value is None else f"{value:.{digits}f}" for end, value in ends.items()},
+            "known": None not in (ends["low"], ends["high"]),
+        }
+        for name, digits in places.items()
+        for ends in [values["scores"].get(name, dict.fromkeys(_ENDS))]
+    ]
+    tied = own is not None and ranking.count(own) > 1
+    return {**shown, "day": _minute(row.create_time), "moment": values["submitted"], "cells": cells, "tied": tied}
 
 
 def signature_lines(origins: Iterable[pb.ScoreOrigin]) -> list[str]:

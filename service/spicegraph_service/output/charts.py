@@ -321,12 +321,21 @@ def _box(plot: _Plot, box: Box, parts: Sequence[float], y: float) -> None:
 
 
 def line_chart(
-    title: str, labels: Sequence[str], lines: Sequence[Line], *, x: str, y: str, description: str, height: float = 250
+    title: str,
+    labels: Sequence[str],
+    lines: Sequence[Line],
+    *,
+    x: str,
+    y: str,
+    description: str,
+    height: float = 250,
+    zero: bool = True,
 ) -> Markup:
-    """Return lines over equally spaced labels; the axis of values begins at 0."""
-    found = [*(line.values for line in lines), *(ends for line in lines for ends in line.ends)]
-    most = max((value for values in found for value in values if value is not None), default=1.0) or 1.0
-    plot = _Plot((-0.4, len(labels) - 0.6), (0.0, most * 1.06), height, top=22)
+    """Return lines over equally spaced labels; with ``zero`` the axis of values begins at 0."""
+    rows = [*(line.values for line in lines), *(ends for line in lines for ends in line.ends)]
+    found = [value for values in rows for value in values if value is not None]
+    span = (0.0, (max(found, default=1.0) or 1.0) * 1.06) if zero else _span(found, zero=False, room=0.15)
+    plot = _Plot((-0.4, len(labels) - 0.6), span, height, top=22)
     plot.down(y)
     plot.names(labels, x)
     for place, line in enumerate(lines):

@@ -23,8 +23,11 @@ from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics import METRICS, MetricData, Resources, make_reward
 from spicegraph_scorer.metrics.reward import Reward
 from spicegraph_scorer.metrics.spice.categories import make_categories
+from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
+from spicegraph_scorer.studies.errors import error_words
 from spicegraph_service.server import convert
 from spicegraph_service.server.tasks import (
+    ERRORS,
     NOTHING_GIVEN,
     CaptionsWork,
     GraphStyle,
@@ -195,7 +198,7 @@ class Evaluator:
 
     def _items(self, work: ItemsWork) -> GroupReply:
         corpus = Corpus(tuple(Item(item.id, item.candidate, item.references) for item in work.items))
-        metrics = self._made(work.given, evidence=work.detail >= scores_pb2.DETAIL_TUPLES)
+        metrics = self._made(work.given, evidence=work.errors or work.detail >= scores_pb2.DETAIL_TUPLES)
         later = set() if work.finish else self._corpus_dependent
         names = _computed(work)
         statistics: dict[str, Sequence[Any]] = {
@@ -217,7 +220,9 @@ class Evaluator:
         if work.finish:
             return GroupReply(serialized, self._corpus(len(work.items), totals, work.given))
         compact = {name: list(map(metrics[name].compact, statistics[name])) for name in now}
-        kept = {_ITEMS: corpus.items} if work.detail >= scores_pb2.DETAIL_CREDIT else {}
+        kept: dict[str, Any] = {_ITEMS: corpus.items} if work.detail >= scores_pb2.DETAIL_CREDIT else {}
+        if work.errors:
+            kept[ERRORS] = _errors(statistics)
         return GroupReply(serialized, statistics=pickle.dumps({**kept, **statistics, **compact}))
 
     def _make(self, given: RequestData, *, evidence: bool = True) -> Mapping[str, Metric[Any]]:
@@ -299,6 +304,12 @@ def _collected(metric: Metric[Any], corpus: Corpus, work: ItemsWork) -> Sequence
         return metric.collect(corpus)
     drafts = [Item(item.id, item.draft or "", item.references) for item in work.items]
     return metric.compare(corpus, Corpus(tuple(drafts)))
+
+
+def _errors(statistics: Mapping[str, Sequence[Any]]) -> list[frozenset[tuple[str, tuple[str, ...]]]]:
+    """Return the errors of each item, from the first metric that matches tuples; nothing where none does."""
+    matched = (rows for rows in statistics.values() if rows and isinstance(rows[0], SpiceStatistic))
+    return [error_words(row.match) for row in next(matched, ())]
 
 
 def _deferred(metric: Metric[Any], corpus: Corpus, detail: int) -> Sequence[Any]:

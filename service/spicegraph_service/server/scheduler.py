@@ -133,15 +133,16 @@ class Scheduler:
         *,
         caller: str = "",
         tenant: str = "",
+        errors: bool = False,
     ) -> GroupReply:
-        """Score a chunk of a stream; waits for room.
+        """Score a chunk of a stream; waits for room. With ``errors`` the statistics tell those of each item.
 
         Raises:
             WorkFailedError: an item cannot be scored.
         """
         dispatcher = self._ready().dispatcher
         async with self._room_in_turn(count_captions(items), caller):
-            work = ItemsWork(metrics, detail, tuple(items), finish=False, given=given)
+            work = ItemsWork(metrics, detail, tuple(items), finish=False, given=given, errors=errors)
             return await dispatcher.submit(work, caller=caller, tenant=tenant)
 
     async def totals(

@@ -50,6 +50,10 @@ class Setup(msgspec.Struct, frozen=True, tag="setup"):
     data: bytes = b""
 
 
+ERRORS: Final = "errors"
+"""Stands beside the metrics' names in the statistics of :class:`ItemsWork` with ``errors``."""
+
+
 class ItemWork(NamedTuple):
     """An item to score; ``draft`` is what its candidate revises."""
 
@@ -98,7 +102,8 @@ class ItemsWork(msgspec.Struct, frozen=True, tag="items"):
     """Items of one request that are scored together.
 
     With ``finish`` they are all of the request, and the reply is final. Without it the reply lacks the
-    scores that depend on the whole request, and holds the statistics, for :class:`Totals` to finish.
+    scores that depend on the whole request, and holds the statistics, for :class:`Totals` to finish;
+    with ``errors`` also the kinds and words of each item's errors, where a metric matches tuples.
     """
 
     metrics: tuple[str, ...]
@@ -106,6 +111,7 @@ class ItemsWork(msgspec.Struct, frozen=True, tag="items"):
     items: tuple[ItemWork, ...]
     finish: bool
     given: RequestData = NOTHING_GIVEN
+    errors: bool = False
 
     def texts(self, parsing: Mapping[str, bool]) -> Iterator[str]:
         """Yield the texts that are parsed for the items, marked with the style of their graphs.

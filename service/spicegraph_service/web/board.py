@@ -9,12 +9,13 @@ import re
 from contextlib import aclosing
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import web
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_api.v1 import scores_pb2
 from spicegraph_service.output import challenge as shown
 from spicegraph_service.output.challenge import BOARD_FORMATS, BoardFormat
 from spicegraph_service.server.status import CallError
@@ -23,19 +24,23 @@ from spicegraph_service.web.gateway import FailedCallError
 from spicegraph_service.web.visit import NotOursError, Visit, go, path_to, unauthenticated
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+
+    from google.protobuf.message import Message
 
     from spicegraph_service.challenge.accounts import Account
     from spicegraph_service.server.service import Service
     from spicegraph_service.web.gateway import Gateway
     from spicegraph_service.web.session import Sessions
 
+    _Chunk = pb.GetSubmissionReportResponse | pb.GetImageInfoResponse
     _Page = Callable[[Visit], Awaitable[web.StreamResponse]]
 
 _PIECE = 256 << 10
 _FAULTS = 100
 _SUBMISSIONS = 50
 _REPORT_POLICY = "sandbox allow-scripts; frame-ancestors 'none'"  # it shows captions: without this site's cookies
+_WHOLE = re.compile(r"-?[0-9]{1,9}")
 _LOCAL_PATH = re.compile(r"/(?![/\\])[\x21-\x7e]*")
 
 
@@ -297,8 +302,28 @@ def _me(visit: Visit) -> str:
 
 
 async def _new(visit: Visit) -> web.Response:
-    values = views.edit_values(pb.Challenge(daily_limit=5, total_limit=20))
-    return visit.page("edit.html.j2", heading="New challenge", action="/new", new=True, values=values)
+    values = views.edit_values(pb.Challenge(daily_limit=5, total_limit=20, splits=[pb.ChallengeSplit()]))
+    return _edit_page(visit, heading="New challenge", action="/new", new=True, values=values)
+
+
+def _edit_page(visit: Visit, **values: Any) -> web.Response:
+    return visit.page(
+        "edit.html.j2",
+        visibilities=views.VISIBILITIES,
+        texts=views.SPICE_TEXTS,
+        empty=views.EMPTY,
+        digits=views.DIGITS,
+        **values,
+    )
+
+
+def _disclosure(form: Mapping[str, str]) -> pb.Disclosure:
+    return pb.Disclosure(
+        digits=_whole(form.get("digits", ""), least=-1),
+        category_images=_whole(form.get("category_images", "")),
+        equal_percent=_whole(form.get("equal_percent", "")),
+        error_images=_whole(form.get("error_images", ""), least=-1),
+    )
 
 
 async def _create(visit: Visit) -> web.Response:
@@ -318,9 +343,17 @@ async def _create(visit: Visit) -> web.Response:
         daily_limit=_whole(form.get("daily_limit", "")),
         total_limit=_whole(form.get("total_limit", "")),
         splits=[
-            pb.ChallengeSplit(name=split, reference_sets=[pb.ChallengeReferenceSet(name=one) for one in sets])
+            pb.ChallengeSplit(
+                name=split,
+                reference_sets=[pb.ChallengeReferenceSet(name=one) for one in sets],
+                score_visibility=views.value_of(pb.Visibility, form.get("scores ", "")),
+                leaderboard_visibility=views.value_of(pb.Visibility, form.get("board ", "")),
+            )
             for split, sets in splits.items()
         ],
+        disclosure=_disclosure(form),
+        spice_text=views.value_of(scores_pb2.SpiceText, form.get("spice_text", "")),
+        empty=views.value_of(scores_pb2.EmptyCandidates, form.get("empty", "")),
     )
     made = await visit.ask(
         pb.CreateChallengeResponse, "CreateChallenge", pb.CreateChallengeRequest(challenge=challenge)
@@ -331,13 +364,12 @@ async def _create(visit: Visit) -> web.Response:
 async def _edit(visit: Visit) -> web.Response:
     name = visit.request.match_info["name"]
     found = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=name))
-    return visit.page(
-        "edit.html.j2",
+    return _edit_page(
+        visit,
         heading=f"Edit {name}",
         action=path_to("/challenges", name, "edit"),
         new=False,
         values=views.edit_values(found.challenge),
-        visibilities=views.VISIBILITIES,
     )
 
 
@@ -357,11 +389,12 @@ async def _update(visit: Visit) -> web.Response:
         visibilities=[
             pb.SplitVisibility(
                 split=split,
-                score_visibility=views.visibility(form.get(f"scores {split}", "")),
-                leaderboard_visibility=views.visibility(form.get(f"board {split}", "")),
+                score_visibility=views.value_of(pb.Visibility, form.get(f"scores {split}", "")),
+                leaderboard_visibility=views.value_of(pb.Visibility, form.get(f"board {split}", "")),
             )
             for split in sorted(splits)
         ],
+        disclosure=_disclosure(form) if "digits" in form else None,
     )
     await visit.ask(pb.UpdateChallengeResponse, "UpdateChallenge", request)
     raise go("/challenges", name)
@@ -385,10 +418,11 @@ def _moment(text: str) -> Timestamp | None:
     return made
 
 
-def _whole(text: str) -> int:
+def _whole(text: str, *, least: int = 0) -> int:
+    """Return a number; nothing is 0, which stands for the default or for none."""
     if not text.strip():
         return 0
-    if not (text.strip().isascii() and text.strip().isdigit() and len(text.strip()) < 10):
+    if not _WHOLE.fullmatch(text.strip()) or int(text) < least:
         raise web.HTTPBadRequest(text=f"not a whole number: {text!a}")
     return int(text)
 
@@ -433,11 +467,25 @@ async def _report(visit: Visit) -> web.StreamResponse:
     )
     response = web.StreamResponse(headers={"Content-Security-Policy": _REPORT_POLICY})
     response.content_type, response.charset = "text/html", "utf-8"
-    async with aclosing(visit.stream("GetSubmissionReport", request)) as chunks:
+    return await _send(visit, response, "GetSubmissionReport", request)
+
+
+async def _images(visit: Visit) -> web.StreamResponse:
+    """Send the images of a split as a file."""
+    name, split = visit.request.match_info["name"], visit.request.query.get("split", "")
+    file = re.sub(r"[^\w.-]", "_", f"image_info_{name}_{split}.json", flags=re.ASCII)
+    response = web.StreamResponse(headers={"Content-Disposition": f'attachment; filename="{file}"'})
+    response.content_type = "application/json"
+    return await _send(visit, response, "GetImageInfo", pb.GetImageInfoRequest(challenge=name, split=split))
+
+
+async def _send(visit: Visit, response: web.StreamResponse, method: str, request: Message) -> web.StreamResponse:
+    """Send a call's chunks; what fails before the first becomes a page."""
+    async with aclosing(visit.stream(method, request)) as chunks:
         async for message in chunks:
             if not response.prepared:
                 await response.prepare(visit.request)
-            await response.write(cast("pb.GetSubmissionReportResponse", message).chunk)
+            await response.write(cast("_Chunk", message).chunk)
     await response.write_eof()
     return response
 
@@ -461,7 +509,9 @@ async def _show_users(visit: Visit, *, user: str = "", secret: str = "") -> web.
 
 async def _add_user(visit: Visit) -> web.Response:
     form = await visit.read_form()
-    request = pb.CreateUserRequest(name=form.get("name", "").strip(), role=views.role(form.get("role", "")))
+    request = pb.CreateUserRequest(
+        name=form.get("name", "").strip(), role=views.value_of(pb.UserRole, form.get("role", ""))
+    )
     made = await visit.ask(pb.CreateUserResponse, "CreateUser", request)
     return await _show_users(visit, user=made.user.name, secret=made.secret)
 
@@ -478,6 +528,7 @@ _PAGES: dict[str, _Page] = {
     "/challenges/{name}": _challenge,
     "/challenges/{name}/leaderboard": _leaderboard,
     "/challenges/{name}/edit": _edit,
+    "/challenges/{name}/images": _images,
     "/submissions/{id}": _submission,
     "/submissions/{id}/state": _state,
     "/submissions/{id}/report": _report,

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_scorer.core.wording import counted
 from spicegraph_service.output import challenge as shown
 from spicegraph_service.output.challenge import UNDEFINED
+from spicegraph_service.output.charts import Line, Mark, Row, ink, interval_chart, line_chart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from google.protobuf.internal.enum_type_wrapper import _EnumTypeWrapper as EnumTypeWrapper
     from google.protobuf.timestamp_pb2 import Timestamp
 
+_Number = TypeVar("_Number", bound=int)
 _CATEGORY = "SPICE_"
 _ADDRESS = re.compile(r"https?://[^\s<>\"']+[^\s<>\"'.,;:!?)\]}]")
+_DRAWN = 7  # teams of a figure, one for each colour
+_MOMENTS = 10  # of a history, at most
+_HISTORY = "The score that each team had on the leaderboard."
 _TONES = {
     pb.SUBMISSION_STATE_SUCCEEDED: "good",
     pb.SUBMISSION_STATE_FAILED: "bad",
@@ -30,6 +36,12 @@ VISIBILITIES = (
     ("VISIBILITY_ORGANISERS", "organisers only"),
 )
 """Choices of who sees what."""
+SPICE_TEXTS = (("SPICE_TEXT_WRITTEN", "captions as written"), ("SPICE_TEXT_COCO", "the COCO toolkit’s tokens"))
+"""Choices of the text that SPICE parses."""
+EMPTY = (("EMPTY_CANDIDATES_REFUSE", "faults of the file"), ("EMPTY_CANDIDATES_ZERO", "scored, with 0"))
+"""Choices of what is done with empty captions."""
+DIGITS = (("0", "as many as no single image shows in"), ("-1", "all"), *((str(n), str(n)) for n in range(1, 10)))
+"""Choices of the decimal places that participants see."""
 ROLES = (
     ("USER_ROLE_PARTICIPANT", "participant"),
     ("USER_ROLE_HOST", "host: creates challenges"),
@@ -38,14 +50,9 @@ ROLES = (
 """Choices of a user's role."""
 
 
-def visibility(name: str) -> pb.Visibility.ValueType:
-    """Return a choice of :data:`VISIBILITIES`; what is not one: as it is."""
-    return pb.Visibility.Value(name) if name in dict(VISIBILITIES) else pb.VISIBILITY_UNSPECIFIED
-
-
-def role(name: str) -> pb.UserRole.ValueType:
-    """Return a choice of :data:`ROLES`; what is not one: a participant's."""
-    return pb.UserRole.Value(name) if name in dict(ROLES) else pb.USER_ROLE_PARTICIPANT
+def value_of(kind: EnumTypeWrapper[_Number], name: str) -> _Number:
+    """Return a value of the contract's; what is not one, as a form may hold: the unspecified one."""
+    return kind.Value(name) if name in kind.keys() else kind.values()[0]  # noqa: SIM118
 
 
 def rights(role: pb.ChallengeRole.ValueType) -> dict[str, bool]:
@@ -218,6 +225,7 @@ def submission_page(
                 "image_count": part.image_count,
                 "scores": [cell for cell in cells if not cell["name"].startswith(_CATEGORY)],
                 "categories": [cell for cell in cells if cell["name"].startswith(_CATEGORY)],
+                "errors": [(title, rows) for title, rows in _errors(part, before) if rows],
                 "against": _submission(before) if before is not None else None,
             }
         )
@@ -227,6 +235,29 @@ def submission_page(
         "choosable": own and submission.state == pb.SUBMISSION_STATE_SUCCEEDED,
         "scorer": "; ".join(shown.signature_lines([submission.origin])),
     }
+
+
+def _errors(part: pb.SplitScores, before: pb.Submission | None) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield tables of errors: all of a kind, and those of certain words, each beside what the one before had."""
+    earlier = {
+        (error.kind, tuple(error.words)): error.image_count
+        for old in (before.scores if before is not None else ())
+        if (old.split, old.reference_set) == (part.split, part.reference_set)
+        for error in old.errors
+    }
+    rows: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
+    for error in part.errors:
+        was = earlier.get((error.kind, tuple(error.words)))
+        row = {
+            "title": error.title,
+            "words": shown.error_words(error),
+            "least": f"{error.image_count:,}",
+            "share": min(error.image_count / (part.image_count or 1), 1.0),
+            "before": UNDEFINED if was is None else f"{was:,}",
+        }
+        rows[bool(error.words)].append(row)
+    yield "Kinds of errors", rows[False]
+    yield "The most frequent words", rows[True]
 
 
 def _cell(score: pb.CorpusScore, *, full: bool) -> dict[str, Any]:
@@ -264,8 +295,66 @@ def board_page(board: pb.GetLeaderboardResponse, challenge: pb.Challenge) -> dic
         "chosen": chosen,
         "scores": [(column["name"], column["name"]) for column in view["columns"]] or [(board.score, board.score)],
         "asked": f"of={chosen}&score={board.score}",
+        "charts": _board_charts(board),
         "signatures": shown.signature_lines([row.origin for row in board.rows]),
     }
+
+
+def _board_charts(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
+    """Return the figures of a leaderboard: the score that ranks with its intervals, and how it came about."""
+    found = [(row, score) for row in board.rows for score in row.scores if score.name == board.score]
+    ranked = [(row, score) for row, score in found if score.HasField("value")][:_DRAWN]
+    if not ranked:
+        return {}
+    inks = {row.user: ink(place) for place, (row, _) in enumerate(ranked)}
+    rows = [
+        Row(
+            row.user,
+            (
+                Mark(
+                    row.method,
+                    score.value,
+                    score.low if score.HasField("low") else None,
+                    score.high if score.HasField("high") else None,
+                    inks[row.user],
+                ),
+            ),
+        )
+        for row, score in ranked
+    ]
+    charts = {"standing": interval_chart(board.score, rows, axis=board.score, form=".4g")}
+    points = [(point.create_time.ToDatetime(UTC), point.user, point.value) for point in board.history]
+    moments = sorted({moment for moment, *_ in points})
+    moments = (
+        [moments[place * (len(moments) - 1) // (_MOMENTS - 1)] for place in range(_MOMENTS)]
+        if len(moments) > _MOMENTS
+        else moments
+    )
+    if len(moments) < 2:
+        return charts
+    form = "%H:%M" if moments[0].date() == moments[-1].date() else "%m-%d"
+    standing = [{user: value for moment, user, value in points if moment <= now} for now in moments]
+    places = [_places(values, lower=board.score in board.lower_is_better) for values in standing]
+    lines = [
+        Line(
+            user,
+            [values.get(user) for values in standing],
+            colour,
+            [f"place {of[user]} of {len(of)}" if user in of else "" for of in places],
+        )
+        for user, colour in inks.items()
+    ]
+    labels = [moment.strftime(form) for moment in moments]
+    history = line_chart(
+        f"{board.score} over time", labels, lines, x="submitted (UTC)", y=board.score, description=_HISTORY, zero=False
+    )
+    return charts | {"history": history, "legend": [(colour, user) for user, colour in inks.items()]}
+
+
+def _places(values: dict[str, float], *, lower: bool) -> dict[str, int]:
+    """Return each user's place among values; equal ones share it."""
+    ordered = sorted(values.values(), reverse=not lower)
+    return {user: ordered.index(value) + 1 for user, value in values.items()}
 
 
 def edit_values(challenge: pb.Challenge) -> dict[str, Any]:
@@ -274,6 +363,10 @@ def edit_values(challenge: pb.Challenge) -> dict[str, Any]:
         "title": challenge.title,
         "description": challenge.description,
         "primary_score": challenge.primary_score,
+        "digits": str(challenge.disclosure.digits),
+        "category_images": challenge.disclosure.category_images or "",
+        "equal_percent": challenge.disclosure.equal_percent or "",
+        "error_images": challenge.disclosure.error_images or "",
         "open_time": _local(challenge.open_time),
         "close_time": _local(challenge.close_time),
         "daily_limit": challenge.daily_limit,

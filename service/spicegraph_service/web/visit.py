@@ -132,7 +132,12 @@ class Visit:
 
     def page(self, template: str, *, status: int = 200, script: str = "web.js", **values: Any) -> web.Response:
         """Return a page."""
-        shown = {"me": self.me, "proof": self.session.proof if self.session is not None else "", **values}
+        shown = {
+            "me": self.me,
+            "here": self.request.path,
+            "proof": self.session.proof if self.session is not None else "",
+            **values,
+        }
         text = render_page(f"web/{template}", shown, script=static(script), style=static("web.css"), served=True)
         return web.Response(text=text, content_type="text/html", status=status, headers=PAGE_HEADERS)
 

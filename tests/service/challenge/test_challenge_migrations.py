@@ -52,6 +52,7 @@ def test_an_old_database_goes_on_as_it_was(old: Database) -> None:
             # What participants saw, they still see.
             assert (challenge.score_digits, challenge.category_images, challenge.equal_percent) == (-1, 1, 100)
             assert (challenge.spice_text, challenge.graph_style, challenge.empty) == ("written", "spice", "refuse")
+            assert challenge.error_images == -1
             score = session.scalars(select(RunScore)).one()
             assert (score.value, score.images, score.places) == (0.123456789, None, None)
 

@@ -6,23 +6,27 @@ import asyncio
 import html
 import json
 import re
+import secrets
 import threading
 from concurrent.futures import Future
 from contextlib import closing
+from datetime import UTC, datetime
 from http.client import HTTPConnection
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
 import pytest
+from sqlalchemy import select
 
 from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_service.app import Server, ServerConfig
+from spicegraph_service.challenge import schema
 from spicegraph_service.challenge.accounts import add_user
 from spicegraph_service.challenge.database import Database
 from spicegraph_service.challenge.leaderboard import ScorerVersion
 from spicegraph_service.challenge.runner import ChallengeConfig
-from spicegraph_service.challenge.schema import Role
+from spicegraph_service.challenge.schema import Role, State
 from spicegraph_service.output.pages import render_page, static
 from spicegraph_service.web import views
 from spicegraph_service.web.server import WebConfig
@@ -96,7 +100,7 @@ class Site:
     """An evaluation server without workers, in a thread: its pages, and all that needs no scores."""
 
     def __init__(self, folder: Path) -> None:
-        place = str(folder / "challenges.db")
+        self.place = place = str(folder / "challenges.db")
         self.files = folder / "files"
         self.tokens = {}
         with Database(place) as database, database.writing() as session:
@@ -427,6 +431,179 @@ def test_rows_compare_each_submission_with_its_user_s_one_before() -> None:
     assert [row["change"] for row in rows] == ["+0.1", ""]
 
 
+# --- what participants learn ----------------------------------------------------------------------------------------
+
+IMAGES = 40
+ERRORS = [
+    {"kind": "color_confused", "title": "Color confused", "words": [], "columns": [], "images": 30},
+    {
+        "kind": "color_confused",
+        "title": "Color confused",
+        "words": ["blue", NASTY],
+        "columns": ["References say", "Candidate says"],
+        "images": 20,
+    },
+]
+
+
+def store(
+    site: Site,
+    challenge: str,
+    user: str,
+    spice: float,
+    day: int,
+    *,
+    images: int = 30,
+) -> str:
+    """Store a submission with scores and errors, as scoring leaves it; return its id."""
+    with Database(site.place) as database, database.writing() as session:
+        found = session.scalars(select(schema.Challenge).where(schema.Challenge.name == challenge)).one()
+        split = found.splits[0]
+        moment = datetime(2026, 1, day, tzinfo=UTC)
+        made = schema.Submission(
+            id=secrets.token_hex(8),
+            challenge_id=found.id,
+            user_id=session.scalars(select(schema.User.id).where(schema.User.name == user)).one(),
+            method=NASTY,
+            description="",
+            file_name="captions_val_x_results.json",
+            split=split.name,
+            sha256=secrets.token_hex(32),
+            file_bytes=1,
+            state=State.SUCCEEDED,
+            created=moment,
+            ended=moment,
+            failure_message="",
+            fault_count=0,
+        )
+        set_id = split.reference_sets[0].id
+        errors = [row | {"images": images if not row["words"] else row["images"]} for row in ERRORS]
+        run = schema.Run(
+            job_id=secrets.randbits(40), version="0", signatures={}, created=moment, errors={str(set_id): errors}
+        )
+        for place, (name, value) in enumerate([("SPICE", spice), ("SPICE_Color", 0.25), ("Bleu_1", 0.5)]):
+            run.scores.append(
+                schema.RunScore(
+                    reference_set_id=set_id,
+                    position=place,
+                    name=name,
+                    value=value,
+                    low=0.1,
+                    high=0.9,
+                    images=200,
+                    places=2,
+                )
+            )
+        made.files.append(schema.SubmissionFile(split_id=split.id, file="0" * 64))
+        made.runs.append(run)
+        session.add(made)
+        session.flush()
+        return str(made.id)
+
+
+@pytest.fixture(scope="module")
+def scored(site: Site) -> dict[str, list[str]]:
+    """The submissions by user of a challenge whose organiser has filled in every field of the form."""
+    boss = site.visitor("boss")
+    form = {
+        "proof": boss.get("/new").proof,
+        "name": "scored",
+        "title": "Scored",
+        "metrics": "spice, bleu",
+        "sets": "val/c5",
+        "daily_limit": "5",
+        "total_limit": "20",
+        "spice_text": "SPICE_TEXT_COCO",
+        "empty": "EMPTY_CANDIDATES_ZERO",
+        "scores ": "VISIBILITY_ALWAYS",
+        "board ": "VISIBILITY_ALWAYS",
+        "digits": "2",
+        "category_images": "60",
+        "equal_percent": "70",
+        "error_images": "20",
+    }
+    assert boss.post("/new", form | {"error_images": "9"}).status == 400
+    assert boss.post("/new", form | {"digits": "-2"}).status == 400
+    assert boss.post("/new", form).status == 303
+    references = {
+        "images": [{"id": number, "file_name": f"{number}.jpg"} for number in range(IMAGES)],
+        "annotations": [{"image_id": number, "caption": "a secret blue teapot"} for number in range(IMAGES)],
+    }
+    target = {"proof": form["proof"], "set": "val/c5"}
+    assert boss.upload("/challenges/scored/references", target, "r.json", json.dumps(references).encode()).status == 303
+    return {
+        "ann": [store(site, "scored", "ann", 0.204, 1, images=20), store(site, "scored", "ann", 0.301, 3)],
+        "bob": [store(site, "scored", "bob", 0.302, 2)],
+    }
+
+
+def test_the_form_of_a_new_challenge_has_what_the_command_has(site: Site, scored: dict[str, list[str]]) -> None:
+    rules = html.unescape(site.visitor("ann").get("/challenges/scored").text)
+    assert "2 decimal places, categories that at least 60 images have" in rules
+    assert "kinds of errors that at least 20 images have; at most 70 % of the captions may be equal" in rules
+    assert "score 0" in rules
+    boss = site.visitor("boss")
+    edit = boss.get("/challenges/scored/edit")
+    assert re.search(r'name="error_images" type="number" value="20"', edit.text)
+    form = {"proof": edit.proof, "title": "Scored", "digits": "2", "daily_limit": "5", "total_limit": "20"}
+    form |= {"category_images": "60", "equal_percent": "70"}
+    assert boss.post("/challenges/scored/edit", form | {"error_images": "-1"}).status == 303
+    assert "no kinds of errors" in boss.get("/challenges/scored").text
+    own = f"/submissions/{scored['ann'][0]}"
+    assert "What goes wrong" not in site.visitor("ann").get(own).text
+    assert "What goes wrong" in boss.get(own).text
+    assert boss.post("/challenges/scored/edit", form | {"error_images": "20"}).status == 303
+
+
+def test_participants_see_kinds_of_errors_and_their_change(site: Site, scored: dict[str, list[str]]) -> None:
+    ann = site.visitor("ann")
+    page = ann.get(f"/submissions/{scored['ann'][1]}").text
+    assert re.search(r"Color confused</td><td>30</td>.*?<td>20</td>", page, re.DOTALL)
+    assert "references say: blue; candidate says: " + html.escape(NASTY)[:20] in page
+    assert "teapot" not in page
+    assert "<img" not in page
+    assert site.visitor("bob").get(f"/submissions/{scored['ann'][1]}").status == 404
+    boss = site.visitor("boss")
+    form = {"proof": boss.get("/account").proof, "title": "Scored", "digits": "2", "daily_limit": "5"}
+    assert boss.post("/challenges/scored/edit", form | {"total_limit": "20", "error_images": "30"}).status == 303
+    page = ann.get(f"/submissions/{scored['ann'][1]}").text
+    assert "Color confused</td><td>30</td>" in page
+    assert "references say" not in page
+    assert boss.post("/challenges/scored/edit", form | {"total_limit": "20", "error_images": "20"}).status == 303
+
+
+def test_a_leaderboard_shows_ties_and_its_history(site: Site, scored: dict[str, list[str]]) -> None:
+    ann = site.visitor("ann")
+    page = ann.get("/challenges/scored/leaderboard").text
+    assert page.count("> tied</span>") == 2
+    assert re.findall(r"<td data-value=\"0\.3\">([\d.]+)", page) == ["0.3", "0.3"]
+    board = json.loads(ann.get("/challenges/scored/leaderboard?format=json").text)[0]
+    assert [(point["user"], point["value"]) for point in board["history"]] == [("ann", 0.2), ("bob", 0.3), ("ann", 0.3)]
+    assert "ann, 01-03: 0.300 (place 1 of 2)" in page
+    proof = ann.get("/account").proof
+    assert ann.post(f"/submissions/{scored['ann'][1]}/choose", {"proof": proof}).status == 303
+    board = json.loads(ann.get("/challenges/scored/leaderboard?format=json").text)[0]
+    assert [(point["user"], point["value"]) for point in board["history"]] == [("bob", 0.3), ("ann", 0.3)]
+
+
+def test_participants_get_the_images_of_a_split(site: Site, scored: dict[str, list[str]]) -> None:
+    ann = site.visitor("ann")
+    assert "/challenges/scored/images?split=val" in ann.get("/challenges/scored").text
+    answer = ann.get("/challenges/scored/images?split=val")
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="image_info_scored_val.json"'
+    assert json.loads(answer.text)["images"][:1] == [{"id": 0, "file_name": "0.jpg"}]
+    assert len(json.loads(answer.text)["images"]) == IMAGES
+    assert "teapot" not in answer.text
+    assert ann.get("/challenges/scored/images?split=none").status == 404
+    boss = site.visitor("boss")
+    form = {"proof": boss.get("/account").proof, "title": "Scored", "daily_limit": "5", "total_limit": "20"}
+    assert boss.post("/challenges/scored/edit", form | {"open_time": "2999-01-01T00:00"}).status == 303
+    early = ann.get("/challenges/scored/images")
+    assert (early.status, "opens at 2999" in early.text) == (400, True)
+    assert boss.get("/challenges/scored/images").status == 200
+    assert boss.post("/challenges/scored/edit", form).status == 303
+
+
 # --- in Chromium ------------------------------------------------------------------------------------------------
 
 PROBES = [
@@ -498,8 +675,6 @@ def test_no_probe_fires_on_any_page_in_chromium(
 
 
 def test_a_challenge_says_what_happens_to_empty_captions() -> None:
-    from datetime import UTC, datetime
-
     for empty, words in (
         (scores_pb2.EMPTY_CANDIDATES_ZERO, "score 0"),
         (scores_pb2.EMPTY_CANDIDATES_REFUSE, "refused"),

@@ -200,7 +200,7 @@ def test_participants_see_no_more_than_the_disclosure_says(
         default.ClearField(field)
     made = organiser.create_challenge(default)
     assert (made.daily_limit, made.total_limit) == (5, 20)
-    assert made.disclosure == pb.Disclosure(digits=0, category_images=50, equal_percent=50)
+    assert made.disclosure == pb.Disclosure(digits=0, category_images=50, equal_percent=50, error_images=10)
     organiser.upload_references("default", "val", "c5", arena.write("r.json", tools.annotations(REFERENCES)))
     sent = []
     for name, color in (("ann", "crimson"), ("bea", "red")):

@@ -78,6 +78,18 @@ def _first(view: MatchView, side: Side, index: int, scene_tuple: SceneTuple) -> 
                 return
 
 
+def error_words(match: Match) -> frozenset[tuple[str, tuple[str, ...]]]:
+    """Return the kinds and words of a match's errors, each once, without those that follow from another.
+
+    Example:
+        >>> from spicegraph_scorer import score_tuples
+        >>> result = score_tuples([["car"], ["car", "blue"]], [[["car"], ["car", "red"]]])
+        >>> sorted(error_words(result.statistic.match))
+        [('color_confused', ('red', 'blue')), ('color_missed', ('red', 'car'))]
+    """
+    return frozenset((found.kind, found.words) for found in explain(match) if KINDS[found.kind].primary)
+
+
 @dataclass(frozen=True, slots=True)
 class ErrorGroup:
     """Errors of a kind with the same words.

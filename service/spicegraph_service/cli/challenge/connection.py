@@ -71,6 +71,7 @@ _WORDS: Mapping[str, str] = {
     "challenge.disclosure.digits": "--digits",
     "challenge.disclosure.category_images": "--category-images",
     "challenge.disclosure.equal_percent": "--equal",
+    "challenge.disclosure.error_images": "--error-images",
     "metrics": "--metrics",
     "open_time": "--opens",
     "close_time": "--closes",

@@ -63,6 +63,14 @@ EqualOption = Annotated[
         "--equal", metavar="PERCENT", min=1, max=100, help="How many captions of a file may be equal. Default: 50."
     ),
 ]
+ErrorImagesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--error-images",
+        metavar="NUMBER|never",
+        help="Participants see the kinds of errors that at least this number of images have. Default: 10.",
+    ),
+]
 SplitOption = Annotated[str, typer.Option(help="The split; default: the first.")]
 SetOption = Annotated[str, typer.Option("--set", help="The reference set; default: the first of the split.")]
 
@@ -154,6 +162,7 @@ def create(
     digits: DigitsOption = None,
     category_images: CategoryImagesOption = None,
     equal: EqualOption = None,
+    error_images: ErrorImagesOption = None,
     scores: Annotated[Shown, typer.Option(help="When participants see their scores.")] = Shown.ALWAYS,
     leaderboard: Annotated[Shown, typer.Option(help="When participants see the leaderboard.")] = Shown.ALWAYS,
 ) -> None:
@@ -193,7 +202,7 @@ def create(
         close_time=_moment("--closes", closes),
         daily_limit=daily,
         total_limit=total,
-        disclosure=_disclosure(pb.Disclosure(), digits, category_images, equal),
+        disclosure=_disclosure(pb.Disclosure(), digits, category_images, equal, error_images),
     )
     with connected(context) as client:
         client.create_challenge(challenge)
@@ -229,6 +238,7 @@ def update(
     digits: DigitsOption = None,
     category_images: CategoryImagesOption = None,
     equal: EqualOption = None,
+    error_images: ErrorImagesOption = None,
     split: Annotated[list[str] | None, typer.Option(help="Splits that --scores and --leaderboard are for.")] = None,
     scores: Annotated[Shown | None, typer.Option(help="When participants see their scores.")] = None,
     leaderboard: Annotated[Shown | None, typer.Option(help="When participants see the leaderboard.")] = None,
@@ -255,9 +265,9 @@ def update(
                 )
                 for found in names
             )
-        if (digits, category_images, equal) != (None, None, None):
+        if any(option is not None for option in (digits, category_images, equal, error_images)):
             now = client.get_challenge(name).challenge.disclosure
-            request.disclosure.CopyFrom(_disclosure(now, digits, category_images, equal))
+            request.disclosure.CopyFrom(_disclosure(now, digits, category_images, equal, error_images))
         client.update_challenge(request)
 
 
@@ -448,7 +458,11 @@ def _visibility(shown: Shown | None) -> pb.Visibility.ValueType:
 
 
 def _disclosure(
-    disclosure: pb.Disclosure, digits: str | None, category_images: int | None, equal: int | None
+    disclosure: pb.Disclosure,
+    digits: str | None,
+    category_images: int | None,
+    equal: int | None,
+    error_images: str | None,
 ) -> pb.Disclosure:
     """Return what scores may tell participants, changed by what the options name."""
     if digits is not None:
@@ -460,6 +474,10 @@ def _disclosure(
         disclosure.category_images = category_images
     if equal is not None:
         disclosure.equal_percent = equal
+    if error_images is not None:
+        if error_images != "never" and not (error_images.isascii() and error_images.isdigit()):
+            raise InputError(f"--error-images: expected a number or never, got {error_images!a}")
+        disclosure.error_images = -1 if error_images == "never" else int(error_images)
     return disclosure
 
 

@@ -134,6 +134,17 @@ def faults(
         write_stdout(_json(list(client.faults(submission))))
 
 
+def images(
+    context: typer.Context,
+    challenge: ChallengeArgument,
+    *,
+    split: Annotated[str, typer.Option(help="The split; default: the first.")] = "",
+) -> None:
+    """Write the images that results must describe, as COCO's image info file (JSON)."""
+    with connected(context) as client:
+        write_stdout(b"".join(client.image_info(challenge, split=split)).decode() + "\n")
+
+
 def cancel(
     context: typer.Context,
     submission: SubmissionArgument,
@@ -258,6 +269,7 @@ PARTICIPANTS_COMMANDS: tuple[Callable[..., None], ...] = (
     status,
     submissions,
     faults,
+    images,
     cancel,
     choose,
     leaderboard,
