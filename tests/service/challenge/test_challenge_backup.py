@@ -171,11 +171,17 @@ def test_a_schema_is_tried_out_and_taken_back(tmp_path: Path, capsys: pytest.Cap
     place = f"--challenges={tmp_path / 'c.db'}"
     assert main(["challenge", "migrate", place, "--dry-run"]) == 0
     tried = capsys.readouterr()
-    assert tried.out == "empty -> 0001\n0001 -> 0002\n0002 -> 0003\n0003 -> 0004\n0004 -> 0005\n0005 -> 0006\n"
+    assert (
+        tried.out
+        == "empty -> 0001\n0001 -> 0002\n0002 -> 0003\n0003 -> 0004\n0004 -> 0005\n0005 -> 0006\n0006 -> 0007\n"
+    )
     assert main(["challenge", "migrate", place]) == 0
     assert capsys.readouterr().out == tried.out
     assert main(["backup", str(tmp_path / "backup"), "--store=none", place]) == 0  # without a file so far
     assert main(["challenge", "migrate", place, "--to", "0001"]) == 0
-    assert capsys.readouterr().out == "0006 -> 0005\n0005 -> 0004\n0004 -> 0003\n0003 -> 0002\n0002 -> 0001\n"
+    assert (
+        capsys.readouterr().out
+        == "0007 -> 0006\n0006 -> 0005\n0005 -> 0004\n0004 -> 0003\n0003 -> 0002\n0002 -> 0001\n"
+    )
     assert main(["challenge", "migrate", place, "--to", "x"]) == 2
-    assert "there is no schema 'x'; there are 0001, 0002, 0003, 0004, 0005, 0006" in capsys.readouterr().err
+    assert "there is no schema 'x'; there are 0001, 0002, 0003, 0004, 0005, 0006, 0007" in capsys.readouterr().err

@@ -237,7 +237,7 @@ def test_migrations_are_what_the_tables_say(own_arena: Arena) -> None:
     with databases[0] as database, database.reading() as session:
         context = MigrationContext.configure(session.connection())
         assert compare_metadata(context, Base.metadata) == []
-        assert context.get_current_revision() == "0006"
+        assert context.get_current_revision() == "0007"
 
 
 def test_a_database_of_a_newer_version_is_left_alone(own_arena: Arena) -> None:
