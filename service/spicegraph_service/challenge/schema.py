@@ -193,7 +193,7 @@ class Challenge(Base):
     score_digits: Mapped[int]
     category_images: Mapped[int]
     equal_percent: Mapped[int]
-    error_images: Mapped[int]
+    error_images: Mapped[int] = mapped_column(default=-1)
     spice_text: Mapped[SpiceText] = mapped_column(String(20), default="written")
     graph_style: Mapped[GraphStyle] = mapped_column(String(20), default="spice")
     empty: Mapped[Empty] = mapped_column(String(20), default="refuse")
