@@ -120,7 +120,7 @@ def test_a_challenge_from_beginning_to_end(
     assert run("submit", "pets", empty, status=2) == f"error: {empty}: the file is empty\n"
     run("update", "pets", "--rank-by", "SPICE_Color", "--digits", "3")
     disclosure = json.loads(run("show", "pets", "--format", "json"))["challenge"]["disclosure"]
-    assert disclosure == {"digits": 3, "category_images": 1, "equal_percent": 50}
+    assert disclosure == {"digits": 3, "category_images": 1, "equal_percent": 50, "error_images": 10}
     run("update", "pets", "--total", "0", "--leaderboard", "organisers", "--closes", "never")
     assert "shown to participants" in run("leaderboard", "pets", token=first, status=2)
     more = ("--references", place, "--references", f"test/c2={references}", "--metrics", "rouge")
