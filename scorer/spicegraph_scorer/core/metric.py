@@ -68,7 +68,7 @@ class Needs:
     """What a metric reads beside the captions' words.
 
     ``facts``: what the captions say, for which they are parsed; ``loose``: the facts of loose words as well.
-    ``data`` names the fields of :class:`spicegraph_scorer.metrics.data.MetricData` that it uses.
+    ``data`` names the fields of :class:`spicegraph_scorer.metrics.MetricData` that it uses.
     """
 
     facts: bool = False
