@@ -173,7 +173,8 @@ def test_graphs_are_written_and_read_back_in_every_notation(
         (tmp_path / "graphs").write_text(out)
         assert status == 0
         assert groups("graphs", "--graphs", notation) == groups("c.txt"), notation
-    dsg = json.loads(run("parse", str(tmp_path / "c.txt"), "--format", "dsg")[1].splitlines()[0])
+    (tmp_path / "graphs").write_text(run("parse", str(tmp_path / "c.txt"), "--format", "dsg")[1])
+    dsg = json.loads((tmp_path / "graphs").read_text().splitlines()[0])
     kinds = {row.partition(" (")[0] for row in dsg["qid2tuple"].values()}
     assert kinds >= {
         "entity - whole",

@@ -89,7 +89,7 @@ def filled(kind: Descriptor, chance: random.Random) -> Message:
             message.ClearField(field.name)
         inner = field.message_type
         if inner is not None and inner.GetOptions().map_entry:
-            getattr(message, field.name)["key ü"] = "value"
+            getattr(message, field.name)["key ü"] = value(inner.fields_by_name["value"], chance)
         elif field.is_repeated:
             values = [value(field, chance) for _ in range(chance.randrange(3))]
             getattr(message, field.name).extend(values)
