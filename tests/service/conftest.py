@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import fcntl
+import hashlib
 import itertools
 import json
 import os
@@ -11,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -168,6 +170,13 @@ def client(server: RunningServer) -> Iterator[Client]:
 
 
 WAIT = 10.0
+TABS = 60
+AXE = "axe-core-4.10.3"
+AXE_SHA512 = "5e6edba515e70d25f6604d9815f064d859c5d1ea7ab661bbc4f87c88779ef0c21cae0abbeb636471ef39e9d62d2582e4b88a1866f19f4ecfcf6d986275e4dc12"
+AXE_FAULTS = (
+    "axe.run(document, {resultTypes: ['violations']}).then(r => r.violations.filter(v => ['serious', 'critical']"
+    ".includes(v.impact)).map(v => [v.id, v.nodes.length, v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + n.failureSummary)]))"
+)
 
 
 class Browser:
@@ -196,10 +205,11 @@ class Browser:
         self._numbers = itertools.count(1)
         self._session: str | None = None
         self.errors: list[str] = []
+        self.asked: list[str] = []
         targets = self.call("Target.getTargets")["targetInfos"]
         page = next(target["targetId"] for target in targets if target["type"] == "page")
         self._session = self.call("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log"):
+        for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
 
     def call(self, method: str, **parameters: Any) -> Any:
@@ -226,8 +236,10 @@ class Browser:
         return json.loads(text)
 
     def _note(self, event: dict[str, Any]) -> None:
-        """Keep what the console would show as an error."""
+        """Keep what the console would show as an error, and what is asked for."""
         method, about = event.get("method"), event.get("params", {})
+        if method == "Network.requestWillBeSent":
+            self.asked.append(about["request"]["url"])
         if method == "Runtime.exceptionThrown":
             self.errors.append(str(about["exceptionDetails"]))
         if method == "Log.entryAdded" and about["entry"]["level"] == "error":
@@ -250,6 +262,48 @@ class Browser:
         self.call("Page.navigate", url="about:blank")
         self.call("Page.navigate", url=path.as_uri() + fragment)
         self.until("document.documentElement?.dataset.ready === 'true'")
+
+    def visit(self, url: str) -> None:
+        """Open a page of a server."""
+        self.errors.clear()
+        self.asked.clear()
+        self.call("Page.navigate", url="about:blank")
+        self.call("Page.navigate", url=url)
+        self.until("location.protocol === 'http:' && document.readyState === 'complete'")
+
+    def look(self, *, width: int, dark: bool) -> None:
+        """Show pages as on a screen of this width, light or dark."""
+        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        self.call("Emulation.setEmulatedMedia", features=scheme)
+        self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500
+        )
+
+    def check(self, axe: str, origin: str) -> None:
+        """Check that a page is sound: no error, nothing from elsewhere, not too wide, nothing serious of axe-core's."""
+        where = self.js("location.pathname")
+        assert self.errors == [], where
+        assert all(url.startswith((origin, "about:", "data:")) for url in self.asked), (where, self.asked)
+        assert self.js("document.documentElement.scrollWidth <= innerWidth"), where
+        self.js("for (const fold of document.querySelectorAll('details')) fold.open = true")
+        self.js(axe)
+        assert self.js(AXE_FAULTS) == [], where
+
+    def tab_to(self, selector: str) -> None:
+        """Press Tab until the element has the focus."""
+        for _ in range(TABS):
+            self.key("Tab", code=9)
+            if self.js(f"document.activeElement?.matches({selector!r})"):
+                return
+        raise AssertionError(f"Tab never gets to {selector}")
+
+    def enter(self) -> None:
+        """Press Enter, and wait for the page that follows."""
+        self.js("document.documentElement.dataset.old = 'true'")
+        self.key("Enter", code=13, text="\r")
+        self.until(
+            "document.documentElement && !document.documentElement.dataset.old && document.readyState === 'complete'"
+        )
 
     def click(self, selector: str) -> None:
         self.js(f"document.querySelector({selector!r}).scrollIntoView({{block: 'center'}})")
@@ -301,6 +355,22 @@ def start_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable
     yield start
     for browser in running:
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def axe(program: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> str:
+    """axe-core (MPL-2.0) from npm's cache or registry, checked by its hash; nothing of it is kept."""
+    folder = tmp_path_factory.mktemp("axe")
+    command = [program("npm"), "pack", AXE.replace("-4", "@4"), "--prefer-offline", "--silent"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    archive = folder / f"{AXE}.tgz"
+    if done.returncode or not archive.exists():
+        pytest.skip(f"npm has no {AXE}: {done.stderr.strip()[:200]}")
+    assert hashlib.sha512(archive.read_bytes()).hexdigest() == AXE_SHA512
+    with tarfile.open(archive) as packed:
+        source = packed.extractfile("package/axe.min.js")
+        assert source is not None
+        return source.read().decode()
 
 
 class WordFacts:

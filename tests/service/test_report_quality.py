@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import subprocess
-import tarfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -40,9 +37,7 @@ def example(name: str) -> tuple[Item, ...]:
 
 @pytest.fixture(scope="module")
 def chromium(start_browser: Callable[..., Browser]) -> Browser:
-    browser = start_browser(width=1400)
-    browser.call("Network.enable")
-    return browser
+    return start_browser(width=1400)
 
 
 @pytest.fixture(scope="module")
@@ -190,65 +185,24 @@ def test_40_probes_fire_nowhere(chromium: Browser, tmp_path: Path, word_facts: A
 
 @pytest.mark.model
 def test_a_page_asks_for_nothing_from_elsewhere(chromium: Browser, page: Path) -> None:
-    asked: list[str] = []
-    note = chromium._note
-
-    def record(event: dict[str, Any]) -> None:
-        if event.get("method") == "Network.requestWillBeSent":
-            asked.append(event["params"]["request"]["url"])
-        note(event)
-
-    chromium._note = record  # type: ignore[method-assign]
-    try:
-        chromium.open(page)
-        chromium.js("location.hash = document.querySelector('.telling a').hash")
-        chromium.until("!document.getElementById('detail').hidden")
-        chromium.js("new Promise(r => setTimeout(r, 300))")
-    finally:
-        chromium._note = note  # type: ignore[method-assign]
-    assert asked
-    assert all(url.startswith((page.parent.as_uri(), "about:", "data:")) for url in asked), asked
-
-
-AXE = "axe-core-4.10.3"
-AXE_SHA512 = "5e6edba515e70d25f6604d9815f064d859c5d1ea7ab661bbc4f87c88779ef0c21cae0abbeb636471ef39e9d62d2582e4b88a1866f19f4ecfcf6d986275e4dc12"
-
-
-@pytest.fixture(scope="session")
-def axe(program: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> str:
-    """axe-core (MPL-2.0) from npm's cache or registry, checked by its hash; nothing of it is kept."""
-    folder = tmp_path_factory.mktemp("axe")
-    command = [program("npm"), "pack", AXE.replace("-4", "@4"), "--prefer-offline", "--silent"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
-    archive = folder / f"{AXE}.tgz"
-    if done.returncode or not archive.exists():
-        pytest.skip(f"npm has no {AXE}: {done.stderr.strip()[:200]}")
-    assert hashlib.sha512(archive.read_bytes()).hexdigest() == AXE_SHA512
-    with tarfile.open(archive) as packed:
-        source = packed.extractfile("package/axe.min.js")
-        assert source is not None
-        return source.read().decode()
+    chromium.asked.clear()
+    chromium.open(page)
+    chromium.js("location.hash = document.querySelector('.telling a').hash")
+    chromium.until("!document.getElementById('detail').hidden")
+    chromium.js("new Promise(r => setTimeout(r, 300))")
+    assert chromium.asked
+    assert all(url.startswith((page.parent.as_uri(), "about:", "data:")) for url in chromium.asked), chromium.asked
 
 
 @pytest.mark.model
 @pytest.mark.parametrize(("width", "dark"), [(1400, False), (1400, True), (390, False)])
 def test_axe_finds_no_serious_fault(chromium: Browser, page: Path, axe: str, *, width: int, dark: bool) -> None:
-    scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-    chromium.call("Emulation.setEmulatedMedia", features=scheme)
-    chromium.call(
-        "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500
-    )
+    chromium.look(width=width, dark=dark)
     try:
         chromium.errors.clear()
+        chromium.asked.clear()
         chromium.open(page, "#image=304706")
-        chromium.js("for (const fold of document.querySelectorAll('details')) fold.open = true")
-        chromium.js(axe)
-        faults = chromium.js(
-            "axe.run(document, {resultTypes: ['violations']}).then(r => r.violations.filter(v => ['serious', 'critical']"
-            ".includes(v.impact)).map(v => [v.id, v.nodes.length, v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + n.failureSummary)]))"
-        )
-        assert faults == []
-        assert chromium.errors == []
+        chromium.check(axe, page.parent.as_uri())
     finally:
         chromium.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "light"}])
         chromium.call("Emulation.clearDeviceMetricsOverride")

@@ -20,8 +20,10 @@ from spicegraph_parser.errors import InputError
 from spicegraph_service.web.results import Query, Results
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from conftest import Browser
 
 NASTY = "<script>hacked=1</script><img src=x onerror=hacked=1>"
 COUNT = 400
@@ -253,6 +255,56 @@ def test_the_viewer_refuses_what_it_cannot_show(tmp_path: Path) -> None:
         )
         assert ended.returncode == 2
         assert message in ended.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "dark"), [(1400, False), (1400, True), (390, False)])
+def test_the_viewer_is_sound_in_chromium(
+    viewer: Local, start_browser: Callable[..., Browser], axe: str, *, width: int, dark: bool
+) -> None:
+    """Its pages by axe-core; and by keyboard: type a filter, go to an item, come back."""
+    browser = start_browser()
+    browser.look(width=width, dark=dark)
+    origin = f"http://{viewer.host}"
+    for path in ("", "item/3"):
+        browser.visit(origin + viewer.path + path)
+        browser.check(axe, origin)
+    browser.visit(origin + viewer.path)
+    browser.tab_to("input[name=q]")
+    browser.type("zz")
+    browser.until("document.querySelectorAll('#items-list tbody tr').length === 0")
+    for _ in "zz":
+        browser.key("Backspace", code=8)
+    browser.type("=1>7")
+    browser.until("document.querySelectorAll('#items-list tbody tr').length === 1")
+    browser.tab_to("#items-list a")
+    browser.enter()
+    assert browser.js("location.pathname") == f"{viewer.path}item/7"
+    browser.tab_to("a[data-back]")
+    browser.enter()
+    assert browser.js("location.pathname") == viewer.path
+    assert browser.js("window.hacked") is None
+    assert browser.errors == []
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_the_demo_is_sound_in_chromium(start_browser: Callable[..., Browser], axe: str) -> None:
+    local = Local("demo")
+    browser = start_browser()
+    origin = f"http://{local.host}"
+    try:
+        for width, dark in ((1400, False), (1400, True), (390, False)):
+            browser.look(width=width, dark=dark)
+            browser.visit(origin + local.path)
+            browser.tab_to("input[name=caption]")
+            browser.key("End", code=35)
+            browser.type(f" and {NASTY} a red cup")
+            browser.until("document.getElementById('result-part').textContent.includes('cup, red')")
+            browser.check(axe, origin)
+            assert browser.js("window.hacked") is None
+    finally:
+        assert local.stop() == 0
 
 
 @pytest.mark.model

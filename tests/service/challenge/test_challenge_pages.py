@@ -33,7 +33,7 @@ from spicegraph_service.web.server import WebConfig
 from spicegraph_service.web.session import Sessions, shared_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from conftest import Browser
@@ -454,6 +454,8 @@ def store(
     day: int,
     *,
     images: int = 30,
+    method: str = NASTY,
+    words: Sequence[str] = (),
 ) -> str:
     """Store a submission with scores and errors, as scoring leaves it; return its id."""
     with Database(site.place) as database, database.writing() as session:
@@ -464,7 +466,7 @@ def store(
             id=secrets.token_hex(8),
             challenge_id=found.id,
             user_id=session.scalars(select(schema.User.id).where(schema.User.name == user)).one(),
-            method=NASTY,
+            method=method[:100],
             description="",
             file_name="captions_val_x_results.json",
             split=split.name,
@@ -478,6 +480,7 @@ def store(
         )
         set_id = split.reference_sets[0].id
         errors = [row | {"images": images if not row["words"] else row["images"]} for row in ERRORS]
+        errors += [ERRORS[1] | {"words": ["blue", word]} for word in words]
         run = schema.Run(
             job_id=secrets.randbits(40), version="0", signatures={}, created=moment, errors={str(set_id): errors}
         )
@@ -655,23 +658,106 @@ def test_no_probe_fires_on_any_page_in_chromium(
         sent = ann.upload("/challenges/probes/submissions", fields, name, results)
         assert sent.status == 303, sent.text
         places.append(sent.headers["Location"])
+    # With scores, and every probe as a method and as the word of an error:
+    told = [
+        store(site, "probes", user, spice, 1 + spot, method=probe, words=PROBES[spot::2])
+        for spot, (user, spice, probe) in enumerate([("ann", 0.2, PROBES[1]), ("bob", 0.3, PROBES[2])])
+    ]
+    told = told[:1]  # ann's
     browser = start_browser()
-    browser.call("Network.enable")
     for visitor in (ann, boss):
         name, _, value = visitor.cookie.partition("=")
         site_url = f"http://127.0.0.1:{site.port}"
         browser.call("Network.setCookie", name=name, value=value, url=site_url)
-        pages = ["/challenges", "/challenges/probes", "/challenges/probes/leaderboard", "/account", *places]
+        pages = ["/challenges", "/challenges/probes", "/account", *places]
+        pages += ["/challenges/probes/leaderboard", *(f"/submissions/{one}" for one in told)]
         if visitor is boss:
             pages = ["/challenges/probes", "/challenges/probes/edit", "/users", *places[:5]]
+            pages += ["/challenges/probes/leaderboard", f"/submissions/{told[0]}"]
         for path in pages:
             browser.errors.clear()
             browser.call("Page.navigate", url=site_url + path)
             browser.until(f"location.pathname === {path!r} && document.readyState === 'complete'")
             assert browser.js("window.hacked") is None, path
-            assert browser.js("document.querySelectorAll('main script, main img, main iframe, main svg').length") == 0
+            assert browser.js("document.querySelectorAll('main script, main img, main iframe').length") == 0
             assert browser.errors == [], path
     assert len(PROBES) >= 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "dark"), [(1400, False), (1400, True), (390, False)])
+def test_every_page_is_sound_in_chromium(
+    site: Site, scored: dict[str, list[str]], start_browser: Callable[..., Browser], axe: str, *, width: int, dark: bool
+) -> None:
+    browser = start_browser()
+    browser.look(width=width, dark=dark)
+    origin = f"http://127.0.0.1:{site.port}"
+    board = "/challenges/scored/leaderboard"
+    own = ["/challenges", "/challenges/scored", board, f"{board}?score=Bleu_1", f"/submissions/{scored['ann'][1]}"]
+    pages = {
+        "": ["/sign-in"],
+        "ann": [*own, "/account", "/challenges/none"],
+        "boss": [*own, "/users", "/new", "/challenges/scored/edit"],
+    }
+    for name, paths in pages.items():
+        if name:
+            cookie, _, value = site.visitor(name).cookie.partition("=")
+            browser.call("Network.setCookie", name=cookie, value=value, url=origin)
+        for path in paths:
+            browser.visit(origin + path)
+            if path == "/challenges/none":
+                browser.errors.clear()  # of the status 404, which is right
+            browser.check(axe, origin)
+
+
+@pytest.mark.slow
+def test_the_keyboard_is_enough(
+    site: Site, scored: dict[str, list[str]], start_browser: Callable[..., Browser], tmp_path: Path
+) -> None:
+    """Sign in, go to a challenge, upload, come back, choose what stands on the board, sort it, sign out."""
+    browser = start_browser()
+    origin = f"http://127.0.0.1:{site.port}"
+    results = tmp_path / "captions_val_keys_results.json"
+    results.write_text(json.dumps([{"image_id": n, "caption": f"a cup number {n}"} for n in range(IMAGES)]))
+    browser.visit(f"{origin}/challenges")
+    browser.tab_to("input[name=token]")
+    browser.type(site.tokens["bob"])
+    browser.enter()
+    assert browser.js("location.pathname") == "/challenges"
+    browser.tab_to("a[href='/challenges/scored']")
+    browser.enter()
+    browser.tab_to("input[name=method]")
+    browser.type("by keyboard")
+    browser.tab_to("input[type=file]")  # what the system's own dialogue would do:
+    chosen = browser.call("Runtime.evaluate", expression="document.activeElement")["result"]["objectId"]
+    browser.call("DOM.setFileInputFiles", files=[str(results)], objectId=chosen)
+    browser.tab_to("form[data-upload] button")
+    browser.enter()
+    assert browser.js("location.pathname").startswith("/submissions/")
+    assert browser.js("document.querySelector('h1').textContent") == "by keyboard"
+    browser.tab_to("form[action$='/cancel'] button")
+    browser.enter()
+    assert "cancelled" in browser.js("document.querySelector('header').textContent")
+    browser.tab_to("a[href='/challenges/scored']")
+    browser.enter()
+    browser.tab_to(f"a[href='/submissions/{scored['bob'][0]}']")
+    browser.enter()
+    browser.tab_to("form[action$='/choose'] button.first")
+    browser.enter()
+    assert browser.js("location.pathname") == "/challenges/scored/leaderboard"
+    browser.tab_to("th:nth-child(2) .sort")
+    for order in ("ascending", "descending"):
+        browser.key("Enter", code=13, text="\r")
+        assert browser.js("document.querySelector('th:nth-child(2)').ariaSort") == order
+    assert browser.js("[...document.querySelectorAll('.board tbody tr td:nth-child(2)')].map(c => c.textContent)") == [
+        "bob",
+        "ann",
+    ]
+    browser.visit(f"{origin}/account")
+    browser.tab_to("form[action='/sign-out'] button")
+    browser.enter()
+    assert browser.js("location.pathname") == "/sign-in"
+    assert browser.errors == []
 
 
 def test_a_challenge_says_what_happens_to_empty_captions() -> None:
