@@ -9,9 +9,7 @@ environment where the package is installed with its test requirements::
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 import tempfile
 from itertools import zip_longest
@@ -50,20 +48,10 @@ def refresh(path: Path) -> bool:
     for port, other in ports.items():
         run = run.replace(port, other)
     steps = list(docs.steps(docs.blocks(run)))
-    lines = ["set -o pipefail", "trap 'jobs -p | xargs -r kill' EXIT"]
-    lines += [f"echo '{docs._MARK}' | tee /dev/stderr\n{step.command}" for step in steps]
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         (place / "examples").symlink_to(ROOT / "examples")
-        done = subprocess.run(
-            ["bash", "-c", "\n".join(lines)],
-            cwd=place,
-            env=docs.environment(place) | {"PYTHONPATH": os.environ.get("PYTHONPATH", "")},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    outputs, said = (stream.split(f"{docs._MARK}\n")[1:] for stream in (done.stdout, done.stderr))
+        _, outputs, said = docs.run_steps(steps, place, stop=False)
     right = True
     for step, output, errors in zip_longest(steps, outputs, said, fillvalue=""):
         shown = docs.as_pattern(step.shown or "...")

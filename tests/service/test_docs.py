@@ -122,6 +122,17 @@ def environment(place: Path) -> dict[str, str]:
     return kept | homes | {"PATH": path, "PYTHONWARNINGS": "ignore"}
 
 
+def run_steps(
+    expected: list[Step], place: Path, *, stop: bool = True
+) -> tuple[subprocess.CompletedProcess[str], list[str], list[str]]:
+    """Run steps in a folder, to the first that fails if ``stop``; return also what each prints and says on stderr."""
+    lines = [f"set -{'e' if stop else ''}o pipefail", "trap 'jobs -p | xargs -r kill' EXIT"]
+    lines += [f"echo '{_MARK}' | tee /dev/stderr\n{step.command}" for step in expected]
+    done = subprocess.run(["bash", "-c", "\n".join(lines)], cwd=place, env=environment(place), capture_output=True, text=True, timeout=400, check=False)  # fmt: skip
+    outputs, said = (text.split(f"{_MARK}\n")[1:] for text in (done.stdout, done.stderr))
+    return done, outputs, said
+
+
 @pytest.mark.model
 @pytest.mark.parametrize("path", WITH_BLOCKS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_every_block_runs(path: Path, place: Path) -> None:
@@ -134,10 +145,7 @@ def test_every_block_runs(path: Path, place: Path) -> None:
     for block in page:
         CHECKS.get(block.language, str)(block.text)
     expected = list(steps(page))
-    lines = ["set -eo pipefail", "trap 'jobs -p | xargs -r kill' EXIT"]
-    lines += [f"echo '{_MARK}' | tee /dev/stderr\n{step.command}" for step in expected]
-    done = subprocess.run(["bash", "-c", "\n".join(lines)], cwd=place, env=environment(place), capture_output=True, text=True, timeout=400, check=False)  # fmt: skip
-    outputs, said = (text.split(f"{_MARK}\n")[1:] for text in (done.stdout, done.stderr))
+    done, outputs, said = run_steps(expected, place)
     assert done.returncode == 0, f"{expected[len(outputs) - 1].command}\n{done.stderr}"
     for step, output, errors in zip(expected, outputs, said, strict=True):
         shown = as_pattern(step.shown or "...")

@@ -66,7 +66,7 @@ class Disclosure:
     digits: int = 0
     category_images: int = 50
     equal_percent: int = 50
-    error_images: int = 10
+    error_images: int = FEWEST_ERROR_IMAGES
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,6 @@ BUCKETS: Final = 1 << 17  # of weights
 COUNTERS: Final = 1 << 20  # of n-grams in captions of people
 PADDING: Final = 2  # edges on either side of a sentence
 _LETTERS: Final = 3
-_LEVELS: Final = 7
 _LONGEST: Final = 8  # words of a repetition that are told apart
 _CLAUSES: Final = 40  # of a sentence that are compared
 _FAR: Final = 3  # words between two of the same
