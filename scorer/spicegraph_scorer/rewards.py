@@ -9,11 +9,10 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import InputError, counted
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
-from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.metrics import MetricData, Resources, make_reward
 from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 

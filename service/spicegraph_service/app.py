@@ -294,7 +294,7 @@ class Server:
         if self.config.challenges is None:
             return ()
         from spicegraph_service.web.board import Board  # noqa: PLC0415
-        from spicegraph_service.web.session import Sessions, shared_key  # noqa: PLC0415
+        from spicegraph_service.web.visit import Sessions, shared_key  # noqa: PLC0415
 
         service = next(one for one in self.services if one.descriptor.name == "ChallengeService")
         return Board(gateway, service, Sessions(shared_key(self.config.challenges.folder))).routes()

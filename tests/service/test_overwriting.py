@@ -15,7 +15,7 @@ from typer.main import get_command
 from spicegraph_parser.errors import InputError
 from spicegraph_service.cli import main
 from spicegraph_service.cli.app import COMMANDS, is_input, make_app
-from spicegraph_service.output.files import refuse_overwriting
+from spicegraph_service.output.terminal import refuse_overwriting
 from spicegraph_service.platforms import jar
 from spicegraph_service.platforms.benchmarks import score_submission
 

@@ -12,8 +12,8 @@ from spicegraph_scorer import Item, score
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics.spice.metric import jar_output
 from spicegraph_service.output import results
-from spicegraph_service.output.files import write_text
 from spicegraph_service.output.results import RESULT_FORMATS, ResultFormat, parquet_bytes
+from spicegraph_service.output.terminal import write_text
 
 
 class Words:

@@ -6,8 +6,17 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.ptb.rules import ASCII, Rule, basic_plane, sign_rules, word_rules
-from spicegraph_parser.ptb.writing import BEFORE_NUMBER, ENDING, ENDING_CAPITALISED, TITLES
+from spicegraph_parser.ptb.rules import (
+    ASCII,
+    BEFORE_NUMBER,
+    ENDING,
+    ENDING_CAPITALISED,
+    TITLES,
+    Rule,
+    basic_plane,
+    sign_rules,
+    word_rules,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

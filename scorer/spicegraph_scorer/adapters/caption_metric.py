@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import InputError, counted
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.items import Item
-from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.metrics import DataFields, MetricData, merged_data, needs_of
 from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 from spicegraph_scorer.readers.checks import Fault, check_items, input_error

@@ -14,11 +14,10 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import InputError, counted
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.parse import MAX_CAPTION_LENGTH
 from spicegraph_scorer.core.items import CheckedItems, empty_candidates
-from spicegraph_scorer.core.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

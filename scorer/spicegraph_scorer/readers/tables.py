@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from spicegraph_parser.errors import DataError, InputError
-from spicegraph_scorer.core.wording import counted
+from spicegraph_parser.errors import DataError, InputError, counted
 from spicegraph_scorer.readers.checks import Fault, input_error, shown
 from spicegraph_scorer.readers.records import (
     FACTS,

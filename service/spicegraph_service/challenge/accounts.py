@@ -17,9 +17,8 @@ from sqlalchemy import func, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import joinedload, selectinload
 
-from spicegraph_service.challenge.errors import denied, exists, taken_name, wrong
 from spicegraph_service.challenge.schema import MemberRole, Role, Submission, Token, User
-from spicegraph_service.server.status import not_found, unauthenticated
+from spicegraph_service.server.status import denied, name_taken, not_found, taken_name, unauthenticated, wrong
 from spicegraph_service.store import DEFAULT_TENANT
 
 if TYPE_CHECKING:
@@ -160,7 +159,7 @@ def add_user(
     alike = session.scalars(select(User).where(func.lower(User.name) == name.lower()).order_by(User.id)).all()
     for other in alike:
         if other.removed is None:
-            raise exists("user", other.name)
+            raise name_taken("user", other.name)
         if session.scalar(select(func.count()).where(Submission.user_id == other.id)):
             raise taken_name(other.name)
     user = alike[0] if alike else User()
@@ -169,7 +168,7 @@ def add_user(
     try:
         session.flush()
     except IntegrityError as error:  # the very first, at the same moment
-        raise exists("user", name) from error
+        raise name_taken("user", name) from error
     _, secret = _make_token(session, user, "first", now, expires)
     session.refresh(user, ["tokens"])
     return user, secret

@@ -9,8 +9,6 @@ from sqlalchemy import delete, exists, select
 from sqlalchemy.exc import IntegrityError
 
 from spicegraph_service.challenge.accounts import check_name
-from spicegraph_service.challenge.errors import exists as name_taken
-from spicegraph_service.challenge.errors import no_challenge, refused, wrong
 from spicegraph_service.challenge.schema import (
     Challenge,
     Job,
@@ -23,7 +21,7 @@ from spicegraph_service.challenge.schema import (
     User,
     Visibility,
 )
-from spicegraph_service.server.status import not_found
+from spicegraph_service.server.status import name_taken, not_found, refused, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -252,7 +250,7 @@ def find_challenge(session: Session, name: str, *, lock: bool = False, share: bo
         query = query.with_for_update(read=share)
     challenge = session.scalars(query).one_or_none()
     if challenge is None:
-        raise no_challenge(name)
+        raise not_found("challenge", name)
     return challenge
 
 

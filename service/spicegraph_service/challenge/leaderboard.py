@@ -11,7 +11,6 @@ from sqlalchemy.orm import selectinload
 from spicegraph_scorer.core.tokens import SPICE_TEXTS
 from spicegraph_scorer.metrics import lower_is_better
 from spicegraph_service.challenge.catalogue import ALL_DIGITS
-from spicegraph_service.challenge.errors import denied, wrong
 from spicegraph_service.challenge.schema import (
     Challenge,
     Choice,
@@ -27,6 +26,7 @@ from spicegraph_service.challenge.schema import (
     SubmissionFile,
     Visibility,
 )
+from spicegraph_service.server.status import denied, wrong
 from spicegraph_service.server.tasks import WorkerInfo
 
 if TYPE_CHECKING:

@@ -14,12 +14,11 @@ from spicegraph_api.v1 import scores_pb2
 from spicegraph_scorer.metrics import lower_is_better
 from spicegraph_service.challenge import catalogue
 from spicegraph_service.challenge.catalogue import DAILY_LIMIT, TOTAL_LIMIT, Disclosure, NewChallenge, NewSplit
-from spicegraph_service.challenge.errors import wrong
 from spicegraph_service.challenge.leaderboard import shown_scores, visible
 from spicegraph_service.challenge.schema import MemberRole, Role, State, Visibility
 from spicegraph_service.challenge.submissions import queue_position
 from spicegraph_service.challenge.validation import method_of
-from spicegraph_service.server.status import Violation, invalid
+from spicegraph_service.server.status import Violation, invalid, wrong
 from spicegraph_service.server.validation import (
     EMPTY_VALUES,
     empty_candidates,

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from spicegraph_parser.errors import InputError
-from spicegraph_scorer.core.wording import counted
+from spicegraph_parser.errors import InputError, counted
 from spicegraph_service.challenge import submissions
 from spicegraph_service.challenge.database import Database, Transactions
 from spicegraph_service.challenge.files import FileStore

@@ -13,14 +13,13 @@ from spicegraph_api.v1.challenge_pb2_grpc import ChallengeServiceServicer
 from spicegraph_parser.scenes import SCENE
 from spicegraph_service.challenge import accounts, catalogue, leaderboard, messages, submissions
 from spicegraph_service.challenge.accounts import Account
-from spicegraph_service.challenge.errors import refused, wrong, wrong_references
 from spicegraph_service.challenge.files import image_info, read_faults
 from spicegraph_service.challenge.sandbox import Allowance
 from spicegraph_service.challenge.schema import MemberRole, State, Submission
 from spicegraph_service.challenge.tasks import Prepare, Prepared, Report, Reported
 from spicegraph_service.server import validation
 from spicegraph_service.server.interceptor import current_call
-from spicegraph_service.server.status import not_found, unauthenticated, unavailable
+from spicegraph_service.server.status import not_found, refused, unauthenticated, unavailable, wrong, wrong_references
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from sqlalchemy import func, or_, select, tuple_
 
 from spicegraph_service.challenge.catalogue import find_challenge
-from spicegraph_service.challenge.errors import no_submission, quota_used, refused, wrong
 from spicegraph_service.challenge.schema import (
     UNCHARGED,
     Challenge,
@@ -32,6 +31,7 @@ from spicegraph_service.challenge.schema import (
     SubmissionFile,
     User,
 )
+from spicegraph_service.server.status import not_found, quota_used, refused, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -188,7 +188,7 @@ def find_submission(session: Session, account: Account, submission_id: str, *, l
     if submission is None or not (
         submission.user_id == account.user_id or account.may(MemberRole.VIEWER, submission.challenge)
     ):
-        raise no_submission(submission_id)
+        raise not_found("submission", submission_id)
     return submission
 
 
@@ -251,7 +251,7 @@ def choose(session: Session, account: Account, challenge_name: str, submission_i
     if submission_id is not None:
         submission = session.get(Submission, submission_id)
         if submission is None or submission.user_id != account.user_id or submission.challenge_id != challenge.id:
-            raise no_submission(submission_id)
+            raise not_found("submission", submission_id)
         if submission.state is not State.SUCCEEDED:
             raise refused(
                 "NOT_SUCCEEDED", "only a submission that succeeded can stand on the leaderboard", submission_id

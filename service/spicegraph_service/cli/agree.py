@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from spicegraph_parser.errors import InputError
-from spicegraph_scorer.core.wording import counted
+from spicegraph_parser.errors import InputError, counted
 from spicegraph_scorer.metrics import metric_names
 from spicegraph_scorer.studies.agreement.captions import agree_on_captions
 from spicegraph_scorer.studies.agreement.coefficients import COEFFICIENTS

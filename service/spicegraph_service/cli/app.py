@@ -19,8 +19,7 @@ from typer.main import get_command
 from spicegraph_parser.errors import SpicegraphError
 from spicegraph_parser.extract import rare_collections
 from spicegraph_service.cli.settings import defaults_of, find_settings, own_words
-from spicegraph_service.output.files import refuse_overwriting
-from spicegraph_service.output.terminal import quietness, say_error, use_utf8
+from spicegraph_service.output.terminal import quietness, refuse_overwriting, say_error, use_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

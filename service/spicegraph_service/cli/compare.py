@@ -15,7 +15,6 @@ from spicegraph_scorer.readers.checks import check_items
 from spicegraph_scorer.scoring import compare_systems, resources
 from spicegraph_service.cli.options import InputOptions, ParsingOptions, ScoringOptions, system_name
 from spicegraph_service.cli.report import PageOptions, made, write_report
-from spicegraph_service.output.files import check_output, format_by_ending, write_text
 from spicegraph_service.output.report import ReportFormat, ReportOptions
 from spicegraph_service.output.results import (
     COMPARISON_BY_ENDING,
@@ -23,7 +22,7 @@ from spicegraph_service.output.results import (
     DIFFERENCE_FORMATS,
     ComparisonFormat,
 )
-from spicegraph_service.output.terminal import warned_progress
+from spicegraph_service.output.terminal import check_output, format_by_ending, warned_progress, write_text
 
 
 def compare(

@@ -9,9 +9,8 @@ import typer
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_service.cli.options import PipelineOption, ScoringOptions
-from spicegraph_service.output.files import check_output, write_text
 from spicegraph_service.output.tables import rendered, score_table
-from spicegraph_service.output.terminal import warned_progress, write_stdout
+from spicegraph_service.output.terminal import check_output, warned_progress, write_stdout, write_text
 from spicegraph_service.platforms.benchmarks import plugin_output, score_submission
 
 platform = typer.Typer(

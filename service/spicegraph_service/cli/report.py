@@ -16,12 +16,11 @@ import typer
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.cli.options import InputOptions, ParsingOptions, ScoringOptions, system_name
-from spicegraph_service.output.files import check_output, format_by_ending, write_text
 from spicegraph_service.output.report import REPORT_FORMATS, ReportFormat, ReportOptions, build_report
 from spicegraph_service.output.report.data import InputFile, Made
 from spicegraph_service.output.report.images import Shown
 from spicegraph_service.output.report.render import to_html, to_parts
-from spicegraph_service.output.terminal import warned_progress
+from spicegraph_service.output.terminal import check_output, format_by_ending, warned_progress, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

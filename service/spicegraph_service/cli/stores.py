@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from spicegraph_parser.errors import DataError, InputError
-from spicegraph_scorer.core.wording import counted
+from spicegraph_parser.errors import DataError, InputError, counted
 from spicegraph_service.output.terminal import note, printable, write_stdout
 from spicegraph_service.store import Store, open_store
 

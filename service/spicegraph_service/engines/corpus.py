@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from spicegraph_parser.errors import DataError
+from spicegraph_parser.errors import DataError, counted
 from spicegraph_parser.extract import rare_collections
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.items import Fingerprint
@@ -35,7 +35,6 @@ from spicegraph_scorer.core.results import (
     totals_of,
 )
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.metrics import make_metrics, needs_of
 from spicegraph_scorer.readers.checks import SHOWN_FAULTS, Fault, input_error, label, shown
 from spicegraph_scorer.readers.read import items_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
-from spicegraph_scorer.core.wording import counted
+from spicegraph_parser.errors import counted
 from spicegraph_scorer.studies.agreement.coefficients import COEFFICIENTS, MetricComparison
 from spicegraph_scorer.studies.agreement.systems import SYSTEM_COEFFICIENTS
 from spicegraph_service.output.charts import Line, Mark, Point, Row, ink, interval_chart, line_chart, scatter_chart

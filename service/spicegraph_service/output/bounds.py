@@ -6,7 +6,7 @@ from dataclasses import astuple, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from spicegraph_scorer.core.wording import counted
+from spicegraph_parser.errors import counted
 from spicegraph_scorer.studies.bounds import Distribution
 from spicegraph_service.output.charts import HUMAN_INK, Box, Mark, Row, box_chart, ink, interval_chart
 from spicegraph_service.output.studies import Chart, Column, Grid, Section, Study

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spicegraph_scorer.core.wording import counted
+from spicegraph_parser.errors import counted
 from spicegraph_scorer.studies.agreement.coefficients import COEFFICIENTS
 from spicegraph_scorer.studies.agreement.pairwise import ALL, MEAN
 from spicegraph_scorer.studies.agreement.protocols import Own, PairProtocol, Ratings, ReferenceChoice, Ties

@@ -13,7 +13,7 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
-from spicegraph_scorer.core.wording import counted
+from spicegraph_parser.errors import counted
 from spicegraph_service.output.charts import UNDEFINED
 
 if TYPE_CHECKING:

@@ -26,7 +26,6 @@ from spicegraph_service.engines.objects import (
     table_bytes,
     write_object,
 )
-from spicegraph_service.output.files import check_output, format_by_ending, is_packed, whole_path, write_text
 from spicegraph_service.output.tables import (
     comparison_tables,
     difference_tables,
@@ -34,7 +33,14 @@ from spicegraph_service.output.tables import (
     result_tables,
     systems_tables,
 )
-from spicegraph_service.output.terminal import write_stdout
+from spicegraph_service.output.terminal import (
+    check_output,
+    format_by_ending,
+    is_packed,
+    whole_path,
+    write_stdout,
+    write_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,24 +1,30 @@
-"""What the commands say beside their output: errors, notes and a progress bar, all on standard error."""
+"""Where output goes: files, there whole or not at all, standard output; notes and a progress bar on standard error."""
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import sys
+import tempfile
 import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, TextIO
+from os.path import samestat
+from pathlib import Path, PurePath
+from stat import S_ISREG
+from typing import IO, TYPE_CHECKING, Final, TextIO, TypeVar, cast
+from urllib.parse import unquote
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import DataError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from types import ModuleType
 
 _QUIET: Final[ContextVar[bool]] = ContextVar("quiet", default=False)
 
@@ -117,3 +123,194 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None] | None]:
             progress.update(task, description=what, completed=done, total=total)
 
         yield show
+
+
+Chosen = TypeVar("Chosen")
+
+_FILE_URL: Final = "file://"
+
+_PACKED: Final = (".gz", ".zst")
+
+
+def format_by_ending(path: str | None, endings: Mapping[str, Chosen], default: Chosen) -> Chosen:
+    """Return the format of a file's ending, before ``.gz`` or ``.zst``; the default without one.
+
+    Raises:
+        InputError: the command writes no format with that ending.
+    """
+    if path is None:
+        return default
+    name = PurePath(path.lower())
+    ending = (name.with_suffix("") if name.suffix in _PACKED else name).suffix
+    if ending and ending not in endings:
+        raise InputError(
+            f"{path}: this command can't write {ending}; it can write {', '.join(endings)}; --format chooses a format "
+            "for any file name"
+        )
+    return endings.get(ending, default)
+
+
+def is_packed(path: str) -> bool:
+    """Say whether a file is compressed as it is written, by its ending: ``.gz`` or ``.zst``."""
+    return path.lower().endswith(_PACKED)
+
+
+def check_output(path: str) -> None:
+    """Say now, before the work, that an output file can't be written.
+
+    Raises:
+        InputError: its folder is missing or not writable, or the path is a folder.
+        DataError: its ending is ``.zst``, and the extra for that is not installed.
+    """
+    if path.lower().endswith(".zst"):
+        _zstandard()
+    folder = Path(path).absolute().parent
+    if not folder.is_dir():
+        raise InputError(f"{path}: there is no folder {folder}")
+    if Path(path).is_dir():
+        raise InputError(f"{path}: is a folder, expected a file to write")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"{path}: the folder {folder} is not writable")
+
+
+def refuse_overwriting(outputs: Iterable[str], inputs: Iterable[str]) -> None:
+    """Refuse outputs that are inputs of the same command, whatever path, link or URL names them.
+
+    Args:
+        outputs: paths or URLs of what is written.
+        inputs: paths or URLs of what is read, ``-`` for standard input; a folder stands for every file in it.
+
+    Raises:
+        InputError: an output is there already, and it is one of the inputs.
+    """
+    sources = tuple(inputs)
+    for output in outputs:
+        for source in sources:
+            if _is_same(output, source):
+                name = "standard input" if source == "-" else source
+                raise InputError(f"{output}: this would overwrite an input of the command ({name}); name another file")
+
+
+def _is_same(output: str, source: str) -> bool:
+    if _is_remote(output) or _is_remote(source):
+        return output.rstrip("/") == source.rstrip("/")
+    target, origin = _local(output), _local(source)
+    try:
+        status = target.stat()
+        if not S_ISREG(status.st_mode):
+            return False
+        if source == "-":
+            return samestat(status, os.fstat(sys.stdin.fileno()))
+        return origin.resolve() in target.resolve().parents if origin.is_dir() else samestat(status, origin.stat())
+    except (OSError, ValueError):  # one of them is not there, or has no name that a file can have
+        return False
+
+
+def _is_remote(place: str) -> bool:
+    return "://" in place and not place.startswith(_FILE_URL)
+
+
+def _local(place: str) -> Path:
+    return Path(unquote(place.removeprefix(_FILE_URL))) if place.startswith(_FILE_URL) else Path(place)
+
+
+def made_folder(path: str | Path) -> Path:
+    """Return a folder, which is made where it is missing.
+
+    Raises:
+        InputError: it can't be made: a file has that name, say.
+    """
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: can't be made a folder ({error.strerror})") from error
+    return folder
+
+
+def write_text(text: str | Iterable[str], path: str | None) -> None:
+    """Write text, or its pieces as they are made, to a file, which is there whole or not at all, or standard output.
+
+    Raises:
+        InputError: it can't be written.
+    """
+    if path is None:
+        write_stdout(text)
+        return
+    with whole_file(path) as stream:
+        stream.writelines((text,) if isinstance(text, str) else text)
+
+
+@contextmanager
+def whole_file(path: str) -> Iterator[IO[str]]:
+    """Open a file for writing that takes its place only when everything has been written.
+
+    Raises:
+        InputError: it can't be written.
+    """
+    target = Path(path).absolute()
+    if target.exists() and not target.is_file():  # a device or a pipe, such as /dev/stdout
+        try:
+            with target.open("w", encoding="utf-8") as stream:
+                yield stream
+        except OSError as error:
+            raise InputError(f"{path}: can't be written ({error.strerror})") from error
+        return
+    with whole_path(path) as temporary, _packing(temporary.open("wb"), path) as packed:
+        stream = io.TextIOWrapper(packed, encoding="utf-8", newline="")
+        yield stream
+        stream.flush()
+        stream.detach()
+
+
+@contextmanager
+def _packing(file: IO[bytes], path: str) -> Iterator[IO[bytes]]:
+    """Give a file that compresses what is written, if its name says so; the same content gives the same bytes."""
+    with file:
+        if path.lower().endswith(".gz"):
+            with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+                yield cast("IO[bytes]", packed)
+        elif path.lower().endswith(".zst"):
+            with _zstandard().ZstdCompressor().stream_writer(file, closefd=False) as packed:
+                yield packed
+        else:
+            yield file
+
+
+def _zstandard() -> ModuleType:
+    try:
+        import zstandard  # noqa: PLC0415 (an extra)
+    except ModuleNotFoundError as error:
+        raise DataError("zstandard files need an extra: pip install 'spicegraph[zstd]'") from error
+    return zstandard
+
+
+@contextmanager
+def whole_path(path: str) -> Iterator[Path]:
+    """Give a path to write to; what stands there at the end takes the place of ``path``.
+
+    Raises:
+        InputError: it can't be written.
+    """
+    target = Path(path).absolute()
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise InputError(f"{path}: can't be written ({error.strerror})") from error
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(target)
+    except OSError as error:
+        raise InputError(f"{path}: can't be written ({error.strerror})") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    """Return the mask for new files; it can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from spicegraph_scorer.core.wording import counted
+from spicegraph_parser.errors import counted
 from spicegraph_scorer.studies.agreement.word_model import expected_point, observed_point
 from spicegraph_scorer.studies.agreement.words import ALL
 from spicegraph_service.output.agreement import forest_chart, word_chart

@@ -21,11 +21,11 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.adapters.evalai import leaderboard_scores, score_files
 from spicegraph_scorer.metrics import MetricData
-from spicegraph_service.output.files import made_folder, refuse_overwriting
 from spicegraph_service.output.pages import render_page
 from spicegraph_service.output.report import ReportOptions, build_report
 from spicegraph_service.output.report.data import SystemInput
 from spicegraph_service.output.report.render import to_html
+from spicegraph_service.output.terminal import made_folder, refuse_overwriting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

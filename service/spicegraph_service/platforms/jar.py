@@ -23,8 +23,16 @@ from spicegraph_scorer.metrics.spice.metric import jar_output
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import score
 from spicegraph_service.engines.local import local_facts
-from spicegraph_service.output.files import check_output, made_folder, refuse_overwriting, write_text
-from spicegraph_service.output.terminal import progress_bar, say_error, use_utf8, write_stdout
+from spicegraph_service.output.terminal import (
+    check_output,
+    made_folder,
+    progress_bar,
+    refuse_overwriting,
+    say_error,
+    use_utf8,
+    write_stdout,
+    write_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -13,11 +13,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import grpc
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.duration_pb2 import Duration
-from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, ResourceInfo, RetryInfo
+from google.rpc.error_details_pb2 import (
+    BadRequest,
+    ErrorInfo,
+    PreconditionFailure,
+    QuotaFailure,
+    ResourceInfo,
+    RetryInfo,
+)
 from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
 
-from spicegraph_parser.errors import DataError, InputError, LimitError
+from spicegraph_parser.errors import DataError, InputError, LimitError, counted
 from spicegraph_service.server.limits import FullError
 from spicegraph_service.server.workers import NoWorkersError
 from spicegraph_service.store import StoreError, StoreFullError
@@ -66,7 +73,7 @@ def invalid(violations: Sequence[Violation], *, reason: str = "INVALID_FIELDS") 
 
 
 def not_found(kind: str, name: str) -> CallError:
-    """Return the error for a resource that does not exist."""
+    """Return the error for a resource that does not exist, or is somebody else's: the caller does not learn which."""
     shown = _shortened(name)
     info = ResourceInfo(resource_type=kind, resource_name=shown)
     return CallError(grpc.StatusCode.NOT_FOUND, "NOT_FOUND", f"there is no {kind} {shown!r}", info)
@@ -196,3 +203,46 @@ def _retry(seconds: float) -> RetryInfo:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + "…"
+
+
+def wrong(field: str, reason: str) -> CallError:
+    """Return the error for a wrong field."""
+    return invalid([Violation(field, reason)])
+
+
+def wrong_references(faults: Sequence[str]) -> CallError:
+    """Return the error for a file of references: its faults are in the details alone, since messages are logged."""
+    violations = [Violation("chunk", fault) for fault in faults]
+    details = invalid(violations).details
+    message = f"chunk: the annotations cannot be used ({counted(len(faults), 'fault')})"
+    return CallError(grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELDS", message, *details)
+
+
+def name_taken(kind: str, name: str) -> CallError:
+    """Return the error for a name that is taken."""
+    return CallError(grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN", f"there is a {kind} {name!r} already")
+
+
+def taken_name(name: str) -> CallError:
+    """Return the error for the name of a removed user with submissions, which another user must not inherit."""
+    message = f"{name!r} was the name of a user who was removed and whose submissions stay: choose another name"
+    return CallError(grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN", message)
+
+
+def denied(message: str, *, reason: str = "NOT_AN_ORGANISER") -> CallError:
+    """Return the error for a caller who may not do this."""
+    return CallError(grpc.StatusCode.PERMISSION_DENIED, reason, message)
+
+
+def refused(reason: str, message: str, subject: str) -> CallError:
+    """Return the error for what cannot be done in the present state of things."""
+    violation = PreconditionFailure.Violation(type=reason, subject=subject, description=message)
+    return CallError(grpc.StatusCode.FAILED_PRECONDITION, reason, message, PreconditionFailure(violations=[violation]))
+
+
+def quota_used(subject: str, message: str, *, retry_after_s: float | None) -> CallError:
+    """Return the error for a limit that is used up; ``retry_after_s`` says when there is room again, if ever."""
+    details = QuotaFailure(violations=[QuotaFailure.Violation(subject=subject, description=message)])
+    if retry_after_s is None:
+        return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "SUBMISSION_LIMIT", message, details)
+    return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "SUBMISSION_LIMIT", message, details, _retry(retry_after_s))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from spicegraph_service.challenge.accounts import Account
     from spicegraph_service.server.service import Service
     from spicegraph_service.web.gateway import Gateway
-    from spicegraph_service.web.session import Sessions
+    from spicegraph_service.web.visit import Sessions
 
     _Chunk = pb.GetSubmissionReportResponse | pb.GetImageInfoResponse
     _Page = Callable[[Visit], Awaitable[web.StreamResponse]]

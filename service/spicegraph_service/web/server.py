@@ -11,9 +11,8 @@ import grpc
 from aiohttp import web
 
 from spicegraph_parser.errors import InputError
-from spicegraph_service.web.gateway import FailedCallError
+from spicegraph_service.web.gateway import FailedCallError, openapi
 from spicegraph_service.web.http import CallRoutes, error_response
-from spicegraph_service.web.openapi import openapi
 
 if TYPE_CHECKING:
     import ssl

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
-from spicegraph_scorer.core.wording import counted
+from spicegraph_parser.errors import counted
 from spicegraph_service.output import challenge as shown
 from spicegraph_service.output.challenge import UNDEFINED
 from spicegraph_service.output.charts import Line, Mark, Row, ink, interval_chart, line_chart

@@ -30,7 +30,7 @@ from spicegraph_service.challenge.schema import Role, State
 from spicegraph_service.output.pages import render_page, static
 from spicegraph_service.web import views
 from spicegraph_service.web.server import WebConfig
-from spicegraph_service.web.session import Sessions, shared_key
+from spicegraph_service.web.visit import Sessions, shared_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

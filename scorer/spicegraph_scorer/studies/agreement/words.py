@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import InputError, counted
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
-from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.readers.checks import shown
 from spicegraph_scorer.studies.agreement.coefficients import resamples
 from spicegraph_scorer.studies.agreement.word_model import (

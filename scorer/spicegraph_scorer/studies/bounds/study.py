@@ -21,12 +21,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, Ty
 
 import numpy as np
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import InputError, counted
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.wordnet import load_wordnet
 from spicegraph_scorer.core.items import Item, ItemId
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
-from spicegraph_scorer.core.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

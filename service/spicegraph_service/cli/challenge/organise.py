@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import InputError, counted
 from spicegraph_scorer.core.tokens import SpiceText
-from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.readers.checks import Empty
 from spicegraph_service.cli.challenge.connection import connected
 from spicegraph_service.cli.options import GraphStyle, GraphStyleOption, MetricOptions, MetricsOption
 from spicegraph_service.cli.stores import ExpiresOption, server_extra, token_end
-from spicegraph_service.output.files import check_output, whole_path
-from spicegraph_service.output.terminal import note, write_stdout
+from spicegraph_service.output.terminal import check_output, note, whole_path, write_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from spicegraph_service.cli.challenge.connection import connected
-from spicegraph_service.output.files import check_output, format_by_ending, write_text
-from spicegraph_service.output.terminal import note, progress_bar, write_stdout
+from spicegraph_service.output.terminal import (
+    check_output,
+    format_by_ending,
+    note,
+    progress_bar,
+    write_stdout,
+    write_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 import msgspec
 from markupsafe import Markup
 
+from spicegraph_parser.errors import counted
 from spicegraph_parser.rules import RULES
 from spicegraph_parser.wordnet import load_wordnet
 from spicegraph_scorer.core.categories import ALL
-from spicegraph_scorer.core.wording import counted
 from spicegraph_scorer.studies.errors import KINDS
 from spicegraph_service.output.charts import HUMAN_INK, Line, Mark, Row, histogram, ink, interval_chart, line_chart
 from spicegraph_service.output.pages import environment, permalink, render_page, static
