@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -32,9 +32,44 @@ class Encoded:
     heads: Tensor
     labels: Tensor
 
-    def take(self, rows: Tensor) -> "Encoded":
-        """Return some of the sentences."""
-        return Encoded(self.words[rows], self.tags[rows], self.heads[rows], self.labels[rows])
+    @property
+    def wanted(self) -> tuple[Tensor, Tensor, Tensor]:
+        """What is to be learnt for each word: its tag, its head, its label."""
+        return self.tags.flatten(), self.heads.flatten(), self.labels.flatten()
+
+
+@dataclass(frozen=True, slots=True)
+class Taught:
+    """Sentences of one length with teachers' probabilities (half floats) in place of parses.
+
+    Words and best heads are (b, n), tags (b, n, tags), ``likely`` heads (b, n, 1 + n; 0 is the root), labels of the
+    best heads (b, n, labels).
+    """
+
+    words: Tensor
+    tags: Tensor
+    heads: Tensor
+    likely: Tensor
+    labels: Tensor
+
+    @property
+    def wanted(self) -> tuple[Tensor, Tensor, Tensor]:
+        """What is to be learnt for each word: probabilities of its tag, its head, its label."""
+        tags, heads, labels = (values.float().flatten(0, 1) for values in (self.tags, self.likely, self.labels))
+        return tags, heads, labels
+
+
+Batch = Encoded | Taught
+
+
+def take(batch: Batch, rows: Tensor) -> Batch:
+    """Return some of the sentences."""
+    return type(batch)(*(getattr(batch, field.name)[rows] for field in fields(batch)))
+
+
+def joined(parts: Sequence[Batch]) -> Batch:
+    """Return the sentences of several groups of one length and one type as one group."""
+    return type(parts[0])(*(torch.cat([getattr(part, f.name) for part in parts]) for f in fields(parts[0])))
 
 
 def sentences(captions: Sequence[silver.Caption]) -> list[silver.Sentence]:
@@ -94,16 +129,19 @@ class Codes:
         """Return (words, kinds) the rows of every word so far."""
         return torch.tensor([self.known.feature_rows(word) for word in self._numbers])
 
+    def number(self, word: str) -> int:
+        """Return a word's number, a new one where it has none."""
+        return self._numbers.setdefault(word, len(self._numbers))
+
     def encode(self, group: Sequence[silver.Sentence]) -> dict[int, Encoded]:
         """Turn sentences into numbers, by length; a sentence with a tag or label unknown is left out."""
-        number = self._numbers
         by_length: dict[int, list[silver.Sentence]] = {}
         for sentence in group:
             if self._tags.keys() >= set(sentence.tags) and self._labels.keys() >= set(sentence.labels):
                 by_length.setdefault(len(sentence.words), []).append(sentence)
         return {
             length: Encoded(
-                torch.tensor([[number.setdefault(word, len(number)) for word in s.words] for s in own]),
+                torch.tensor([[self.number(word) for word in s.words] for s in own]),
                 torch.tensor([[self._tags[tag] for tag in sentence.tags] for sentence in own]),
                 torch.tensor([sentence.heads for sentence in own]),
                 torch.tensor([[self._labels[label] for label in sentence.labels] for sentence in own]),
@@ -113,26 +151,26 @@ class Codes:
 
 
 def batches(
-    data: Sequence[tuple[float, dict[int, Encoded]]], words: int, random: np.random.Generator
-) -> Iterator[Encoded]:
-    """Yield one pass over the data in random order, each batch of sentences of one length.
+    data: Sequence[tuple[float, Mapping[int, Batch]]], words: int, random: np.random.Generator
+) -> Iterator[Batch]:
+    """Yield one pass over the data in random order, each batch of sentences of one length, parsed or taught.
 
     ``data``: kinds with their times; of 1.5 times, every other sentence comes twice, others once, chosen anew.
     """
     lengths = sorted({length for _, kind in data for length in kind})
-    parts: list[Encoded] = []
+    parts: list[Batch] = []
     for length in lengths:
-        chosen: list[Encoded] = []
+        chosen: dict[type[Batch], list[Batch]] = {}
         for times, kind in data:
             if length in kind:
                 size = len(kind[length].heads)
                 extra = random.permutation(size)[: int(size * (times % 1) + random.random())]
                 rows = np.concatenate([np.tile(np.arange(size), int(times)), extra])
-                chosen.append(kind[length].take(torch.from_numpy(rows.astype(np.int64))))
-        joined = Encoded(
-            *(torch.cat([getattr(part, name) for part in chosen]) for name in ("words", "tags", "heads", "labels"))
-        )
-        order = torch.from_numpy(random.permutation(len(joined.heads)))
-        parts += [joined.take(rows) for rows in order.split(max(1, words // length))]
+                own = take(kind[length], torch.from_numpy(rows.astype(np.int64)))
+                chosen.setdefault(type(own), []).append(own)
+        for groups in chosen.values():
+            group = joined(groups)
+            order = torch.from_numpy(random.permutation(len(group.heads)))
+            parts += [take(group, rows) for rows in order.split(max(1, words // length))]
     for part in random.permutation(len(parts)):
         yield parts[part]

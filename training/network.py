@@ -132,7 +132,10 @@ class Network(nn.Module):
 
         Labels (b, n, labels) are scored for the given heads (b, n), or for each word's best one.
         """
-        states, early = self.encode(features, words)
+        return self.scores(*self.encode(features, words), heads)
+
+    def scores(self, states: Tensor, early: Tensor, heads: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return what ``forward`` does, from what ``encode`` returned."""
         tags = early + self.late_tagger(states)
         states = states.transpose(0, 1)
         sentences = states.shape[0]

@@ -9,7 +9,7 @@ import logging
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,7 +19,9 @@ from torch import Tensor
 from torch.nn import functional
 
 import export
-from data import Codes, Data, Encoded, batches, counts, read, sentences, vocabulary
+import teach
+from data import Batch, Codes, Data, Encoded, batches, counts, read, sentences, take, vocabulary
+from heldout import Held
 from network import Network, Shape
 
 LOG = logging.getLogger("train")
@@ -50,7 +52,7 @@ class Schedule:
         return float(np.interp(seen, words, rates)) * min(1.0, (step + 1) / self.warm_up)
 
 
-def loss_of(network: Network, codes: Tensor, batch: Encoded, hidden: Tensor) -> Tensor:
+def loss_of(network: Network, codes: Tensor, batch: Batch, hidden: Tensor) -> Tensor:
     """Return the summed losses of tags (those of the first layer by half), heads and labels.
 
     ``codes`` (2 * words, kinds): rows of words, then the same without their forms; ``hidden`` (words,): how often a
@@ -58,8 +60,9 @@ def loss_of(network: Network, codes: Tensor, batch: Encoded, hidden: Tensor) -> 
     """
     shown = batch.words + len(hidden) * (torch.rand(batch.words.shape) < hidden[batch.words])
     scores = network(codes, shown, batch.heads)
-    wanted = (batch.tags, batch.tags, batch.heads, batch.labels)
-    losses = [functional.cross_entropy(s.flatten(0, 1), w.flatten()) for s, w in zip(scores, wanted, strict=True)]
+    tags, heads, labels = batch.wanted
+    pairs = zip(scores, (tags, tags, heads, labels), strict=True)
+    losses = [functional.cross_entropy(own.flatten(0, 1), wanted) for own, wanted in pairs]
     return torch.stack([0.5 * losses[0], *losses[1:]]).sum()
 
 
@@ -70,7 +73,7 @@ def agreement(network: Network, codes: Tensor, data: dict[int, Encoded]) -> dict
     right: Counter[str] = Counter()
     for group in data.values():
         for start in range(0, len(group.heads), 256):
-            part = group.take(torch.arange(start, min(start + 256, len(group.heads))))
+            part = take(group, torch.arange(start, min(start + 256, len(group.heads))))
             _, tags, heads, labels = (scores.argmax(dim=-1) for scores in network(codes, part.words))
             attached = heads == part.heads
             whole = attached & (labels == part.labels)
@@ -87,7 +90,7 @@ def agreement(network: Network, codes: Tensor, data: dict[int, Encoded]) -> dict
 def fit(
     network: Network,
     codes: Tensor,
-    data: Sequence[tuple[float, dict[int, Encoded]]],
+    data: Sequence[tuple[float, Mapping[int, Batch]]],
     hidden: Tensor,
     schedule: Schedule,
 ) -> Iterator[None]:
@@ -161,13 +164,19 @@ def train(arguments: argparse.Namespace) -> None:
         "%s rows, %s parameters, %s sentences", rows, sum(p.numel() for p in network.parameters()), len(everything)
     )
     numbers = Codes(known)
-    encoded = [
+    encoded: list[tuple[float, Mapping[int, Batch]]] = [
         (
             data.times.get(kind, 1.0),
             numbers.encode([s for s in sentences(captions) if len(s.words) <= data.longest]),
         )
         for kind, captions in training.items()
     ]
+    if arguments.teachers:
+        out = Held([caption.text for captions in held.values() for caption in captions])
+        fresh = teach.sentences(arguments.texts, out, data.longest)
+        teachers = [teach.Teacher.read(folder, known) for folder in arguments.teachers]
+        LOG.info("taught by %s networks: %s sentences", len(teachers), len(fresh))
+        encoded.append((1.0, teach.taught(fresh, teachers, numbers)))
     shown = numbers.rows()
     codes = torch.cat([shown, shown.clone().index_fill_(1, torch.tensor([0]), 0)])
     often = torch.tensor([0, *(counters[0][form] for form in known.rows[0])])[shown[:, 0]]
@@ -197,6 +206,10 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, required=True, help="folder of network.npz and vocabulary.json")
     parser.add_argument("--start", type=Path, help="folder of a trained network to go on from; its words are kept")
+    parser.add_argument(
+        "--teachers", type=Path, nargs="*", default=[], help="folders of networks that say how captions of --texts read"
+    )
+    parser.add_argument("--texts", type=Path, nargs="*", default=[], help="captions without parses, one a line")
     parser.add_argument("--seed", type=int, help="in place of the configuration's")
     parser.add_argument("--words", type=int, help="words to see in all; the schedule is stretched to them")
     train(parser.parse_args())
