@@ -6,8 +6,8 @@ leaves them), ``coco_cut.txt`` cut off after an article or a preposition (as mod
 ``coco_bare.txt`` without the first article (as older models write). The further files are written under their own
 names. From them come ``toolkit.txt`` (without punctuation) and, together with what is left of COCO, ``cut.txt`` (cut
 off) and ``made.txt`` (in every style); from captions of sounds ``mixed.txt``, whose clauses come from several.
-One caption per line. Captions of the evaluation files, compared without case and end punctuation, and captions parsed
-already are left out.
+One caption per line. Captions of the evaluation files, compared without case and end punctuation, are left out, and
+captions parsed already too, but not their other forms.
 """
 
 import argparse
@@ -83,6 +83,18 @@ def text_lines(path: Path) -> list[str]:
         return [" ".join(line.split()) for line in lines if line.strip()]
 
 
+def size(text: str) -> tuple[str, int]:
+    """Read KIND=N.
+
+    Raises:
+        ValueError: it is not that.
+    """
+    kind, number = text.split("=")
+    if kind not in SIZES:
+        raise ValueError(text)
+    return kind, int(number)
+
+
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -95,8 +107,12 @@ def main() -> None:
         "--evaluation", type=Path, nargs="*", default=[], help="evaluation files (jsonl.gz) to leave out"
     )
     parser.add_argument("--parsed", type=Path, nargs="*", default=[], help="parses (conllu.gz) already made")
+    parser.add_argument(
+        "--sizes", type=size, nargs="*", default=[], help="captions of kinds, where not the usual: KIND=N"
+    )
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
+    sizes = SIZES | dict(options.sizes)
     dice = random.Random(options.seed)
     evaluation = {plain(caption) for path in options.evaluation for caption in json_captions(path)}
     parsed = {plain(caption) for path in options.parsed for caption in conllu_captions(path)}
@@ -109,25 +125,26 @@ def main() -> None:
         ("coco_cut", partial(cut, dice=dice)),
         ("coco_bare", bare),
     ):
-        files[kind] = list(map(style, left[: SIZES[kind]]))
-        left = left[SIZES[kind] :]
+        files[kind] = list(map(style, left[: sizes[kind]]))
+        left = left[sizes[kind] :]
     others: list[str] = []
     for path in options.others:
         kind = kind_of(path)
-        files[kind] = own = choose(text_lines(path), evaluation=evaluation, parsed=parsed, seed=options.seed)
+        own = choose(text_lines(path), evaluation=evaluation, parsed=set(), seed=options.seed)
+        files[kind] = [caption for caption in own if plain(caption) not in parsed]
         short = [caption for caption in own if len(caption.split()) <= LONGEST]
         open_ones = [caption for caption in short if not is_held_out(caption, kind)]
         others += open_ones
         if kind == SOUNDS:
             held = Held([caption for caption in own if is_held_out(caption, kind)])
-            files["mixed"] = mixes(Clauses.of(open_ones), held, SIZES["mixed"], dice)
+            files["mixed"] = mixes(Clauses.of(open_ones), held, sizes["mixed"], dice)
     pool = others + left
     for kind, source, form in (
         ("toolkit", others, toolkit),
         ("cut", pool, partial(cut, dice=dice)),
         ("made", pool, partial(restyled, dice=dice)),
     ):
-        files[kind] = map(form, dice.sample(source, min(len(source), SIZES[kind])))
+        files[kind] = map(form, dice.sample(source, min(len(source), sizes[kind])))
     written: set[str | None] = {None}
     options.out.mkdir(parents=True, exist_ok=True)
     for kind, captions in files.items():

@@ -6,7 +6,8 @@
 # The names of kinds decide what is held out and how often a kind is seen: heldout.py, config.toml. The pipeline is
 # written to OUT/en_caption and compared with held-out captions and the golden files. Copy it over
 # parser/spicegraph_parser/en_caption to ship it. START names the folder of a network (network.npz, vocabulary.json) to
-# go on from, SEEDS the runs to be made side by side, a core each: what is written is the mean of their weights.
+# go on from, SEEDS the runs to be made side by side, a core each: what is written is the mean of their weights. TEACHERS
+# names folders of networks and TEXTS files of captions without parses: what the teachers think of these is learnt, too.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -40,7 +41,7 @@ runs=()
 waiting=()
 for seed in ${SEEDS:-1}; do
     "$PYTHON" "$here/train.py" "$@" --config "${CONFIG:-$here/config.toml}" --evaluation "${evaluation[@]}" --seed "$seed" \
-        --out "$out/run$seed" ${START:+--start "$START"} &
+        --out "$out/run$seed" ${START:+--start "$START"} ${TEACHERS:+--teachers $TEACHERS --texts $TEXTS} &
     runs+=("$out/run$seed")
     waiting+=($!)
 done
