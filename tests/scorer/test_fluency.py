@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -64,7 +65,8 @@ def test_whole_captions_pass(caption: str) -> None:
 def test_case_order_of_captions_and_the_batch_change_nothing() -> None:
     texts = ["A dog on a", "a dog on a couch.", "", "x" * 500, "🙂 🙂", "A DOG ON A COUCH"]
     together = fluency_of(load_detector(), texts)
-    assert [fluency_of(load_detector(), [text])[0] for text in texts] == together
+    detectors = [replace(load_detector(), signature=f"number {n}") for n in range(len(texts))]  # which remember nothing
+    assert [fluency_of(detector, [text])[0] for detector, text in zip(detectors, texts, strict=True)] == together
     assert together[1] == together[5]
     assert together[2].wrong == 1
     assert together[2].kind == "unfinished"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -82,13 +83,13 @@ _MOST_COLOURS: Final = 6
 _FEWEST: Final = 4  # words of a caption, or as many as the shortest reference has
 
 
-@lru_cache(maxsize=100_000)
 def _fluency(text: str) -> FluencyStatistic:
     return fluency_of(load_detector(), [text])[0]
 
 
-def _words(text: str) -> list[str]:
-    return [word for sentence in sentences_of(text) for word in sentence if word != ","]
+@lru_cache(maxsize=4096)
+def _words(text: str) -> Sequence[str]:
+    return tuple([word for sentence in sentences_of(text) for word in sentence if word != ","])
 
 
 def _unfinished(item: Item) -> float:
@@ -128,26 +129,30 @@ def _said_again(item: Item) -> float:
 
 
 def _repeats(words: Sequence[str]) -> bool:
+    if len(words) - len(set(words)) < 2:  # each of what follows has more; so most captions
+        return False
     runs = [tuple(words[start : start + _RUN]) for start in range(len(words) - _RUN + 1)]
     doubled = sum(one == other for one, other in pairwise(words))
-    content = [word for word in words if len(word) > len("with")]
-    return len(set(runs)) < len(runs) or doubled > 1 or any(content.count(word) >= _TIMES for word in set(content))
+    content = Counter([word for word in words if len(word) > len("with")])
+    return len(set(runs)) < len(runs) or doubled > 1 or max(content.values(), default=0) >= _TIMES
 
 
 def _excess(item: Item) -> float:
     """Has more than thirty words, and more than twice those of the longest reference."""
-    longest = max((len(_words(text)) for text in item.references), default=0)
-    return float(len(_words(item.candidate)) > max(_FREE_WORDS, _LONGEST * longest))
+    said = len(_words(item.candidate))
+    return float(said > _FREE_WORDS and said > _LONGEST * max((len(_words(one)) for one in item.references), default=0))
 
 
 def _stub(item: Item) -> float:
     """Has fewer than four words, and fewer than every reference."""
-    shortest = min((len(_words(text)) for text in item.references), default=0)
-    return float(len(_words(item.candidate)) < min(_FEWEST, shortest))
+    said = len(_words(item.candidate))
+    return float(said < _FEWEST and said < min((len(_words(one)) for one in item.references), default=0))
 
 
 def _signs(item: Item) -> float:
     """Has invisible characters, or letters of a script that no reference has."""
+    if item.candidate.isascii():
+        return 0.0
     scripts = {script for text in item.references for script in _scripts(text)}
     return float(any(script not in scripts and script != "LATIN" for script in _scripts(item.candidate)))
 
@@ -164,7 +169,7 @@ def _scripts(text: str) -> Iterable[str]:
 def _hedge(item: Item) -> float:
     """Offers several things with "or a", as no reference does."""
     found = len(_NAMED.findall(item.candidate.lower()))
-    return float(found > 1 + sum(bool(_NAMED.search(text.lower())) for text in item.references))
+    return float(found > 1 and found > 1 + sum(bool(_NAMED.search(text.lower())) for text in item.references))
 
 
 def _denial(item: Item) -> float:
@@ -182,21 +187,20 @@ def _chain(item: Item) -> float:
     concept = load_lexicon().concept
     words = _words(item.candidate)
     for one, two, three in zip(words, words[1:], words[2:], strict=False):
-        if len({one, two, three}) < 3:
-            continue
-        kinds = {CLASSES.get(word) for word in (one, two, three)}
-        if len(kinds) == 1 and None not in kinds:
-            return 1.0
-        middle = concept(two)
-        if len(two) > len("with") and middle.shares(concept(one)) and middle.shares(concept(three)):
+        kind = CLASSES.get(two)
+        by_class = kind is not None and kind == CLASSES.get(one) == CLASSES.get(three)
+        by_synset = len(two) > len("with") and (middle := concept(two)).shares(concept(one))
+        if (by_class or (by_synset and middle.shares(concept(three)))) and len({one, two, three}) == 3:
             return 1.0
     return 0.0
 
 
 def _colours(item: Item) -> float:
     """Names more than six different colours, and more than any reference."""
-    named = [len(_COLOURS.intersection(_words(text))) for text in (item.candidate, *item.references)]
-    return float(named[0] > max(_MOST_COLOURS, *named[1:]))
+    named = len(_COLOURS.intersection(_words(item.candidate)))
+    return float(
+        named > _MOST_COLOURS and all(named > len(_COLOURS.intersection(_words(text))) for text in item.references)
+    )
 
 
 GUARDS: Final[Mapping[str, Callable[[Item], float]]] = {
@@ -219,6 +223,16 @@ GUARD_TERMS: Final[Mapping[str, Callable[[Item], float]]] = {
     **{f"guard-{name}": guard for name, guard in GUARDS.items()},
 }
 """Terms of a reward: ``guard`` is 1 where any of the guards stops a caption, ``guard-NAME`` is one of them alone."""
+
+
+_READ_FLUENCY: Final = frozenset({"guard", "guard-unfinished", "guard-broken"})
+
+
+def guarded(term: str, items: Sequence[Item]) -> list[float]:
+    """Return one of :data:`GUARD_TERMS` for each item; the fluency detector reads all candidates at once."""
+    if term in _READ_FLUENCY:
+        fluency_of(load_detector(), [item.candidate for item in items])  # which remembers them
+    return list(map(GUARD_TERMS[term], items))
 
 
 def signature() -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.credit import Credit, Part, Words
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
-from spicegraph_scorer.metrics.guards import GUARD_TERMS
+from spicegraph_scorer.metrics.guards import GUARD_TERMS, guarded
 from spicegraph_scorer.metrics.guards import signature as guards_signature
 from spicegraph_scorer.metrics.spice.difference import difference
 
@@ -220,7 +220,7 @@ class Reward(Metric[RewardStatistic]):
             if term.name in TEXT_TERMS:
                 columns.append([math.fsum(TEXT_TERMS[term.name](one)) for one in words])
             elif term.name in GUARD_TERMS:
-                columns.append([GUARD_TERMS[term.name](item) for item in corpus.items])
+                columns.append(guarded(term.name, corpus.items))
             elif term.name in DRAFT_TERMS:
                 columns.append([float(len(getattr(one, DRAFT_TERMS[term.name]))) for one in changes])
             else:

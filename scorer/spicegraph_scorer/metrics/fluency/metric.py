@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
-
-import numpy as np
 
 from spicegraph_scorer.core.credit import Part, Words
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh, Working
@@ -13,7 +12,7 @@ from spicegraph_scorer.metrics.cider import Spider, SpiderStatistic
 from spicegraph_scorer.metrics.fluency.detector import KINDS, Detector, sentences_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.results import Json
@@ -23,6 +22,7 @@ THRESHOLD: Final = 0.9
 """The probability above which a caption counts as broken, as FENSE and DCASE set it."""
 PENALTY: Final = 0.9
 """The share of SPIDEr that a broken caption loses in SPIDEr-FL."""
+_FIRST: Final = itemgetter(0)
 
 
 class FluencyStatistic(NamedTuple):
@@ -54,20 +54,33 @@ class FluencyExplanation(NamedTuple):
         return {"wrong": self.wrong, "is_broken": self.is_broken, "kinds": dict(self.kinds)}
 
 
+_REMEMBERED: Final = 20_000  # texts
+_remembered: Final[dict[tuple[str, str], FluencyStatistic]] = {}
+"""What was found, by detector and text: the guards of a reward ask for what its fluency has just read."""
+
+
 def fluency_of(detector: Detector, texts: Sequence[str]) -> list[FluencyStatistic]:
-    """Return the statistic of each text; a text without words is unfinished."""
-    parts = [sentences_of(text) for text in dict.fromkeys(texts)]
-    if not parts:
-        return []
-    shares = detector.probabilities([words for sentences in parts for words in sentences])
-    ends = np.cumsum([len(sentences) for sentences in parts])
-    found = {}
-    for text, sentences, end in zip(dict.fromkeys(texts), parts, ends.tolist(), strict=True):
-        worst = min(shares[end - len(sentences) : end].tolist(), key=lambda row: row[0])
+    """Return the statistic of each text; a text without words is unfinished. Those of the last texts are remembered."""
+    found = {text: _remembered.get((detector.signature, text)) for text in dict.fromkeys(texts)}
+    if new := [text for text, known in found.items() if known is None]:
+        found.update(zip(new, _read(detector, new), strict=True))
+        if len(_remembered) + len(new) > _REMEMBERED:
+            _remembered.clear()
+        _remembered.update({(detector.signature, text): one for text in new[-_REMEMBERED:] if (one := found[text])})
+    return [one for text in texts if (one := found[text])]
+
+
+def _read(detector: Detector, texts: Sequence[str]) -> Iterator[FluencyStatistic]:
+    """Yield the statistic of each text."""
+    parts = [sentences_of(text) for text in texts]
+    shares = detector.probabilities([words for sentences in parts for words in sentences]).tolist()
+    end = 0
+    for sentences in parts:
+        start, end = end, end + len(sentences)
+        worst = min(shares[start:end], key=_FIRST)
         if not sentences[0]:
             worst = [float(kind == "unfinished") for kind in ("none", *KINDS)]
-        found[text] = FluencyStatistic(1 - worst[0], tuple(worst[1:]))
-    return [found[text] for text in texts]
+        yield FluencyStatistic(1 - worst[0], tuple(worst[1:]))
 
 
 @dataclass(frozen=True, slots=True)
