@@ -1,29 +1,43 @@
-"""Which item of legal size holds a worker longest: every metric and the parser, on captions that repeat and run on.
+"""Which item of legal size holds a worker longest: every metric and both parsers, on captions that repeat and run on.
 
-Captions have 2,000 characters and items 20,000, the most that the server takes by default. Times are processor time of
-this process, so that other work on the machine hardly shows. An item that a metric refuses counts with the time to its
-refusal. Usage: python bench/slowest_item.py [--characters N] [--references N ...] [--metrics NAME ...] [--random N]
+Captions have 2,000 characters and items 20,000, the most that the server takes by default. Tasks are those that the
+server sends its workers, done by a worker's code in this process: captions to parse, with their graphs; items with one
+metric, without and with all evidence; rewards with credit and a draft. Captions of items are parsed before, since
+parses have times of their own. Times are processor time of this process, so that other work on the machine hardly
+shows. An item that is refused counts with the time to its refusal; one that fails otherwise is a fault.
+
+With ``--record FILE`` times are kept as they come, and a run that was ended goes on where it stopped.
+Usage: python bench/slowest_item.py [--references N ...] [--tasks NAME ...] [--random N] [--record FILE]
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import statistics
 import time
-from contextlib import suppress
+from collections import defaultdict
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from load.captions import CANDIDATES
+from spicegraph_api.v1 import scores_pb2
 from spicegraph_parser import load_pipeline
-from spicegraph_parser.errors import DataError, LimitError
-from spicegraph_scorer.core.facts import FactCache
-from spicegraph_scorer.core.items import Item
-from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics import METRICS, MetricData, Resources
+from spicegraph_service.server.evaluate import Evaluator
+from spicegraph_service.server.tasks import (
+    CaptionsWork,
+    GraphStyle,
+    ItemsWork,
+    ItemWork,
+    RequestData,
+    Work,
+    WorkReply,
+    marked,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
 PIECES = (
     *(
@@ -98,18 +112,21 @@ PIECES = (
     ),
     *("run runs running ran ", "happy happily happiness ", "a man riding a horse on a beach ", "one two three four "),
 )
-PARSER = "parser"
+REWARD = "guarded"
+STYLES: Sequence[GraphStyle] = ("spice", "scene")
+DETAILS = {"scores": scores_pb2.DETAIL_SCORES, "evidence": scores_pb2.DETAIL_CREDIT}
 MOST_SECONDS = 0.5
 MOST_TIMES = 50
 
 
 class Timed(NamedTuple):
-    """An item's processor time, and which it was."""
+    """A task's processor time, and which it was; ``fault`` is an error that is none of the user's."""
 
     seconds: float
     what: str
-    metric: str
+    task: str
     references: int
+    fault: str = ""
 
 
 def captions(length: int, chance: random.Random, count: int) -> Iterator[tuple[str, str]]:
@@ -126,15 +143,9 @@ def captions(length: int, chance: random.Random, count: int) -> Iterator[tuple[s
         yield text or "x", f"mix {number} of {len(some)}: {text[:30]!r}"
 
 
-def seconds(work: Callable[[], object]) -> float:
-    began = time.process_time()
-    with suppress(LimitError):
-        work()
-    return time.process_time() - began
-
-
-def references_of(text: str, count: int, chance: random.Random) -> tuple[str, ...]:
+def references_of(text: str, count: int) -> tuple[str, ...]:
     """Return references that share the caption's words in another order, and differ from each other."""
+    chance = random.Random(text)
     found = []
     for _ in range(count):
         cut = chance.randrange(len(text))
@@ -142,48 +153,103 @@ def references_of(text: str, count: int, chance: random.Random) -> tuple[str, ..
     return tuple(found)
 
 
-def measure(options: argparse.Namespace) -> Iterator[Timed]:
-    chance = random.Random(0)
-    pipeline = load_pipeline()
-    cache = FactCache(pipeline)
-    texts = list(captions(options.characters, chance, options.random))
-    list(pipeline.facts(["a warm-up"]))
-    for text, what in texts if PARSER in options.metrics else ():
-        yield Timed(seconds(lambda text=text: list(pipeline.facts([text]))), what, PARSER, 0)  # type: ignore[misc]
-    for name in (name for name in METRICS if name in options.metrics):
-        try:
-            metric = METRICS[name].make(Resources(lambda: cache, data=MetricData()))
-        except DataError as error:
-            print(f"  {name}: {error}")
+class Worker:
+    """A worker's code, and the tasks by name."""
+
+    def __init__(self) -> None:
+        self._evaluator = Evaluator(load_pipeline())
+        info = self._evaluator.info()
+        for name, reason in info.missing.items():
+            print(f"  {name}: {reason}")
+        self.tasks = [f"parse {style}" for style in STYLES]
+        self.tasks += [f"{metric.name}, {detail}" for metric in info.metrics for detail in DETAILS]
+        self.tasks.append(f"reward {REWARD}")
+        self._parsing = info.parsing
+
+    def times(self, text: str, what: str, counts: Sequence[int], tasks: Sequence[str]) -> Iterator[Timed]:
+        """Do the tasks with a caption."""
+        for style in STYLES:
+            if f"parse {style}" in tasks:
+                yield self._timed(CaptionsWork((marked(text, style),), graphs=True), what, f"parse {style}", 0)
+        parses: dict[str, bytes] = {}
+        for count in counts:
+            item = ItemWork("1", text, references_of(text, count), "a draft of a caption")
+            for task in tasks:
+                if (work := self._items(task, item)) is None:
+                    continue
+                new = tuple(dict.fromkeys(one for one in work.texts(self._parsing) if one not in parses))
+                parses |= self._run(CaptionsWork(new, graphs=False), {}).parsed
+                yield self._timed(work, what, task, count, parses)
+
+    def _items(self, task: str, item: ItemWork) -> ItemsWork | None:
+        if task == f"reward {REWARD}":
+            given = RequestData(reward=REWARD)
+            return ItemsWork(("spice", "spice-g"), DETAILS["evidence"], (item,), finish=True, given=given)
+        metric, _, detail = task.partition(", ")
+        return ItemsWork((metric,), DETAILS[detail], (item,), finish=True) if detail else None
+
+    def _timed(
+        self,
+        group: ItemsWork | CaptionsWork,
+        what: str,
+        task: str,
+        count: int,
+        parses: Mapping[str, bytes] | None = None,
+    ) -> Timed:
+        wanted = dict.fromkeys(group.texts(self._parsing) if isinstance(group, ItemsWork) else ())
+        known = {text: parses[text] for text in wanted} if parses else {}
+        began = time.process_time()
+        (reply,) = self._run(group, known).groups
+        return Timed(time.process_time() - began, what, task, count, "" if reply.refused else reply.error)
+
+    def _run(self, group: ItemsWork | CaptionsWork, parses: dict[str, bytes]) -> WorkReply:
+        done = self._evaluator.run(Work((group,), parses))
+        if not isinstance(done, WorkReply):
+            raise TypeError(done)
+        return done
+
+
+def measure(worker: Worker, options: argparse.Namespace) -> Iterator[Timed]:
+    """Yield the times of all captions: those of the record, and new ones, which are written there."""
+    recorded: dict[str, list[Timed]] = defaultdict(list)
+    record: Path | None = options.record
+    if record is not None and record.exists():
+        for line in record.read_text(encoding="utf-8").splitlines():
+            text, rows = json.loads(line)
+            recorded[text] = [Timed(*row) for row in rows]
+    for text, what in [("a warm-up", ""), *captions(options.characters, random.Random(0), options.random)]:
+        if not what:
+            list(worker.times(text, what, options.references, options.tasks))
             continue
-        metric.total(metric.collect(Corpus((Item("1", "a dog", ("a dog",)),))))
-        for count in options.references:
-            for text, what in texts:
-                item = Item("1", text, references_of(text, count, chance))
-                if metric.needs.facts:
-                    list(cache.facts([item.candidate, *item.references]))  # parses have their own times
-                corpus = Corpus((item,))
-                spent = seconds(lambda corpus=corpus, metric=metric: metric.total(metric.collect(corpus)))  # type: ignore[misc]
-                yield Timed(spent, what, name, count)
-        print(f"  {name} done", flush=True)
+        if text not in recorded:
+            recorded[text] = list(worker.times(text, what, options.references, options.tasks))
+            if record is not None:
+                with record.open("a", encoding="utf-8") as lines:
+                    print(json.dumps([text, recorded[text]]), file=lines)
+            print(f"  {what}: {max(recorded[text])}", flush=True)
+        yield from recorded[text]
 
 
 def main() -> int:
+    worker = Worker()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--characters", type=int, default=2_000)
     parser.add_argument("--references", type=int, nargs="*", default=[1, 9])
-    everything = [PARSER, *METRICS]
-    parser.add_argument("--metrics", nargs="*", choices=everything, default=everything, metavar="NAME")
+    parser.add_argument("--tasks", nargs="*", choices=worker.tasks, default=worker.tasks, metavar="NAME")
     parser.add_argument("--random", type=int, default=40, help="random mixes")
-    parser.add_argument("--slowest", type=int, default=12, help="how many to list")
+    parser.add_argument("--slowest", type=int, default=24, help="how many to list")
+    parser.add_argument("--record", type=Path, help="times so far; made by runs with the same options")
     options = parser.parse_args()
-    found = sorted(measure(options), reverse=True)
+    found = sorted(measure(worker, options), reverse=True)
     median = statistics.median(one.seconds for one in found)
     for one in found[: options.slowest]:
-        print(f"{one.seconds:8.3f} s  {one.metric:12} {one.references:3} references  {one.what}")
+        print(f"{one.seconds:8.3f} s  {one.task:22} {one.references:3} references  {one.what}")
+    faults = [one for one in found if one.fault]
+    for one in faults:
+        print(f"fault: {one}")
     slowest = found[0].seconds
-    met = slowest <= MOST_SECONDS and slowest <= MOST_TIMES * median
-    print(f"{len(found)} items: median {1000 * median:.1f} ms, slowest {slowest:.2f} s, {slowest / median:.0f} times")
+    met = slowest <= MOST_SECONDS and slowest <= MOST_TIMES * median and not faults
+    print(f"{len(found)} tasks: median {1000 * median:.1f} ms, slowest {slowest:.2f} s, {slowest / median:.0f} times")
     print(f"target: {MOST_SECONDS} s and {MOST_TIMES} times the median: {'met' if met else 'MISSED'}")
     return 0 if met else 1
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import grpc
@@ -24,7 +27,6 @@ from spicegraph_service.store import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from conftest import RunningServer
 
@@ -70,6 +72,74 @@ def test_heartbeats_are_not_replies_and_stop_with_the_process(echo: str) -> None
     asyncio.run(play())
 
 
+SILENT = """
+import sys, time
+from spicegraph_service.server.processes import open_replies, read_frame
+with open_replies() as replies:
+    replies.send(read_frame(sys.stdin.buffer))
+    while sys.argv[1] == "computes":
+        pass
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A module that replies once, and then computes or sleeps without a heartbeat."""
+    (tmp_path / "silent_frames.py").write_text(SILENT)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    return "silent_frames"
+
+
+@pytest.mark.parametrize("kind", ["computes", "sleeps"])
+def test_a_silent_process_hangs_once_it_could_have_sent(kind: str, silent: str) -> None:
+    async def play() -> None:
+        process = await ChildProcess.start(silent, kind)
+        await process.ask(b"begin")
+        assert not process.hangs(0.3)
+        before, looks = computed_s(process.pid), 0
+        while not process.hangs(0.3):
+            looks += process.silent_s > 0.3
+            await asyncio.sleep(0.05)
+        assert looks  # the first time it is only suspected
+        if kind == "computes":
+            assert computed_s(process.pid) - before >= 0.25
+        process.kill()
+        await process.wait()
+
+    asyncio.run(play())
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="only Linux lets a process wait for others on purpose")
+def test_a_silent_process_that_waits_for_a_processor_does_not_hang(silent: str) -> None:
+    async def play() -> None:
+        process = await ChildProcess.start(silent, "computes")
+        await process.ask(b"begin")
+        core = {min(os.sched_getaffinity(0))}
+        with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
+            try:
+                for pid in (busy.pid, process.pid):
+                    os.sched_setaffinity(pid, core)
+                os.sched_setscheduler(process.pid, os.SCHED_IDLE, os.sched_param(0))
+                before, seen = computed_s(process.pid), []
+                for _ in range(20):
+                    await asyncio.sleep(0.05)
+                    seen.append(process.hangs(0.3))
+                assert process.silent_s > 0.9
+                assert not any(seen) or computed_s(process.pid) - before > 0.2
+            finally:
+                busy.kill()
+        process.kill()
+        await process.wait()
+
+    asyncio.run(play())
+
+
+def computed_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
 def test_a_process_that_ends_answers_every_later_question_with_an_error(echo: str) -> None:
     async def play() -> None:
         process = await ChildProcess.start(echo)
@@ -93,11 +163,13 @@ def test_a_stopped_worker_is_replaced(start_server: Callable[..., RunningServer]
     """The process is there, and does nothing: an idle one is found by its silence, too."""
     server = start_server()
     (worker,) = server.workers()
+    stopped = time.monotonic()
     os.kill(worker, signal.SIGSTOP)
+    wait_for(lambda: any(f"worker {worker} hangs" in str(line["message"]) for line in server.lines()), 20)
+    assert time.monotonic() - stopped < 5  # three seconds on an idle machine
     wait_for(lambda: worker not in server.workers(), 20)
     with Client(server.address, timeout_s=60) as client:
         assert len(client.score([item("1", "a dog on a mat", ["a dog"])]).items) == 1
-    assert any(f"worker {worker} hangs" in str(line["message"]) for line in server.lines())
 
 
 def test_a_stopped_worker_in_reserve_is_replaced(start_server: Callable[..., RunningServer]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
+from spicegraph_api.v1 import evaluation_service_pb2, scene_graph_pb2, scores_pb2
 from spicegraph_parser.loose import without_loose
 from spicegraph_parser.scenes.visible import CERTAINTY, Standing
 from spicegraph_scorer.core.categories import Counts
@@ -176,6 +176,19 @@ def credit_message(metric: str, credit: Credit) -> scores_pb2.Credit:
         ],
         parts=[scores_pb2.CreditPart(kind=kind, words=words, credit=value) for kind, words, value in credit.parts],
     )
+
+
+def reward_message(
+    item_id: str, scores: Sequence[tuple[str, float | None]], credit: Credit | None
+) -> evaluation_service_pb2.ItemReward:
+    """Return an item's reward, which is the first of the scores, and its terms, whose names begin with the reward's."""
+    (_, reward), *terms = scores
+    message = evaluation_service_pb2.ItemReward(
+        id=item_id, reward=reward, terms=score_messages((name.partition("_")[2], value) for name, value in terms)
+    )
+    if credit is not None:
+        message.credit.CopyFrom(credit_message("reward", credit))
+    return message
 
 
 def corpus_message(

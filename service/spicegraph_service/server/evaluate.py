@@ -48,8 +48,10 @@ from spicegraph_service.store import StoredParse, decode_parse, encode_parse, st
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from spicegraph_api.v1.evaluation_service_pb2 import ItemReward
     from spicegraph_parser.extract import ParsedCaption
     from spicegraph_parser.rules import Fact
+    from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.metric import Metric, Score
 
 _REQUESTED = frozenset({"categories", "spice_text"})
@@ -210,12 +212,20 @@ class Evaluator:
         now = [name for name in self._listed(names) if name not in later]
         totals = {name: metrics[name].total(statistics[name]) for name in now}
         each = _by_item([score for name in now for score in totals[name]], len(work.items))
-        results = [
-            scores_pb2.ItemResult(id=item.id, scores=convert.score_messages(scores))
-            for item, scores in zip(work.items, each, strict=True)
-        ]
-        for name in now:
-            _add_evidence(results, name, metrics[name], statistics[name], detail=work.detail, corpus=corpus)
+        results: list[scores_pb2.ItemResult] | list[ItemReward]
+        if work.given.reward:
+            credits_ = _credits(metrics[REWARD], statistics[REWARD], detail=work.detail, corpus=corpus)
+            results = [
+                convert.reward_message(item.id, scores, credit)
+                for item, scores, credit in zip(work.items, each, credits_, strict=True)
+            ]
+        else:
+            results = [
+                scores_pb2.ItemResult(id=item.id, scores=convert.score_messages(scores))
+                for item, scores in zip(work.items, each, strict=True)
+            ]
+            for name in now:
+                _add_evidence(results, name, metrics[name], statistics[name], detail=work.detail, corpus=corpus)
         serialized = tuple(result.SerializeToString() for result in results)
         if work.finish:
             return GroupReply(serialized, self._corpus(len(work.items), totals, work.given))
@@ -329,8 +339,8 @@ def _add_evidence(
     """Add categories, tuples and credits where the metric has them and the request wants them."""
     if detail < scores_pb2.DETAIL_CATEGORIES:
         return
-    if detail >= scores_pb2.DETAIL_CREDIT and metric.credits and _defined(metric, statistics):
-        for result, credit in zip(results, metric.credit(corpus, statistics), strict=True):
+    for result, credit in zip(results, _credits(metric, statistics, detail=detail, corpus=corpus), strict=True):
+        if credit is not None:
             result.credits.append(convert.credit_message(name, credit))
     changes = _CHANGES if detail >= scores_pb2.DETAIL_CHANGES else 0
     for result, statistic in zip(results, statistics, strict=True):
@@ -339,6 +349,12 @@ def _add_evidence(
         if detail >= scores_pb2.DETAIL_TUPLES:
             explanation = metric.explain(statistic, changes=changes)
             convert.add_explanation(result, name, explanation, verdicts=detail >= scores_pb2.DETAIL_VERDICTS)
+
+
+def _credits(metric: Metric[Any], statistics: Sequence[Any], *, detail: int, corpus: Corpus) -> Sequence[Credit | None]:
+    """Return which words earned each item's score, where the metric says so and the request wants it."""
+    wanted = detail >= scores_pb2.DETAIL_CREDIT and metric.credits and _defined(metric, statistics)
+    return metric.credit(corpus, statistics) if wanted else [None] * len(statistics)
 
 
 def _defined(metric: Metric[Any], statistics: Sequence[Any]) -> bool:

@@ -120,16 +120,11 @@ _BASELINES: Final[Mapping[int, tuple[Baseline, bool]]] = {
 }
 
 
-def _rewards(request: pb.RewardRequest, results: Iterable[scores_pb2.ItemResult], corpus: bytes) -> pb.RewardResponse:
+def _rewards(request: pb.RewardRequest, results: Iterable[bytes], corpus: bytes) -> pb.RewardResponse:
     """Return the reply; a group in which a reward is undefined has no advantages."""
-    rewards = []
-    for result in results:
-        total, *terms = result.scores
-        for term in terms:
-            term.name = term.name.partition("_")[2]
-        reward = total.value if total.HasField("value") else None
-        credit = result.credits[0] if result.credits else None
-        rewards.append(pb.ItemReward(id=result.id, reward=reward, terms=terms, credit=credit))
+    (signature,) = scores_pb2.CorpusResult.FromString(corpus).signatures
+    response = pb.RewardResponse(items=map(pb.ItemReward.FromString, results), signature=signature)
+    rewards = response.items
     if request.advantage:
         baseline, scaled = _BASELINES[request.advantage]
         groups = request.groups or [item.reference_id or item.id for item in request.items]
@@ -138,8 +133,7 @@ def _rewards(request: pb.RewardRequest, results: Iterable[scores_pb2.ItemResult]
         for one, group, value in zip(rewards, groups, values, strict=True):
             if group not in undefined:
                 one.advantage = value
-    (signature,) = scores_pb2.CorpusResult.FromString(corpus).signatures
-    return pb.RewardResponse(items=rewards, signature=signature)
+    return response
 
 
 def _corpus(message: bytes, empty: int) -> scores_pb2.CorpusResult:
@@ -235,7 +229,7 @@ class EvaluationServicer(EvaluationServiceServicer):
             tenant=call.tenant,
             refusals=call.refusals,
         )
-        return _rewards(request, map(scores_pb2.ItemResult.FromString, results), corpus)
+        return _rewards(request, results, corpus)
 
     async def ScoreStream(
         self, request_iterator: AsyncIterator[pb.ScoreStreamRequest], context: Context

@@ -1,7 +1,8 @@
 """Child processes that answer frames: started, asked and ended by the server; both ends of the pipe.
 
 A frame is a length (4 bytes, big-endian) and that many bytes. An empty frame is a heartbeat: a process that sends them
-is seen to hang when it stops. Both ends are of one release, so the format may change with every release.
+is seen to hang when it stops. On a busy machine heartbeats come late, so a silent process that waits for a processor is
+told from one that hangs. Both ends are of one release, so the format may change with every release.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 _LENGTH = struct.Struct(">I")
 _STREAM_LIMIT = 1 << 20
+_WAITING = "RD"  # states of a thread
+_LONGEST_WAIT_S = 30.0  # for a processor or a disk
 # One core per process: threads of the linear algebra would only compete with the other processes.
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
@@ -35,6 +39,8 @@ class ChildProcess:
         self._process = process
         self._reply: asyncio.Future[bytes] | None = None
         self._heard = time.monotonic()
+        self._looked_at: tuple[float, float] = (0.0, 0.0)  # last frame, and processor time when it was first looked at
+        self._suspected = False
         self._reader = asyncio.create_task(self._read())
 
     @classmethod
@@ -69,6 +75,24 @@ class ChildProcess:
     def silent_s(self) -> float:
         """Seconds since the last frame, heartbeats included."""
         return time.monotonic() - self._heard
+
+    def hangs(self, silence_s: float) -> bool:
+        """Say whether the process sends no heartbeats although it could; to be asked a few times a second.
+
+        It is suspected once before: when this process itself was stopped, what the other has sent is still to be read.
+        One that waits for a processor or a disk does not hang, unless it has computed for ``silence_s`` meanwhile.
+        """
+        heard, computed = self._looked_at
+        if heard != self._heard:
+            heard, computed = self._looked_at = self._heard, _computed_s(self.pid)
+        silent_s = self.silent_s
+        if silent_s <= silence_s:
+            self._suspected = False
+            return False
+        if not self._suspected:
+            self._suspected = True
+            return False
+        return silent_s > _LONGEST_WAIT_S or not _waits(self.pid) or _computed_s(self.pid) - computed > silence_s
 
     async def ask(self, data: bytes) -> bytes:
         """Send a frame and return the frame that the process replies with.
@@ -120,6 +144,24 @@ class ChildProcess:
     async def wait(self) -> int:
         """Return the exit code once the process has ended; negative: the signal that ended it."""
         return await self._process.wait()
+
+
+def _computed_s(pid: int) -> float:
+    """Return a process's processor time; 0 where the system has no /proc, or the process has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _waits(pid: int) -> bool:
+    """Say whether a thread of a process runs or waits for a processor or a disk, where the system says so."""
+    for path in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with suppress(OSError):  # the thread has ended
+            if path.read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[0] in _WAITING:
+                return True
+    return False
 
 
 class Replies:

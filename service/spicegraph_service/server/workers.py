@@ -13,7 +13,6 @@ import logging
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 10.0
 _LOOK_EVERY = 64  # tasks between two looks at a worker's memory
-_BEAT_EVERY_S = 0.5
+_BEAT_EVERY_S = 0.25
 _log = logging.getLogger(__name__)
 
 
@@ -161,7 +160,7 @@ class WorkerPool:
         task_timeout_s: float = 120.0,
         start_timeout_s: float = 120.0,
         growth_bytes: int = 1 << 30,
-        silence_s: float = 4.0,
+        silence_s: float = 2.0,
         changed: Callable[[], None] | None = None,
     ) -> None:
         self._setup = setup
@@ -245,17 +244,12 @@ class WorkerPool:
         """Return a worker's exit code; one that sends no heartbeats any more hangs, and is killed."""
         ending = asyncio.create_task(worker.process.wait())
         try:
-            while True:
-                started = time.monotonic()
-                done, _ = await asyncio.wait({ending}, timeout=_BEAT_EVERY_S)
-                if done:
-                    return ending.result()
-                # After a pause of this process itself (a stopped machine), the heartbeats have yet to be read.
-                paused = time.monotonic() - started > 2 * _BEAT_EVERY_S
-                if worker.process.silent_s > self._silence_s and not paused:
+            while not (await asyncio.wait({ending}, timeout=_BEAT_EVERY_S))[0]:
+                if worker.process.hangs(self._silence_s):
                     _log.error("worker %d hangs: no heartbeat for %.1f s", worker.process.pid, worker.process.silent_s)
                     worker.kill()
-                    return await ending
+                    break
+            return await ending
         finally:
             ending.cancel()
 

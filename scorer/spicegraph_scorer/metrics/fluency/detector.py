@@ -178,17 +178,10 @@ def repetitions(words: Sequence[str]) -> list[str]:
     ['words 7', 'twice 3', 'and', 'clause', 'again 1']
     """
     found = [f"words {min(len(words), 12)}"]
-    longest = 0
-    seen: dict[str, list[int]] = {}
+    longest = _longest_repeat(words)
     last: dict[str, int] = {}
     near = 0
     for place, word in enumerate(words):
-        for start in seen.setdefault(word, []):
-            size = 0
-            while start + size < place and place + size < len(words) and words[start + size] == words[place + size]:
-                size += 1
-            longest = max(longest, size)
-        seen[word].append(place)
         if word in last and len(word) > _FAR:
             near += 1
         if word in last and word != ",":
@@ -199,7 +192,7 @@ def repetitions(words: Sequence[str]) -> list[str]:
                 found.append(f"around {words[place - 1]}")
         last[word] = place
     if longest > 1:
-        found.append(f"twice {min(longest, _LONGEST)}")
+        found.append(f"twice {longest}")
         if longest > 2:
             found.append("long")
     clauses = _clauses(words)
@@ -209,6 +202,20 @@ def repetitions(words: Sequence[str]) -> list[str]:
     if near:
         found.append(f"again {min(near, 4)}")
     return found
+
+
+def _longest_repeat(words: Sequence[str]) -> int:
+    """Return how many words are said twice behind each other, at most :data:`_LONGEST`; the two do not overlap."""
+    longest = int(len(set(words)) < len(words))
+    while longest and longest < _LONGEST and _repeats(words, longest + 1):
+        longest += 1
+    return longest
+
+
+def _repeats(words: Sequence[str], size: int) -> bool:
+    first: dict[tuple[str, ...], int] = {}
+    runs = zip(*(words[place:] for place in range(size)), strict=False)
+    return any(first.setdefault(run, place) + size <= place for place, run in enumerate(runs))
 
 
 def _clauses(words: Sequence[str]) -> list[tuple[str, ...]]:
