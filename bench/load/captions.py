@@ -8,12 +8,9 @@ import random
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from spicegraph_parser.caption_pipeline import choose_kernels
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-choose_kernels()  # the library's are the server's then
 GOLDEN = Path(__file__).parents[2] / "tests" / "golden" / "spice" / "spice_scores.jsonl.gz"
 
 

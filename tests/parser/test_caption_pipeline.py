@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -17,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin
 
-from spicegraph_parser.caption_pipeline import choose_kernels, components, pipeline_path
+from spicegraph_parser.caption_pipeline import components, pipeline_path
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.pipelines import load_pipeline
 
@@ -227,28 +226,3 @@ def test_tokens_and_lemmas_agree_with_the_reference(nlp: Language) -> None:
             token.lemma_ == lemma.lower() for token, (tag, lemma) in zip(doc, wanted, strict=True) if token.tag_ == tag
         )
     assert lemmas[True] / lemmas.total() >= 0.999
-
-
-@pytest.mark.parametrize(
-    ("vendor", "flags", "before", "chosen"),
-    [
-        ("AuthenticAMD", "avx2 avx512f avx512dq avx512bw avx512vl avx512cd", None, "SkylakeX"),
-        ("AuthenticAMD", "avx2 avx512f avx512dq avx512bw avx512vl avx512cd", "Haswell", "Haswell"),
-        ("AuthenticAMD", "avx2 avx512f", None, None),
-        ("GenuineIntel", "avx2 avx512f avx512dq avx512bw avx512vl avx512cd", None, None),
-    ],
-)
-def test_kernels_are_chosen_for_wide_amd_processors_that_have_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vendor: str, flags: str, before: str | None, chosen: str | None
-) -> None:
-    monkeypatch.setenv("OPENBLAS_CORETYPE", before or "")
-    if before is None:
-        monkeypatch.delenv("OPENBLAS_CORETYPE")
-    cpuinfo = tmp_path / "cpuinfo"
-    cpuinfo.write_text(f"processor\t: 0\nvendor_id\t: {vendor}\nflags\t\t: fpu {flags}\n\nprocessor\t: 1\n")
-    choose_kernels(cpuinfo)
-    assert os.environ.get("OPENBLAS_CORETYPE") == before, "numpy is loaded"
-    monkeypatch.delitem(sys.modules, "numpy")
-    choose_kernels(tmp_path / "missing")
-    choose_kernels(cpuinfo)
-    assert os.environ.get("OPENBLAS_CORETYPE") == chosen

@@ -19,21 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grpc
-import numpy  # noqa: F401, ICN001 (its linear algebra must be there to be asked)
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from threadpoolctl import threadpool_info  # type: ignore[import-untyped]  # it has no stubs
 
 from spicegraph_parser.rules import Fact
 from spicegraph_service.client import Client
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-# Scores of commands and servers are compared with the library's to the last bit, which the products' kernels decide.
-for library in threadpool_info():
-    if library["internal_api"] == "openblas":
-        os.environ["OPENBLAS_CORETYPE"] = library["architecture"]
 
 
 @dataclass

@@ -16,7 +16,6 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
-from spicegraph_parser.caption_pipeline import choose_kernels
 from spicegraph_parser.errors import SpicegraphError
 from spicegraph_parser.extract import rare_collections
 from spicegraph_service.cli.settings import defaults_of, find_settings, own_words
@@ -245,7 +244,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0
     """
     use_utf8()
-    choose_kernels()
     try:
         given = sys.argv[1:] if arguments is None else list(arguments)
         command = next((argument for argument in _completed() or given if not argument.startswith("-")), "")
