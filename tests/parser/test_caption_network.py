@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ from spicegraph_parser.caption_pipeline.network import (
     analyse_sentences,
     features,
     network_from,
+    read_weights,
+    stored_weights,
 )
 from spicegraph_parser.caption_pipeline.trees import projective_heads
 
@@ -215,3 +218,16 @@ def test_features_of_a_word() -> None:
 def test_vocabulary_round_trip() -> None:
     assert Vocabulary.from_lists(_VOCABULARY.to_lists()) == _VOCABULARY
     assert _VOCABULARY.feature_rows("zzz")[0] == 0
+
+
+def test_tables_of_features_take_a_byte_per_weight() -> None:
+    """They are most of a network, and every worker process has them; what is looked up is as it was."""
+    data = (pipeline_path() / "parser" / NETWORK_FILES[0]).read_bytes()
+    stored, whole = stored_weights(data), read_weights(data)
+    assert sum(values.nbytes for values in stored.values()) < sum(values.nbytes for values in whole.values()) / 1.9
+    tables = [f"words.tables.{at}" for at in range(len(KINDS))]
+    assert {stored[name].dtype for name in tables} == {np.dtype(np.int8)}
+    vocabulary = Vocabulary.from_lists(json.loads((pipeline_path() / "parser" / NETWORK_FILES[1]).read_bytes()))
+    forms = ["a", "Dog", "zzyzx", "skateboards"]
+    compact, floats = (Network(weights, vocabulary).words(forms) for weights in (stored, whole))
+    assert np.array_equal(compact.table[:, compact.rows], floats.table[:, floats.rows])

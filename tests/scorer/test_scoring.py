@@ -10,7 +10,6 @@ import pytest
 
 import spicegraph_scorer
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.rules import Fact
 from spicegraph_scorer import (
     METRICS,
     CategoryDefinition,
@@ -25,33 +24,14 @@ from spicegraph_scorer import (
 from spicegraph_scorer.adapters.caption_metric import CaptionMetric
 from spicegraph_scorer.metrics import GROUPS, metric_names
 from spicegraph_scorer.studies.bounds import Study, find_bounds
+from word_facts import WordFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from spicegraph_scorer.core.results import Result
 
 CATEGORIES = ["All", "Relation", "Cardinality", "Attribute", "Size", "Color", "Object"]
-
-
-class WordFacts:
-    """A parser for tests: every word is an object, ``adjective_noun`` is one with an attribute."""
-
-    signature = "words-1"
-
-    def __init__(self) -> None:
-        self.seen: list[str] = []
-
-    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        for text in texts:
-            self.seen.append(text)
-            yield tuple(fact for word in text.split() for fact in self._word(word))
-
-    def _word(self, word: str) -> Iterator[Fact]:
-        adjective, _, noun = word.rpartition("_")
-        if adjective:
-            yield Fact((noun, adjective), "amod", ())
-        yield Fact((noun,), "objects", ())
 
 
 ITEMS = (

@@ -22,11 +22,11 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from spicegraph_parser.rules import Fact
 from spicegraph_service.client import Client
+from word_facts import WordFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
 
 @dataclass
@@ -371,22 +371,6 @@ def axe(program: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory)
         source = packed.extractfile("package/axe.min.js")
         assert source is not None
         return source.read().decode()
-
-
-class WordFacts:
-    """A parser for tests: every word is an object, ``adjective_noun`` is one with an attribute."""
-
-    signature = "words-1"
-
-    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        for text in texts:
-            yield tuple(fact for word in text.split() for fact in self._word(word))
-
-    def _word(self, word: str) -> Iterator[Fact]:
-        adjective, _, noun = word.rpartition("_")
-        if adjective and noun:
-            yield Fact((noun, adjective), "amod", ())
-        yield Fact((noun or word,), "objects", ())
 
 
 @pytest.fixture(scope="session")

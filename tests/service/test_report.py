@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.rules import Fact
 from spicegraph_scorer import score, score_tuples
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
@@ -23,28 +22,13 @@ from spicegraph_service.output.report import REPORT_FORMATS, Report, ReportForma
 from spicegraph_service.output.report.data import State, SystemInput
 from spicegraph_service.output.report.images import Shown, image_sources, overlay
 from spicegraph_service.output.report.render import CHUNK, to_html, to_json, to_markdown
+from word_facts import WordFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
 FAST = ReportOptions(metrics=("spice", "bleu"), resampling=Resampling(50))
-
-
-class WordFacts:
-    """A parser for tests: every word is an object, ``adjective_noun`` is one with an attribute."""
-
-    signature = "words-1"
-
-    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        for text in texts:
-            yield tuple(fact for word in text.split() for fact in self._word(word))
-
-    def _word(self, word: str) -> Iterator[Fact]:
-        adjective, _, noun = word.rpartition("_")
-        if adjective:
-            yield Fact((noun, adjective), "amod", ())
-        yield Fact((noun,), "objects", ())
 
 
 REFERENCES = ("red_car dog", "red_car bench")

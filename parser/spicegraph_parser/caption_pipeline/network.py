@@ -4,7 +4,8 @@ A vector for each word; a bidirectional LSTM over the sentence (Hochreiter and S
 first layer, fed to the second and corrected by it; heads from biaffine scores (Dozat and Manning 2017), and labels
 from both ends of an edge. Sentences of any lengths go through together, longest first: at each step of an LSTM those
 that still have a word are the first ones, so that only the scores of heads are padded.
-``training/network.py`` is the trainable form. Files are compact on disk, weights float32 in memory.
+``training/network.py`` is the trainable form. Files are compact on disk. In memory weights are float32, but the tables
+of word features, which are larger than all else, stay 8-bit integers.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain, islice
 from threading import Lock
-from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +61,8 @@ def _case(form: str, lower: str) -> str:
 
 Floats: TypeAlias = NDArray[np.float32]
 Integers: TypeAlias = NDArray[np.intp]
+Weights: TypeAlias = "Mapping[str, NDArray[Any]]"
+"""Arrays by name, input before output: see ``training/export.py``."""
 
 _ENDS = ("arc_child", "arc_head", "label_child", "label_head")
 _NORM_EPSILON = 1e-5  # torch's LayerNorm adds it to the variance
@@ -117,9 +120,9 @@ class _WordInputs:
     object: a table is only added to, and a full one is replaced.
     """
 
-    def __init__(self, weights: Mapping[str, Floats], vocabulary: Vocabulary, first: _Lstm) -> None:
+    def __init__(self, weights: Weights, vocabulary: Vocabulary, first: _Lstm) -> None:
         self._vocabulary = vocabulary
-        self._tables = [weights[f"words.tables.{kind}"] for kind in range(len(KINDS))]
+        self._weights = weights
         self._mix = weights["words.mix"]
         self._bias = weights["words.mix.bias"]
         self._scale = weights["words.norm"]
@@ -154,7 +157,8 @@ class _WordInputs:
 
     def _inputs(self, forms: Sequence[str]) -> Floats:
         rows = np.array(list(map(self._vocabulary.feature_rows, forms)))
-        parts = np.concatenate([table[rows[:, kind]] for kind, table in enumerate(self._tables)], axis=1)
+        tables = (_rows_of(self._weights, f"words.tables.{kind}", rows[:, kind]) for kind in range(len(KINDS)))
+        parts = np.concatenate(list(tables), axis=1)
         # A product for each word, not one for all: sums of many words together would be rounded otherwise.
         mixed = np.matmul(parts[:, None], self._mix)[:, 0] + self._bias
         centred = mixed - mixed.mean(axis=1, keepdims=True)
@@ -176,7 +180,7 @@ class Encoder:
         vocabulary: the names behind the network's numbers.
     """
 
-    def __init__(self, weights: Mapping[str, Floats], vocabulary: Vocabulary) -> None:
+    def __init__(self, weights: Weights, vocabulary: Vocabulary) -> None:
         self._weights = weights
         self._first, self._second = _Lstm(weights, 0), _Lstm(weights, 1)
         self.words = _WordInputs(weights, vocabulary, self._first)
@@ -209,7 +213,7 @@ class Network:
         vocabulary: the names behind the network's numbers.
     """
 
-    def __init__(self, weights: Mapping[str, Floats], vocabulary: Vocabulary) -> None:
+    def __init__(self, weights: Weights, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self._weights = weights
         self._encoder = Encoder(weights, vocabulary)
@@ -319,7 +323,7 @@ class _Lstm:
         bias: (2, gates) what is added to them.
     """
 
-    def __init__(self, weights: Mapping[str, Floats], layer: int) -> None:
+    def __init__(self, weights: Weights, layer: int) -> None:
         name = f"lstm.{layer}"
         hidden = weights[f"{name}.state"].shape[1]
         self._hidden = hidden
@@ -502,17 +506,25 @@ def network_from(files: Mapping[str, bytes]) -> Network:
     """
     try:
         lists = json.loads(files[_VOCABULARY])
-        return Network(read_weights(files[_WEIGHTS]), Vocabulary.from_lists(lists))
+        return Network(stored_weights(files[_WEIGHTS]), Vocabulary.from_lists(lists))
     except (ValueError, KeyError, OSError, EOFError) as error:
         raise DataError(f"the caption pipeline's network is damaged ({error}); install the package again") from error
 
 
-def read_weights(data: bytes) -> dict[str, Floats]:
-    """Read weights: half floats, or 8-bit integers with one scale per row (``<name>.scale``)."""
+def stored_weights(data: bytes) -> dict[str, NDArray[Any]]:
+    """Read weights: float32, or 8-bit integers as they are, beside one scale per row (``<name>.scale``)."""
     with np.load(io.BytesIO(data), allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in stored.files}
-    return {
-        name: values.astype(np.float32) * arrays.get(name + _SCALE, np.float32(1)).astype(np.float32)
-        for name, values in arrays.items()
-        if not name.endswith(_SCALE)
-    }
+    return {name: own if own.dtype == np.int8 else own.astype(np.float32) for name, own in arrays.items()}
+
+
+def read_weights(data: bytes) -> dict[str, Floats]:
+    """Read weights, all of them as float32."""
+    weights = stored_weights(data)
+    return {name: _rows_of(weights, name, slice(None)) for name in weights if not name.endswith(_SCALE)}
+
+
+def _rows_of(weights: Weights, name: str, rows: Integers | slice) -> Floats:
+    """Return rows of a weight as float32."""
+    values = weights[name][rows]
+    return values * weights[name + _SCALE][rows] if name + _SCALE in weights else values

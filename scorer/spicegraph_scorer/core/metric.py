@@ -127,6 +127,8 @@ class Metric(ABC, Generic[Statistic]):
     """The names of the scores of which a lower value is the better one; of all others a higher value is."""
     explains: ClassVar[bool] = False
     """:meth:`explain` gives an :class:`Explanation`, which results hold where explanations are asked for."""
+    matches: ClassVar[bool] = False
+    """:meth:`explain` gives a :class:`spicegraph_scorer.metrics.spice.match.Match`, in which errors are found."""
     credits: ClassVar[bool] = False
     """:meth:`credit` divides items' scores among the words of their candidates."""
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.core.categories import CategoryScore
     from spicegraph_scorer.core.credit import Credit
-    from spicegraph_scorer.core.metric import Score
+    from spicegraph_scorer.core.results import Run
     from spicegraph_scorer.metrics.graded.explain import GradedTuple
     from spicegraph_scorer.metrics.graded.verdicts import Verdicts
     from spicegraph_service.store import StoredParse
@@ -41,16 +41,6 @@ def caption_message(text: str, parse: StoredParse, graph: SceneGraph) -> scene_g
             for fact in parse.apart
         ],
     )
-
-
-def score_messages(scores: Iterable[tuple[str, float | None]]) -> list[scores_pb2.Score]:
-    """Return scores by name; an undefined one has no value."""
-    return [scores_pb2.Score(name=name, value=value) for name, value in scores]
-
-
-def signature_message(metric: str, fields: Mapping[str, str]) -> scores_pb2.MetricSignature:
-    """Return a metric's signature."""
-    return scores_pb2.MetricSignature(metric=metric, fields=fields)
 
 
 def breakdown_message(metric: str, categories: Mapping[str, CategoryScore]) -> scores_pb2.CategoryBreakdown:
@@ -184,21 +174,21 @@ def reward_message(
     """Return an item's reward, which is the first of the scores, and its terms, whose names begin with the reward's."""
     (_, reward), *terms = scores
     message = evaluation_service_pb2.ItemReward(
-        id=item_id, reward=reward, terms=score_messages((name.partition("_")[2], value) for name, value in terms)
+        id=item_id,
+        reward=reward,
+        terms=[scores_pb2.Score(name=name.partition("_")[2], value=value) for name, value in terms],
     )
     if credit is not None:
         message.credit.CopyFrom(credit_message("reward", credit))
     return message
 
 
-def corpus_message(
-    item_count: int, scores: Iterable[Score], signatures: Iterable[scores_pb2.MetricSignature]
-) -> scores_pb2.CorpusResult:
-    """Return what came out for all items together."""
+def corpus_message(item_count: int, runs: Sequence[Run]) -> scores_pb2.CorpusResult:
+    """Return what came out for all items together; an undefined score has no value."""
     return scores_pb2.CorpusResult(
         item_count=item_count,
-        scores=score_messages((score.name, score.value) for score in scores),
-        signatures=signatures,
+        scores=[scores_pb2.Score(name=score.name, value=score.value) for run in runs for score in run.scores],
+        signatures=[scores_pb2.MetricSignature(metric=run.name, fields=run.signature) for run in runs],
     )
 
 

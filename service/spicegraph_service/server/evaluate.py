@@ -19,11 +19,11 @@ from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_parser.scenes import SCENE
 from spicegraph_scorer.core.facts import FactTable
 from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.results import Run, run_of
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics import METRICS, MetricData, Resources, make_reward
 from spicegraph_scorer.metrics.reward import Reward
 from spicegraph_scorer.metrics.spice.categories import make_categories
-from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
 from spicegraph_scorer.studies.errors import error_words
 from spicegraph_service.server import convert
 from spicegraph_service.server.tasks import (
@@ -48,11 +48,10 @@ from spicegraph_service.store import StoredParse, decode_parse, encode_parse, st
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_api.v1.evaluation_service_pb2 import ItemReward
     from spicegraph_parser.extract import ParsedCaption
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.core.credit import Credit
-    from spicegraph_scorer.core.metric import Metric, Score
+    from spicegraph_scorer.core.metric import Metric
 
 _REQUESTED = frozenset({"categories", "spice_text"})
 _GIVEN = 8
@@ -210,29 +209,18 @@ class Evaluator:
             for name in names
         }
         now = [name for name in self._listed(names) if name not in later]
-        totals = {name: metrics[name].total(statistics[name]) for name in now}
-        each = _by_item([score for name in now for score in totals[name]], len(work.items))
-        results: list[scores_pb2.ItemResult] | list[ItemReward]
+        runs = [run_of(name, metrics[name], statistics[name]) for name in now]
         if work.given.reward:
-            credits_ = _credits(metrics[REWARD], statistics[REWARD], detail=work.detail, corpus=corpus)
-            results = [
-                convert.reward_message(item.id, scores, credit)
-                for item, scores, credit in zip(work.items, each, credits_, strict=True)
-            ]
+            serialized = _rewards(work, runs[0], metrics[REWARD], corpus)
         else:
-            results = [
-                scores_pb2.ItemResult(id=item.id, scores=convert.score_messages(scores))
-                for item, scores in zip(work.items, each, strict=True)
-            ]
-            for name in now:
-                _add_evidence(results, name, metrics[name], statistics[name], detail=work.detail, corpus=corpus)
-        serialized = tuple(result.SerializeToString() for result in results)
+            results = [scores_pb2.ItemResult(id=item.id) for item in work.items]
+            serialized = _filled(results, runs, metrics, corpus, work.detail)
         if work.finish:
-            return GroupReply(serialized, self._corpus(len(work.items), totals, work.given))
+            return GroupReply(serialized, convert.corpus_message(len(work.items), runs).SerializeToString())
         compact = {name: list(map(metrics[name].compact, statistics[name])) for name in now}
         kept: dict[str, Any] = {_ITEMS: corpus.items} if work.detail >= scores_pb2.DETAIL_CREDIT else {}
         if work.errors:
-            kept[ERRORS] = _errors(statistics)
+            kept[ERRORS] = _errors(metrics, statistics)
         return GroupReply(serialized, statistics=pickle.dumps({**kept, **statistics, **compact}))
 
     def _make(self, given: RequestData, *, evidence: bool = True) -> Mapping[str, Metric[Any]]:
@@ -263,26 +251,11 @@ class Evaluator:
                 statistics[name] += values
         corpus = Corpus(tuple(statistics.pop(_ITEMS)))
         count = len(statistics[names[0]])
-        found = {name: metrics[name].finish(kept) for name, kept in statistics.items()}
-        totals = {name: metrics[name].total(own) for name, own in found.items()}
-        late = [name for name in names if name in self._corpus_dependent]
-        scores = _by_item([score for name in late for score in totals[name]], count if late else 0)
-        each = [scores_pb2.ItemResult(scores=convert.score_messages(of_item)) for of_item in scores]
-        for name in late:
-            _add_evidence(each, name, metrics[name], found[name], detail=work.detail, corpus=corpus)
-        serialized = tuple(result.SerializeToString() for result in each)
-        return TotalsReply(self._corpus(count, totals, work.given), serialized)
-
-    def _corpus(self, count: int, totals: Mapping[str, Sequence[Score]], given: RequestData) -> bytes:
-        names = self._listed(totals)
-        metrics = self._made(given)
-        known = metrics is self._metrics
-        signatures = {name: self._signatures[name] if known else metrics[name].signature() for name in names}
-        return convert.corpus_message(
-            count,
-            [score for name in names for score in totals[name]],
-            [convert.signature_message(name, signatures[name]) for name in names],
-        ).SerializeToString()
+        runs = [run_of(name, metrics[name], metrics[name].finish(statistics[name])) for name in self._listed(names)]
+        late = [run for run in runs if run.name in self._corpus_dependent]
+        results = [scores_pb2.ItemResult() for _ in range(count if late else 0)]
+        serialized = _filled(results, late, metrics, corpus, work.detail)
+        return TotalsReply(convert.corpus_message(count, runs).SerializeToString(), serialized)
 
     def _listed(self, names: Iterable[str]) -> list[str]:
         """Return metrics in the order in which scores are listed: those that depend on the corpus last."""
@@ -300,8 +273,20 @@ def _decode(parses: Mapping[str, bytes]) -> dict[str, StoredParse]:
     return decoded
 
 
-def _by_item(scores: Sequence[Score], count: int) -> list[list[tuple[str, float | None]]]:
-    return [[(score.name, score.each[index]) for score in scores] for index in range(count)]
+def _filled(
+    results: Sequence[scores_pb2.ItemResult],
+    runs: Sequence[Run],
+    metrics: Mapping[str, Metric[Any]],
+    corpus: Corpus,
+    detail: int,
+) -> tuple[bytes, ...]:
+    """Give each item's message its scores and the evidence that the request wants, and return the messages' bytes."""
+    for run in runs:
+        for score in run.scores:
+            for result, value in zip(results, score.each, strict=True):
+                result.scores.add(name=score.name, value=value)
+        _add_evidence(results, run, metrics[run.name], detail=detail, corpus=corpus)
+    return tuple(result.SerializeToString() for result in results)
 
 
 def _computed(work: ItemsWork | Totals) -> Sequence[str]:
@@ -316,10 +301,12 @@ def _collected(metric: Metric[Any], corpus: Corpus, work: ItemsWork) -> Sequence
     return metric.compare(corpus, Corpus(tuple(drafts)))
 
 
-def _errors(statistics: Mapping[str, Sequence[Any]]) -> list[frozenset[tuple[str, tuple[str, ...]]]]:
+def _errors(
+    metrics: Mapping[str, Metric[Any]], statistics: Mapping[str, Sequence[Any]]
+) -> list[frozenset[tuple[str, tuple[str, ...]]]]:
     """Return the errors of each item, from the first metric that matches tuples; nothing where none does."""
-    matched = (rows for rows in statistics.values() if rows and isinstance(rows[0], SpiceStatistic))
-    return [error_words(row.match) for row in next(matched, ())]
+    name = next((name for name in statistics if metrics[name].matches), None)
+    return [] if name is None else [error_words(metrics[name].explain(found)) for found in statistics[name]]
 
 
 def _deferred(metric: Metric[Any], corpus: Corpus, detail: int) -> Sequence[Any]:
@@ -328,38 +315,41 @@ def _deferred(metric: Metric[Any], corpus: Corpus, detail: int) -> Sequence[Any]
 
 
 def _add_evidence(
-    results: Sequence[scores_pb2.ItemResult],
-    name: str,
-    metric: Metric[Any],
-    statistics: Sequence[Any],
-    *,
-    detail: int,
-    corpus: Corpus,
+    results: Sequence[scores_pb2.ItemResult], run: Run, metric: Metric[Any], *, detail: int, corpus: Corpus
 ) -> None:
     """Add categories, tuples and credits where the metric has them and the request wants them."""
     if detail < scores_pb2.DETAIL_CATEGORIES:
         return
-    for result, credit in zip(results, _credits(metric, statistics, detail=detail, corpus=corpus), strict=True):
+    for result, credit in zip(results, _credits(run, metric, detail=detail, corpus=corpus), strict=True):
         if credit is not None:
-            result.credits.append(convert.credit_message(name, credit))
+            result.credits.append(convert.credit_message(run.name, credit))
     changes = _CHANGES if detail >= scores_pb2.DETAIL_CHANGES else 0
-    for result, statistic in zip(results, statistics, strict=True):
-        if categories := metric.by_category(statistic):
-            result.breakdowns.append(convert.breakdown_message(name, categories))
+    for result, statistic in zip(results, run.statistics, strict=True):
+        if categories := run.by_category(statistic):
+            result.breakdowns.append(convert.breakdown_message(run.name, categories))
         if detail >= scores_pb2.DETAIL_TUPLES:
             explanation = metric.explain(statistic, changes=changes)
-            convert.add_explanation(result, name, explanation, verdicts=detail >= scores_pb2.DETAIL_VERDICTS)
+            convert.add_explanation(result, run.name, explanation, verdicts=detail >= scores_pb2.DETAIL_VERDICTS)
 
 
-def _credits(metric: Metric[Any], statistics: Sequence[Any], *, detail: int, corpus: Corpus) -> Sequence[Credit | None]:
-    """Return which words earned each item's score, where the metric says so and the request wants it."""
-    wanted = detail >= scores_pb2.DETAIL_CREDIT and metric.credits and _defined(metric, statistics)
-    return metric.credit(corpus, statistics) if wanted else [None] * len(statistics)
+def _rewards(work: ItemsWork, run: Run, metric: Metric[Any], corpus: Corpus) -> tuple[bytes, ...]:
+    """Return a message per item with its reward, the terms of it, and their credit if the request wants it."""
+    names = [score.name for score in run.scores]
+    each = zip(*(score.each for score in run.scores), strict=True)
+    credits_ = _credits(run, metric, detail=work.detail, corpus=corpus)
+    return tuple(
+        convert.reward_message(item.id, list(zip(names, values, strict=True)), credit).SerializeToString()
+        for item, values, credit in zip(work.items, each, credits_, strict=True)
+    )
 
 
-def _defined(metric: Metric[Any], statistics: Sequence[Any]) -> bool:
-    """Say whether there are scores to divide: CIDEr has none with the references of a single image."""
-    return None not in metric.total(statistics)[0].each
+def _credits(run: Run, metric: Metric[Any], *, detail: int, corpus: Corpus) -> Sequence[Credit | None]:
+    """Return which words earned each item's score, where the metric says so and the request wants it.
+
+    CIDEr is undefined with the references of a single image: there is nothing to divide.
+    """
+    wanted = detail >= scores_pb2.DETAIL_CREDIT and metric.credits and None not in run.scores[0].each
+    return metric.credit(corpus, run.statistics) if wanted else [None] * len(run.statistics)
 
 
 def _unpack(data: bytes) -> dict[str, list[Any]]:

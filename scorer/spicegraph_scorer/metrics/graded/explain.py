@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.rules import Fact
@@ -45,20 +46,42 @@ class GradedTuple:
     denied_by: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class GradedExplanation:
-    """Both sides of an item's match, and the single changes that would raise its score most, the best first.
+    """Why an item has its score.
 
-    ``verdicts`` say which of the candidate's words and tuples the references support, contradict or do not mention.
-    ``order`` is what the order of the candidate's words leaves of precision, recall and F1, in (0, 1]; what the
-    changes would give is for words in the same order.
+    Attributes:
+        candidate: the tuples of the candidate, and what supports them.
+        reference: those of the references.
+        changes: the single changes that would raise the score most, the best first.
+        order: what the order of the candidate's words leaves of precision, recall and F1, in (0, 1]; what the changes
+            would give is for words in the same order.
     """
 
-    candidate: tuple[GradedTuple, ...]
-    reference: tuple[GradedTuple, ...]
-    changes: tuple[Change, ...]
-    verdicts: Verdicts
-    order: float = 1.0
+    def __init__(
+        self,
+        sides: tuple[tuple[GradedTuple, ...], tuple[GradedTuple, ...]],
+        changes: tuple[Change, ...],
+        match: GradedMatch,
+        vectors: Vectors,
+    ) -> None:
+        self.candidate, self.reference = sides
+        self.changes = changes
+        self.order = match.texts.order
+        self._judge = partial(judge, match, match.texts.candidate, vectors)
+
+    @cached_property
+    def verdicts(self) -> Verdicts:
+        """Which of the candidate's words and tuples the references support, contradict or do not mention.
+
+        Made when they are asked for: they take longer than all else but the changes.
+        """
+        return self._judge()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GradedExplanation) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.candidate, self.reference, self.changes))
 
     def to_dict(self) -> dict[str, Json]:
         """Return JSON values, with the fields of the parts as keys."""
@@ -80,11 +103,10 @@ def explain_match(match: GradedMatch, vectors: Vectors, rescore: Rescore, *, cha
         rescore: the scores of candidates that consist of other facts.
         changes: how many changes to name at most; none are looked for with 0, which is ten times as fast.
     """
-    candidate, reference = graded_tuples(match, vectors)
-    denials = [found.denied_by for found in candidate]
+    sides = graded_tuples(match, vectors)
+    denials = [found.denied_by for found in sides[0]]
     found = changes_of(match, denials, rescore)[:changes] if changes else ()
-    verdicts = judge(match, match.texts.candidate, vectors)
-    return GradedExplanation(candidate, reference, found, verdicts, match.texts.order)
+    return GradedExplanation(sides, found, match, vectors)
 
 
 def graded_tuples(match: GradedMatch, vectors: Vectors) -> tuple[tuple[GradedTuple, ...], tuple[GradedTuple, ...]]:

@@ -110,6 +110,7 @@ class Spice(Metric[SpiceStatistic]):
     """
 
     needs: ClassVar[Needs] = Needs(facts=True, data=frozenset({"categories", "spice_text"}))
+    matches: ClassVar[bool] = True
     credits: ClassVar[bool] = True
 
     source: FactSource

@@ -21,6 +21,7 @@ from spicegraph_parser.errors import counted
 from spicegraph_parser.rules import RULES
 from spicegraph_parser.wordnet import load_wordnet
 from spicegraph_scorer.core.categories import ALL
+from spicegraph_scorer.metrics.graded.explain import GradedExplanation
 from spicegraph_scorer.studies.errors import KINDS
 from spicegraph_service.output.charts import HUMAN_INK, Line, Mark, Row, histogram, ink, interval_chart, line_chart
 from spicegraph_service.output.pages import environment, permalink, render_page, static
@@ -218,7 +219,7 @@ def to_parts(report: Report) -> dict[str, str]:
 
 def to_json(report: Report) -> str:
     """Return everything in the report as JSON, ``tuples`` and ``pictures`` of every image included."""
-    return msgspec.json.encode(report).decode() + "\n"
+    return msgspec.json.encode(report, enc_hook=GradedExplanation.to_dict).decode() + "\n"
 
 
 def to_markdown(report: Report) -> str:
