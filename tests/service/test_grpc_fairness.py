@@ -225,6 +225,13 @@ class NewParses:
         pass
 
 
+class KnownParses(NewParses):
+    """A cache that has everything."""
+
+    def missing(self, texts: Sequence[str], *, tenant: str) -> int:
+        return 0
+
+
 class Caller(NamedTuple):
     """A client: it sends ``batch`` captions in chunks of 64, ``beside`` such calls at a time, and is away between."""
 
@@ -235,14 +242,14 @@ class Caller(NamedTuple):
     first_s: float = 0.0
 
 
-def order_of(seconds: float, *callers: Caller) -> list[tuple[str, float, float]]:
+def order_of(seconds: float, *callers: Caller, parses: type[NewParses] = NewParses) -> list[tuple[str, float, float]]:
     """Return whose chunks were done in a time, when each was sent and when it was answered."""
     found: list[tuple[str, float, float]] = []
 
     async def play() -> None:
         dispatcher = Dispatcher(
             VirtualPool(),  # type: ignore[arg-type]
-            NewParses(),  # type: ignore[arg-type]
+            parses(),  # type: ignore[arg-type]
             parsing={},
             batch_captions=256,
             window_s=0.002,
@@ -277,13 +284,15 @@ def share_of(name: str, order: list[tuple[str, float, float]]) -> float:
     return sum(one == name for one, _, _ in order) / len(order)
 
 
+@pytest.mark.parametrize("parses", [NewParses, KnownParses])
 @settings(max_examples=10, deadline=None)
 @given(away_ms=st.integers(1, 63), beside=st.integers(2, 4), first_ms=st.integers(0, 500))
-def test_a_caller_of_single_batches_gets_half_beside_a_stream(away_ms: int, beside: int, first_ms: int) -> None:
+def test_a_caller_of_single_batches_gets_half_beside_a_stream(
+    parses: type[NewParses], away_ms: int, beside: int, first_ms: int
+) -> None:
     """It is away for less than a chunk of 64 ms takes; the stream always has chunks in stock."""
-    order = order_of(
-        8, Caller("stream", beside=beside), Caller("batches", away_s=away_ms / 1000, first_s=first_ms / 1000)
-    )
+    batches = Caller("batches", away_s=away_ms / 1000, first_s=first_ms / 1000)
+    order = order_of(8, Caller("stream", beside=beside), batches, parses=parses)
     assert share_of("batches", [one for one in order if one[1] > 1]) == pytest.approx(0.5, abs=0.03)
 
 

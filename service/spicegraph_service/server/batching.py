@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from heapq import heappop, heappush
@@ -54,7 +55,7 @@ _LIGHT_ITEMS = 8  # of a light group
 _LIGHT_CHARACTERS = 8_192  # of its captions
 _LIGHT_BATCH = 32  # items; a few milliseconds
 _CHARACTERS_PER_COST = 256  # of long captions, which count as several
-_HEAD_START_S = 0.002  # for what comes next to be looked up and sent, before the calls that are done are answered
+_HEAD_START_S = 0.002  # at most: what comes next is looked up and sent before the calls that are done are answered
 _log = logging.getLogger(__name__)
 
 
@@ -89,6 +90,16 @@ class _Entry:
     reply: asyncio.Future[GroupReply]
     start: int = 0  # of its part of the caller's share
     share: _Share | None = None
+
+    @property
+    def end(self) -> int:
+        """Of its part of the caller's share."""
+        return self.start + self.cost
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether it matters whose turn it is."""
+        return self.cost >= _HEAVY
 
     def leave(self) -> None:
         """Be done, given up, or on the way to another queue."""
@@ -132,7 +143,7 @@ class _FairQueue:
             away = _time() - share.left
             share.away = away if share.away == math.inf else (share.away + away) / 2
         entry.start = max(self._now - _CREDIT, share.end)
-        share.end = entry.start + entry.cost
+        share.end = entry.end
         share.cost = entry.cost
         share.here += 1
         entry.leave()
@@ -152,7 +163,7 @@ class _FairQueue:
 
     def behind(self, entry: _Entry) -> list[_Share]:
         """Return the callers of groups like this heavy one who have had less of the workers than its caller."""
-        if entry.cost < _HEAVY:
+        if not entry.is_heavy:
             return []
         shares = self._shares.values()
         return [share for share in shares if share.end < entry.start and 2 * share.cost >= entry.cost]
@@ -192,6 +203,7 @@ class Dispatcher:
         self._entries = _FairQueue()
         self._light = _FairQueue()
         self._batch_s = 0.0  # of the last batch
+        self._next_sent = asyncio.Event()  # of the last batch: a worker has the one after it, or waits for a caller
         self._filled = asyncio.Event()
         self._came = asyncio.Event()
         self._light_filled = asyncio.Event()
@@ -343,6 +355,7 @@ class Dispatcher:
         await asyncio.sleep(0)  # the callers of the batch that has just ended count as away from here on
         until = _time() + min(_WAIT_SHARE * self._batch_s, _LONGEST_WAIT_S)
         while expected := self._expected(until):
+            self._next_sent.set()  # the caller who is waited for may be one of those who get their answers now
             self._came.clear()
             try:
                 async with asyncio.timeout_at(until):
@@ -360,7 +373,9 @@ class Dispatcher:
     def _take(self, queue: _FairQueue, most: int) -> list[_Entry]:
         """Take a batch of one tenant from a queue; small groups do not wait for a large one of somebody else.
 
-        A caller has no more than one heavy group in a batch while others with such groups have had less.
+        A caller has no more than one heavy group in a batch while others with such groups have had less, and those of
+        others go with it only if it is their turn, too: or else who has one call at a time would get the answer late,
+        and be away while those who have more in stock have the next turn to themselves.
         """
         batch: list[_Entry] = []
         size = 0
@@ -371,7 +386,8 @@ class Dispatcher:
             own = entry.caller in callers
             alike = entry.size <= _SMALL or own
             fits = size + entry.size <= most and entry.tenant == batch[0].tenant if batch else True
-            if batch and not (alike and fits and not (own and queue.behind(entry))):
+            ahead = queue.behind(entry) if own else batch and entry.is_heavy and entry.start >= batch[0].end
+            if batch and not (alike and fits and not ahead):
                 break
             queue.pop()
             if entry.reply.done():  # its caller has gone
@@ -428,6 +444,9 @@ class Dispatcher:
         started = _time()
         call = asyncio.create_task(pool.call(worker, Work(tuple(entry.group for entry in batch), known)))
         call.add_done_callback(partial(_leave, batch))
+        if pool is self._pool:
+            self._next_sent.set()
+            self._next_sent = next_sent = asyncio.Event()
         try:
             reply: Reply = await self._while_wanted(call, worker, batch)
         finally:
@@ -443,7 +462,9 @@ class Dispatcher:
         self._parses.put(reply.parsed, tenant=batch[0].tenant)
         if self._entries and pool is self._pool:
             # To answer a batch of small calls takes about as long as a worker needs for the next one.
-            await asyncio.sleep(_HEAD_START_S)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_HEAD_START_S):
+                    await next_sent.wait()
         for entry, done in zip(batch, reply.groups, strict=True):
             if not entry.reply.done():
                 entry.reply.set_result(done)
