@@ -413,6 +413,11 @@ def fit(
             return
 
 
+SETTINGS = (
+    ("passes", 12), ("made", 0.4), ("seed", 1), ("top", 1.0), ("minutes", 0.0), ("dropout", 0.15), ("batch", 700)
+)  # fmt: skip
+
+
 def main() -> None:
     """Run the command line."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
@@ -423,11 +428,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--everything", action="store_true", help="train on the held-back captions, too")
     parser.add_argument("--resume", type=Path, help="folder of a network that is trained on; the rates start at --top")
-    for name, value in (("passes", 12), ("made", 0.4), ("seed", 1), ("top", 1.0), ("minutes", 0.0)):
+    for name, value in SETTINGS:
         parser.add_argument(f"--{name}", type=type(value), default=value)
     arguments = parser.parse_args()
-    own = {name: getattr(arguments, name) for name in ("passes", "made", "seed", "top", "minutes")}
-    train(arguments, Settings(**own))
+    train(arguments, Settings(**{name: getattr(arguments, name) for name, _ in SETTINGS}))
 
 
 if __name__ == "__main__":
