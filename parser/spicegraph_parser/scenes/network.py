@@ -144,15 +144,7 @@ class SceneNetwork:
         self._encoder = Encoder(weights, names.vocabulary)
         labels, rows, columns = weights["pairs"].shape
         self._pairs = weights["pairs"].transpose(1, 0, 2).reshape(rows, labels * columns)
-        ends = (
-            "pair_first",
-            "pair_second",
-            "relation_first",
-            "relation_second",
-            "relation_key",
-            "relation_value",
-            "object",
-        )
+        ends = ("pair_first", "pair_second", "relation_key", "relation_value", "object")
         self._ends = np.concatenate([weights[name] for name in ends], axis=1)
         self._ends_bias = np.concatenate([weights[f"{name}.bias"] for name in ends])
         self._bounds = np.cumsum([weights[name].shape[1] for name in ends])[:-1]
@@ -184,7 +176,7 @@ class SceneNetwork:
         states, tags = self._encoder.encode(self._encoder.words(forms), layout)
         ends = states @ self._ends
         ends += self._ends_bias
-        first, second, *relation_ends, objects = np.split(ends, self._bounds, axis=1)
+        first, second, keys, values, objects = np.split(ends, self._bounds, axis=1)
         named = np.empty(len(tags), dtype=object)
         named[layout.place] = self._tags[tags]
         start = 0
@@ -207,7 +199,7 @@ class SceneNetwork:
             sentences_of = [
                 forms[start : start + length] for start, length in zip(starts, lengths.tolist(), strict=True)
             ]
-            names = self._relations[self._relation_numbers(relation_ends, where, sentences_of, layout)]
+            names = self._relations[self._relation_numbers(states, (keys, values), where, sentences_of, layout)]
             for sentence, one, other, name in zip(*(part.tolist() for part in where), names.tolist(), strict=True):
                 out[sentence].relations.append((one, other, name))
 
@@ -235,25 +227,29 @@ class SceneNetwork:
 
     def _relation_numbers(
         self,
-        ends: Sequence[Floats],
+        states: Floats,
+        looked_at: tuple[Floats, Floats],
         pairs: tuple[Integers, Integers, Integers],
         sentences: Sequence[Sequence[str]],
         layout: Layout,
     ) -> Integers:
-        """Best relations (pairs,) of given pairs, from vectors (words, width): of either end, and keys and values.
+        """Best relations (pairs,) of given pairs, from vectors (words, width): states, and keys and values.
 
         A relation that the sentence states, or the words between both ends, has an advantage of its own.
         """
         sentence, one, other = pairs
         lengths = np.array(list(map(len, sentences)))
-        subject, target = ends[0][layout.padded[sentence, one]], ends[1][layout.padded[sentence, other]]
+        subject, target = (
+            states[layout.padded[sentence, word]] @ self._weights[name] + self._weights[f"{name}.bias"]
+            for word, name in ((one, "relation_first"), (other, "relation_second"))
+        )
         query = relu(subject + target)
-        keys, values = ends[2][layout.padded[sentence]], ends[3][layout.padded[sentence]]
-        looks = np.einsum("pr,pnr->pn", query, keys) * np.float32(query.shape[1] ** -0.5)
+        keys, values = (vectors[layout.padded[sentence]] for vectors in looked_at)
+        looks = np.matmul(keys, query[:, :, None])[:, :, 0] * np.float32(query.shape[1] ** -0.5)
         looks[np.arange(looks.shape[1]) >= lengths[sentence, None]] = -np.inf
         looks = np.exp(looks - looks.max(axis=1, keepdims=True))
         looks /= looks.sum(axis=1, keepdims=True)
-        context = np.einsum("pn,pnr->pr", looks, values)
+        context = np.matmul(looks[:, None], values)[:, 0]
         hidden = np.concatenate([query, subject * target, relu(context)], axis=1)
         scores = hidden @ self._weights["relations"]
         scores += self._weights["relations.bias"]

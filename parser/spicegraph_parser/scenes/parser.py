@@ -62,26 +62,24 @@ class Link(NamedTuple):
 
 
 class SentenceGraph(NamedTuple):
-    """What a sentence says of a scene."""
+    """What a sentence says of a scene; ``words`` are its forms in lower case."""
 
-    forms: Sequence[str]
+    words: Sequence[str]
     tags: Sequence[str]
     nodes: tuple[Node, ...]
     properties: tuple[Property, ...]
     links: tuple[Link, ...]
 
 
-def sentence_graph(
-    labels: Labels, forms: Sequence[str], names: Names, stems: Sequence[frozenset[str]]
-) -> SentenceGraph:
+def sentence_graph(labels: Labels, forms: Sequence[str], names: Names) -> SentenceGraph:
     """Return the graph that a sentence's labels describe.
 
     Args:
         labels: what the network says of the sentence.
         forms: its words.
         names: among them the names that people use in place of the caption's.
-        stems: for each word, its forms by which relations name it ("sitting": "sitting", "sit").
     """
+    words = [form.lower() for form in forms]
     parts: dict[int, list[int]] = {}
     for head, part in labels.parts:
         parts.setdefault(head, []).append(part)
@@ -90,8 +88,10 @@ def sentence_graph(
         heads |= {one, other}
 
     def named(head: int, rewrites: Mapping[str, str]) -> tuple[str, Tokens]:
-        tokens = tuple(sorted({head, *parts.get(head, ())}))
-        text = " ".join([forms[token].lower() for token in tokens])
+        if head not in parts:
+            return rewrites.get(words[head], words[head]), (head,)
+        tokens = tuple(sorted({head, *parts[head]}))
+        text = " ".join([words[token] for token in tokens])
         return rewrites.get(text, text), tokens
 
     place: dict[int, int] = {}
@@ -102,18 +102,18 @@ def sentence_graph(
         nodes.append(Node(name, head, tokens))
     properties = [Property(place[one], *named(other, names.attributes)) for one, other in labels.attributes]
     links = [
-        Link(place[one], place[other], name, _relation_tokens(name, nodes[place[one]], nodes[place[other]], stems))
+        Link(place[one], place[other], name, _relation_tokens(name, nodes[place[one]], nodes[place[other]], words))
         for one, other, name in labels.relations
     ]
-    return SentenceGraph(forms, labels.tags, tuple(nodes), tuple(properties), tuple(links))
+    return SentenceGraph(words, labels.tags, tuple(nodes), tuple(properties), tuple(links))
 
 
-def _relation_tokens(name: str, subject: Node, target: Node, stems: Sequence[frozenset[str]]) -> Tokens:
+def _relation_tokens(name: str, subject: Node, target: Node, words: Sequence[str]) -> Tokens:
     """Return the words of a sentence that state a relation: for each of its words the one nearest to its object."""
     taken = {*subject.tokens, *target.tokens}
     found = set()
     for word in name.split():
-        own = [token for token, stem in enumerate(stems) if word in stem and token not in taken]
+        own = [token for token, form in enumerate(words) if word in stems(form) and token not in taken]
         if own:
             found.add(min(own, key=lambda token: abs(token - target.tokens[0])))
     return tuple(sorted(found))
@@ -140,6 +140,10 @@ _STAND_INS: Final = _words("one ones other others another each both some all few
 _PRONOUNS: Final = PERSONAL | THINGS | SEVERAL
 _OWNERS: Final = _words("his her its their")
 _DEFINITE: Final = _OWNERS | _words("the this that these those said")
+_DECISIVE: Final = _NEW | _ORDINALS | _DEFINITE
+_INCLUDING: Final = "including"
+_SUCH: Final = "such"
+_OF_LISTS: Final = frozenset({_INCLUDING, _SUCH})
 _FINITE: Final = frozenset({"VBZ", "VBD", "VBN"})
 _IN_LISTS: Final = frozenset({"DT", "JJ", "NN", "NNS", "NNP", "NNPS", "CD", "CC", ",", "PRP$"})
 _PLURAL: Final = frozenset({"NNS", "NNPS"})
@@ -238,7 +242,7 @@ def facts_of(sentences: Sequence[SentenceGraph], known: Names) -> Facts:
             before = own.get(row.words)
             if before is None or (before.standing and not row.standing):
                 own[row.words] = row
-        offset += len(sentence.forms)
+        offset += len(sentence.words)
     relations, attributes, objects = (list(own.values()) for own in rows)
     if is_long:
         objects = _with_unrelated(objects, [*relations, *attributes], known.drawn)
@@ -294,40 +298,43 @@ def _rows(sentence: SentenceGraph, abstract: frozenset[str], offset: int, *, is_
 
     In descriptions of several sentences people write "have" where they write "with" in captions.
     """
-
-    def moved(tokens: Tokens) -> Tokens:
-        return tuple([token + offset for token in tokens])
-
     nodes = sentence.nodes
-    why = standings(sentence.forms, sentence.tags)
+    why = standings(sentence.words, sentence.tags)
     own = [
         Standing.ABSTRACT
         if (is_long and sentence.tags[node.head] in _FINITE) or name_noun(node.name) in abstract
         else why[node.head]
         for node in nodes
     ]
-    for link in sentence.links:
-        subject, target = nodes[link.subject], nodes[link.object]
-        if subject.name == target.name and _PRONOUNS & {
-            sentence.forms[node.head].lower() for node in (subject, target)
-        }:
+    places = [_moved(node.tokens, offset) for node in nodes]
+    for one, other, relation, tokens in sentence.links:
+        subject, target = nodes[one], nodes[other]
+        if subject.name == target.name and _PRONOUNS & {sentence.words[subject.head], sentence.words[target.head]}:
             continue
-        marks = [own[link.subject], own[link.object], *[why[token] for token in link.tokens]]
-        places = moved(subject.tokens), moved(target.tokens), moved(link.tokens)
-        name = _HAVE if is_long and link.name == _WITH else link.name
-        yield _Row((subject.name, target.name, name), places, _worst(marks), (subject.entity, target.entity))
+        name = _HAVE if is_long and relation == _WITH else relation
+        standing = _worst([own[one], own[other], *[why[token] for token in tokens]])
+        words, ends = (subject.name, target.name, name), (subject.entity, target.entity)
+        yield _Row(words, (places[one], places[other], _moved(tokens, offset)), standing, ends)
     for index, name, tokens in sentence.properties:
         standing = _worst([own[index], *[why[token] for token in tokens]])
         node = nodes[index]
-        yield _Row((node.name, name), (moved(node.tokens), moved(tokens)), standing, (node.entity,))
-    for node, standing in zip(nodes, own, strict=True):
-        yield _Row((node.name,), (moved(node.tokens),), standing, (node.entity,))
+        yield _Row((node.name, name), (places[index], _moved(tokens, offset)), standing, (node.entity,))
+    for node, place, own_standing in zip(nodes, places, own, strict=True):
+        yield _Row((node.name,), (place,), own_standing, (node.entity,))
+
+
+def _moved(tokens: Tokens, offset: int) -> Tokens:
+    """Return positions in a sentence as positions in its text."""
+    return tuple([token + offset for token in tokens]) if offset else tokens
+
+
+_WORST_FIRST: Final = (Standing.DENIED, Standing.ABSTRACT, Standing.HEDGED)
 
 
 def _worst(marks: Iterable[Standing | None]) -> Standing | None:
     """Return the first of denied, abstract, hedged that is among marks."""
-    found = set(marks)
-    return next((mark for mark in (Standing.DENIED, Standing.ABSTRACT, Standing.HEDGED) if mark in found), None)
+    found = {mark for mark in marks if mark}
+    return next((mark for mark in _WORST_FIRST if mark in found), None) if found else None
 
 
 def _resolved(
@@ -340,9 +347,10 @@ def _resolved(
     said: list[set[str]] = [set() for _ in sentence.nodes]
     for owner_node, attribute, _ in sentence.properties:
         said[owner_node].add(attribute)
-    pairs = {(link.subject, link.object) for link in links} | {(link.object, link.subject) for link in links}
+    has_owners = not _OWNERS.isdisjoint(sentence.words)
+    has_lists = not _OF_LISTS.isdisjoint(sentence.words)
     for index, node in enumerate(sentence.nodes):
-        word, tag = sentence.forms[node.head].lower(), sentence.tags[node.head]
+        word, tag = sentence.words[node.head], sentence.tags[node.head]
         is_plural = tag in _PLURAL
         if word in _PRONOUNS:
             thing = _antecedent(word, things)
@@ -364,23 +372,23 @@ def _resolved(
         name = _full_name(node, sentence, things, is_plural=is_plural)
         entity = entities.of_noun(name, said[index], _decided(sentence, node), things, is_plural=is_plural)
         entities.attributes[entity] |= said[index]
-        if entities.groups[entity] is None:
+        if has_lists and entities.groups[entity] is None:
             entities.groups[entity] = _listed_in(sentence, node, nodes)
-        named = node._replace(name=name, entity=entity)
-        nodes.append(named)
-        if name_noun(named.name) in abstract:
+        nodes.append(Node(name, node.head, node.tokens, entity))
+        if name_noun(name) in abstract:
             continue
-        owned = _owner(sentence, node, things)
+        owned = _owner(sentence, node, things) if has_owners else None
+        head = _singular(name)
         if owned is not None:
             pronoun, owner = owned
             known = next((at for at in range(index - 1, -1, -1) if nodes[at].name == owner.name), None)
-            if known is None or (known, index) not in pairs:
+            if known is None or not any({link.subject, link.object} == {known, index} for link in sentence.links):
                 if known is None:
                     known = len(sentence.nodes) + len(others)
                     others.append(Node(owner.name, pronoun, (pronoun,), owner.entity))
-                wears = _singular(named.name) in _GARMENTS and _is_person(owner)
+                wears = head in _GARMENTS and _is_person(owner)
                 links.append(Link(known, index, _WEAR if wears else _HAVE, (pronoun,)))
-        things.append(_Thing(named.name, _singular(named.name), is_plural, entity))
+        things.append(_Thing(name, head, is_plural, entity))
     return sentence._replace(nodes=(*nodes, *others), links=tuple(links))
 
 
@@ -393,15 +401,15 @@ def _as_one(group: str) -> str:
 def _decided(sentence: SentenceGraph, node: Node) -> str:
     """Return the nearest word before a node that says whether it is new; nothing where none does."""
     start = node.tokens[0]
-    words = (form.lower() for form in reversed(sentence.forms[max(0, start - _DETERMINED) : start]))
-    return next((word for word in words if word in _NEW or word in _ORDINALS or word in _DEFINITE), "")
+    words = reversed(sentence.words[max(0, start - _DETERMINED) : start])
+    return next((word for word in words if word in _DECISIVE), "")
 
 
 def _listed_in(sentence: SentenceGraph, node: Node, before: Sequence[Node]) -> int | None:
     """Return the group whose members a sentence lists ("animals such as a cow and a horse"), if the node is one."""
     for at in range(node.tokens[0] - 1, 0, -1):
-        two = sentence.forms[at - 1].lower(), sentence.forms[at].lower()
-        if two[1] == "including" or two == ("such", "as"):
+        two = sentence.words[at - 1], sentence.words[at]
+        if two[1] == _INCLUDING or two == (_SUCH, "as"):
             several = (one for one in reversed(before) if one.head < at and sentence.tags[one.head] in _PLURAL)
             return next((one.entity for one in several), None)
         if sentence.tags[at] not in _IN_LISTS:
@@ -413,7 +421,7 @@ def _owner(sentence: SentenceGraph, node: Node, things: Sequence[_Thing]) -> tup
     """Return the pronoun in front of a node ("its roof") and what it stands for."""
     start = node.tokens[0]
     for at in range(start - 1, max(-1, start - 1 - _NEAR), -1):
-        word = sentence.forms[at].lower()
+        word = sentence.words[at]
         if word in _OWNERS:
             thing = _antecedent(word, things)
             return (at, thing) if thing else None
@@ -427,8 +435,7 @@ def _is_person(thing: _Thing) -> bool:
 def _full_name(node: Node, sentence: SentenceGraph, things: Sequence[_Thing], *, is_plural: bool) -> str:
     """Return the longer name that a definite noun of one word has had before, or its own."""
     start = node.tokens[0]
-    is_definite = any(form.lower() in _DEFINITE for form in sentence.forms[max(0, start - 2) : start])
-    if is_definite and " " not in node.name:
+    if " " not in node.name and not _DEFINITE.isdisjoint(sentence.words[max(0, start - 2) : start]):
         for thing in reversed(things):
             if thing.name == node.name:
                 break
@@ -507,7 +514,7 @@ def _caption(network: SceneNetwork, text: str, tokens: ReadTokens, labels: Seque
         inner = slice(start, start + length)
         start += length
         forms = tokens.forms[inner]
-        graphs.append(sentence_graph(own, forms, network.names, list(map(stems, forms))))
+        graphs.append(sentence_graph(own, forms, network.names))
         spans = tokens.spans if isinstance(tokens.spans, str) else tokens.spans[inner]
         lemmas = list(map(_lemma, forms, own.tags))
         parses.append(Parse.from_columns(forms, own.tags, lemmas, (), spans))

@@ -67,6 +67,8 @@ _SEEMS: Final = _words("appear appears appeared appearing seem seems seemed seem
 _HINTS: Final = _words("hint hints hinted hinting")
 _AS_IF: Final = _words("if though")
 _MODALS: Final = _words("might may could would")
+_DENIALS: Final = _NEGATED_VERBS | _NEGATED_NOUNS | _NOTHING | _OF_LACK | _LACKS | _GONE
+_HEDGES: Final = _LIKELY | _SEEMS | _HINTS | _MODALS | {"as"}
 
 PICTURES: Final = _words(
     """image images scene scenes snapshot view perspective composition backdrop foreground midground setting clip
@@ -89,10 +91,12 @@ def standings(forms: Sequence[str], tags: Sequence[str]) -> list[Standing | None
     """
     words = [form.lower() for form in forms]
     out: list[Standing | None] = [None] * len(words)
-    for at in _hedged(words, tags):
-        out[at] = Standing.HEDGED
-    for at in _denied(words, tags):
-        out[at] = Standing.DENIED
+    if not _HEDGES.isdisjoint(words):
+        for at in _hedged(words, tags):
+            out[at] = Standing.HEDGED
+    if not _DENIALS.isdisjoint(words):
+        for at in _denied(words, tags):
+            out[at] = Standing.DENIED
     return out
 
 

@@ -12,7 +12,7 @@ from spicegraph_parser.caption_pipeline.network import Vocabulary
 from spicegraph_parser.export import caption_dict, visual_genome_dict
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.loose import DENIED
-from spicegraph_parser.scenes.network import Labels, Names, Stated, load_network, stems
+from spicegraph_parser.scenes.network import Labels, Names, Stated, load_network
 from spicegraph_parser.scenes.parser import Link, Node, Property, SentenceGraph, facts_of, sentence_graph
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def _names(*, objects: dict[str, str] | None = None, attributes: dict[str, str] 
 def _sentence(text: str, tags: str, labels: Labels, names: Names | None = None) -> SentenceGraph:
     forms = text.split()
     own = labels._replace(tags=tags.split())
-    return sentence_graph(own, forms, names or _names(), list(map(stems, forms)))
+    return sentence_graph(own, forms, names or _names())
 
 
 def _labels(

@@ -1,0 +1,148 @@
+"""The trainable form of the scene parser's network (torch); the package holds its numpy form."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lstm import Lstm
+from network import WordVectors, drop
+from spicegraph_parser.scenes.network import PAIR_LABELS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """Sizes of what reads pairs and names relations, and the share of units that are dropped."""
+
+    pair: int = 96
+    relation: int = 128
+    dropout: float = 0.15
+
+
+class SceneNetwork(nn.Module):
+    """Words of sentences of one length to scores of pairs, objects, relations and tags."""
+
+    def __init__(self, rows: list[int], widths: list[int], sizes: tuple[int, int, int], shape: Shape) -> None:
+        super().__init__()
+        tags, hidden, relations = sizes
+        both, pair, wide = 2 * hidden, shape.pair, shape.relation
+        self.rate = shape.dropout
+        self.words = WordVectors(rows, widths, 128)
+        self.layers = nn.ModuleList([Lstm(128, hidden), Lstm(both + 32, hidden)])
+        self.tagger = nn.Linear(both, tags)
+        self.tag_vectors = nn.Linear(tags, 32, bias=False)
+        self.pair_first = nn.Linear(both, pair)
+        self.pair_second = nn.Linear(both, pair)
+        self.pairs = nn.Parameter(torch.zeros(len(PAIR_LABELS) - 1, pair + 1, pair + 1))
+        self.object = nn.Linear(both, 1)
+        self.relation_first = nn.Linear(both, wide)
+        self.relation_second = nn.Linear(both, wide)
+        self.relation_key = nn.Linear(both, wide)
+        self.relation_value = nn.Linear(both, wide)
+        self.relations = nn.Linear(3 * wide, relations)
+        self.stated = nn.Parameter(torch.zeros(3, relations))
+
+    def forward(
+        self, features: Tensor, words: Tensor, chosen: Tensor, stated: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return scores of pairs (b, n, n, labels), objects (b, n), relations (p, classes) and tags (b, n, tags).
+
+        ``chosen``: (p, 3) sentence, subject and object of the pairs whose relation is scored; ``stated``: (3, p,
+        classes), as ``Codes.state`` gives it.
+        """
+        states, tags = self.read(features, words)
+        return self.pair_scores(states), self.object(states).squeeze(-1), self.name(states, chosen, stated), tags
+
+    def read(self, features: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what the encoder makes of words (b, n, 2 * hidden), and scores of tags (b, n, tags)."""
+        distinct, where = torch.unique(words.T, return_inverse=True)
+        vectors = drop(self.words(features[distinct])[where], self.rate, training=self.training)
+        states = self.layers[0](vectors)
+        tags = self.tagger(states)
+        hints = self.tag_vectors(tags.softmax(dim=-1))
+        states = self.layers[1](torch.cat([drop(states, self.rate, training=self.training), hints], dim=-1))
+        return drop(states, self.rate, training=self.training).transpose(0, 1), tags.transpose(0, 1)
+
+    def pair_scores(self, states: Tensor) -> Tensor:
+        """Return scores of pairs (b, n, n, labels)."""
+        ones = states.new_ones(*states.shape[:2], 1)
+        first = torch.cat([functional.relu(self.pair_first(states)), ones], dim=-1)
+        second = torch.cat([functional.relu(self.pair_second(states)), ones], dim=-1)
+        scores = torch.einsum("bip,lpq,bjq->bijl", first, self.pairs, second)
+        return torch.cat([torch.zeros_like(scores[..., :1]), scores], dim=-1)
+
+    def name(self, states: Tensor, chosen: Tensor, stated: Tensor) -> Tensor:
+        """Return scores of relations (p, classes) of chosen pairs."""
+        sentence, subject, target = chosen.unbind(dim=1)
+        one, other = self.relation_first(states)[sentence, subject], self.relation_second(states)[sentence, target]
+        query = functional.relu(one + other)
+        keys, values = self.relation_key(states), self.relation_value(states)
+        weights = torch.einsum("pr,pnr->pn", query, keys[sentence]).mul(query.shape[1] ** -0.5).softmax(dim=-1)
+        context = torch.einsum("pn,pnr->pr", weights, values[sentence])
+        hidden = torch.cat([query, one * other, functional.relu(context)], dim=-1)
+        hidden = functional.dropout(hidden, self.rate, training=self.training)
+        relations: Tensor = self.relations(hidden) + (stated * self.stated.unsqueeze(1)).sum(dim=0)
+        return relations
+
+
+MATRICES = {
+    name: f"{name}.weight"
+    for name in (
+        "words.mix", "tagger", "tag_vectors", "pair_first", "pair_second", "object", "relation_first",
+        "relation_second", "relation_key", "relation_value", "relations",
+    )
+}  # fmt: skip
+
+
+def arrays(network: SceneNetwork) -> dict[str, np.ndarray]:
+    """Return the network's weights under the package's names."""
+    state = {name: tensor.detach().float().numpy() for name, tensor in network.state_dict().items()}
+    out = {name: state[own].T for name, own in MATRICES.items()}
+    out |= {f"{name}.bias": state[f"{name}.bias"] for name in MATRICES if f"{name}.bias" in state}
+    out |= {
+        "words.norm": state["words.norm.weight"],
+        "words.norm.bias": state["words.norm.bias"],
+        "pairs": state["pairs"],
+        "stated": state["stated"],
+    }
+    for kind, table in enumerate(network.words.tables):
+        out[f"words.tables.{kind}"] = table.numpy()
+    for layer in range(len(network.layers)):
+        out[f"lstm.{layer}.input"] = np.concatenate(list(state[f"layers.{layer}.weight"]), axis=1)
+        out[f"lstm.{layer}.state"] = state[f"layers.{layer}.state"]
+        out[f"lstm.{layer}.bias"] = state[f"layers.{layer}.bias"].reshape(-1)
+    return out
+
+
+@torch.no_grad()
+def start_from(network: SceneNetwork, weights: Mapping[str, np.ndarray], kept: Sequence[Sequence[int]]) -> None:
+    """Give the network's encoder the pipeline's weights; ``kept``: the rows of each table that it has."""
+    for kind, rows in enumerate(kept):
+        network.words.tables[kind] = torch.from_numpy(weights[f"words.tables.{kind}"][list(rows)].copy())
+    for name in ("words.mix", "tagger", "tag_vectors"):
+        part = network.get_submodule(name)
+        part.weight.copy_(torch.from_numpy(weights[name].T.copy()))
+        if part.bias is not None:
+            part.bias.copy_(torch.from_numpy(weights[f"{name}.bias"]))
+    network.words.norm.weight.copy_(torch.from_numpy(weights["words.norm"]))
+    network.words.norm.bias.copy_(torch.from_numpy(weights["words.norm.bias"]))
+    for layer, lstm in enumerate(network.layers):
+        lstm.weight.copy_(torch.from_numpy(np.stack(np.split(weights[f"lstm.{layer}.input"], 2, axis=1))))
+        lstm.state.copy_(torch.from_numpy(weights[f"lstm.{layer}.state"]))
+        lstm.bias.copy_(torch.from_numpy(weights[f"lstm.{layer}.bias"].reshape(2, -1)))
+
+
+@torch.no_grad()
+def resume(network: SceneNetwork, weights: Mapping[str, np.ndarray]) -> None:
+    """Give the network the weights that an earlier run wrote, from the same captions."""
+    start_from(network, weights, [range(len(table)) for table in network.words.tables])
+    for name in MATRICES:
+        part = network.get_submodule(name)
+        part.weight.copy_(torch.from_numpy(weights[name].T.copy()))
+        if part.bias is not None:
+            part.bias.copy_(torch.from_numpy(weights[f"{name}.bias"]))
+    network.pairs.copy_(torch.from_numpy(weights["pairs"]))
+    network.stated[: len(weights["stated"])] = torch.from_numpy(weights["stated"])

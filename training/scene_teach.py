@@ -1,0 +1,73 @@
+"""Phrases with the means of networks' probabilities: what a network is taught beside people's graphs."""
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import torch
+
+from scene_batches import IGNORED, Codes, Taught
+from scene_network import SceneNetwork, Shape, resume
+from spicegraph_parser.caption_pipeline.network import KINDS, Vocabulary, read_weights
+from spicegraph_parser.scenes.network import RELATION
+
+
+def read_phrases(paths: Sequence[Path], vocabulary: Vocabulary) -> dict[tuple[str, ...], list[int]]:
+    """Read phrases: words, and the numbers of their tags."""
+    numbers = {tag: number for number, tag in enumerate(vocabulary.tags)}
+    out = {}
+    for path in paths:
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            for words, tags in map(json.loads, lines):
+                out[tuple(words)] = [numbers.get(tag, IGNORED) for tag in tags]
+    return out
+
+
+LIKELY = 0.2  # least probability of a pair that it is a relation, for its relation to be taught
+
+
+@torch.no_grad()
+def teach(folders: Sequence[Path], codes: Codes, phrases: Mapping[tuple[str, ...], list[int]]) -> Iterator[Taught]:
+    """Yield phrases with the means of networks' probabilities."""
+    if not folders:
+        return
+    numbered = {words: [codes.number(word) for word in words] for words in phrases}
+    networks = [(own, codes.rows(known)) for own, known in (read_network(folder, codes) for folder in folders)]
+    by_length: dict[int, list[tuple[str, ...]]] = {}
+    for words in phrases:
+        by_length.setdefault(len(words), []).append(words)
+    for length, own in sorted(by_length.items()):
+        step = max(1, 2000 // length)
+        for group in (own[start : start + step] for start in range(0, len(own), step)):
+            numbers = torch.tensor([numbered[words] for words in group])
+            several = [(own, own.read(rows, numbers)[0]) for own, rows in networks]
+            pairs = torch.stack([own.pair_scores(read).softmax(dim=-1) for own, read in several]).mean(dim=0)
+            objects = torch.stack([own.object(read).sigmoid() for own, read in several]).mean(dim=0).squeeze(-1)
+            pairs.diagonal(dim1=1, dim2=2).zero_()
+            chosen = (pairs[..., RELATION] > LIKELY).nonzero()
+            ends = [(group[at], min(pair), max(pair)) for at, *pair in chosen.tolist()]
+            named = torch.stack([own.name(read, chosen, codes.state(ends)).softmax(dim=-1) for own, read in several])
+            relations = (named.mean(dim=0) * pairs[tuple(chosen.T)][:, RELATION, None]).half().numpy()
+            for place, words in enumerate(group):
+                is_own = (chosen[:, 0] == place).numpy()
+                own_ends = [(one, other) for at, one, other in chosen.tolist() if at == place]
+                own_pairs = pairs[place].half().numpy()
+                yield Taught(words, own_pairs, objects[place].numpy(), own_ends, relations[is_own], phrases[words])
+
+
+def read_network(folder: Path, codes: Codes) -> tuple[SceneNetwork, Vocabulary]:
+    """Read a network that an earlier run wrote, from the same captions.
+
+    Raises:
+        ValueError: its relations are others.
+    """
+    weights = read_weights((folder / "network.npz").read_bytes())
+    lists = json.loads((folder / "vocabulary.json").read_bytes())
+    if lists["relations"] != list(codes.relations):
+        raise ValueError(f"{folder} was trained on other captions")
+    tables = [weights[f"words.tables.{kind}"] for kind in range(len(KINDS))]
+    sizes = len(lists["tags"]), weights["lstm.0.state"].shape[1], len(lists["relations"])
+    network = SceneNetwork([len(own) for own in tables], [own.shape[1] for own in tables], sizes, Shape())
+    resume(network, weights)
+    return network.eval(), Vocabulary.from_lists(lists)
