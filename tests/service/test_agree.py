@@ -138,6 +138,11 @@ def test_hallucinations_in_every_output(pairs, tmp_path, capsys):
     assert run(capsys, *asked, "-o", str(page))[0] == 0
     shown = page.read_text()
     assert all(f">{label}</title>" in shown for label in ("average precision", "AUC", "localisation"))
+    best = max(found["detections"], key=lambda name: found["detections"][name]["average_precision"]["value"])
+    value = found["detections"][best]["average_precision"]["value"]
+    assert f"{best} finds captions with a wrong word best: average precision {value:.3f}" in shown
+    assert "Chance is 0.500." in shown
+    assert " .. " not in shown.partition("<main")[2]
     code, _, err = run(capsys, "hallucinations", pairs, "--metrics", "none")
     assert (code, "name a metric" in err) == (2, True)
 

@@ -40,6 +40,25 @@ def intervals() -> str:
     return interval_chart(NASTY, rows, axis="mean F1", description="Points")
 
 
+def test_long_labels_stand_above_their_marks_uncut() -> None:
+    def widths(label: str) -> set[str]:
+        drawn = ET.fromstring(interval_chart("x", [Row(label, [Mark("one", 0.5)])], axis="y"))
+        return {width for node in drawn.iter("svg") if node.find("text") is not None and (width := node.get("width"))}
+
+    assert widths("Cardinality") == {"24%"}
+    assert widths("SPICE-G verdicts, mean of words") == {"100%"}
+
+
+def test_a_stepped_line_holds_its_values() -> None:
+    def path(*, stepped: bool) -> str:
+        drawn = line_chart("x", ["1", "2"], [Line("a", [0.1, 0.3])], x="x", y="y", description="", stepped=stepped)
+        return next(node.get("d", "") for node in ET.fromstring(drawn).iter("path") if "L" in node.get("d", ""))
+
+    sloped, stepped = (re.findall(r"[\d.]+ ([\d.]+)", path(stepped=value)) for value in (False, True))
+    assert len(sloped) == 2
+    assert stepped == [sloped[0], sloped[0], sloped[1]]
+
+
 def lines() -> str:
     drawn = [Line(NASTY, [0.1, None, 0.3], ink(1), ["3 images"] * 3, [(0.05, 0.2), (None, None), (0.2, 0.4)])]
     return line_chart("Lines", ["1", "2", NASTY], drawn, x="words", y="mean", description=NASTY)

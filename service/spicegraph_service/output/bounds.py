@@ -92,9 +92,11 @@ def metric_charts(result: BoundsResult) -> list[Chart]:
 
 def _score_chart(result: BoundsResult, metric: str) -> Chart:
     inks = _inks(result.trials)
+    first, *others = (bound.name for bound in result.human.metrics[metric])
+    categories = all(name.startswith(f"{first}_") for name in others)
     rows = [
         Row(
-            bound.name,
+            bound.name.removeprefix(f"{first}_") if categories else bound.name,
             [
                 Mark(trial.name, own.value, own.low, own.high, colour, _share_note(own))
                 for trial, colour in zip(result.trials, inks, strict=True)
@@ -104,7 +106,8 @@ def _score_chart(result: BoundsResult, metric: str) -> Chart:
         for place, bound in enumerate(result.human.metrics[metric])
     ]
     svg = interval_chart(f"{metric}: people, systems and lower bounds", rows, axis="corpus score", description=_TABLE)
-    return Chart(svg, metric, list(zip(inks, (trial.name for trial in result.trials), strict=True)))
+    title = f"{first} and its categories" if others and categories else ", ".join((first, *others))
+    return Chart(svg, title, list(zip(inks, (trial.name for trial in result.trials), strict=True)))
 
 
 def _box_chart(result: BoundsResult, metric: str) -> Chart:

@@ -15,6 +15,7 @@ import hashlib
 import math
 import re
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 from xml.etree import ElementTree as ET
 
@@ -161,11 +162,11 @@ class _Plot:
     def line(self, x: tuple[str, str], y: tuple[float, float], kind: str, *, opacity: float = 1.0) -> None:
         self.add("line", x1=x[0], x2=x[1], y1=y[0], y2=y[1], kind=kind, opacity=opacity)
 
-    def label(self, words: str, y: float) -> None:
-        """Write a label into the left margin, cut where that ends; its tip has all of it."""
-        place = self.add("svg", x="0", y=y - 12, width=f"{self.left - 1:g}%", height=18.0)
+    def label(self, words: str, y: float, width: float) -> None:
+        """Write a label from the left edge on, cut after ``width`` per cent; its tip has all of it."""
+        place = self.add("svg", x="0", y=y - 12, width=f"{width:g}%", height=18.0)
         self.add("title", place).text = writable(words)
-        self.add("text", place, x="0", y=13.0).text = writable(words)
+        self.add("text", place, x="0", y=13.0, kind="halo").text = writable(words)
 
     def glyph(
         self, value: float, y: float, tip: str, *, colour: str, shape: int = 0, kind: str = "ink", size: float = 1
@@ -242,7 +243,8 @@ def _ends(marks: Sequence[Mark]) -> list[float]:
     return [end for mark in marks for end in (mark.value, mark.low, mark.high) if end is not None]
 
 
-_MARK, _GROUP = 14.0, 8.0
+_MARK, _GROUP, _HEAD = 14.0, 8.0, 16.0
+_BESIDE = 20  # characters of a label that stands beside its marks; where one is longer, all stand above theirs
 
 
 def interval_chart(
@@ -264,17 +266,18 @@ def interval_chart(
         form: how numbers are written, as for :func:`format`.
         signed: values are differences, whose sign is always written.
     """
-    heights = [_MARK * len(row.marks) + _GROUP for row in rows]
+    head = _HEAD if any(len(row.label) > _BESIDE for row in rows) else 0.0
+    heights = [_MARK * len(row.marks) + _GROUP + head for row in rows]
     low, high = _span([end for row in rows for end in _ends(row.marks)])
-    plot = _Plot((low, high), None, sum(heights) + 46, left=25, right=13)
+    plot = _Plot((low, high), None, sum(heights) + 46, left=2 if head else 25, right=13)
     plot.across(axis, signed=signed)
     if low < 0:
         plot.line((plot.x(0), plot.x(0)), (plot.top, plot.bottom), "axis")
     top = plot.top
     for row, height in zip(rows, heights, strict=True):
-        plot.label(row.label, top + height / 2 + 4)
+        plot.label(row.label, top + head if head else top + height / 2 + 4, width=100 if head else plot.left - 1)
         for place, mark in enumerate(row.marks):
-            y = top + _GROUP / 2 + (place + 0.5) * _MARK
+            y = top + head + _GROUP / 2 + (place + 0.5) * _MARK
             _interval(plot, (row.label, mark), place, y, form=f"{'+' if signed else ''}{form}")
         top += height
         plot.line(("0", "100%"), (top, top), "grid")
@@ -303,7 +306,7 @@ def box_chart(title: str, boxes: Sequence[Box], *, axis: str, description: str) 
     plot.across(axis)
     for place, box in enumerate(boxes):
         y = plot.top + 26.0 * (place + 0.5)
-        plot.label(box.name, y + 4)
+        plot.label(box.name, y + 4, plot.left - 1)
         if all(part is not None for part in box.parts):
             _box(plot, box, [part for part in box.parts if part is not None], y)
     return plot.done(title, description)
@@ -330,8 +333,12 @@ def line_chart(
     description: str,
     height: float = 250,
     zero: bool = True,
+    stepped: bool = False,
 ) -> Markup:
-    """Return lines over equally spaced labels; with ``zero`` the axis of values begins at 0."""
+    """Return lines over equally spaced labels.
+
+    With ``zero`` the axis of values begins at 0; with ``stepped`` a value holds until the next one.
+    """
     rows = [*(line.values for line in lines), *(ends for line in lines for ends in line.ends)]
     found = [value for values in rows for value in values if value is not None]
     span = (0.0, (max(found, default=1.0) or 1.0) * 1.06) if zero else _span(found, zero=False, room=0.15)
@@ -347,7 +354,8 @@ def line_chart(
             else:
                 runs.append([(spot, value)])
         for run in runs:
-            plot.path(run, colour=line.ink)
+            corners = [[(spot, before), (spot, value)] for (_, before), (spot, value) in pairwise(run)]
+            plot.path([run[0], *chain.from_iterable(corners)] if stepped else run, colour=line.ink)
         for spot, value in points:
             note = f" ({line.notes[spot]})" if line.notes else ""
             low, high = line.ends[spot] if line.ends else (None, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import counted
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from spicegraph_service.output.agreement import Estimate
     from spicegraph_service.output.studies import Chart
 
+_NO_JUDGED_REFERENCE = "references that equal any judged caption of the image are removed"
+
 RATINGS_SAY: Mapping[Ratings, str] = {
     Ratings.EACH: "every single rating is an observation",
     Ratings.MEAN: "a caption with the mean of its ratings is an observation",
@@ -36,7 +39,7 @@ CAPTIONS_OWN_SAY: Mapping[Own, str] = {
     Own.KEEP: "captions that are a reference of their image are kept, and so is the reference",
     Own.DROP_CAPTION: "captions that are a reference of their image are left out",
     Own.DROP_REFERENCE: "a reference that equals the caption is removed",
-    Own.DROP_FROM_IMAGE: "references that equal any judged caption of the image are removed",
+    Own.DROP_FROM_IMAGE: _NO_JUDGED_REFERENCE,
 }
 _PEOPLE = "people: rating against rating"
 _TIES_NOTE = (
@@ -218,7 +221,7 @@ PAIRS_OWN_SAY: Mapping[Own, str] = {
     Own.KEEP: "references equal to a caption are kept",
     Own.DROP_CAPTION: "pairs with a caption among the references are left out",
     Own.DROP_REFERENCE: "a caption is not a reference of its own",
-    Own.DROP_FROM_IMAGE: "references that equal any judged caption of the image are removed",
+    Own.DROP_FROM_IMAGE: _NO_JUDGED_REFERENCE,
 }
 COIN_SAYS = "; pairs on which people are tied count half"
 _PAIR_NOTES = (
@@ -440,6 +443,29 @@ def hallucination_study(agreement: HallucinationAgreement, judged: Judged[Marked
         {name: table(agreement) for name, table in HALLUCINATION_TABLES.items()},
         {"source": judged.source, "format": judged.format, **agreement.to_dict()},
         agreement.signature,
+        _finds_most(agreement, share),
+    )
+
+
+def _finds_most(agreement: HallucinationAgreement, chance: float) -> tuple[str, str] | None:
+    """Say which score finds the captions with a marked word best, and which the word."""
+
+    def best(name: str) -> tuple[float, str, str] | None:
+        found = [(row.score, _value(row, name)) for row in agreement.detections]
+        known = [(own.value, score, own) for score, own in found if own is not None and own.value is not None]
+        if not known:
+            return None
+        value, score, (_, low, high) = max(known, key=itemgetter(0))
+        return value, score, "" if low is None or high is None else f" ({low:.3f} to {high:.3f})"
+
+    if (captions := best("average_precision")) is None:
+        return None
+    value, score, interval = captions
+    words = best("localisation")
+    return (
+        f"{score} finds captions with a wrong word best: average precision {value:.3f}{interval}",
+        f"Chance is {chance:.3f}."
+        + (f" {words[1]} finds the word itself best: {words[0]:.3f}{words[2]}." if words else ""),
     )
 
 

@@ -333,6 +333,12 @@ _MOST_ROWS = 14
 """Longer tables of a page are folded."""
 
 
+def _page_text(column: Column, cell: Cell) -> str:
+    """Return a cell as reports write it: with a true minus, and a range in words."""
+    text = cell_text(column, cell)
+    return text if column.is_text else text.replace(" .. ", " to ").replace("-", "−")
+
+
 def _html(study: Study) -> str:
     charts = {section.key: section.charts() if section.charts else () for section in study.sections}
     shown = [section for section in study.sections if section.text or section.grids or charts[section.key]]
@@ -340,7 +346,7 @@ def _html(study: Study) -> str:
         "study": study,
         "sections": shown,
         "charts": charts,
-        "cell_text": cell_text,
+        "cell_text": _page_text,
         "most_rows": _MOST_ROWS,
         "signature": tuple(_signature_lines(study.signature)),
     }

@@ -15,8 +15,7 @@ from aiohttp import web
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from spicegraph_api.v1 import challenge_pb2 as pb
-from spicegraph_api.v1 import scores_pb2
-from spicegraph_service.output import challenge as shown
+from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_service.output.challenge import BOARD_FORMATS, BoardFormat
 from spicegraph_service.server.status import CallError
 from spicegraph_service.web import views
@@ -229,7 +228,7 @@ async def _state(visit: Visit) -> web.Response:
     return web.json_response(
         {
             "ended": submission.HasField("end_time"),
-            "line": shown.state_line(submission),
+            "line": views.state_line(submission),
             "progress": submission.progress if submission.HasField("progress") else None,
         }
     )
@@ -311,6 +310,7 @@ def _edit_page(visit: Visit, **values: Any) -> web.Response:
         "edit.html.j2",
         visibilities=views.VISIBILITIES,
         texts=views.SPICE_TEXTS,
+        graphs=views.GRAPH_STYLES,
         empty=views.EMPTY,
         digits=views.DIGITS,
         **values,
@@ -353,6 +353,7 @@ async def _create(visit: Visit) -> web.Response:
         ],
         disclosure=_disclosure(form),
         spice_text=views.value_of(scores_pb2.SpiceText, form.get("spice_text", "")),
+        graph_style=views.value_of(scene_graph_pb2.GraphStyle, form.get("graph_style", "")),
         empty=views.value_of(scores_pb2.EmptyCandidates, form.get("empty", "")),
     )
     made = await visit.ask(

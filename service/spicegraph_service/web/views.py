@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from spicegraph_api.v1 import challenge_pb2 as pb
-from spicegraph_api.v1 import scores_pb2
+from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_parser.errors import counted
 from spicegraph_service.output import challenge as shown
 from spicegraph_service.output.challenge import UNDEFINED
@@ -38,6 +38,8 @@ VISIBILITIES = (
 """Choices of who sees what."""
 SPICE_TEXTS = (("SPICE_TEXT_WRITTEN", "captions as written"), ("SPICE_TEXT_COCO", "the COCO toolkit’s tokens"))
 """Choices of the text that SPICE parses."""
+GRAPH_STYLES = (("GRAPH_STYLE_UNSPECIFIED", "as SPICE 1.0 draws them"), ("GRAPH_STYLE_SCENE", "as people draw them"))
+"""Choices of the scene graphs that are compared."""
 EMPTY = (("EMPTY_CANDIDATES_REFUSE", "faults of the file"), ("EMPTY_CANDIDATES_ZERO", "scored, with 0"))
 """Choices of what is done with empty captions."""
 DIGITS = (("0", "as many as no single image shows in"), ("-1", "all"), *((str(n), str(n)) for n in range(1, 10)))
@@ -106,7 +108,8 @@ def challenge_page(challenge: pb.Challenge, now: datetime) -> dict[str, Any]:
     ]
     rules = [
         ("Metrics", ", ".join(challenge.metrics)),
-        ("Ranked by", challenge.primary_score or "the first score"),
+        ("Ranked by", challenge.primary_score or "the first of their scores"),
+        *_parsing(challenge),
         ("Opens", minute(challenge.open_time) or "at once"),
         ("Closes", minute(challenge.close_time) or "never"),
         ("Limits", "; ".join(limits) + ". Failed and withdrawn ones do not count."),
@@ -133,6 +136,14 @@ def challenge_page(challenge: pb.Challenge, now: datetime) -> dict[str, Any]:
             for one in split.reference_sets
         ],
     }
+
+
+def _parsing(challenge: pb.Challenge) -> Iterator[tuple[str, str]]:
+    """Yield what is unlike the defaults in how captions are parsed."""
+    if challenge.graph_style == scene_graph_pb2.GRAPH_STYLE_SCENE:
+        yield "Scene graphs", dict(GRAPH_STYLES)["GRAPH_STYLE_SCENE"]
+    if challenge.spice_text == scores_pb2.SPICE_TEXT_COCO:
+        yield "SPICE parses", dict(SPICE_TEXTS)["SPICE_TEXT_COCO"]
 
 
 def _seen(value: pb.Visibility.ValueType) -> str:
@@ -183,6 +194,12 @@ def submission_rows(
     return rows
 
 
+def state_line(submission: pb.Submission) -> str:
+    """Return the state of a submission under way as a sentence begins."""
+    name = shown.state_name(submission)
+    return name.capitalize() + shown.state_line(submission).removeprefix(name)
+
+
 def _submission(submission: pb.Submission) -> dict[str, Any]:
     return {
         "id": submission.id,
@@ -192,7 +209,7 @@ def _submission(submission: pb.Submission) -> dict[str, Any]:
         "file_name": submission.file_name,
         "description": submission.description,
         "state": shown.state_name(submission).lower(),
-        "line": shown.state_line(submission),
+        "line": state_line(submission),
         "more": submission.failure.message,
         "tone": _TONES.get(submission.state, ""),
         "ended": submission.HasField("end_time"),
@@ -346,7 +363,14 @@ def _board_charts(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
     ]
     labels = [moment.strftime(form) for moment in moments]
     history = line_chart(
-        f"{board.score} over time", labels, lines, x="submitted (UTC)", y=board.score, description=_HISTORY, zero=False
+        f"{board.score} over time",
+        labels,
+        lines,
+        x="submitted (UTC)",
+        y=board.score,
+        description=_HISTORY,
+        zero=False,
+        stepped=True,
     )
     return charts | {"history": history, "legend": [(colour, user) for user, colour in inks.items()]}
 

@@ -517,6 +517,7 @@ def scored(site: Site) -> dict[str, list[str]]:
         "daily_limit": "5",
         "total_limit": "20",
         "spice_text": "SPICE_TEXT_COCO",
+        "graph_style": "GRAPH_STYLE_SCENE",
         "empty": "EMPTY_CANDIDATES_ZERO",
         "scores ": "VISIBILITY_ALWAYS",
         "board ": "VISIBILITY_ALWAYS",
@@ -545,6 +546,9 @@ def test_the_form_of_a_new_challenge_has_what_the_command_has(site: Site, scored
     assert "2 decimal places, categories that at least 60 images have" in rules
     assert "kinds of errors that at least 20 images have; at most 70 % of the captions may be equal" in rules
     assert "score 0" in rules
+    assert "<dt>Scene graphs</dt><dd>as people draw them</dd>" in rules
+    assert "<dt>SPICE parses</dt><dd>the COCO toolkit’s tokens</dd>" in rules
+    assert "Scene graphs" not in site.visitor("ann").get("/challenges/pets").text
     boss = site.visitor("boss")
     edit = boss.get("/challenges/scored/edit")
     assert re.search(r'name="error_images" type="number" value="20"', edit.text)

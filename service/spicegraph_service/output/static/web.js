@@ -41,8 +41,4 @@ for (const place of document.querySelectorAll("[data-watch]")) {
   };
   setTimeout(look, 500);
 }
-for (const form of document.querySelectorAll("form[data-auto]")) {
-  form.querySelector("button").hidden = true;
-  form.addEventListener("change", () => form.requestSubmit());
-}
 document.documentElement.dataset.ready = "true";
