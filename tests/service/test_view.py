@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+from base64 import b64decode
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
@@ -17,6 +18,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from spicegraph_parser.errors import InputError
+from spicegraph_service.web.local import _by_category, _choices
 from spicegraph_service.web.results import Query, Results
 
 if TYPE_CHECKING:
@@ -221,6 +223,18 @@ def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
     assert made.stop() == 0
 
 
+def test_an_item_s_categories_are_a_table_with_whole_counts() -> None:
+    made = _by_category({"SPICE": 0.5, "SPICE_categories_All_f": 0.5, "SPICE_categories_All_tp": 3.0, "Bleu_1": None})
+    assert made["scores"] == [("SPICE", 0.5), ("Bleu_1", None)]
+    assert made["tables"] == [{"title": "SPICE by category", "columns": ["F", "Right"], "rows": [("All", [0.5, 3])]}]
+    assert isinstance(made["tables"][0]["rows"][0][1][1], int)
+    assert _choices(["SPICE", "SPICE_categories_All_f", "Color_re"]) == [
+        ("", [("SPICE", "SPICE")]),
+        ("SPICE by category", [("SPICE_categories_All_f", "All: F")]),
+        ("by category", [("Color_re", "Color: Recall")]),
+    ]
+
+
 def test_strangers_words_are_text_in_the_viewer(viewer: Local) -> None:
     for path in ("", "?part=1", f"?q={quote(NASTY)}", "item/3", "?order=best&start=50", "?system=x&low=y&start=-1"):
         status, page = viewer.get(viewer.path + path)
@@ -272,12 +286,12 @@ def test_the_viewer_is_sound_in_chromium(
     browser.visit(origin + viewer.path)
     browser.tab_to("input[name=q]")
     browser.type("zz")
-    browser.until("document.querySelectorAll('#items-list tbody tr').length === 0")
+    browser.until("document.querySelectorAll('#items tbody tr').length === 0")
     for _ in "zz":
         browser.key("Backspace", code=8)
     browser.type("=1>7")
-    browser.until("document.querySelectorAll('#items-list tbody tr').length === 1")
-    browser.tab_to("#items-list a")
+    browser.until("document.querySelectorAll('#items tbody tr').length === 1")
+    browser.tab_to("#items a")
     browser.enter()
     assert browser.js("location.pathname") == f"{viewer.path}item/7"
     browser.tab_to("a[data-back]")
@@ -300,7 +314,7 @@ def test_the_demo_is_sound_in_chromium(start_browser: Callable[..., Browser], ax
             browser.tab_to("input[name=caption]")
             browser.key("End", code=35)
             browser.type(f" and {NASTY} a red cup")
-            browser.until("document.getElementById('result-part').textContent.includes('cup, red')")
+            browser.until("document.getElementById('result').textContent.includes('cup, red')")
             browser.check(axe, origin)
             assert browser.js("window.hacked") is None
     finally:
@@ -313,7 +327,13 @@ def test_captions_are_tried(tmp_path: Path) -> None:
     try:
         status, page = local.get(f"{local.path}?part=1&caption=a+brown+dog&references=a+dog+that+is+brown")
         assert status == 200
-        assert "0.400" in page
+        assert "SPICE 0.400" in page
+        assert "1 of 2 said is right: P\u00a00.500; 1 of 3 found: R\u00a00.333." in page
+        drawn = re.search(r"data:image/svg\+xml;base64,([^\"]+)", page)
+        assert drawn is not None
+        assert all(
+            f">{title}</text>" in b64decode(drawn[1]).decode() for title in ("As SPICE draws it", "As people draw it")
+        )
         assert 'badge matched" title="a reference has it"><bdi>dog</bdi>' in page
         assert 'badge invented" title="invented"><bdi>dog, brown</bdi>' in page
         assert "data:image/svg+xml;base64," in page

@@ -6,6 +6,7 @@ They listen on the loopback interface, under an address that nobody guesses, and
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 import sys
 import threading
@@ -20,22 +21,27 @@ from aiohttp import web
 from spicegraph_parser.errors import InputError, SpicegraphError
 from spicegraph_parser.picture import to_svg
 from spicegraph_parser.pipelines import load_pipeline, parse_captions
+from spicegraph_parser.scenes import SCENE
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.scoring import score
-from spicegraph_service.output.pages import render_page, static
+from spicegraph_service.output.pages import number, render_page, static
 from spicegraph_service.web.results import ORDERS, Query, Results
 from spicegraph_service.web.visit import PAGE_HEADERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from spicegraph_parser.graph import SceneTuple
+    from spicegraph_scorer.metrics.spice.match import Match
 
 _HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _LONGEST_TEXT = 20_000
 _MOST_REFERENCES = 50
 _COUNT = 50
 _SWITCH_S = 0.0005
+_CATEGORY = re.compile(r"(?:(?P<metric>.+)_categories_)?(?P<category>[^_]+)_(?P<part>f|pr|re|tp|fp|fn)")
+_PARTS = {"f": "F", "pr": "Precision", "re": "Recall", "tp": "Right", "fp": "Wrong", "fn": "Missing"}
+_COUNTS = frozenset({"tp", "fp", "fn"})
 _LONGEST_ADDRESS = 256 << 10  # what is typed is in it, so that a page can be sent
 
 
@@ -131,7 +137,7 @@ class Viewer:
             "query": query,
             "found": found,
             "systems": [system.name for system in results.systems],
-            "scores": results.scores,
+            "choices": _choices(results.scores),
             "orders": list(ORDERS.items()),
             "state": _state(results),
             "done": results.done,
@@ -161,8 +167,62 @@ class Viewer:
         found = await asyncio.to_thread(self._results.item, int(key)) if key.isdecimal() and len(key) < 10 else None
         if found is None:
             raise web.HTTPNotFound(text="there is no such item")
-        systems = [system.name for system in self._results.systems]
-        return _page("view_item.html.j2", {"item": found, "systems": systems}, "view.js")
+        shown = [
+            {
+                "name": system.name,
+                "caption": found["captions"][place],
+                "row": found["rows"][place],
+                **_by_category({name: values[place] for name, values in found["scores"].items()}),
+            }
+            for place, system in enumerate(self._results.systems)
+        ]
+        return _page("view_item.html.j2", {"item": found, "shown": shown}, "view.js")
+
+
+def _parts_of(names: Iterable[str]) -> tuple[list[str], dict[str, dict[str, dict[str, str]]]]:
+    """Return the names of scores without categories, and the columns of the others by metric, category and part."""
+    plain: list[str] = []
+    metrics: dict[str, dict[str, dict[str, str]]] = {}
+    for name in names:
+        found = _CATEGORY.fullmatch(name)
+        if found is None:
+            plain.append(name)
+        else:
+            metrics.setdefault(found["metric"] or "", {}).setdefault(found["category"], {})[found["part"]] = name
+    return plain, metrics
+
+
+def _choices(names: Iterable[str]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return what a list of scores offers: names of columns with their texts, in groups with a heading or none."""
+    plain, metrics = _parts_of(names)
+    groups = [
+        (
+            f"{metric} by category".strip(),
+            [(name, f"{category}: {_PARTS[part]}") for category, own in found.items() for part, name in own.items()],
+        )
+        for metric, found in metrics.items()
+    ]
+    return [("", [(name, name) for name in plain]), *groups]
+
+
+def _by_category(values: Mapping[str, float | None]) -> dict[str, Any]:
+    """Return scores without categories, and for each metric that has some the table of them."""
+    plain, metrics = _parts_of(values)
+    tables = []
+    for metric, categories in metrics.items():
+        parts = [part for part in _PARTS if any(part in own for own in categories.values())]
+        rows = [
+            (category, [_count(values[own[part]], part) if part in own else None for part in parts])
+            for category, own in categories.items()
+        ]
+        title = f"{metric} by category".strip()
+        tables.append({"title": title, "columns": [_PARTS[part] for part in parts], "rows": rows})
+    return {"scores": [(name, values[name]) for name in plain], "tables": tables}
+
+
+def _count(value: float | None, part: str) -> float | None:
+    """Return counts as whole numbers."""
+    return int(value) if value is not None and part in _COUNTS else value
 
 
 def _state(results: Results) -> str:
@@ -198,6 +258,7 @@ class Demo:
 
     def __init__(self, pipeline: str, metrics: tuple[str, ...]) -> None:
         self._pipeline = load_pipeline(pipeline)
+        self._styles = {"As SPICE draws it": self._pipeline, "As people draw it": load_pipeline(SCENE)}
         self._metrics = metrics
         self._turn = asyncio.Lock()
 
@@ -215,22 +276,52 @@ class Demo:
         return _page("demo_part.html.j2" if "part" in request.query else "demo.html.j2", values, "view.js")
 
     def _values(self, caption: str, references: tuple[str, ...]) -> dict[str, Any]:
-        values: dict[str, Any] = {"scores": [], "candidate": [], "reference": [], "graph": "", "fault": ""}
+        values: dict[str, Any] = {"lead": (), "graph": "", "fault": ""}
         try:
             if caption:
-                parsed = next(iter(parse_captions([caption], self._pipeline)))
-                values["graph"] = b64encode(to_svg([("", parsed.graph())]).encode()).decode()
+                graphs = [
+                    (title, parsed.graph())
+                    for title, pipeline in self._styles.items()
+                    for parsed in parse_captions([caption], pipeline)
+                ]
+                values["graph"] = b64encode(to_svg(graphs).encode()).decode()
             if caption and references:
                 result = score([Item("1", caption, references)], self._metrics, pipeline=self._pipeline)
                 match = result.runs[0].statistics[0].match
-                values |= {
-                    "scores": [(one.name, one.each[0]) for run in result.runs for one in run.scores],
+                values |= _told([[(one.name, one.each[0]) for one in run.scores] for run in result.runs]) | {
+                    "lead": _lead(match, result.runs[0].scores[0].each[0]),
                     "candidate": _tuples(match.candidate, match.candidate_partners),
                     "reference": _tuples(match.reference, match.reference_partners),
                 }
         except SpicegraphError as error:
             values["fault"] = str(error)
         return values
+
+
+def _told(metrics: Iterable[Sequence[tuple[str, float | None]]]) -> dict[str, Any]:
+    """Return one table of the categories of all metrics that have some, and the scores of the others."""
+    columns: dict[str, dict[str, float | None]] = {}
+    others: list[tuple[str, float | None]] = []
+    for scores in metrics:
+        (first, value), *rest = scores
+        if rest and all(name.startswith(f"{first}_") for name, _ in rest):
+            columns[first] = {"All": value} | {name.removeprefix(f"{first}_"): own for name, own in rest}
+        else:
+            others += scores
+    names = dict.fromkeys(name for column in columns.values() for name in column)
+    rows = [(name, [column.get(name) for column in columns.values()]) for name in names]
+    return {"table": {"title": "F by category", "columns": list(columns), "rows": rows}, "others": others}
+
+
+def _lead(match: Match, score: float | None) -> tuple[str, str]:
+    """Return the score, and how it comes about, in words."""
+    right, said, there = sum(map(bool, match.candidate_partners)), len(match.candidate), len(match.reference)
+    precision, recall = (number(right / of if of else 0.0) for of in (said, there))
+    verb = "is" if right == 1 else "are"
+    return (
+        f"SPICE {number(score)}",
+        f"{right} of {said} said {verb} right: P\u00a0{precision}; {right} of {there} found: R\u00a0{recall}.",
+    )
 
 
 def _tuples(tuples: Iterable[SceneTuple], partners: Iterable[tuple[int, ...]]) -> list[tuple[str, bool]]:
