@@ -13,9 +13,11 @@ from spicegraph_parser import Fact, merge
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.export import json_ld, to_graphml
 from spicegraph_parser.lexicon import load_lexicon
-from spicegraph_scorer.readers.parses import Notation, read_graphs
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.readers.parses import GraphTexts, Notation, check_graphs, read_graphs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 GENOME = [
@@ -170,3 +172,46 @@ def test_no_content_does_more_than_be_refused(
             assert all(1 <= len(words) <= 3 and all(words) for words in caption[1])
     except InputError:
         pass
+
+
+class _Captions:
+    """Facts of captions: one object, the caption itself."""
+
+    signature = "captions"
+
+    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        return ((Fact((text,), "", ()),) for text in texts)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "( man , rides , horse ) , ( horse , is , brown )",
+        json.dumps({"caption": "x", "scene_graph": "( man , rides , horse ) , ( horse , is , brown )"}),
+        json.dumps(GENOME[0]),
+        DSG.partition("\n\n")[0],
+        json.dumps(json_ld([("x", merge([[Fact(words, "", ()) for words in RIDES]], load_lexicon()))])),
+    ],
+)
+def test_texts_beside_captions_are_graphs_in_every_notation(text: str) -> None:
+    """What a text looks like decides; a caption that has braces or numbers in it stays one."""
+    captions = ["{ a dog }", "2 | dogs", "a man"]
+    found = list(GraphTexts(_Captions()).facts([captions[0], text, *captions[1:]]))
+    assert sorted(fact.words for fact in found.pop(1)) == sorted(RIDES)
+    assert [facts[0].words for facts in found] == [(caption,) for caption in captions]
+    check_graphs([Item(1, text, tuple(captions))], source="x")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (json.dumps(REGIONS[0]), "candidate: has 2 graphs, expected one"),
+        (json.dumps({"objects": []}), "relationships: is missing"),
+        ("1 | entity - whole (man", "line 1: is not a tuple"),
+        ('{"scene_graph": "( dog"}', "has a '\\(' without its '\\)'"),
+        ("<graphml", "is not GraphML"),
+    ],
+)
+def test_a_text_that_looks_like_a_graph_but_is_faulty_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        check_graphs([Item(1, text, ("a dog",))], source="x")

@@ -34,7 +34,7 @@ _DIGEST_CHARACTERS = 8
 
 @dataclass(frozen=True, slots=True)
 class GraphTexts:
-    """Facts of captions and of graphs as text, ``( man , ride , horse )``, side by side.
+    """Facts of captions and of graphs as text, ``( man , ride , horse )`` or another notation, side by side.
 
     Whether a text is a graph, the text alone decides; the others go to ``source``, also those that only look like
     one, which :func:`check_graphs` finds.
@@ -49,9 +49,9 @@ class GraphTexts:
 
     def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
         """Return the facts of each text, in order."""
-        wanted = list(texts)
-        parsed = self.source.facts([text for text in wanted if not is_graph_text(text)])
-        return (read_graph_text(text) if is_graph_text(text) else next(parsed) for text in wanted)
+        wanted = [(text, _graph_of(text)) for text in texts]
+        parsed = self.source.facts([text for text, graph in wanted if not isinstance(graph, ParsedCaption)])
+        return (graph.facts if isinstance(graph, ParsedCaption) else next(parsed) for _, graph in wanted)
 
 
 def check_graphs(items: Iterable[Item], *, source: str) -> None:
@@ -67,13 +67,29 @@ def check_graphs(items: Iterable[Item], *, source: str) -> None:
         spicegraph_parser.errors.InputError: in.jsonl: item 1 (image_id 7), candidate: has a '(' without its ')'
     """
     faults = [
-        Fault(label(f"item {number}", item.id), field, reason)
+        Fault(label(f"item {number}", item.id), field, str(found))
         for number, item in enumerate(items, start=1)
         for field, text in _texts(item)
-        if (reason := graph_fault(text))
+        if isinstance(found := _graph_of(text), Fault)
     ]
     if faults:
         raise input_error(source, faults)
+
+
+def _graph_of(text: str) -> ParsedCaption | Fault | None:
+    """Return the graph that a text is, or what is wrong with one that looks like it; ``None``: it is a caption."""
+    if is_graph_text(text):
+        return ParsedCaption(text, (), read_graph_text(text))
+    if reason := graph_fault(text):
+        return Fault("", "", reason)
+    notation = next((notation for notation, looks in _LOOKS.items() if looks.match(text)), None)
+    if notation is None:
+        return None
+    found = list(_READERS[notation](text.splitlines()))
+    faults = [one for one in found if isinstance(one, Fault)]
+    if faults or len(found) != 1:
+        return faults[0] if faults else Fault("", "", f"has {len(found)} graphs, expected one")
+    return found[0]
 
 
 def _texts(item: Item) -> Iterator[tuple[str, str]]:
@@ -429,3 +445,15 @@ _READERS: Final[Mapping[Notation, Callable[[Sequence[str]], _Read]]] = {
     Notation.JSON_LD: _json_ld,
     Notation.GRAPHML: _graphml,
 }
+
+_LOOKS: Final = {
+    notation: re.compile(pattern, re.DOTALL)
+    for notation, pattern in (
+        (Notation.DISCOSG, r'\s*\{.*"scene_graph"\s*:'),
+        (Notation.DSG, r'\s*\{.*"qid2tuple"\s*:|\s*\d+\s*\|\s*[a-z]+\b[^()]*\('),
+        (Notation.JSON_LD, r'\s*\{.*"@graph"\s*:'),
+        (Notation.VISUAL_GENOME, r'\s*\{.*"(?:objects|regions)"\s*:'),
+        (Notation.GRAPHML, r"\s*<(?:\?xml|graphml)\b"),
+    )
+}
+"""What a text in a notation looks like."""

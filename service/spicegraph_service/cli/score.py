@@ -121,7 +121,9 @@ def score(
     graphs: Annotated[
         bool,
         typer.Option(
-            "--graphs", help="Read captions such as ( man , ride , horse ) as scene graphs, on either side, for SPICE."
+            "--graphs",
+            help="Read captions such as ( man , ride , horse ) as scene graphs, on either side, for SPICE; also in the "
+            "other notations of parse --graphs.",
         ),
     ] = False,
 ) -> None:
