@@ -227,7 +227,14 @@ class Uploader(threading.Thread):
         self.over = threading.Event()
         self.stored: dict[str, int] = {}
         self.deleted: set[str] = set()
-        self.problems: list[str] = []
+        self.acknowledged = 0
+
+    def work(self) -> None:
+        """Wait until another set is acknowledged: on a busy machine a client needs a while to find a new server."""
+        before, end = self.acknowledged, time.monotonic() + 60
+        while self.acknowledged == before:
+            assert time.monotonic() < end
+            time.sleep(0.01)
 
     def run(self) -> None:
         chance = random.Random(0)
@@ -235,9 +242,10 @@ class Uploader(threading.Thread):
             if self.over.is_set():
                 return
             texts = [f"{number} {text}" for text in captions(number, chance.randrange(1, 40))]
-            with suppress(grpc.RpcError), Client(self.address, timeout_s=5) as client:
+            with suppress(grpc.RpcError), Client(self.address, timeout_s=20) as client:
                 made = client.create_reference_set({str(n): [text] for n, text in enumerate(texts)})
                 self.stored[made.id] = len(texts)
+                self.acknowledged += 1
                 if chance.random() < 0.2:
                     # An answer that was lost leaves open whether it is deleted.
                     del self.stored[made.id]
@@ -245,7 +253,7 @@ class Uploader(threading.Thread):
                     self.deleted.add(made.id)
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kind", ["file", "redis"])
 def test_killed_servers_and_stores_lose_no_set(
     kind: str, start_server: Callable[..., RunningServer], tmp_path: Path, program: Callable[[str], str]
@@ -265,7 +273,8 @@ def test_killed_servers_and_stores_lose_no_set(
         uploader = Uploader(server.address)
         uploader.start()
         for number in range(KILLS):
-            time.sleep(chance.uniform(0.1, 1.5))
+            uploader.work()
+            time.sleep(chance.uniform(0, 1))
             server.stop(signal.SIGKILL)
             if number % 2:
                 stack.close()
@@ -276,7 +285,6 @@ def test_killed_servers_and_stores_lose_no_set(
         uploader.join(60)
         with Client(server.address) as client:
             left = {one.id: one.entry_count for one in client.list_reference_sets()}
-            assert uploader.stored
             assert uploader.stored.items() <= left.items()
             assert not uploader.deleted & left.keys()
             for one, size in left.items():  # whole

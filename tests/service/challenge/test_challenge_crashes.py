@@ -125,7 +125,7 @@ def wait_for_all(arena: Arena, patience_s: float = 120) -> None:
             time.sleep(0.3)
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 def test_killed_servers_lose_nothing_and_score_nothing_twice(own_arena: Arena, tools: type) -> None:
     """`kill -9` at random moments, with submissions in every state."""
     arena, chance = own_arena, random.Random(12345)
