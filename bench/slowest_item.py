@@ -13,6 +13,7 @@ Usage: python bench/slowest_item.py [--references N ...] [--tasks NAME ...] [--r
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import random
 import statistics
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from load.captions import CANDIDATES
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_parser import load_pipeline
+from spicegraph_parser.extract import RARE
 from spicegraph_service.server.evaluate import Evaluator
 from spicegraph_service.server.tasks import (
     CaptionsWork,
@@ -158,6 +160,8 @@ class Worker:
 
     def __init__(self) -> None:
         self._evaluator = Evaluator(load_pipeline())
+        gc.freeze()
+        gc.set_threshold(*RARE)
         info = self._evaluator.info()
         for name, reason in info.missing.items():
             print(f"  {name}: {reason}")
@@ -217,7 +221,7 @@ def measure(worker: Worker, options: argparse.Namespace) -> Iterator[Timed]:
         for line in record.read_text(encoding="utf-8").splitlines():
             text, rows = json.loads(line)
             recorded[text] = [Timed(*row) for row in rows]
-    for text, what in [("a warm-up", ""), *captions(options.characters, random.Random(0), options.random)]:
+    for text, what in [("a warm-up, \u00e9\u00e9 \u72ac 1.5", ""), *captions(options.characters, random.Random(0), options.random)]:
         if not what:
             list(worker.times(text, what, options.references, options.tasks))
             continue
@@ -237,13 +241,19 @@ def main() -> int:
     parser.add_argument("--references", type=int, nargs="*", default=[1, 9])
     parser.add_argument("--tasks", nargs="*", choices=worker.tasks, default=worker.tasks, metavar="NAME")
     parser.add_argument("--random", type=int, default=40, help="random mixes")
-    parser.add_argument("--slowest", type=int, default=24, help="how many to list")
     parser.add_argument("--record", type=Path, help="times so far; made by runs with the same options")
     options = parser.parse_args()
     found = sorted(measure(worker, options), reverse=True)
     median = statistics.median(one.seconds for one in found)
-    for one in found[: options.slowest]:
-        print(f"{one.seconds:8.3f} s  {one.task:22} {one.references:3} references  {one.what}")
+    of_task: dict[str, list[Timed]] = defaultdict(list)
+    for one in found:
+        of_task[one.task].append(one)
+    print(f"{'slowest':>10}  {'median':>9}  times  task")
+    for task, own in sorted(of_task.items(), key=lambda pair: pair[1][0], reverse=True):
+        usual = statistics.median(one.seconds for one in own)
+        worst = own[0]
+        times = f"{1000 * worst.seconds:7.0f} ms {1000 * usual:7.1f} ms  {worst.seconds / usual:5.0f}"
+        print(f"{times}  {task}: {worst.what}, references: {worst.references}")
     faults = [one for one in found if one.fault]
     for one in faults:
         print(f"fault: {one}")

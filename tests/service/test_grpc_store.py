@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import sqlite3
@@ -14,6 +15,7 @@ import msgspec
 import pytest
 from fakeredis import TcpFakeServer
 
+from spicegraph_service.challenge.database import Database
 from spicegraph_service.store import (
     ReferenceSet,
     Store,
@@ -26,7 +28,7 @@ from spicegraph_service.store import (
 from spicegraph_service.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.slow
@@ -221,8 +223,44 @@ def test_a_private_file_is_its_user_s_alone(tmp_path: Path, caplog: pytest.LogCa
     store.close()
     assert not caplog.records
     path.chmod(0o644)
-    open_store(str(path), private=True).close()
-    assert f"{path} can be read by other users of this machine" in caplog.text
+    for _ in range(3):  # a server opens its store several times
+        open_store(str(path), private=True).close()
+    assert caplog.text.count(f"{path} can be read by other users of this machine") == 1
+
+
+@pytest.mark.parametrize("opened", [open_store, Database])
+def test_why_a_file_cannot_be_opened_is_told(
+    opened: Callable[[str], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(StoreError, match=r"unable to open database file \(it is a folder\)$"):
+        opened(str(tmp_path))
+    if os.name == "posix" and os.getuid() == 0:
+        place = tmp_path / "disk"
+        place.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)], check=False).returncode:
+            return
+        try:
+            opened(str(place / "x.db")).close()  # type: ignore[attr-defined]
+            subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True)
+            with pytest.raises(StoreError, match=r"x.db: .*\(its disk is read-only\)$"):
+                opened(str(place / "x.db"))
+        finally:
+            subprocess.run(["umount", "--lazy", str(place)], check=True)
+    else:
+        tmp_path.chmod(0o500)
+        with pytest.raises(StoreError, match=r"\(this user may not write to "):
+            opened(str(tmp_path / "x.db"))
+        tmp_path.chmod(0o700)
+
+
+@pytest.mark.parametrize("damage", ["half", "zeros"])
+def test_a_damaged_challenge_database_is_told(damage: str, tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    Database(str(path)).close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2] if damage == "half" else whole[:100] + bytes(len(whole) - 100))
+    with pytest.raises(StoreError, match=r"the challenge database is damaged: .*; restore a backup$"):
+        Database(str(path))
 
 
 def test_tokens_are_found_by_hash_until_revoked(store: Store) -> None:

@@ -26,7 +26,7 @@ from sqlalchemy.exc import DataError as NoRoomError
 from sqlalchemy.orm import Session
 
 from spicegraph_parser.errors import DataError, InputError
-from spicegraph_service.store import StoreError, make_private
+from spicegraph_service.store import StoreError, make_private, why_not_opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -227,6 +227,8 @@ def _sqlite(path: str) -> Engine:
         make_private(path)
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror or error}") from error
+    if why := why_not_opened(path):
+        raise StoreError(f"{path}: unable to open database file ({why})")
     engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": _BUSY_MS / 1000})
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
@@ -259,9 +261,16 @@ def _told() -> Iterator[None]:
     except OperationalError as error:
         raise StoreError(f"the challenge database: {_short(error)}") from error
     except SQLAlchemyError as error:
+        if _is_damage(error):
+            raise StoreError(f"the challenge database is damaged: {_short(error)}; restore a backup") from error
         raise StoreError(f"the challenge database refuses a {type(error).__name__}: {_short(error)}") from error
 
 
 def _short(error: SQLAlchemyError) -> str:
     origin = error.orig if isinstance(error, DBAPIError) else error
     return str(origin).partition("\n")[0]
+
+
+def _is_damage(error: SQLAlchemyError) -> bool:
+    origin = error.orig if isinstance(error, DBAPIError) else None
+    return getattr(origin, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}

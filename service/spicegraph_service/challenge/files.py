@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 
-_NO_ROOM = {28, 122}  # ENOSPC, EDQUOT
+NO_ROOM = {28, 122}  # ENOSPC, EDQUOT
 _ABANDONED_S = 24 * 3600.0
 _BLOCK = 1 << 20
 
@@ -148,7 +148,7 @@ def _errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _NO_ROOM:
+        if error.errno in NO_ROOM:
             raise StoreFullError(f"{path}: no room left on the disk") from error
         raise StoreError(f"{path}: {error.strerror or error}") from error
 

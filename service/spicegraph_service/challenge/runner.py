@@ -212,26 +212,32 @@ class Runner:
         def extend(session: Session, now: datetime) -> None:
             submissions.extend(session, lease, self._owner, now, lease_s=self._lease_s, progress=progress.share)
 
-        pause = min(_PAUSE_S, self._lease_s / _BEATS)
+        pause, failed = min(_PAUSE_S, self._lease_s / _BEATS), False
         while True:
             await asyncio.sleep(pause)
             try:
                 await self._transactions.write(extend)
+                failed = False
             except StoreError as error:
-                _log.warning("a lease could not be extended: %s", error)
+                if not failed:
+                    _log.warning("a lease could not be extended: %s", error)
+                failed = True
 
     async def _guarded(self, held: _Held) -> None:
         """Do a job; whatever goes wrong is recorded in it, and ends it."""
-        lease = held.lease
+        lease, waits = held.lease, False
         try:
-            await self._work[lease.kind](held)
+            while True:
+                try:
+                    return await self._work[lease.kind](held)
+                except StoreError as error:
+                    # Not the job's fault, however often: it stays with this server, whose beat holds the lease.
+                    if not waits:
+                        _log.warning("job %d must wait: %s", lease.job_id, error)
+                    waits = True
+                    await asyncio.sleep(_PAUSE_S)
         except LeaseLostError:
             raise
-        except StoreError as error:
-            # Not the job's fault: it is tried again, here or elsewhere.
-            _log.warning("job %d must wait: %s", lease.job_id, error)
-            await asyncio.sleep(_PAUSE_S)
-            await self._end(held, lambda session, _now: submissions.give_up(session, lease, self._owner), "waits")
         except Exception as error:  # noqa: BLE001 (every job ends)
             if isinstance(error, OverAllowanceError) and lease.kind is JobKind.VALIDATE:
                 _log.warning("submission %s: %s", lease.submission_id, error)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from spicegraph_service.challenge.files import NO_ROOM
 from spicegraph_service.challenge.tasks import (
     WORK,
     SandboxReply,
@@ -25,6 +26,7 @@ from spicegraph_service.challenge.tasks import (
     encode,
 )
 from spicegraph_service.server.processes import ChildProcess, ProcessEndedError, open_replies, read_frame
+from spicegraph_service.store import StoreFullError
 
 _NICE = 10
 _KILLED_FOR_TIME = {-24, -9}  # SIGXCPU, and what the system sends when memory or the hard limit is used up
@@ -60,6 +62,7 @@ class Sandbox:
 
         Raises:
             OverAllowanceError: it needed more than its allowance.
+            StoreFullError: it lacks room on the disk for what it writes.
             SandboxError: it failed.
         """
         async with self._turns:
@@ -81,8 +84,10 @@ class Sandbox:
                 process.kill()
                 await process.wait()
         if isinstance(reply, TaskFailed):
-            if reply.memory:
+            if reply.lacks == "memory":
                 raise OverAllowanceError("a task needed too much memory")
+            if reply.lacks == "disk":
+                raise StoreFullError("a task: no room left on the disk")
             raise SandboxError(f"a task failed with {reply.kind}")
         if not isinstance(reply, expected):
             raise SandboxError("a task's process gave the wrong kind of reply")
@@ -110,10 +115,12 @@ def _run(task: SandboxTask, memory_bytes: int, seconds: int) -> SandboxReply:
         _limit(memory_bytes, seconds)
         return work(task)
     except MemoryError:
-        return TaskFailed(memory=True, kind="MemoryError")
+        return TaskFailed("memory", kind="MemoryError")
     except Exception as error:  # noqa: BLE001 (the server says which submission it was, and goes on)
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            return TaskFailed("disk", kind=type(error).__name__)
         _log.error("a task failed", exc_info=error)
-        return TaskFailed(memory=False, kind=type(error).__name__)
+        return TaskFailed("", kind=type(error).__name__)
 
 
 def _limit(memory_bytes: int, seconds: int) -> None:

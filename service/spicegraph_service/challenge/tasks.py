@@ -9,7 +9,7 @@ import warnings
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -143,9 +143,12 @@ class Reported(msgspec.Struct, frozen=True, tag="reported"):
 
 
 class TaskFailed(msgspec.Struct, frozen=True, tag="error"):
-    """The task failed: ``memory`` says that the file needed too much of it, ``kind`` is the error's name."""
+    """The task failed: for want of memory, which the file needs too much of, or of room on the server's disk.
 
-    memory: bool
+    ``kind`` is the error's name.
+    """
+
+    lacks: Literal["", "memory", "disk"]
     kind: str
 
 

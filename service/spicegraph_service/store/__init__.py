@@ -184,7 +184,28 @@ def make_private(path: str) -> None:
         # Never a file that exists: closing it would give up the locks of all connections that this process has to it.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, _PRIVATE))
     if os.name == "posix" and Path(path).stat().st_mode & _OTHERS:
-        _log.warning("%s can be read by other users of this machine: chmod 600 it", path)
+        _warn(path)
+
+
+@lru_cache
+def _warn(path: str) -> None:
+    """Warn once in a process, which may open a file several times."""
+    _log.warning("%s can be read by other users of this machine: chmod 600 it", path)
+
+
+def why_not_opened(path: str) -> str:
+    """Return why SQLite, which does not say it, can't open a file for writing; empty where nothing is to be seen."""
+    place = Path(path)
+    if place.is_dir():
+        return "it is a folder"
+    for what in (place, place.absolute().parent):  # SQLite makes files beside its own
+        if not what.exists():
+            continue
+        if hasattr(os, "statvfs") and os.statvfs(what).f_flag & os.ST_RDONLY:
+            return "its disk is read-only"
+        if not os.access(what, os.W_OK):
+            return f"this user may not write to {what}"
+    return ""
 
 
 def parse_signature(pipeline: str) -> str:

@@ -16,6 +16,7 @@ from spicegraph_service.store import (
     TokenRecord,
     make_private,
     parse_key,
+    why_not_opened,
 )
 
 if TYPE_CHECKING:
@@ -259,9 +260,14 @@ class SqliteStore:
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL:
                 raise StoreFullError(f"{self._path}: no room left on the disk") from error
-            raise StoreError(f"{self._path}: {error}") from error
+            why = why_not_opened(self._path) if _is_unwritable(error) else ""
+            raise StoreError(f"{self._path}: {error}" + (f" ({why})" if why else "")) from error
         except OSError as error:
             raise StoreError(f"{self._path}: {error.strerror or error}") from error
+
+
+def _is_unwritable(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 
 
 def _set(row: tuple[str, str, int, int, float, str, str]) -> ReferenceSet:

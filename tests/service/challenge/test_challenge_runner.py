@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,15 +22,15 @@ from spicegraph_service.challenge.database import Database, Transactions
 from spicegraph_service.challenge.files import FileStore
 from spicegraph_service.challenge.leaderboard import ScorerVersion
 from spicegraph_service.challenge.runner import Runner, _Held
-from spicegraph_service.challenge.sandbox import OverAllowanceError, SandboxError
+from spicegraph_service.challenge.sandbox import Allowance, OverAllowanceError, Sandbox, SandboxError
 from spicegraph_service.challenge.schema import JobKind, Role, State, Submission
 from spicegraph_service.challenge.submissions import NewSubmission, accept, cancel, used_files
-from spicegraph_service.store import StoreError
+from spicegraph_service.challenge.tasks import Prepare, Prepared
+from spicegraph_service.store import StoreError, StoreFullError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
-    from pathlib import Path
 
     from sqlalchemy.orm import Session
 
@@ -205,6 +207,55 @@ def test_a_full_disk_is_logged_once_and_its_end_too(
     with caplog.at_level(logging.INFO, "spicegraph_service.challenge.runner"):
         asyncio.run(run())
     assert caplog.messages == ["no jobs can be taken now: database or disk is full", "jobs are taken again"]
+
+
+def test_a_job_waits_for_room_on_the_disk_of_files_however_long_it_takes(
+    database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More often than a job may be taken: an accepted submission must not fail because a disk is full for a minute."""
+    monkeypatch.setattr(challenge_runner, "_PAUSE_S", 0.001)
+    submission = submit(database, "c")
+    tries = 0
+
+    held = take(database)
+
+    async def run() -> None:
+        made = runner(Transactions(database), tmp_path)
+
+        async def work(held: _Held) -> None:
+            nonlocal tries
+            tries += 1
+            if tries <= 60:
+                raise StoreFullError(f"incoming/{tries}: no room left on the disk")
+            await made._end(held, lambda s, _now: submissions.end_validated(s, held.lease, OWNER, {}), "is sound")
+
+        made._work = {JobKind.VALIDATE: work}
+        await made._do(held)
+
+    with caplog.at_level(logging.INFO, "spicegraph_service.challenge.runner"):
+        asyncio.run(run())
+    assert caplog.messages == [
+        f"job {held.lease.job_id} must wait: incoming/1: no room left on the disk",
+        f"submission {submission} is sound",
+    ]
+    with database.reading() as session:
+        assert session.get_one(Submission, submission).state is State.QUEUED
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system lacks a device that is always full")
+def test_a_child_that_finds_no_room_on_the_disk_says_so(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not the file's fault, nor worth a traceback."""
+    source = tmp_path / "annotations.json"
+    source.write_text(json.dumps({"images": [{"id": 1}], "annotations": [{"id": 1, "image_id": 1, "caption": "a"}]}))
+
+    async def run() -> None:
+        with pytest.raises(StoreFullError, match="no room left on the disk"):
+            await Sandbox(1).run(Prepare(str(source), "/dev/full"), Prepared, Allowance(1 << 30, 60))
+
+    asyncio.run(run())
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_trouble_of_the_server_s_own_is_given_a_second_chance(
