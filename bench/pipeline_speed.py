@@ -25,7 +25,7 @@ GOLDEN = Path(__file__).parent.parent / "tests" / "golden" / "spice" / "spice_pa
 
 
 def captions(path: Path) -> list[str]:
-    """Read captions: one a line, or the ``text`` of gzipped JSON lines."""
+    """Read captions: one per line, or the ``text`` of gzipped JSON lines."""
     if path.suffix == ".gz":
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             return [json.loads(line)["text"] for line in lines]

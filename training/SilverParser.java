@@ -14,7 +14,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Properties;
 
-/** Parses captions, one a line on standard input, and writes them as CoNLL-U: basic UD v1 edges, PTB tags, lemmas. */
+/** Parses captions, one per line on standard input, and writes them as CoNLL-U: basic UD v1 edges, PTB tags, lemmas. */
 public final class SilverParser {
     public static void main(String[] args) throws Exception {
         Properties properties = new Properties();

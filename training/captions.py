@@ -77,7 +77,7 @@ def mixes(clauses: Clauses, held: Held, size: int, dice: random.Random) -> Itera
 
 
 def text_lines(path: Path) -> list[str]:
-    """Read captions, one a line, gzipped or not; white space is made single."""
+    """Read captions, one per line, gzipped or not; white space is made single."""
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rt", encoding="utf-8") as lines:
         return [" ".join(line.split()) for line in lines if line.strip()]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Parse captions with CoreNLP 3.6.0: silver.sh OUT KIND.txt...
 #
-# Each file of captions, one a line, becomes OUT/KIND.conllu. Parsing one caption takes about 20-50 ms of one core; a
+# Each file of captions, one per line, becomes OUT/KIND.conllu. Parsing one caption takes about 20-50 ms of one core; a
 # run that was stopped goes on where it ended. Java 17 and Maven are needed; CoreNLP (GPL) is only run.
 set -euo pipefail
 

@@ -25,7 +25,7 @@ AT_ONCE = 4000  # words
 
 
 def sentences(paths: Sequence[Path], held: Held, longest: int) -> list[tuple[str, ...]]:
-    """Return the distinct sentences of files of captions, one a line, without captions that hold a held-out one."""
+    """Return the distinct sentences of files of captions, one per line, without captions that hold a held-out one."""
     found: dict[tuple[str, ...], None] = {}
     for path in paths:
         for text in text_lines(path):

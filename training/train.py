@@ -209,7 +209,7 @@ def main() -> None:
     parser.add_argument(
         "--teachers", type=Path, nargs="*", default=[], help="folders of networks that say how captions of --texts read"
     )
-    parser.add_argument("--texts", type=Path, nargs="*", default=[], help="captions without parses, one a line")
+    parser.add_argument("--texts", type=Path, nargs="*", default=[], help="captions without parses, one per line")
     parser.add_argument("--seed", type=int, help="in place of the configuration's")
     parser.add_argument("--words", type=int, help="words to see in all; the schedule is stretched to them")
     train(parser.parse_args())

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From captions to the bundled pipeline: train.sh OUT [FILE...]
 #
-# FILE are captions (KIND.txt or KIND.txt.gz, one a line) or, instead, parses that you have (KIND.conllu or
+# FILE are captions (KIND.txt or KIND.txt.gz, one per line) or, instead, parses that you have (KIND.conllu or
 # KIND.conllu.gz). Captions are parsed first, and those of COCO train2014 with them: five hours on one core for all.
 # The names of kinds decide what is held out and how often a kind is seen: heldout.py, config.toml. The pipeline is
 # written to OUT/en_caption and compared with held-out captions and the golden files. Copy it over

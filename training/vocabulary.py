@@ -3,7 +3,7 @@
 The parser's grammar decides by tags; which tags a word can have, it knows from a lexicon or guesses from the
 word's shape. Some content words of a short parsed caption (``--replace``: what share) are replaced by others of their
 kind; the new caption is parsed again, so nothing depends on the kinds being right. Words are those of
-WordNet and their inflected forms, as far as ``wordfreq`` finds them in use. Writes captions, one a line.
+WordNet and their inflected forms, as far as ``wordfreq`` finds them in use. Writes captions, one per line.
 """
 
 import argparse

@@ -59,7 +59,7 @@ FACTS = ("There is a dog.", "The dog is brown.", "1 ball lies on the grass.")
 )
 @pytest.mark.parametrize("beside", [True, False], ids=["with the candidate", "in a file of references"])
 def test_references_may_be_atomic_facts(facts: object, beside: bool, write: Callable[[object], str]) -> None:
-    """A list of facts, or one a line."""
+    """A list of facts, or one per line."""
     expected = (Item(1, "A brown dog plays.", FACTS),)
     candidate, truth = {"id": 1, "candidate": "A brown dog plays."}, {"id": 1, "facts": facts}
     if beside:

@@ -83,7 +83,7 @@ class _DetailEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Detail.ValueTy
     DETAIL_TUPLES: _Detail.ValueType  # 3
     """All that, and the tuples of the candidate and of the references with their partners."""
     DETAIL_CHANGES: _Detail.ValueType  # 4
-    """All that, and of SPICE-G what would raise an item's score most; about 10 ms an item."""
+    """All that, and of SPICE-G what would raise an item's score most; about 10 ms per item."""
     DETAIL_VERDICTS: _Detail.ValueType  # 5
     """All that, and of SPICE-G a verdict for every content word and every tuple of the candidate."""
     DETAIL_CREDIT: _Detail.ValueType  # 6
@@ -101,7 +101,7 @@ DETAIL_CATEGORIES: Detail.ValueType  # 2
 DETAIL_TUPLES: Detail.ValueType  # 3
 """All that, and the tuples of the candidate and of the references with their partners."""
 DETAIL_CHANGES: Detail.ValueType  # 4
-"""All that, and of SPICE-G what would raise an item's score most; about 10 ms an item."""
+"""All that, and of SPICE-G what would raise an item's score most; about 10 ms per item."""
 DETAIL_VERDICTS: Detail.ValueType  # 5
 """All that, and of SPICE-G a verdict for every content word and every tuple of the candidate."""
 DETAIL_CREDIT: Detail.ValueType  # 6

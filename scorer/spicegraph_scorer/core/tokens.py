@@ -47,7 +47,7 @@ class TokenizedItem:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenizedItems(Sequence[TokenizedItem]):
-    """Many items as tokens, in four bytes a word: an item is put together when it is asked for.
+    """Many items as tokens, in four bytes per word: an item is put together when it is asked for.
 
     ``words`` are the numbers in ``vocabulary`` of the captions' words, caption after caption; caption ``k`` is from
     ``starts[k]`` to ``starts[k + 1]``. ``captions`` are the items' captions, the candidate first; item ``i`` has

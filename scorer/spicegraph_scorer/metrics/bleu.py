@@ -54,10 +54,7 @@ class Bleu(Metric[BleuStatistic]):
 
     means: ClassVar[bool] = False
 
-    @property
-    def name(self) -> str:
-        """The key of the metric: ``bleu``."""
-        return "bleu"
+    name = "bleu"
 
     def signature(self) -> Mapping[str, str]:
         """Return what must be equal for two values to be comparable."""
@@ -125,10 +122,7 @@ class SentenceBleu(Metric[BleuStatistic]):
     footnote 4). The reference length is the closest one. Scores are in [0, 1]; an empty candidate has 0.
     """
 
-    @property
-    def name(self) -> str:
-        """The key of the metric: ``bleu-sentence``."""
-        return "bleu-sentence"
+    name = "bleu-sentence"
 
     def signature(self) -> Mapping[str, str]:
         """Return what must be equal for two values to be comparable."""

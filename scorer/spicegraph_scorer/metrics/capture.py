@@ -122,10 +122,7 @@ class Capture(Metric[CaptureStatistic]):
     vectors: Vectors
     evidence: bool = True
 
-    @property
-    def name(self) -> str:
-        """``capture``."""
-        return "capture"
+    name = "capture"
 
     def signature(self) -> dict[str, str]:
         """Return what parses, what knows words, and the weights."""

@@ -301,10 +301,7 @@ class Chair(Metric[ChairStatistic]):
     instances: Instances | None = None
     evidence: bool = True
 
-    @property
-    def name(self) -> str:
-        """``chair``."""
-        return "chair"
+    name = "chair"
 
     def signature(self) -> Mapping[str, str]:
         """Return where the objects of an image come from, and which words are objects."""

@@ -281,10 +281,7 @@ class Spider(Metric[SpiderStatistic]):
     spice: Spice
     cider: Cider = field(default_factory=Cider)
 
-    @property
-    def name(self) -> str:
-        """``spider``."""
-        return "spider"
+    name = "spider"
 
     def signature(self) -> Mapping[str, str]:
         """Return what both metrics say, SPICE's pipeline and lexicon first."""

@@ -161,10 +161,7 @@ class Reward(Metric[RewardStatistic]):
     spice: Spice | None = None
     """What compares a candidate with a draft, if a term does so."""
 
-    @property
-    def name(self) -> str:
-        """``reward``."""
-        return "reward"
+    name = "reward"
 
     @property
     def text(self) -> str:

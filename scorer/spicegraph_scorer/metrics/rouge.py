@@ -57,10 +57,7 @@ class RougeL(Metric[RougeLStatistic]):
     [0, 1]. As in the toolkit, a candidate without a word scores 1 if a reference has none either.
     """
 
-    @property
-    def name(self) -> str:
-        """The key of the metric: ``rouge``."""
-        return "rouge"
+    name = "rouge"
 
     def signature(self) -> Mapping[str, str]:
         """Return what must be equal for two values to be comparable."""
@@ -201,10 +198,7 @@ class Rouge155(Metric[Rouge155Statistic]):
             reason = f"no ROUGE-{unknown[0]}; there are {', '.join(KINDS)}" if unknown else "alpha is not in [0, 1]"
             raise ValueError(f"ROUGE-1.5.5: {reason}")
 
-    @property
-    def name(self) -> str:
-        """The key of the metric: ``rouge-1.5.5``."""
-        return "rouge-1.5.5"
+    name = "rouge-1.5.5"
 
     def signature(self) -> Mapping[str, str]:
         """Return what must be equal for two values to be comparable."""

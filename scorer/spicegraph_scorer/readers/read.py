@@ -72,7 +72,7 @@ def read_items(
     columns: Columns | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Dataset:
-    """Read the items of a file; what the format is, its content says.
+    """Read the items of a file, whose content shows its format.
 
     Formats: the SPICE jar's ``[{"image_id", "test", "refs"}]``; COCO results ``[{"image_id", "caption"}]``;
     JSON Lines, or a list, of objects with ``image_id`` or ``id``, ``candidate``, ``caption`` or ``test``, and

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from spicegraph_parser.errors import InputError, counted
 from spicegraph_scorer.metrics import metric_names
-from spicegraph_scorer.studies.agreement.captions import agree_on_captions
+from spicegraph_scorer.studies.agreement.captions import agree_on_captions, agree_on_systems
 from spicegraph_scorer.studies.agreement.coefficients import COEFFICIENTS
 from spicegraph_scorer.studies.agreement.hallucinations import (
     HALLUCINATION_PROTOCOLS,
@@ -42,7 +42,6 @@ from spicegraph_scorer.studies.agreement.reading import (
     read_system_table,
     read_word_scores,
 )
-from spicegraph_scorer.studies.agreement.systems import agree_on_systems
 from spicegraph_scorer.studies.agreement.words import count_words, held_words, study_words
 from spicegraph_service.cli.options import EmptyOption, MetricOptions, ParsingOptions, system_name
 from spicegraph_service.cli.studies import StudyOptions

@@ -46,7 +46,7 @@ COMMANDS: Mapping[str, str] = {
     "vectors": "Make vectors for SPICE-G from your own captions.",
     "pipelines": "Print the model card of the bundled pipeline.",
     "cache": "Show, trim or clear a cache of parses.",
-    "config": "Show which settings hold, and where they come from.",
+    "config": "Show which settings apply, and where they come from.",
     "serve": "Serve parses and scores over gRPC.",
     "health": "Ask a server whether it serves.",
     "token": "Make, list and revoke tokens for a server.",

@@ -1,4 +1,4 @@
-"""``spicegraph config``: shows which settings hold, and where they come from."""
+"""``spicegraph config``: shows which settings apply, and where they come from."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def config(
         list[str] | None, typer.Argument(metavar="[COMMAND]", help="A command, such as score or agree captions.")
     ] = None,
 ) -> None:
-    """Show which settings file holds here; of a command, every option's value and where it comes from."""
+    """Show which settings file applies here; of a command, every option's value and where it comes from."""
     settings = find_settings(Path.cwd())
     shown = "none" if settings is None else settings.path
     parts: list[Any] = []

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import numpy as np
 
 from spicegraph_parser.errors import counted
+from spicegraph_scorer.studies.agreement.captions import SYSTEM_COEFFICIENTS
 from spicegraph_scorer.studies.agreement.coefficients import COEFFICIENTS, MetricComparison
-from spicegraph_scorer.studies.agreement.systems import SYSTEM_COEFFICIENTS
 from spicegraph_service.output.charts import Line, Mark, Point, Row, ink, interval_chart, line_chart, scatter_chart
 from spicegraph_service.output.studies import Chart, Column, Grid, Section, Study, cell_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from spicegraph_scorer.studies.agreement.systems import SystemAgreement, SystemCorrelation
+    from spicegraph_scorer.studies.agreement.captions import SystemAgreement, SystemCorrelation
 
 _P = Column("p", "p")
 _NOTE = "In brackets: the two-sided p of no association. Intervals, over resampled systems, are in JSON and CSV."
@@ -117,7 +117,7 @@ Ends: TypeAlias = "tuple[float | None, float | None]"
 
 
 def forest_chart(title: str, rows: Sequence[tuple[str, float | None, Ends]], *, axis: str) -> Chart:
-    """Draw values with their intervals, one a line, the first at the top."""
+    """Draw values with their intervals, one per line, the first at the top."""
     drawn = [Row(name, (Mark(title, value, low, high),)) for name, value, (low, high) in rows]
     described = "; ".join(f"{name} {'undefined' if value is None else f'{value:.3f}'}" for name, value, _ in rows)
     return Chart(interval_chart(title, drawn, axis=axis, description=described), title)

@@ -99,10 +99,7 @@ class Fluency(Metric[FluencyStatistic]):
 
     detector: Detector
 
-    @property
-    def name(self) -> str:
-        """``fluency``."""
-        return "fluency"
+    name = "fluency"
 
     def signature(self) -> Mapping[str, str]:
         """Return which detector it is, and the threshold."""
@@ -160,10 +157,7 @@ class SpiderFl(Metric[SpiderFlStatistic]):
     spider: Spider
     fluency: Fluency
 
-    @property
-    def name(self) -> str:
-        """``spider-fl``."""
-        return "spider-fl"
+    name = "spider-fl"
 
     def signature(self) -> Mapping[str, str]:
         """Return what both metrics say, and the penalty."""

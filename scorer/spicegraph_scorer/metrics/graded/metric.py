@@ -152,10 +152,7 @@ class SpiceG(Metric[GradedStatistic]):
     texts: bool = True
     references: ReferenceCache[_Reading] | None = field(default=None, compare=False, repr=False)
 
-    @property
-    def name(self) -> str:
-        """``spice-g``."""
-        return "spice-g"
+    name = "spice-g"
 
     def signature(self) -> dict[str, str]:
         """Return metric, formula, pipeline, lexicon and vectors, and the categories of the user's own, if any."""

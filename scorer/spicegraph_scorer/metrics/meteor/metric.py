@@ -291,10 +291,7 @@ class Meteor(Metric[MeteorStatistic]):
     data: MeteorData | None = field(default=None, repr=False)
     evidence: bool = True
 
-    @property
-    def name(self) -> str:
-        """The key of the metric: ``meteor``."""
-        return "meteor"
+    name = "meteor"
 
     def signature(self) -> Mapping[str, str]:
         """Return what must be equal for two METEOR values to be comparable.

@@ -154,10 +154,7 @@ class Meteor2005(Metric[float]):
 
     wordnet: WordNet | None = field(default=None, repr=False)
 
-    @property
-    def name(self) -> str:
-        """The key of the metric: ``meteor-2005``."""
-        return "meteor-2005"
+    name = "meteor-2005"
 
     def signature(self) -> Mapping[str, str]:
         """Return what must be equal for two values to be comparable.

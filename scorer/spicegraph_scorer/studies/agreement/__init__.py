@@ -5,7 +5,12 @@ Rated captions: :func:`read_judgements` and :func:`agree_on_captions`. Pairs of 
 :mod:`spicegraph_scorer.studies.agreement.words`.
 """
 
-from spicegraph_scorer.studies.agreement.captions import CaptionAgreement, agree_on_captions
+from spicegraph_scorer.studies.agreement.captions import (
+    CaptionAgreement,
+    SystemAgreement,
+    agree_on_captions,
+    agree_on_systems,
+)
 from spicegraph_scorer.studies.agreement.judgements import CaptionPair, Judged, Judgement, Scoring
 from spicegraph_scorer.studies.agreement.pairwise import PairAgreement, agree_on_pairs
 from spicegraph_scorer.studies.agreement.protocols import (
@@ -17,7 +22,6 @@ from spicegraph_scorer.studies.agreement.protocols import (
     pair_protocol,
 )
 from spicegraph_scorer.studies.agreement.reading import read_judgements, read_pairs
-from spicegraph_scorer.studies.agreement.systems import SystemAgreement, agree_on_systems
 
 __all__ = [
     "CAPTION_PROTOCOLS",

@@ -1,8 +1,9 @@
-"""Agreement caption by caption: correlation of every metric with the ratings of people."""
+"""Agreement with people's ratings of captions, and with their results of systems, as for COCO's M1..M5."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
+from spicegraph_scorer.readers.checks import Fault, input_error, shown
 from spicegraph_scorer.studies.agreement.coefficients import (
     COEFFICIENTS,
     KENDALL,
@@ -28,10 +30,10 @@ from spicegraph_scorer.studies.agreement.pair_counts import ImagePairs, image_pa
 from spicegraph_scorer.studies.agreement.protocols import CAPTION_PROTOCOLS, CaptionProtocol, Ratings, prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.results import Json
-    from spicegraph_scorer.studies.agreement.coefficients import Indices, Vector
+    from spicegraph_scorer.studies.agreement.coefficients import Indices, Matrix, Vector
     from spicegraph_scorer.studies.agreement.judgements import Judgement
 
 
@@ -254,38 +256,57 @@ def _comparisons(
     observed: _Observed, draws: Mapping[str, Mapping[str, Vector]], key: str, resampling: Resampling
 ) -> Iterator[MetricComparison]:
     """Yield the comparison of every two metrics by the protocol's coefficient."""
-    ratings = observed.ratings
-    for first, second in combinations(observed.values, 2):
-        one, other = observed.values[first], observed.values[second]
-        scores = [correlation(key, each, ratings).value for each in (one, other)]
-        if scores[0] is None or scores[1] is None:
-            yield MetricComparison(first, second, key, *scores, *[None] * 5)
-            continue
-        yield MetricComparison(
-            first,
-            second,
+    for names in combinations(observed.values, 2):
+        yield _comparison(
+            names,
             key,
-            scores[0],
-            scores[1],
-            scores[1] - scores[0],
-            *percentile_bounds(draws[second][key] - draws[first][key]),
-            permutation(
-                key,
-                one,
-                other,
-                ratings,
-                observed.groups,
-                resampling=resampling,
-                pairs=(observed.pairs[first], observed.pairs[second]) if observed.pairs else None,
+            observed._replace(
+                values={name: observed.values[name] for name in names},
+                pairs={name: observed.pairs[name] for name in names} if observed.pairs else {},
             ),
-            _williams(one, other, ratings),
+            lambda name: draws[name][key],
+            resampling,
         )
 
 
+def _comparison(
+    names: tuple[str, str],
+    key: str,
+    observed: _Observed,
+    draws_of: Callable[[str], Vector],
+    resampling: Resampling,
+) -> MetricComparison:
+    """Return how two metrics' coefficients differ; ``draws_of`` gives those of resamples."""
+    one, other = (observed.values[name] for name in names)
+    ratings = observed.ratings
+    first, second = (correlation(key, each, ratings).value for each in (one, other))
+    if first is None or second is None:
+        return MetricComparison(*names, key, first, second, *[None] * 5)
+    pairs = tuple(observed.pairs.values())
+    return MetricComparison(
+        *names,
+        key,
+        first,
+        second,
+        second - first,
+        *percentile_bounds(draws_of(names[1]) - draws_of(names[0])),
+        permutation(
+            key,
+            one,
+            other,
+            ratings,
+            observed.groups,
+            resampling=resampling,
+            pairs=(pairs[0], pairs[1]) if pairs else None,
+        ),
+        _williams(one, other, ratings),
+    )
+
+
 def _williams(one: Vector, other: Vector, ratings: Vector) -> float | None:
-    pairs = ((one, ratings), (other, ratings), (one, other))
-    found = [correlation("pearson", *pair).value for pair in pairs]
-    first, second, between = found
+    first, second, between = (
+        correlation("pearson", *pair).value for pair in ((one, ratings), (other, ratings), (one, other))
+    )
     if first is None or second is None or between is None:
         return None
     return williams(first, second, between, len(ratings))
@@ -301,3 +322,168 @@ def _between_people(judgements: Sequence[Judgement], resampling: Resampling) -> 
     groups = numbered(images)
     draws = _draws({"": of}, groups, resampling, image_pairs({"": of.values}, of.ratings, groups))[""]
     return {key: replace(_interval(key, of, draws[key]), p=None) for key in COEFFICIENTS}
+
+
+SYSTEM_COEFFICIENTS = ("pearson", "spearman", "tau_b")
+_FEWEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SystemCorrelation:
+    """One metric against one human measure over the systems.
+
+    The interval is that of resampled systems; with a dozen systems it is wide, and says so.
+    """
+
+    metric: str
+    human: str
+    systems: int
+    coefficients: Mapping[str, Interval]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemAgreement:
+    """How well metrics rank and space systems as people do.
+
+    ``comparisons`` hold every two metrics' Pearson coefficients with each human measure.
+    """
+
+    systems: tuple[str, ...]
+    correlations: tuple[SystemCorrelation, ...]
+    comparisons: Mapping[str, tuple[MetricComparison, ...]]
+    scores: Mapping[str, Mapping[str, float | None]]
+    human: Mapping[str, Mapping[str, float | None]]
+    signature: Mapping[str, Json]
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return JSON values."""
+        found: dict[str, dict[str, Json]] = {}
+        for row in self.correlations:
+            cells: dict[str, Json] = {name: asdict(interval) for name, interval in row.coefficients.items()}
+            found.setdefault(row.metric, {})[row.human] = {"systems": row.systems, "coefficients": cells}
+        return {
+            "signature": self.signature,
+            "systems": self.systems,
+            "metrics": dict(found),
+            "comparisons": {name: [asdict(row) for row in rows] for name, rows in self.comparisons.items()},
+        }
+
+
+def agree_on_systems(
+    human: Mapping[str, Mapping[str, float | None]],
+    scores: Mapping[str, Mapping[str, float | None]],
+    *,
+    resampling: Resampling | None = None,
+) -> SystemAgreement:
+    """Correlate the scores of systems with what people found.
+
+    Args:
+        human: by system, the human measures by name (``M1`` ...).
+        scores: by system, the metrics' corpus values by name.
+        resampling: draws and seed of intervals and tests.
+
+    A system whose value or measure is ``None`` is left out of that correlation.
+
+    Raises:
+        InputError: a system is on one side only, or there are fewer than three.
+    """
+    resampling = resampling or Resampling()
+    _check(human, scores)
+    systems = tuple(human)
+    metrics = tuple(dict.fromkeys(name for row in scores.values() for name in row))
+    measures = tuple(dict.fromkeys(name for row in human.values() for name in row))
+    table = _Systems(systems, scores, human)
+    correlations = tuple(
+        _correlate(metric, measure, *table.columns(systems, metric, measure), resampling)
+        for metric in metrics
+        for measure in measures
+    )
+    comparisons = {measure: tuple(_system_comparisons(table, metrics, measure, resampling)) for measure in measures}
+    return SystemAgreement(
+        systems,
+        correlations,
+        comparisons,
+        {name: scores[name] for name in systems},
+        human,
+        {
+            "systems": len(systems),
+            "resampling": {**resampling.signature(), "unit": "system"},
+        },
+    )
+
+
+def _check(human: Mapping[str, object], scores: Mapping[str, object]) -> None:
+    faults = [
+        Fault(f"system {shown(name)}", "", "has human results, but no scores") for name in human if name not in scores
+    ]
+    faults += [
+        Fault(f"system {shown(name)}", "", "has scores, but no human results") for name in scores if name not in human
+    ]
+    if faults:
+        raise input_error("systems", faults)
+    if len(human) < _FEWEST:
+        raise InputError(f"a correlation needs at least {_FEWEST} systems, there are {len(human)}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Systems:
+    """Scores and human results of the systems."""
+
+    names: tuple[str, ...]
+    scores: Mapping[str, Mapping[str, float | None]]
+    human: Mapping[str, Mapping[str, float | None]]
+
+    def columns(self, names: Sequence[str], metric: str, measure: str) -> tuple[Vector, Vector]:
+        """Return a metric's values and a human measure of those systems that have both."""
+        rows = [(self.scores[name].get(metric), self.human[name].get(measure)) for name in names]
+        known = [(value, rating) for value, rating in rows if value is not None and rating is not None]
+        values, ratings = np.array(known, dtype=np.float64).reshape(-1, 2).T
+        return values, ratings
+
+    def knowing(self, metrics: tuple[str, str], measure: str) -> list[str]:
+        """Return the systems that have both metrics and the measure."""
+        return [
+            name
+            for name in self.names
+            if None not in {self.human[name].get(measure), *(self.scores[name].get(metric) for metric in metrics)}
+        ]
+
+
+def _correlate(metric: str, measure: str, values: Vector, ratings: Vector, resampling: Resampling) -> SystemCorrelation:
+    exact = {key: correlation(key, values, ratings) for key in SYSTEM_COEFFICIENTS}
+    ends: dict[str, tuple[float | None, float | None]] = dict.fromkeys(SYSTEM_COEFFICIENTS, (None, None))
+    if len(values) >= _FEWEST:
+        draws = _system_draws(values, ratings, resampling)
+        ends = {key: percentile_bounds(draws[key]) for key in SYSTEM_COEFFICIENTS if exact[key].value is not None}
+    cells = {key: Interval(*exact[key], *ends.get(key, (None, None))) for key in SYSTEM_COEFFICIENTS}
+    return SystemCorrelation(metric, measure, len(values), cells)
+
+
+def _system_draws(values: Vector, ratings: Vector, resampling: Resampling) -> dict[str, Vector]:
+    of = observations(values, ratings)
+    parts = [_of_enough(of, weights) for weights in resamples(resampling, len(values))]
+    return {key: np.concatenate([part[key] for part in parts]) for key in SYSTEM_COEFFICIENTS}
+
+
+def _of_enough(of: Observations, weights: Matrix) -> dict[str, Vector]:
+    """Return the coefficients of resamples; of fewer than three systems they say nothing, and are left out."""
+    enough = np.count_nonzero(weights, axis=1) >= _FEWEST
+    found = resampled(of, weights, SYSTEM_COEFFICIENTS)
+    return {key: np.where(enough, values, np.nan) for key, values in found.items()}
+
+
+def _system_comparisons(
+    table: _Systems, metrics: Sequence[str], measure: str, resampling: Resampling
+) -> Iterator[MetricComparison]:
+    """Yield the comparison of every two metrics on the systems that have both."""
+    for names in combinations(metrics, 2):
+        known = table.knowing(names, measure)
+        values = {name: table.columns(known, name, measure)[0] for name in names}
+        ratings = table.columns(known, names[0], measure)[1]
+        observed = _Observed(values, ratings, np.arange(len(known)), {})
+        draws = partial(_pearson_draws, observed, resampling)
+        yield _comparison(names, "pearson", observed, draws, resampling)
+
+
+def _pearson_draws(observed: _Observed, resampling: Resampling, name: str) -> Vector:
+    return _system_draws(observed.values[name], observed.ratings, resampling)["pearson"]

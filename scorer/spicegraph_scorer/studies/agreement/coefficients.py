@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import stats
@@ -272,32 +273,13 @@ def _defined(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _scipy_tau_b(values: Vector, ratings: Vector) -> tuple[float, float]:
-    found = stats.kendalltau(values, ratings, variant="b")
+def _scipy(function: Callable[..., Any], values: Vector, ratings: Vector, **options: str) -> tuple[float, float]:
+    found = function(values, ratings, **options)
     return float(found.statistic), float(found.pvalue)
 
 
-def _scipy_tau_c(values: Vector, ratings: Vector) -> tuple[float, float]:
-    found = stats.kendalltau(values, ratings, variant="c")
-    return float(found.statistic), float(found.pvalue)
-
-
-def _scipy_pearson(values: Vector, ratings: Vector) -> tuple[float, float]:
-    found = stats.pearsonr(values, ratings)
-    return float(found.statistic), float(found.pvalue)
-
-
-def _scipy_spearman(values: Vector, ratings: Vector) -> tuple[float, float]:
-    found = stats.spearmanr(values, ratings)
-    return float(found.statistic), float(found.pvalue)
-
-
-def _resampled_tau_b(of: Observations, weights: Matrix) -> Vector:
-    return tau_b(of.pairs.counts(weights).balanced)
-
-
-def _resampled_tau_c(of: Observations, weights: Matrix) -> Vector:
-    return tau_c(of.pairs.counts(weights).balanced)
+def _resampled_tau(tau: Callable[[Balance], Vector], of: Observations, weights: Matrix) -> Vector:
+    return tau(of.pairs.counts(weights).balanced)
 
 
 def _resampled_pearson(of: Observations, weights: Matrix) -> Vector:
@@ -339,10 +321,10 @@ KENDALL: Final = frozenset({"tau_b", "tau_c"})
 """The coefficients that count pairs."""
 
 COEFFICIENTS: Mapping[str, Coefficient] = {
-    "tau_b": Coefficient("tau-b", _scipy_tau_b, _resampled_tau_b),
-    "tau_c": Coefficient("tau-c", _scipy_tau_c, _resampled_tau_c),
-    "pearson": Coefficient("Pearson", _scipy_pearson, _resampled_pearson),
-    "spearman": Coefficient("Spearman", _scipy_spearman, _resampled_spearman),
+    "tau_b": Coefficient("tau-b", partial(_scipy, stats.kendalltau, variant="b"), partial(_resampled_tau, tau_b)),
+    "tau_c": Coefficient("tau-c", partial(_scipy, stats.kendalltau, variant="c"), partial(_resampled_tau, tau_c)),
+    "pearson": Coefficient("Pearson", partial(_scipy, stats.pearsonr), _resampled_pearson),
+    "spearman": Coefficient("Spearman", partial(_scipy, stats.spearmanr), _resampled_spearman),
 }
 """Every coefficient by name. To add one: scipy's function, its values for weighted observations, a line here."""
 

@@ -1,6 +1,6 @@
 """From files to judgements, results of systems and words of captions, or one error that lists every fault.
 
-The content of a file says which format it has; ``JUDGEMENT_FORMATS`` and ``PAIR_FORMATS`` hold them all.
+The content of a file shows its format; ``JUDGEMENT_FORMATS`` and ``PAIR_FORMATS`` hold them all.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def read_judgements(
     empty: Empty = "refuse",
     limits: Limits = DEFAULT_LIMITS,
 ) -> Judged[Judgement]:
-    """Read rated captions; what the format is, the content says.
+    """Read rated captions; the content of the file shows its format.
 
     JSON Lines (or a list) with ``candidate`` (or ``caption``, ``hyp``, ``test``), ``references`` (``refs``),
     ``ratings`` (``rating``, ``human_score``, ``score``: a number, or a list with one a rater), and if known
@@ -138,7 +138,7 @@ def read_judgements(
 def read_pairs(
     *paths: str, annotations: Sequence[str] = (), empty: Empty = "refuse", limits: Limits = DEFAULT_LIMITS
 ) -> Judged[CaptionPair]:
-    """Read pairs of captions; what the format is, the content says.
+    """Read pairs of captions; the content of the file shows its format.
 
     JSON Lines (or a list) with ``captions`` (two), ``preferred`` or ``label`` (0, 1, or null for a tie),
     ``references``, and if known ``category``, ``image_id`` and ``metrics``: two scores by name of the metric.
