@@ -221,10 +221,8 @@ def measure(worker: Worker, options: argparse.Namespace) -> Iterator[Timed]:
         for line in record.read_text(encoding="utf-8").splitlines():
             text, rows = json.loads(line)
             recorded[text] = [Timed(*row) for row in rows]
-    for text, what in [("a warm-up, \u00e9\u00e9 \u72ac 1.5", ""), *captions(options.characters, random.Random(0), options.random)]:
-        if not what:
-            list(worker.times(text, what, options.references, options.tasks))
-            continue
+    list(worker.times("a warm-up, \u00e9\u00e9 \u72ac 1.5", "", options.references, options.tasks))
+    for text, what in captions(options.characters, random.Random(0), options.random):
         if text not in recorded:
             recorded[text] = list(worker.times(text, what, options.references, options.tasks))
             if record is not None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.metrics.spice.metric import Spice
 
 NAME: Final = "Reward"
+_LARGEST_WEIGHT: Final = 1e9  # so that sums and variances of rewards are finite
 _USUAL_ORDER: Final = 1.0  # nats of a pair of neighbours
 
 
@@ -107,7 +108,8 @@ def parse_reward(text: str, metrics: Iterable[str]) -> tuple[Term, ...]:
         metrics: the names of metrics that there are.
 
     Raises:
-        InputError: there is no term, or a term is unknown, stands twice, or has no weight; all faults are listed.
+        InputError: there is no term, or a term is unknown, stands twice, or lacks a weight or has too large a one; all
+            faults are listed.
 
     Example:
         >>> parse_reward("spice=1, bleu:Bleu_4=.5", ["spice", "bleu"])
@@ -128,6 +130,8 @@ def parse_reward(text: str, metrics: Iterable[str]) -> tuple[Term, ...]:
             faults.append(f"term {number}: there is no term {key[:50]!a}; there are {', '.join(known)}")
         elif not math.isfinite(weight):
             faults.append(f"term {number}: {key} has no weight; expected a number, as in {key}=1, got {value[:50]!a}")
+        elif abs(weight) > _LARGEST_WEIGHT:
+            faults.append(f"term {number}: {key} has the weight {weight:g}; weights are at most {_LARGEST_WEIGHT:g}")
         elif key in {term.key for term in terms}:
             faults.append(f"term {number}: {key} stands twice")
         else:

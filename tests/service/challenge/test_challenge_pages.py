@@ -7,7 +7,9 @@ import html
 import json
 import re
 import secrets
+import signal
 import threading
+import time
 from concurrent.futures import Future
 from contextlib import closing
 from datetime import UTC, datetime
@@ -27,6 +29,7 @@ from spicegraph_service.challenge.database import Database
 from spicegraph_service.challenge.leaderboard import ScorerVersion
 from spicegraph_service.challenge.runner import ChallengeConfig
 from spicegraph_service.challenge.schema import Role, State
+from spicegraph_service.client import ChallengeClient
 from spicegraph_service.output.pages import render_page, static
 from spicegraph_service.web import views
 from spicegraph_service.web.server import WebConfig
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from conftest import Browser
+    from conftest import Arena, Browser
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -188,6 +191,36 @@ def test_a_session_is_a_cookie_that_only_this_site_s_pages_send(site: Site) -> N
         assert answer.headers["Location"] == "/challenges"
 
 
+@pytest.mark.model
+def test_pages_outlive_a_killed_server(sqlite_arena: Arena, tools: type) -> None:
+    """Who is signed in stays so, and a server whose workers still load shows its pages."""
+    arena, port = sqlite_arena, tools.free_port()
+    options = (f"--http=127.0.0.1:{port}", f"--address=127.0.0.1:{tools.free_port()}")
+    server = arena.start(*options)
+    with ChallengeClient(server.address, arena.organiser()) as organiser:
+        organiser.create_challenge(tools.challenge("pets"))
+    visitor = Visitor(port)
+    assert visitor.sign_in(arena.tokens["organiser"]).headers["Location"] == "/challenges/pets"
+    assert visitor.get("/challenges/pets").status == 200
+    server.stop(signal.SIGKILL)
+    with pytest.raises(OSError, match="refused"):
+        visitor.get("/challenges/pets")
+    server = arena.start(*options, wait=False)
+    end = time.monotonic() + 60
+    while True:
+        try:
+            page = visitor.get("/challenges/pets")
+            break
+        except OSError:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+    assert page.status == 200
+    assert "Sign out" in page.text
+    assert visitor.post("/sign-out", {"proof": page.proof}).status == 303
+    server.wait_serving()
+    assert server.stop() == 0
+
+
 def test_sessions_end(site: Site, tmp_path: Path) -> None:
     now = 1_000_000.0
     sessions = Sessions(shared_key(site.files), clock=lambda: now)
@@ -199,7 +232,9 @@ def test_sessions_end(site: Site, tmp_path: Path) -> None:
     made = Response()
     sessions.begin(made, "sgu_x", secure=True)  # type: ignore[arg-type]
     assert sessions.of(made).token == "sgu_x"  # type: ignore[arg-type, union-attr]
-    now += 12 * 3600 + 1
+    now -= 3600  # the clock is set back, or that of another server with this key is behind
+    assert sessions.of(made).token == "sgu_x"  # type: ignore[arg-type, union-attr]
+    now += 13 * 3600 + 1
     assert sessions.of(made) is None  # type: ignore[arg-type]
     assert Sessions(shared_key(tmp_path), clock=lambda: 1_000_000.0).of(made) is None  # type: ignore[arg-type]
     assert (site.files / "session.key").stat().st_mode & 0o077 == 0
