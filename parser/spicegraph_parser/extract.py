@@ -13,7 +13,7 @@ from spicegraph_parser.collapse import collapse
 from spicegraph_parser.errors import LimitError
 from spicegraph_parser.graph import SceneGraph, merge
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
-from spicegraph_parser.loose import DENIED, loose_facts
+from spicegraph_parser.loose import DENIED, LOOSE, NEGATIONS, loose_facts
 from spicegraph_parser.parse import Caption
 from spicegraph_parser.rules import Fact, apply_rules
 
@@ -73,8 +73,15 @@ class ParsedCaption:
             return (*self.facts, *loose)
         denied = [fact for fact in self.apart if fact.rule == DENIED and len(fact.words) == 1]
         absent = {token for fact in denied for token in fact.tokens[0]}
-        kept = [fact for fact in loose if absent.isdisjoint(token for slot in fact.tokens for token in slot)]
-        return (*self.facts, *kept, *[Fact((fact.words[0], "no"), DENIED, (fact.tokens[0], ())) for fact in denied])
+        kept = [
+            fact
+            for fact in loose
+            if absent.isdisjoint(token for slot in fact.tokens for token in slot)
+            and not (denied and fact.rule == LOOSE and fact.words[-1] in NEGATIONS)
+        ]
+        named = [fact._replace(rule=LOOSE) for fact in denied]
+        notes = [Fact((fact.words[0], "no"), DENIED, (fact.tokens[0], ())) for fact in denied]
+        return (*self.facts, *named, *kept, *notes)
 
     def graph(self, lexicon: Lexicon | None = None, *, exact: bool = False) -> SceneGraph:
         """Return the scene graph of this caption alone."""

@@ -6,10 +6,14 @@ a red wall" gives SPICE no tuple with "stand", because the parse ties the wall t
 and does not tell "a dog" from "dogs". Notes say how the words of other facts are to be read: which stand for others,
 which are not objects, which the caption denies ("no hat", "without a hat"). ``merge`` leaves all of this out unless
 the caller asks for it.
+
+Scene graphs (the graph style ``scene``) have names as they stand in the caption and no edges. There a loose word
+belongs to the noun beside it, a verb between two things may be their relation, and notes give the lemmas of names.
 """
 
 from __future__ import annotations
 
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.rules import Fact
@@ -126,13 +130,18 @@ NO_OBJECT: Final = "no object"
 """A note: the noun is part of a preposition ("front" of "in front of")."""
 DENIED: Final = "denied"
 """A note: the first word is denied by the second ("hat" by "no")."""
-NOTES: Final = frozenset({STANDS_FOR, NO_OBJECT, DENIED})
+LEMMA: Final = "lemma"
+"""A note of a scene graph: the first name is read as the second ("hot dogs" as "hot dog")."""
+IMPLIED: Final = "implied"
+"""A note of a scene graph: a relation is named by other words than the caption's, which a loose fact has."""
+NOTES: Final = frozenset({STANDS_FOR, NO_OBJECT, DENIED, LEMMA, IMPLIED})
 """The rules of notes, which stand last. They say how other facts are read and are not facts themselves."""
 
 _BESIDE: Final = NOTES | {LOOSE, PLURAL, QUANTITY}
 _CONTENT: Final = frozenset({"NN", "VB", "JJ", "CD"})  # the first two letters of a PTB tag
 _EMPTY: Final = frozenset({"be", "have", "do"})
 _OBJECT_SLOTS: Final = {1: 1, 2: 1, 3: 2}  # by the length of a fact
+_COLUMNS: Final = ("forms", "lemmas")
 
 
 def loose_facts(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
@@ -142,11 +151,23 @@ def loose_facts(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
     two dogs                                -> (dog, plural)
     a pair of dogs                          -> (dog, plural) (dog, pair), and "pair" stands for "dog"
     a man with no hat                       -> "hat" is denied by "no"
+
+    And of scene graphs, whose sentences have no edges:
+
+    dogs tug a toy (dogs, toy, get)         -> (dogs, toy, tug), and "dogs" are read as "dog"
     """
     nouns = dict(_nouns(facts))
     notes: list[Fact] = [Fact((nouns[token],), NO_OBJECT, ((token,),)) for token in _within_prepositions(facts, nouns)]
     denials = list(_denials(caption))
-    yield from _loose_words(caption, facts, nouns, {token for note in denials for token in note.tokens[1]})
+    negations = {token for note in denials for token in note.tokens[1]}
+    if any(parse.arcs for parse in caption.sentences):
+        yield from _loose_words(caption, facts, nouns, negations)
+    else:
+        for fact in (*_scene_words(caption, facts), *_name_lemmas(caption, facts)):
+            if fact.rule in NOTES:
+                notes.append(fact)
+            else:
+                yield fact
     absent = {token for note in denials for token in note.tokens[0]}
     notes += denials
     offset = 0
@@ -206,13 +227,84 @@ def _loose_words(
             if token in used:
                 continue
             lemma = parse.lemmas[position - 1]
-            if lemma in NEGATIONS or (tag[:2] in _CONTENT and lemma not in _EMPTY):
+            if _is_loose(tag, lemma):
                 noun = _noun_of(position, heads, hung, offset - 1, nouns)
                 word = (lemma, (token,))
                 owner = [] if noun is None or nouns[noun] == lemma else [(nouns[noun], (noun,))]
                 words, tokens = zip(*owner, word, strict=True)
                 yield Fact(words, LOOSE, tokens)
         offset += len(parse.tags)
+
+
+def _is_loose(tag: str, lemma: str) -> bool:
+    """Say whether a word that no fact stands at is worth a fact of its own."""
+    return lemma in NEGATIONS or (tag[:2] in _CONTENT and lemma not in _EMPTY)
+
+
+def _scene_words(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
+    """Yield a fact for every content word of a caption that no fact of its scene graph stands at, then notes.
+
+    The last verb between two things is their relation, if the graph's name of it has a word that the caption lacks; a
+    note then says so. Any other verb becomes an attribute of the nearest noun before it in its sentence, or else behind
+    it; adjectives, numbers and negations the other way round; nouns, and words of sentences without any, objects.
+    """
+    used = {token for fact in facts for slot in fact.tokens for token in slot}
+    slots = {
+        token: (fact.words[slot], fact.tokens[slot])
+        for fact in facts
+        for slot in range(_OBJECT_SLOTS[len(fact.words)])
+        for token in fact.tokens[slot]
+    }
+    guessed = [
+        fact
+        for fact in facts
+        if len(fact.words) == 3 and all(fact.tokens[:2]) and len(fact.tokens[2]) <= fact.words[2].count(" ")
+    ]
+    notes = []
+    offset = 0
+    for parse in caption.sentences:
+        end = offset + len(parse.tags)
+        nouns = [token for token in sorted(slots) if offset <= token < end]
+        loose = {
+            token: (lemma, tag)
+            for token, (lemma, tag) in enumerate(zip(parse.lemmas, parse.tags, strict=True), offset)
+            if token not in used and _is_loose(tag, lemma)
+        }
+        for fact in guessed:
+            (*_, first), (last, *_) = sorted(fact.tokens[:2])
+            verbs = [token for token in range(max(first + 1, offset), min(last, end)) if _is_verb(loose.get(token))]
+            if verbs:
+                lemma, _ = loose.pop(verbs[-1])
+                others = [parse.forms[token - offset].lower() for token in fact.tokens[2] if offset <= token < end]
+                label, places = " ".join([lemma, *others]), (verbs[-1], *fact.tokens[2])
+                yield Fact((*fact.words[:2], label), LOOSE, (*fact.tokens[:2], places))
+                notes.append(fact._replace(rule=IMPLIED))
+        for token, (lemma, tag) in loose.items():
+            before = [noun for noun in nouns if noun < token][-1:]
+            behind = [noun for noun in nouns if noun > token][:1]
+            near = [] if tag.startswith("NN") else before or behind if tag.startswith("V") else behind or before
+            owner = [slots[noun] for noun in near if slots[noun][0] != lemma]
+            words, tokens = zip(*owner, (lemma, (token,)), strict=True)
+            yield Fact(words, LOOSE, tokens)
+        offset = end
+    yield from notes
+
+
+def _is_verb(word: tuple[str, str] | None) -> bool:
+    """Say whether a loose word, its lemma and tag, is a verb."""
+    return word is not None and word[1].startswith("V")
+
+
+def _name_lemmas(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
+    """Yield a note for every name of an object or attribute whose last word is not its own lemma."""
+    forms, lemmas = (list(chain.from_iterable(getattr(p, column) for p in caption.sentences)) for column in _COLUMNS)
+    seen = set()
+    for fact in facts:
+        for name, tokens in islice(zip(fact.words, fact.tokens, strict=True), 2):
+            before, space, last = name.rpartition(" ")
+            if tokens and tokens not in seen and forms[tokens[-1]].lower() == last != lemmas[tokens[-1]]:
+                seen.add(tokens)
+                yield Fact((name, f"{before}{space}{lemmas[tokens[-1]]}"), LEMMA, (tokens, tokens))
 
 
 def _nouns(facts: Sequence[Fact]) -> Iterator[tuple[int, str]]:

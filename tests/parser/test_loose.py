@@ -4,9 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from spicegraph_parser.extract import extract
-from spicegraph_parser.loose import DENIED, LOOSE, NO_OBJECT, PLURAL, QUANTITY, STANDS_FOR, loose_facts, without_loose
+from spicegraph_parser.extract import ParsedCaption, extract
+from spicegraph_parser.loose import (
+    DENIED,
+    IMPLIED,
+    LEMMA,
+    LOOSE,
+    NO_OBJECT,
+    PLURAL,
+    QUANTITY,
+    STANDS_FOR,
+    loose_facts,
+    without_loose,
+)
 from spicegraph_parser.parse import Caption, Edge, Parse, Word
+from spicegraph_parser.rules import Fact
 
 
 def caption(*rows: str) -> Caption:
@@ -83,3 +95,87 @@ def test_spice_sees_none_of_it(found: Caption) -> None:
     parsed = extract(found)
     assert tuple(without_loose(parsed.every_fact)) == parsed.facts
     assert len(parsed.every_fact) > len(parsed.facts)
+
+
+def scene(rows: str, *facts: Fact, apart: tuple[Fact, ...] = ()) -> ParsedCaption:
+    """Return a caption of one sentence without edges, from rows such as ``dogs NNS dog``, with its scene graph."""
+    words = [Word(*row.split()) for row in rows.split(", ")]
+    return ParsedCaption(" ".join(word.form for word in words), (Parse(words, ()),), facts, apart)
+
+
+def fact(words: str, *tokens: tuple[int, ...]) -> Fact:
+    """Return a fact of a scene graph; its words stand behind one another, joined by commas."""
+    return Fact(tuple(words.split(",")), "scene", tokens)
+
+
+TUGGING = (
+    "two CD two, dogs NNS dog, are VBP be, tugging VBG tug, a DT a, red JJ red, toy NN toy, barking VBG bark, "
+    "near IN near, trees NNS tree"
+)
+DOGS, TOY, TREES = (1,), (6,), (9,)
+
+
+@pytest.mark.parametrize(
+    ("found", "beside_it"),
+    [
+        pytest.param(
+            scene(
+                TUGGING, fact("dogs,toy,get", DOGS, TOY, ()), fact("dogs,two", DOGS, (0,)), fact("toy,red", TOY, (5,))
+            ),
+            [
+                ("dogs", "toy", "tug", LOOSE),
+                ("toy", "bark", LOOSE),
+                ("tree", LOOSE),
+                ("dogs", "plural", PLURAL),
+                ("dogs", "toy", "get", IMPLIED),
+                ("dogs", "dog", LEMMA),
+            ],
+            id="a verb is the relation that the graph only guesses, or said of the noun before it",
+        ),
+        pytest.param(
+            scene(TUGGING, fact("dogs,toy,tug", DOGS, TOY, (3,)), fact("toy,trees,bark near", TOY, TREES, (7, 8))),
+            [
+                ("dogs", "two", LOOSE),
+                ("toy", "red", LOOSE),
+                ("dogs", "plural", PLURAL),
+                ("trees", "plural", PLURAL),
+                ("dogs", "dog", LEMMA),
+                ("trees", "tree", LEMMA),
+            ],
+            id="stated relations stay; numbers and adjectives are said of the noun behind them",
+        ),
+        pytest.param(
+            scene(TUGGING, fact("toy,trees,hang near", TOY, TREES, (8,)), fact("dogs", DOGS)),
+            [
+                ("toy", "trees", "bark near", LOOSE),
+                ("dogs", "two", LOOSE),
+                ("dogs", "tug", LOOSE),
+                ("toy", "red", LOOSE),
+                ("trees", "plural", PLURAL),
+                ("dogs", "plural", PLURAL),
+                ("toy", "trees", "hang near", IMPLIED),
+                ("trees", "tree", LEMMA),
+                ("dogs", "dog", LEMMA),
+            ],
+            id="a guessed verb in front of a stated preposition is replaced alone",
+        ),
+        pytest.param(
+            scene("run VB run, fast RB fast"),
+            [("run", LOOSE)],
+            id="a word of a sentence without things is one",
+        ),
+        pytest.param(
+            scene(
+                "man NN man, has VBZ have, no DT no, hats NNS hat",
+                fact("man", (0,)),
+                apart=(Fact(("hats",), DENIED, ((3,),)),),
+            ),
+            [("hats", LOOSE), ("hats", "no", DENIED)],
+            id="what is denied is there with its denial",
+        ),
+    ],
+)
+def test_what_a_caption_says_beside_its_scene_graph(found: ParsedCaption, beside_it: list[tuple[str, ...]]) -> None:
+    facts = found.every_fact[len(found.facts) :]
+    assert [(*one.words, one.rule) for one in facts] == beside_it
+    assert tuple(without_loose(found.every_fact)) == found.facts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spicegraph_parser.loose import DENIED, NO_OBJECT, QUANTITY, STANDS_FOR
+from spicegraph_parser.loose import DENIED, IMPLIED, LEMMA, LOOSE, NO_OBJECT, PLURAL, QUANTITY, STANDS_FOR
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer import Item
@@ -31,6 +31,21 @@ def test_a_quantity_is_read_as_what_it_is_of() -> None:
     note = fact(GROUP, PEOPLE, rule=STANDS_FOR)
     said = [fact(GROUP), fact(PEOPLE), fact(GROUP, PEOPLE, ("of", 2)), fact(GROUP, HAT, ("wear", 5))]
     assert words(*said, note) == [("people",), ("people",), ("people", "hat", "wear")]
+
+
+def test_names_of_scene_graphs_are_read_as_their_lemmas_at_their_places_alone() -> None:
+    dogs, man, balls = ("hot dogs", 1), ("men", 4), ("balls", 6)
+    notes = [fact(dogs, ("hot dog", 1), rule=LEMMA), fact(balls, ("ball", 6), rule=LEMMA)]
+    said = [fact(dogs, man, ("near", 2)), fact(balls), fact(dogs, ("plural", 1), rule=PLURAL)]
+    assert words(*said, *notes) == [("hot dog", "men", "near"), ("ball",), ("hot dog", "plural")]
+
+
+def test_a_relation_that_a_scene_graph_guesses_gives_way_to_the_verb_of_the_caption() -> None:
+    guess = Fact(("man", "sofa", "type on"), "scene", ((0,), (4,), (2,)))
+    stated = Fact(("man", "sofa", "lounge on"), LOOSE, ((0,), (4,), (1, 2)))
+    other = Fact(("man", "sofa", "type on"), "scene", ((0,), (9,), (8,)))
+    found = comparable_facts([guess, other, stated, guess._replace(rule=IMPLIED)])
+    assert found == [other, stated]
 
 
 def test_what_is_said_of_a_quantity_itself_is_not_said_of_the_things() -> None:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-import msgspec
 import numpy as np
 
-from spicegraph_parser.caption_pipeline.lemmas import LEMMA_FILE, Lemmas
+from spicegraph_parser.caption_pipeline.lemmas import Lemmas
 from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, analyse_sentences, cut_sentences, network_from
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.parse import Caption, Parse, find_spans, without_surrogates
@@ -47,10 +46,9 @@ class CaptionAnalyser:
         """
         try:
             files = {name: (folder / "parser" / name).read_bytes() for name in NETWORK_FILES}
-            table = msgspec.json.decode((folder / "lemmatizer" / LEMMA_FILE).read_bytes(), type=_Exceptions)
-        except (OSError, msgspec.MsgspecError) as error:
+        except OSError as error:
             raise DataError(f"the caption pipeline is damaged ({error}); install the package again") from error
-        return cls(network_from(files), Lemmas(table))
+        return cls(network_from(files), Lemmas.read(folder))
 
     def captions(self, texts: Sequence[str], normal: Sequence[str]) -> list[Caption]:
         """Parse a batch of captions.
@@ -82,9 +80,6 @@ class CaptionAnalyser:
                 sentences.append(Parse.from_columns(*columns, spans))
             captions.append(Caption(text, tuple(sentences)))
         return captions
-
-
-_Exceptions = dict[str, dict[str, str]]
 
 
 class _Remembered(dict[tuple[str, str], str]):

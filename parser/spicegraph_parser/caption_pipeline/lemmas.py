@@ -10,10 +10,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from spicegraph_parser.caption_pipeline import pipeline_path
+from spicegraph_parser.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
 LEMMA_FILE: Final = "exceptions.json"
 """The file of the table in a pipeline's lemmatizer folder."""
@@ -115,6 +122,19 @@ class Lemmas:
 
     exceptions: Mapping[str, Mapping[str, str]]
 
+    @classmethod
+    def read(cls, folder: Path) -> Lemmas:
+        """Read the table of a pipeline's folder.
+
+        Raises:
+            DataError: it is missing or damaged.
+        """
+        try:
+            table = (folder / "lemmatizer" / LEMMA_FILE).read_bytes()
+            return cls(msgspec.json.decode(table, type=dict[str, dict[str, str]]))
+        except (OSError, msgspec.MsgspecError) as error:
+            raise DataError(f"the caption pipeline is damaged ({error}); install the package again") from error
+
     def lemma(self, form: str, tag: str) -> str:
         """Return the lower-cased lemma of a form with a PTB tag.
 
@@ -125,3 +145,13 @@ class Lemmas:
         kind = kind_of(tag)
         known = self.exceptions.get(kind, {}).get(lower)
         return rule_lemma(lower, kind) if known is None else known
+
+
+@lru_cache(maxsize=1)
+def bundled_lemmas() -> Lemmas:
+    """Return the table of the bundled pipeline; read once per process.
+
+    Raises:
+        DataError: it is missing or damaged.
+    """
+    return Lemmas.read(pipeline_path())

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.caption_pipeline.analyser import read_tokens
-from spicegraph_parser.caption_pipeline.lemmas import kind_of, plural_lemma, rule_lemma
+from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas, plural_lemma
 from spicegraph_parser.discourse import PERSONAL, PERSONS, SEVERAL, THINGS
 from spicegraph_parser.extract import Entity, ParsedCaption
 from spicegraph_parser.parse import Caption, Parse, normalise
@@ -524,4 +524,4 @@ def _caption(network: SceneNetwork, text: str, tokens: ReadTokens, labels: Seque
 
 @lru_cache(maxsize=_MOST_LEMMAS)
 def _lemma(form: str, tag: str) -> str:
-    return rule_lemma(form.lower(), kind_of(tag))
+    return bundled_lemmas().lemma(form, tag)

@@ -8,7 +8,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.loose import DENIED, NO_OBJECT, NOTES, PLURAL, QUANTITY, STANDS_FOR
+from spicegraph_parser.loose import DENIED, IMPLIED, LEMMA, NO_OBJECT, NOTES, PLURAL, QUANTITY, STANDS_FOR
 from spicegraph_parser.parse import word_set
 from spicegraph_parser.rules import Fact
 
@@ -65,7 +65,7 @@ class Told(NamedTuple):
 def read_caption(facts: Sequence[Fact]) -> Told:
     """Return the facts of :func:`comparable_facts` and their content words; of what is denied, "no hat" is one."""
     if facts and facts[-1][1] in NOTES:  # in few captions
-        facts = _as_noted(facts)
+        facts = _as_noted(_of_scene(facts))
     strings = set(chain.from_iterable(map(_words_of, facts)))
     if not strings.isdisjoint(_READ):  # in some captions
         facts = [fact for fact in facts if len(words := fact[0]) != 2 or words[1] not in _EMPTY_WORDS]
@@ -136,6 +136,23 @@ def _as_noted(facts: Sequence[Fact]) -> list[Fact]:
             found += _read(Fact((words[0], said), rule, tokens), quantities, denied)
         elif len(tokens) > 1 or tokens[0] not in no_objects:
             found += _read(fact, quantities, denied)
+    return found
+
+
+def _of_scene(facts: Sequence[Fact]) -> Sequence[Fact]:
+    """Return facts with the lemmas that notes have for names, and without relations that a loose fact states better."""
+    lemmas = {tokens[0][-1]: words for words, rule, tokens in facts if rule == LEMMA}
+    implied = {(words, tokens) for words, rule, tokens in facts if rule == IMPLIED}
+    if not lemmas and not implied:
+        return facts
+    found = []
+    for words, rule, tokens in facts:
+        if rule not in {LEMMA, IMPLIED} and (words, tokens) not in implied:
+            said = [
+                lemmas[place[-1]][1] if place and lemmas.get(place[-1], ("",))[0] == word else word
+                for word, place in zip(words, tokens, strict=True)
+            ]
+            found.append(Fact(tuple(said), rule, tokens))
     return found
 
 
