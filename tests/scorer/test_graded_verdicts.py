@@ -102,6 +102,17 @@ def test_only_an_object_of_the_references_is_missed_and_only_where_nothing_narro
     assert {one.features[FEATURES.index("rival")] for one in seen} == {0.0}
 
 
+def test_a_form_of_a_word_is_that_word(metric: SpiceG) -> None:
+    """A parse takes "standing" for a noun where another has a verb; "container" is not a form of "contain"."""
+    references = ("A dog stands in a box that contains toys.", "A dog stands in a painted room.")
+    found = metric.collect(Corpus((Item(1, "The standing of a dog, a paint and a container", references),)))
+    seen = {one.word: one for one in observe(found[0].match, "", metric.vectors)}
+    exact = FEATURES.index("exact")
+    assert (seen["standing"].features[exact], seen["standing"].partner) == (1.0, "stand")
+    assert seen["paint"].features[exact] == 0.5
+    assert seen["container"].features[exact] == 0.0
+
+
 def test_pronouns_have_no_verdict(metric: SpiceG) -> None:
     words = [one.word for one in verdicts(metric, "A couch with a dog on it and one next to them").words]
     assert {"it", "them"}.isdisjoint(words)
