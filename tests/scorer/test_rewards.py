@@ -20,7 +20,7 @@ from spicegraph_scorer.adapters.rewards import (
 )
 from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.metrics import make_reward
-from spicegraph_scorer.metrics.graded.vectors import load_vectors
+from spicegraph_scorer.metrics.graded.vectors import load_table, load_vectors
 from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 from spicegraph_scorer.metrics.reward import PRESETS, Term, parse_reward
 from spicegraph_scorer.rewards import RewardModel, advantages_of
@@ -114,9 +114,33 @@ def test_word_order_is_a_term_of_the_text() -> None:
     assert reward.signature()["word-order"] == table.signature
 
 
+def test_a_generic_caption_is_less_specific_than_every_reference() -> None:
+    references = ("A girl flies a kite on a beach", "a child with a kite in the sand")
+    texts = ("a child at the beach", "a group of people", "a xqzzj is on a xqzzj", "", "sand on a beach")
+    items = tuple(Item(n, text, references) for n, text in enumerate(texts))
+    reward = make_reward("generic=-1", resources(Words()))
+    statistics = reward.collect(Corpus(items))
+    idf = load_table().idf()
+    words = load_table().words
+    rarity = {word: float(idf[words.index(word)]) for word in ("child", "beach", "group", "kite")}
+    assert rarity["kite"] > rarity["beach"] > rarity["child"] > rarity["group"]
+    assert [one.values[0] for one in statistics] == pytest.approx(
+        [1 - rarity["beach"] / rarity["kite"], 1 - rarity["group"] / rarity["kite"], 1, 1, 0], abs=1e-6
+    )
+    assert make_reward("generic=1", resources(Words())).collect(Corpus((Item(1, "a dog", ()),)))[0].values == (0,)
+    for value, found in zip(reward.total(statistics)[0].each, reward.credit(Corpus(items), statistics), strict=True):
+        assert sum(word.credit for word in found.words) == pytest.approx(value if found.words else 0)
+
+
 def test_a_preset_stands_for_its_terms() -> None:
     assert parse_reward(" guarded ", METRICS) == parse_reward(PRESETS["guarded"], METRICS)
-    assert {term.name for term in parse_reward("guarded", METRICS)} == {"spice-g", "fluency", "word-order", "guard"}
+    assert {term.name for term in parse_reward("guarded", METRICS)} == {
+        "spice-g",
+        "fluency",
+        "word-order",
+        "generic",
+        "guard",
+    }
     broken = "a dog on a couch with a"
     reward = make_reward("guarded", resources(Words()))
     corpus = Corpus((Item(1, "a dog on a couch", ("a dog on a sofa",)), Item(2, broken, ("a dog on a sofa",))))

@@ -218,10 +218,10 @@ class NewParses:
     def missing(self, texts: Sequence[str], *, tenant: str) -> int:
         return len(texts)
 
-    async def get(self, texts: Iterable[str], *, tenant: str) -> dict[str, bytes]:
+    async def get(self, texts: Iterable[str], *, tenant: str, lasting: object) -> dict[str, bytes]:
         return {}
 
-    def put(self, parsed: Mapping[str, bytes], *, tenant: str) -> None:
+    def put(self, parsed: Mapping[str, bytes], *, tenant: str, lasting: object) -> None:
         pass
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING
 
 import grpc
 import pytest
 
 from spicegraph_api.v1 import evaluation_service_pb2 as pb
+from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 from spicegraph_scorer.rewards import RewardModel
 from spicegraph_service.client import AsyncClient, Client, item
+from spicegraph_service.store import open_store, parse_signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,6 +111,31 @@ def test_faults_are_named(client: Client, stored: str, reward: str, options: dic
         client.reward(sent()[:2], reward, reference_set=stored, **options)  # type: ignore[arg-type]
     assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT  # type: ignore[attr-defined]
     assert fault in error.value.details()  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+def test_candidates_of_rewards_stay_out_of_the_store(
+    start_server: Callable[..., RunningServer], tmp_path: Path
+) -> None:
+    path = tmp_path / "parses.db"
+    running = start_server(f"--store={path}")
+    items = [item(1, "a man rides a horse", REFERENCES["horse"]), item(2, REFERENCES["cat"][0], REFERENCES["cat"])]
+    texts = {"a man rides a horse", "a horse runs", *REFERENCES["horse"], *REFERENCES["cat"]}
+    store, signature = open_store(str(path)), parse_signature(load_pipeline().signature)
+
+    def stored(least: int) -> set[str]:
+        end = time.monotonic() + 60
+        while len(found := set(store.get_parses(signature, list(texts)))) < least:
+            assert time.monotonic() < end, found
+            time.sleep(0.02)
+        return found
+
+    with Client(running.address) as client:
+        client.reward(items, REWARD)
+        assert stored(4) == texts - {"a man rides a horse", "a horse runs"}
+        client.score([item(1, "a horse runs", REFERENCES["horse"])])
+        assert stored(5) == texts - {"a man rides a horse"}
+    store.close()
 
 
 @pytest.mark.slow

@@ -14,9 +14,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.lexicon import load_lexicon
+from spicegraph_scorer.core.credit import FUNCTION_WORDS
 from spicegraph_scorer.metrics.chair import CLASSES
 from spicegraph_scorer.metrics.fluency.detector import load_detector, sentences_of
 from spicegraph_scorer.metrics.fluency.metric import fluency_of
+from spicegraph_scorer.metrics.graded.order import words_of_text
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
 
 if TYPE_CHECKING:
@@ -218,20 +220,45 @@ GUARDS: Final[Mapping[str, Callable[[Item], float]]] = {
 }
 """Every guard by its name."""
 
+
+def _generic(item: Item) -> float:
+    """Return by what share the rarest word of a caption is more frequent than that of every reference, in [0, 1].
+
+    A word's rarity is its idf in SPICE-G's vectors; function words and words that these lack don't count. "A group of
+    people standing in front of a building" has .49 on average: it fits many images, and none well.
+    """
+    said, least = _rarest(item.candidate), min(map(_rarest, item.references), default=0.0)
+    return 1 - said / least if said < least else 0.0
+
+
+@lru_cache(maxsize=4096)
+def _rarest(text: str) -> float:
+    vectors = load_vectors()
+    forms = [vectors.unknown.canonical(word) for word in words_of_text(text) if word not in FUNCTION_WORDS]
+    return max([vectors.idf[vectors.places[form]] for form in forms if form in vectors.places], default=0.0)
+
+
 GUARD_TERMS: Final[Mapping[str, Callable[[Item], float]]] = {
     "guard": lambda item: float(any(guard(item) for guard in GUARDS.values())),
     **{f"guard-{name}": guard for name, guard in GUARDS.items()},
+    "generic": _generic,
 }
-"""Terms of a reward: ``guard`` is 1 where any of the guards stops a caption, ``guard-NAME`` is one of them alone."""
+"""Terms of a reward that are of the whole caption beside its references, each in [0, 1].
+
+``guard`` is 1 where any of the guards stops a caption, ``guard-NAME`` is one of them alone. ``generic`` says by what
+share a caption's rarest word is more frequent than that of every reference.
+"""
 
 
 _READ_FLUENCY: Final = frozenset({"guard", "guard-unfinished", "guard-broken"})
 
 
 def guarded(term: str, items: Sequence[Item]) -> list[float]:
-    """Return one of :data:`GUARD_TERMS` for each item; the fluency detector reads all candidates at once."""
+    """Return one of :data:`GUARD_TERMS` for each item; what the fluency detector has to read, it reads at once."""
     if term in _READ_FLUENCY:
-        fluency_of(load_detector(), [item.candidate for item in items])  # which remembers them
+        found = fluency_of(load_detector(), [item.candidate for item in items])  # which remembers them
+        doubted = [item for item, own in zip(items, found, strict=True) if own.wrong > BROKEN]
+        fluency_of(load_detector(), [text for item in doubted for text in item.references])
     return list(map(GUARD_TERMS[term], items))
 
 

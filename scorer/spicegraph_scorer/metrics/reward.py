@@ -72,7 +72,7 @@ TEXT_TERMS: Final[Mapping[str, Callable[[Words], Sequence[float]]]] = {
 people's captions is 1.2, and a quarter are below .9.
 """
 
-PRESETS: Final[Mapping[str, str]] = {"guarded": "spice-g=1,fluency=.1,word-order=-.05,guard=-1"}
+PRESETS: Final[Mapping[str, str]] = {"guarded": "spice-g=1,fluency=.1,word-order=-.05,generic=-.25,guard=-1"}
 """Rewards that have a name."""
 
 DRAFT_TERMS: Final[Mapping[str, str]] = {

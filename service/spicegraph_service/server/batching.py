@@ -37,7 +37,7 @@ from spicegraph_service.server.tasks import (
 from spicegraph_service.server.workers import NoWorkersError, Worker, WorkerDiedError, WorkerPool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from spicegraph_service.server.cache import ParseCache
 
@@ -437,7 +437,8 @@ class Dispatcher:
     async def _do(self, pool: WorkerPool, worker: Worker, batch: Sequence[_Entry]) -> None:
         try:
             texts = dict.fromkeys(text for entry in batch for text in entry.texts)
-            known = await self._parses.get(texts, tenant=batch[0].tenant)
+            lasting = _lasting(batch)
+            known = await self._parses.get(texts, tenant=batch[0].tenant, lasting=lasting)
         except BaseException:
             pool.release(worker)
             raise
@@ -459,7 +460,7 @@ class Dispatcher:
             self._batch_s = seconds
         if self._observe is not None:
             self._observe(sum(entry.size for entry in batch), seconds)
-        self._parses.put(reply.parsed, tenant=batch[0].tenant)
+        self._parses.put(reply.parsed, tenant=batch[0].tenant, lasting=lasting)
         if self._entries and pool is self._pool:
             # To answer a batch of small calls takes about as long as a worker needs for the next one.
             with suppress(TimeoutError):
@@ -503,6 +504,14 @@ def _captions(group: Group) -> Iterator[str]:
         for item in group.items:
             yield item.candidate
             yield from item.references
+
+
+def _lasting(batch: Sequence[_Entry]) -> Collection[str] | None:
+    """Return the texts whose parses belong in the store; ``None``: all."""
+    passing = [entry.group.passing if isinstance(entry.group, ItemsWork) else frozenset() for entry in batch]
+    if not any(passing):
+        return None
+    return {text for entry, own in zip(batch, passing, strict=True) for text in entry.texts if text not in own}
 
 
 def _fail(batch: Sequence[_Entry], reason: str) -> None:

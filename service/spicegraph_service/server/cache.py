@@ -7,7 +7,7 @@ import logging
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Generic, TypeVar
@@ -109,8 +109,10 @@ class ParseCache:
         """Return how many of a tenant's texts are not in memory."""
         return sum((tenant, text) not in self._memory for text in texts)
 
-    async def get(self, texts: Iterable[str], *, tenant: str = "") -> dict[str, bytes]:
-        """Return the parses that are known to a tenant."""
+    async def get(
+        self, texts: Iterable[str], *, tenant: str = "", lasting: Collection[str] | None = None
+    ) -> dict[str, bytes]:
+        """Return the parses that a tenant knows; only those of ``lasting`` (``None``: all) may be in the store."""
         found: dict[str, bytes] = {}
         unknown = []
         for text in texts:
@@ -119,18 +121,20 @@ class ParseCache:
                 unknown.append(text)
             else:
                 found[text] = value
-        stored = await self._stored(unknown, tenant) if unknown else {}
+        asked = unknown if lasting is None else [text for text in unknown if text in lasting]
+        stored = await self._stored(asked, tenant) if asked else {}
         for text, value in stored.items():
             self._memory.put((tenant, text), value)
         self._count(len(found), len(stored), len(unknown) - len(stored))
         return found | stored
 
-    def put(self, parses: Mapping[str, bytes], *, tenant: str = "") -> None:
-        """Keep new parses of a tenant: in memory now, in the store soon."""
+    def put(self, parses: Mapping[str, bytes], *, tenant: str = "", lasting: Collection[str] | None = None) -> None:
+        """Keep new parses of a tenant: in memory now, those of ``lasting`` (``None``: all) in the store soon."""
         for text, value in parses.items():
             self._memory.put((tenant, text), value)
-        if parses and self._open() and len(self._writes) < _MOST_WAITING_WRITES:
-            task = asyncio.create_task(self._write(dict(parses), tenant))
+        kept = {text: value for text, value in parses.items() if lasting is None or text in lasting}
+        if kept and self._open() and len(self._writes) < _MOST_WAITING_WRITES:
+            task = asyncio.create_task(self._write(kept, tenant))
             self._writes.add(task)
             task.add_done_callback(self._writes.discard)
 

@@ -102,8 +102,9 @@ class References:
         ]
         if unknown:
             raise invalid(unknown, reason="UNKNOWN_ENTRY")
+        references = {entry_id: _captions.decode(value) for entry_id, value in found.items()}
         return [
-            ItemWork(item.id, item.candidate, _captions.decode(found[entry_id]))
+            ItemWork(item.id, item.candidate, references[entry_id])
             for item, entry_id in zip(items, wanted, strict=True)
         ]
 

@@ -125,6 +125,14 @@ class ItemsWork(msgspec.Struct, frozen=True, tag="items"):
                 for make in wanted:
                     yield make(text)
 
+    @property
+    def passing(self) -> frozenset[str]:
+        """The texts whose parses stay out of the store: what a reward is asked for, since training makes millions."""
+        if not self.given.reward:
+            return frozenset()
+        made = {text for item in self.items for text in (item.candidate, item.draft) if text is not None}
+        return frozenset(made.difference(*{item.references for item in self.items}))
+
 
 class CaptionsWork(msgspec.Struct, frozen=True, tag="captions"):
     """Marked captions to parse; ``graphs`` asks for the parses themselves, otherwise only the store is filled."""
