@@ -281,6 +281,7 @@ def _shown(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
+_TAKEN_IN_A_ROW = 3
 _MOST_TAKEN = 50
 """How often a job is taken before it counts as one that ends servers."""
 
@@ -311,11 +312,14 @@ class Failure:
 
 
 def claim(session: Session, kinds: Sequence[JobKind], owner: str, now: datetime, lease_s: float) -> Lease | None:
-    """Take the next free job of these kinds: the first kind first, then the oldest job."""
+    """Take the next free job of these kinds: the first kind first, then the oldest job.
+
+    One that was taken several times, and may be what ends servers, goes behind those that were taken less often.
+    """
     free = or_(Job.lease_end.is_(None), Job.lease_end < now)
     for kind in kinds:
-        query = select(Job).where(Job.kind == kind, free).order_by(Job.id).limit(1).with_for_update(skip_locked=True)
-        job = session.scalars(query).one_or_none()
+        query = select(Job).where(Job.kind == kind, free).order_by(Job.fence // _TAKEN_IN_A_ROW, Job.id).limit(1)
+        job = session.scalars(query.with_for_update(skip_locked=True)).one_or_none()
         if job is None:
             continue
         job.owner, job.lease_end = owner, now + timedelta(seconds=lease_s)

@@ -9,6 +9,7 @@ import os
 import threading
 import time
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -256,6 +257,21 @@ def test_a_child_that_finds_no_room_on_the_disk_says_so(
 
     asyncio.run(run())
     assert "Traceback" not in capfd.readouterr().err
+
+
+def test_a_job_that_ends_servers_does_not_hold_up_the_others(database: Database) -> None:
+    poison, *others = (submit(database, key) for key in "cde")
+    taken = []
+    with database.writing() as session:
+        now = database.now(session)
+        for number in range(9):  # each time the server is gone before the lease is over
+            later = now + timedelta(seconds=60 * number)
+            lease = submissions.claim(session, [JobKind.VALIDATE], OWNER, later, 30)
+            assert lease is not None
+            taken.append(lease.submission_id)
+            if lease.submission_id != poison:
+                submissions.end_validated(session, lease, OWNER, {})
+    assert taken == [poison] * 3 + others + [poison] * 4
 
 
 def test_trouble_of_the_server_s_own_is_given_a_second_chance(
