@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from conftest import Browser
+    from browser import Browser
 
 NASTY = "<script>hacked=1</script><img src=x onerror=hacked=1>"
 COUNT = 400

@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from conftest import Arena, Browser
+    from conftest import Arena
+
+    from browser import Browser
 
 pytestmark = pytest.mark.timeout(180)
 
