@@ -46,6 +46,7 @@ def main() -> None:
     parser.add_argument("lemmas", type=Path, help="folder of exceptions.json")
     parser.add_argument("out", type=Path, help="the pipeline's folder")
     options = parser.parse_args()
+    options.out.parent.mkdir(parents=True, exist_ok=True)
     build(options.network, options.lemmas).to_disk(options.out)
 
 
