@@ -153,3 +153,14 @@ def test_facts_of_a_graph_give_the_graph_again() -> None:
     graph = METRIC.graph(Written().facts(["dog; dog red; dog cat chase; cat couch on"]))
     again = METRIC.graph([facts_of(graph.tuples())])
     assert [t.strings for t in again.tuples()] == [t.strings for t in graph.tuples()]
+
+
+def test_very_long_texts_have_fewer_changes_tried() -> None:
+    """Each costs as much as a score: with hundreds of tuples on each side a worker would be held for long."""
+
+    def text(count: int, kind: str) -> str:
+        return "; ".join(["dog", *(f"{kind}{number}" for number in range(count))])
+
+    short, long = (explained(text(count, "x"), text(count, "z"))[1] for count in (10, 400))
+    assert [len([one for one in short.changes if one.action == action]) for action in ("add", "drop")] == [6, 6]
+    assert [len([one for one in long.changes if one.action == action]) for action in ("add", "drop")] == [1, 1]

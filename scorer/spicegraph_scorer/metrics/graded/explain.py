@@ -183,6 +183,7 @@ Rescore = Callable[[Sequence[Sequence[Fact]]], Sequence[float]]
 """The F1 that candidates of such facts would have against the same references."""
 
 _TRIED: Final = 6  # tuples of each side: those that cost the score most
+_PAIRS: Final = 100_000  # of tuples of both sides, in all that is tried: texts of thousands of words have fewer tries
 _SAME_OBJECT: Final = 0.5  # from this similarity on, an object of the references is taken for one of the candidate's
 _LEAST: Final = 1e-9
 _OBJECT_SLOTS: Final = {1: (0,), 2: (0,), 3: (0, 1)}  # of a fact: subject, object, relation
@@ -218,7 +219,8 @@ def changes_of(match: GradedMatch, denials: Sequence[int | None], rescore: Resco
     """Return the changes that would raise the score, the best first.
 
     Each is scored like any candidate, so that gains are exact; they do not add up. Tried are the tuples of both
-    sides that cost the score most, and for the candidate's, what the references have instead.
+    sides that cost the score most, and for the candidate's, what the references have instead: six of each side, fewer
+    of very long texts.
 
     Args:
         match: the match of an item.
@@ -244,10 +246,11 @@ def facts_of(tuples: Iterable[SceneTuple]) -> list[Fact]:
 def _edits(match: GradedMatch, denials: Sequence[int | None], facts: Sequence[Fact]) -> Iterator[_Edit]:
     mine, theirs = match.candidate, match.reference
     named = _named(match)
-    for index in (theirs.weights * (1 - match.recall.support)).argsort(kind="stable")[::-1][:_TRIED]:
+    tried = max(1, min(_TRIED, _PAIRS // max(1, len(mine.tuples) * len(theirs.tuples))))
+    for index in (theirs.weights * (1 - match.recall.support)).argsort(kind="stable")[::-1][:tried]:
         added = _fact(theirs.tuples[index], named)
         yield _Edit("add", _shown(added), None, [*facts, added])
-    for index in (mine.weights * (1 - match.precision.support)).argsort(kind="stable")[::-1][:_TRIED]:
+    for index in (mine.weights * (1 - match.precision.support)).argsort(kind="stable")[::-1][:tried]:
         dropped = mine.tuples[index]
         rest = list(_without(dropped, facts))
         yield _Edit("drop", dropped.strings, None, rest)
