@@ -124,6 +124,9 @@ PLURAL: Final = "plural"
 QUANTITY: Final = "quantity"
 """That of the fact how much of something there is: ("people", "group")."""
 
+SCENE_RULE: Final = "scene"
+"""That of a fact of a scene graph."""
+
 STANDS_FOR: Final = "stands for"
 """A note: the first word stands for the second, at its place ("group" for "people")."""
 NO_OBJECT: Final = "no object"

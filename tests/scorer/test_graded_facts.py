@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from spicegraph_parser.loose import DENIED, IMPLIED, LEMMA, LOOSE, NO_OBJECT, PLURAL, QUANTITY, STANDS_FOR
+from spicegraph_parser.loose import DENIED, IMPLIED, LEMMA, LOOSE, NO_OBJECT, PLURAL, QUANTITY, SCENE_RULE, STANDS_FOR
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer import Item
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.graded.building import words_of
-from spicegraph_scorer.metrics.graded.facts import comparable_facts
+from spicegraph_scorer.metrics.graded.facts import comparable_facts, content_words, read_caption
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
 
@@ -41,11 +41,19 @@ def test_names_of_scene_graphs_are_read_as_their_lemmas_at_their_places_alone() 
 
 
 def test_a_relation_that_a_scene_graph_guesses_gives_way_to_the_verb_of_the_caption() -> None:
-    guess = Fact(("man", "sofa", "type on"), "scene", ((0,), (4,), (2,)))
+    guess = Fact(("man", "sofa", "type on"), SCENE_RULE, ((0,), (4,), (2,)))
     stated = Fact(("man", "sofa", "lounge on"), LOOSE, ((0,), (4,), (1, 2)))
-    other = Fact(("man", "sofa", "type on"), "scene", ((0,), (9,), (8,)))
+    other = Fact(("man", "sofa", "type on"), SCENE_RULE, ((0,), (9,), (8,)))
     found = comparable_facts([guess, other, stated, guess._replace(rule=IMPLIED)])
     assert found == [other, stated]
+
+
+def test_words_that_a_scene_graph_guesses_are_compared_in_relations_and_not_as_words_of_the_caption() -> None:
+    wear = Fact(("man", "hat", "wear"), SCENE_RULE, ((0,), (2,), ()))
+    sit = Fact(("man", "hat", "sit on"), SCENE_RULE, ((0,), (2,), (4, 5)))
+    for facts, content in (([wear], {"man", "hat"}), ([wear, sit], {"man", "hat", "sit"})):
+        told = read_caption(facts)
+        assert (told.facts, told.words, content_words(told.facts)) == (facts, content, content)
 
 
 def test_what_is_said_of_a_quantity_itself_is_not_said_of_the_things() -> None:

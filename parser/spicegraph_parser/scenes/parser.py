@@ -16,6 +16,7 @@ from spicegraph_parser.caption_pipeline.analyser import read_tokens
 from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas, plural_lemma
 from spicegraph_parser.discourse import PERSONAL, PERSONS, SEVERAL, THINGS
 from spicegraph_parser.extract import Entity, ParsedCaption
+from spicegraph_parser.loose import SCENE_RULE
 from spicegraph_parser.parse import Caption, Parse, normalise
 from spicegraph_parser.rules import Fact
 from spicegraph_parser.scenes.network import SceneNetwork, load_network, stems
@@ -117,10 +118,6 @@ def _relation_tokens(name: str, subject: Node, target: Node, words: Sequence[str
         if own:
             found.add(min(own, key=lambda token: abs(token - target.tokens[0])))
     return tuple(sorted(found))
-
-
-SCENE_RULE: Final = "scene"
-"""The ``rule`` of a fact of a scene graph."""
 
 
 def _words(text: str) -> frozenset[str]:

@@ -8,7 +8,17 @@ from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.loose import DENIED, IMPLIED, LEMMA, NO_OBJECT, NOTES, PLURAL, QUANTITY, STANDS_FOR
+from spicegraph_parser.loose import (
+    DENIED,
+    IMPLIED,
+    LEMMA,
+    NO_OBJECT,
+    NOTES,
+    PLURAL,
+    QUANTITY,
+    SCENE_RULE,
+    STANDS_FOR,
+)
 from spicegraph_parser.parse import word_set
 from spicegraph_parser.rules import Fact
 
@@ -72,6 +82,8 @@ def read_caption(facts: Sequence[Fact]) -> Told:
         if not _NUMBERS_ALONE.isdisjoint(strings):
             facts = [other for fact in facts for other in _without_number(fact)]
         strings = set(chain.from_iterable(map(_words_of, facts)))
+    if facts and facts[0][1] == SCENE_RULE:
+        strings = _stated(facts)
     return Told(facts, _content_of(facts, strings))
 
 
@@ -95,7 +107,7 @@ def content_words(facts: Iterable[Fact]) -> frozenset[str]:
         ['bear', 'man', 'polar', 'sit']
     """
     found = list(facts)
-    return _content_of(found, set(chain.from_iterable(map(_words_of, found))))
+    return _content_of(found, _stated(found))
 
 
 def _content_of(facts: Sequence[Fact], strings: set[str]) -> frozenset[str]:
@@ -103,6 +115,19 @@ def _content_of(facts: Sequence[Fact], strings: set[str]) -> frozenset[str]:
     if PLURAL in strings and not any(PLURAL in words for words, rule, _ in facts if rule != PLURAL):
         strings = strings - {PLURAL}
     return frozenset(chain.from_iterable(map(_content, strings)))
+
+
+def _stated(facts: Iterable[Fact]) -> set[str]:
+    """Return the strings of facts, without names of relations that have words which the caption lacks ("wear" of "in").
+
+    Scene graphs have such names; words alone are those of the caption.
+    """
+    return set(
+        chain.from_iterable(
+            words[:2] if rule == SCENE_RULE and len(words) == 3 and len(tokens[2]) <= words[2].count(" ") else words
+            for words, rule, tokens in facts
+        )
+    )
 
 
 @lru_cache(maxsize=50_000)
