@@ -40,6 +40,7 @@ def _words(text: str) -> frozenset[str]:
 
 _NEGATED_VERBS: Final = _words("not n't never cannot")
 _NEGATED_NOUNS: Final = _words("no without neither nor")
+_JOINTS: Final = _words("neither nor")
 _NOTHING: Final = _words("nothing nobody")
 _OF_LACK: Final = _words("devoid absence lack void bereft empty free instead rather")  # with "of", "from" or "than"
 _LACKS: Final = _words("lacks lacked lacking")
@@ -123,7 +124,7 @@ def _denied(words: Sequence[str], tags: Sequence[str]) -> Iterator[int]:
                 yield from _phrase(words, tags, at + 1, verb=True)
         elif word in _NEGATED_NOUNS:
             is_name = word == "no" and at > 0 and words[at - 1] in _ARTICLES  # "a no parking sign"
-            is_joint = word == "neither" and (at == 0 or words[at - 1] in _ENDS)  # "neither he nor she has a hat"
+            is_joint = word in _JOINTS and _joins_subjects(words, at)
             if not is_name and not is_joint and behind not in _NO_DENIAL:
                 yield from _phrase(words, tags, at + 1)
         elif word in _LACKS:
@@ -132,6 +133,12 @@ def _denied(words: Sequence[str], tags: Sequence[str]) -> Iterator[int]:
             yield from _phrase(words, tags, at + 2)
         elif word in _GONE and at and words[at - 1] in _BE:
             yield from _clause_before(words, at)
+
+
+def _joins_subjects(words: Sequence[str], end: int) -> bool:
+    """Say whether the last "neither" up to a word begins a clause, and denies its verb ("neither he nor she has")."""
+    at = next((at for at in range(end, -1, -1) if words[at] == "neither"), -1)
+    return at == 0 or (at > 0 and words[at - 1] in _ENDS)
 
 
 def _clause_before(words: Sequence[str], end: int) -> range:
@@ -158,7 +165,7 @@ def _phrase(words: Sequence[str], tags: Sequence[str], start: int, *, verb: bool
             or (tag in _PREPOSITIONS and not inside and (has_noun or verb))
         ):
             return
-        has_noun = has_noun or tag.startswith("NN")
+        has_noun = has_noun or tag.startswith("NN") or word == "one"  # "no one on the swing"
         yield at
 
 

@@ -37,3 +37,16 @@ def test_marks_of_200_sentences(standing: Standing) -> None:
     assert len(texts) == 200
     assert counts["right"] >= 0.95 * counts["found"], wrong
     assert counts["right"] >= 0.9 * counts["marked"], wrong
+
+
+@pytest.mark.parametrize(
+    ("text", "tags", "denied"),
+    [
+        ("neither the man nor the woman wears a hat", "DT DT NN CC DT NN VBZ DT NN", []),
+        ("it has neither doors nor windows", "PRP VBZ DT NNS CC NNS", ["doors", "windows"]),
+        ("there is no one on the swing", "EX VBZ DT CD IN DT NN", ["one"]),
+    ],
+)
+def test_a_denial_ends_where_its_phrase_does(text: str, tags: str, denied: list[str]) -> None:
+    words = text.split()
+    assert [word for word, why in zip(words, standings(words, tags.split()), strict=True) if why] == denied
