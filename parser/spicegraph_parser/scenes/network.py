@@ -24,9 +24,9 @@ from spicegraph_parser.caption_pipeline.network import (
     Layout,
     Vocabulary,
     in_parts,
-    read_weights,
     relu,
     single_threaded,
+    stored_weights,
 )
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.scenes.visible import PICTURES
@@ -283,6 +283,6 @@ def load_network(folder: Path) -> SceneNetwork:
             frozenset(lists["abstract"]).difference(lists["seldom"]),
             frozenset(lists["drawn"]),
         )
-        return SceneNetwork(read_weights(weights), names)
+        return SceneNetwork(stored_weights(weights), names)
     except (OSError, ValueError, KeyError) as error:
         raise DataError(f"the scene parser's network can't be read ({error}); install the package again") from error

@@ -147,10 +147,6 @@ def _spice(resources: Resources, *, exact: bool = False) -> Spice:
     )
 
 
-def _spice_exact(resources: Resources) -> Metric[Any]:
-    return _spice(resources, exact=True)
-
-
 def _spice_g(resources: Resources) -> Metric[Any]:
     data = resources.data
     return SpiceG(
@@ -162,14 +158,6 @@ def _spice_g(resources: Resources) -> Metric[Any]:
     )
 
 
-def _bleu(_resources: Resources) -> Metric[Any]:
-    return Bleu()
-
-
-def _bleu_sentence(_resources: Resources) -> Metric[Any]:
-    return SentenceBleu()
-
-
 def _meteor(resources: Resources) -> Metric[Any]:
     def building(share: float) -> None:
         if resources.progress:
@@ -178,69 +166,34 @@ def _meteor(resources: Resources) -> Metric[Any]:
     return Meteor(load_data(progress=building), evidence=resources.evidence)
 
 
-def _meteor_2005(_resources: Resources) -> Metric[Any]:
-    return Meteor2005()
-
-
-def _rouge(_resources: Resources) -> Metric[Any]:
-    return RougeL()
-
-
-def _rouge_155(_resources: Resources) -> Metric[Any]:
-    return Rouge155()
-
-
-def _cider(resources: Resources) -> Metric[Any]:
-    return replace(COCO_CIDER, frequencies=resources.data.frequencies)
-
-
-def _cider_d(resources: Resources) -> Metric[Any]:
-    return Cider("CIDEr-D", frequencies=resources.data.frequencies)
-
-
-def _cider_plain(resources: Resources) -> Metric[Any]:
-    return Cider("CIDEr", frequencies=resources.data.frequencies, key="CIDEr-plain")
-
-
-def _chair(resources: Resources) -> Metric[Any]:
-    return Chair(resources.data.instances, evidence=resources.evidence)
-
-
-def _capture(resources: Resources) -> Metric[Any]:
-    return Capture(resources.facts(), resources.data.vectors or load_vectors(), evidence=resources.evidence)
-
-
 def _spider(resources: Resources) -> Spider:
     spice = Spice(resources.facts(), evidence=resources.evidence, text=resources.data.spice_text or "written")
     return Spider(spice, Cider("CIDEr-D", frequencies=resources.data.frequencies))
 
 
-def _fluency(_resources: Resources) -> Fluency:
-    return Fluency(load_detector())
-
-
-def _spider_fl(resources: Resources) -> Metric[Any]:
-    return SpiderFl(_spider(resources), _fluency(resources))
-
-
 METRICS: Mapping[str, MetricEntry] = {
     "spice": MetricEntry(Spice, _spice),
-    "spice-exact": MetricEntry(Spice, _spice_exact),
+    "spice-exact": MetricEntry(Spice, lambda given: _spice(given, exact=True)),
     "spice-g": MetricEntry(SpiceG, _spice_g),
-    "bleu": MetricEntry(Bleu, _bleu),
-    "bleu-sentence": MetricEntry(SentenceBleu, _bleu_sentence),
+    "bleu": MetricEntry(Bleu, lambda _: Bleu()),
+    "bleu-sentence": MetricEntry(SentenceBleu, lambda _: SentenceBleu()),
     "meteor": MetricEntry(Meteor, _meteor),
-    "meteor-2005": MetricEntry(Meteor2005, _meteor_2005),
-    "rouge": MetricEntry(RougeL, _rouge),
-    "rouge-1.5.5": MetricEntry(Rouge155, _rouge_155),
-    "cider": MetricEntry(Cider, _cider),
-    "cider-d": MetricEntry(Cider, _cider_d),
-    "cider-plain": MetricEntry(Cider, _cider_plain),
+    "meteor-2005": MetricEntry(Meteor2005, lambda _: Meteor2005()),
+    "rouge": MetricEntry(RougeL, lambda _: RougeL()),
+    "rouge-1.5.5": MetricEntry(Rouge155, lambda _: Rouge155()),
+    "cider": MetricEntry(Cider, lambda given: replace(COCO_CIDER, frequencies=given.data.frequencies)),
+    "cider-d": MetricEntry(Cider, lambda given: Cider("CIDEr-D", frequencies=given.data.frequencies)),
+    "cider-plain": MetricEntry(
+        Cider, lambda given: Cider("CIDEr", frequencies=given.data.frequencies, key="CIDEr-plain")
+    ),
     "spider": MetricEntry(Spider, _spider),
-    "spider-fl": MetricEntry(SpiderFl, _spider_fl),
-    "fluency": MetricEntry(Fluency, _fluency),
-    "chair": MetricEntry(Chair, _chair),
-    "capture": MetricEntry(Capture, _capture),
+    "spider-fl": MetricEntry(SpiderFl, lambda given: SpiderFl(_spider(given), Fluency(load_detector()))),
+    "fluency": MetricEntry(Fluency, lambda _: Fluency(load_detector())),
+    "chair": MetricEntry(Chair, lambda given: Chair(given.data.instances, evidence=given.evidence)),
+    "capture": MetricEntry(
+        Capture,
+        lambda given: Capture(given.facts(), given.data.vectors or load_vectors(), evidence=given.evidence),
+    ),
 }
 """Every metric: its name, its class and the function that makes it.
 

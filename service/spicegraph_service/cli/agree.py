@@ -59,7 +59,7 @@ from spicegraph_service.output.judgements import (
     pair_study,
     references_say,
 )
-from spicegraph_service.output.studies import Column, Grid, to_rich
+from spicegraph_service.output.studies import Grid, headings, to_rich
 from spicegraph_service.output.tables import rendered
 from spicegraph_service.output.terminal import printable, say_warning, warned_progress, write_stdout
 from spicegraph_service.output.words import WORD_TABLES, word_study
@@ -394,7 +394,7 @@ def protocols() -> None:
     """List the protocols: what each averages and removes, and where it comes from."""
     captions = Grid(
         "For rated captions (agree captions --protocol)",
-        (Column("Protocol", "text"), Column("Coefficient", "text"), Column("What it does", "text")),
+        headings("Protocol|text", "Coefficient|text", "What it does|text"),
         [
             (
                 each.name,
@@ -406,12 +406,7 @@ def protocols() -> None:
     )
     pairs = Grid(
         "For pairs (agree pairs --protocol)",
-        (
-            Column("Protocol", "text"),
-            Column("Ties", "text"),
-            Column("References", "text"),
-            Column("What it does", "text"),
-        ),
+        headings("Protocol|text", "Ties|text", "References|text", "What it does|text"),
         [
             (each.name, TIES_SAY[each.ties], references_say(each), f"{each.about} {each.source}")
             for each in PAIR_PROTOCOLS.values()
@@ -419,7 +414,7 @@ def protocols() -> None:
     )
     marked = Grid(
         "For captions with marked words (agree hallucinations --protocol)",
-        (Column("Protocol", "text"), Column("What it does", "text")),
+        headings("Protocol|text", "What it does|text"),
         [(each.name, f"{each.about} {each.source}") for each in HALLUCINATION_PROTOCOLS.values()],
     )
     grids = captions, pairs, marked

@@ -37,6 +37,8 @@ from spicegraph_service.output.terminal import write_stdout
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from spicegraph_parser.graph import SceneGraph
+
 
 class ParseFormat(StrEnum):
     """The output formats of ``parse``."""
@@ -54,37 +56,13 @@ class ParseFormat(StrEnum):
     JSON_LD = "json-ld"
 
 
-def _jsonl(captions: Iterable[ParsedCaption]) -> Iterator[str]:
-    return _encoded(map(caption_dict, captions))
-
-
 def _encoded(values: Iterable[object]) -> Iterator[str]:
     encoder = msgspec.json.Encoder()
     return (encoder.encode(value).decode() + "\n" for value in values)
 
 
-def _table(captions: Iterable[ParsedCaption]) -> Iterator[str]:
-    yield rendered([caption_table(captions)])
-
-
-def _dot(captions: Iterable[ParsedCaption]) -> Iterator[str]:
-    return (to_dot(caption.graph(), title=caption.text) for caption in captions)
-
-
-def _svg(captions: Iterable[ParsedCaption]) -> Iterator[str]:
-    yield to_svg((caption.text, caption.graph()) for caption in captions)
-
-
-def _sng(captions: Iterable[ParsedCaption]) -> Iterator[str]:
-    return _encoded(map(sng_dict, captions))
-
-
-def _factual(captions: Iterable[ParsedCaption]) -> Iterator[str]:
-    return (graph_text(caption.tuples) + "\n" for caption in captions)
-
-
-def _discosg(captions: Iterable[ParsedCaption]) -> Iterator[str]:
-    return _encoded(map(discosg_dict, captions))
+def _graphs(captions: Iterable[ParsedCaption]) -> Iterator[tuple[str, SceneGraph]]:
+    return ((caption.text, caption.graph()) for caption in captions)
 
 
 def _visual_genome(captions: Iterable[ParsedCaption]) -> Iterator[str]:
@@ -93,10 +71,6 @@ def _visual_genome(captions: Iterable[ParsedCaption]) -> Iterator[str]:
         yield f"{between}\n{row.rstrip()}"
         between = ","
     yield "[]\n" if between == "[" else "\n]\n"
-
-
-def _dsg(captions: Iterable[ParsedCaption]) -> Iterator[str]:
-    return _encoded(dsg_dict(caption, _dsg_kind) for caption in captions)
 
 
 _DSG_KINDS = {"Color": "color", "Cardinality": "count", "Size": "size"}
@@ -112,26 +86,18 @@ def _dsg_kind(words: Sequence[str]) -> str:
     return "action" if first not in _PREPOSITIONS and load_wordnet().senses(first, "v") else "spatial"
 
 
-def _graphml(captions: Iterable[ParsedCaption]) -> Iterator[str]:
-    yield to_graphml((caption.text, caption.graph()) for caption in captions)
-
-
-def _json_ld(captions: Iterable[ParsedCaption]) -> Iterator[str]:
-    yield from _encoded([json_ld((caption.text, caption.graph()) for caption in captions)])
-
-
-PARSE_FORMATS: Mapping[ParseFormat, Callable[[Iterable[ParsedCaption]], Iterator[str]]] = {
-    ParseFormat.JSONL: _jsonl,
-    ParseFormat.TABLE: _table,
-    ParseFormat.DOT: _dot,
-    ParseFormat.SVG: _svg,
-    ParseFormat.SNG: _sng,
-    ParseFormat.FACTUAL: _factual,
-    ParseFormat.DISCOSG: _discosg,
+PARSE_FORMATS: Mapping[ParseFormat, Callable[[Iterable[ParsedCaption]], Iterable[str]]] = {
+    ParseFormat.JSONL: lambda captions: _encoded(map(caption_dict, captions)),
+    ParseFormat.TABLE: lambda captions: [rendered([caption_table(captions)])],
+    ParseFormat.DOT: lambda captions: (to_dot(graph, title=text) for text, graph in _graphs(captions)),
+    ParseFormat.SVG: lambda captions: [to_svg(_graphs(captions))],
+    ParseFormat.SNG: lambda captions: _encoded(map(sng_dict, captions)),
+    ParseFormat.FACTUAL: lambda captions: (graph_text(caption.tuples) + "\n" for caption in captions),
+    ParseFormat.DISCOSG: lambda captions: _encoded(map(discosg_dict, captions)),
     ParseFormat.VISUAL_GENOME: _visual_genome,
-    ParseFormat.DSG: _dsg,
-    ParseFormat.GRAPHML: _graphml,
-    ParseFormat.JSON_LD: _json_ld,
+    ParseFormat.DSG: lambda captions: _encoded(dsg_dict(caption, _dsg_kind) for caption in captions),
+    ParseFormat.GRAPHML: lambda captions: [to_graphml(_graphs(captions))],
+    ParseFormat.JSON_LD: lambda captions: _encoded([json_ld(_graphs(captions))]),
 }
 
 

@@ -12,7 +12,7 @@ from spicegraph_parser.errors import counted
 from spicegraph_scorer.studies.agreement.captions import SYSTEM_COEFFICIENTS
 from spicegraph_scorer.studies.agreement.coefficients import COEFFICIENTS, MetricComparison
 from spicegraph_service.output.charts import Line, Mark, Point, Row, ink, interval_chart, line_chart, scatter_chart
-from spicegraph_service.output.studies import Chart, Column, Grid, Section, Study, cell_text
+from spicegraph_service.output.studies import Chart, Column, Grid, Section, Study, cell_text, headings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,13 +42,9 @@ def comparison_grid(comparisons: Sequence[MetricComparison], label: str) -> Grid
     """Return every two metrics' difference, its interval and its p-values."""
     has_williams = any(row.p_williams is not None for row in comparisons)
     columns = (
-        Column("First", "text"),
-        Column("Second", "text"),
-        Column("First is"),
-        Column("Second is"),
-        Column("Difference"),
-        Column("95 % interval", "span"),
-        Column("p, permutation", "p"),
+        *headings(
+            "First|text", "Second|text", "First is", "Second is", "Difference", "95 % interval|span", "p, permutation|p"
+        ),
         *((Column("p, Williams", "p"),) if has_williams else ()),
     )
     rows = [
@@ -243,14 +239,8 @@ def _bracketed(p: float | None) -> str | None:
 
 
 def _rows(agreement: SystemAgreement) -> Grid:
-    columns = (
-        Column("metric", "text"),
-        Column("human", "text"),
-        Column("systems", "count"),
-        Column("coefficient", "text"),
-        Column("value"),
-        Column("p", "p"),
-        Column("interval", "span"),
+    columns = headings(
+        "metric|text", "human|text", "systems|count", "coefficient|text", "value", "p|p", "interval|span"
     )
     rows = [
         (row.metric, row.human, row.systems, key, cell.value, cell.p, (cell.low, cell.high))

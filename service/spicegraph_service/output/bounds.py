@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spicegraph_parser.errors import counted
 from spicegraph_scorer.studies.bounds import Distribution
 from spicegraph_service.output.charts import HUMAN_INK, Box, Mark, Row, box_chart, ink, interval_chart
-from spicegraph_service.output.studies import Chart, Column, Grid, Section, Study
+from spicegraph_service.output.studies import Chart, Column, Grid, Section, Study, headings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,8 +45,7 @@ def _rounds(result: BoundsResult) -> Grid:
     """Return a row for each round of each score of each trial."""
     columns = (
         *(Column(name, "text") for name in ("trial", "kind", "score")),
-        Column("round", "count"),
-        Column("value"),
+        *headings("round|count", "value"),
     )
     rows = [
         (trial.name, trial.kind, bound.name, number, value)
@@ -61,8 +60,7 @@ def _ranking(result: BoundsResult) -> Grid:
     """Return a row for every two scores, over captions and over images."""
     columns = (
         *(Column(name, "text") for name in ("over", "first", "second")),
-        Column("tau_b"),
-        Column("p", "p"),
+        *headings("tau_b", "p|p"),
     )
     names = result.ranking.names
     rows = [
@@ -213,9 +211,7 @@ def _facts(result: BoundsResult) -> Iterator[str]:
 
 def _people(human: TrialBounds) -> Grid:
     columns = (
-        Column("Score", "text"),
-        Column("Human", "score"),
-        Column("95 % interval", "score span"),
+        *headings("Score|text", "Human|score", "95 % interval|score span"),
         *(Column(name) for name in ("mean", "sd", "min", "q1", "median", "q3", "max", "images", "sd")),
     )
     rows = [
@@ -242,16 +238,13 @@ def _systems(human: TrialBounds, systems: Sequence[TrialBounds]) -> Iterator[Gri
     """Yield each system's scores and what part of the human score they are, with intervals."""
     for together in _parts(systems, _SYSTEMS_TOGETHER):
         columns = (
-            Column("Score", "text"),
-            Column("Human", "score"),
+            *headings("Score|text", "Human|score"),
             *(
                 column
                 for trial in together
                 for column in (
                     Column(trial.name, "score"),
-                    Column("95 % interval", "score span"),
-                    Column("%", "percent"),
-                    Column("95 % of it", "percent span"),
+                    *headings("95 % interval|score span", "%|percent", "95 % of it|percent span"),
                 )
             ),
         )
@@ -269,8 +262,7 @@ def _systems(human: TrialBounds, systems: Sequence[TrialBounds]) -> Iterator[Gri
 def _lower(human: TrialBounds, lower: Sequence[TrialBounds]) -> Iterator[Grid]:
     for together in _parts(lower, _LOWER_TOGETHER):
         columns = (
-            Column("Score", "text"),
-            Column("Human", "score"),
+            *headings("Score|text", "Human|score"),
             *(column for trial in together for column in (Column(trial.name, "score"), Column("%", "percent"))),
         )
         rows = [
@@ -295,12 +287,9 @@ def _hundredth(percent: float | None) -> float | None:
 
 def _details(result: BoundsResult) -> Iterator[Grid]:
     """Yield every score of every trial: its intervals, then its spread over captions, over images, and within them."""
-    first = (Column("Score", "text"), Column("Of", "text"))
-    intervals = (
-        Column("Corpus score", "score"),
-        Column("95 % interval", "score span"),
-        Column("% of human", "percent"),
-        Column("95 % interval", "percent span"),
+    first = headings("Score|text", "Of|text")
+    intervals = headings(
+        "Corpus score|score", "95 % interval|score span", "% of human|percent", "95 % interval|percent span"
     )
     rows: list[Sequence[Cell]] = [
         (bound.name, trial.name, bound.value, (bound.low, bound.high), *_share(bound)) for bound, trial in _all(result)

@@ -17,7 +17,7 @@ from spicegraph_service.output.agreement import (
     lines_chart,
     rating_chart,
 )
-from spicegraph_service.output.studies import Column, Grid, Section, Study
+from spicegraph_service.output.studies import Column, Grid, Section, Study, headings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -139,11 +139,7 @@ def _caption_grid(agreement: CaptionAgreement) -> Grid:
 
 def _caption_rows(agreement: CaptionAgreement) -> Grid:
     columns = (
-        Column("metric", "text"),
-        Column("coefficient", "text"),
-        Column("value"),
-        Column("p", "p"),
-        Column("interval", "span"),
+        *headings("metric|text", "coefficient|text", "value", "p|p", "interval|span"),
         *(Column(name, "count") for name in ("pairs", "tied_metric", "tied_human", "tied_both", "undefined")),
     )
     rows = [
@@ -306,8 +302,7 @@ def _pair_grid(agreement: PairAgreement) -> Grid:
     columns = (
         Column("Metric", "text"),
         *(Column(name) for name in names),
-        Column("95 % of all", "span"),
-        Column("ties", "percent"),
+        *headings("95 % of all|span", "ties|percent"),
     )
     return Grid("Accuracy: how often the preferred caption scores higher", columns, rows, _PAIR_NOTES)
 
@@ -334,13 +329,9 @@ def _pair_rows(agreement: PairAgreement) -> Grid:
     points = [(agreement.protocol.references, agreement.accuracies)]
     points += [(point.references, point.accuracies) for point in agreement.curve]
     columns = (
-        Column("metric", "text"),
-        Column("category", "text"),
-        Column("references", "count"),
-        Column("pairs", "count"),
+        *headings("metric|text", "category|text", "references|count", "pairs|count"),
         *(Column(name, "mean count") for name in ("right", "tied", "wrong")),
-        Column("accuracy"),
-        Column("interval", "span"),
+        *headings("accuracy", "interval|span"),
     )
     rows = [
         (
@@ -497,7 +488,7 @@ def _found_grid(agreement: HallucinationAgreement) -> Grid:
 
 
 def _found_rows(agreement: HallucinationAgreement) -> Grid:
-    columns = (Column("score", "text"), Column("figure", "text"), Column("value"), Column("interval", "span"))
+    columns = headings("score|text", "figure|text", "value", "interval|span")
     rows = [
         (row.score, name, value.value, (value.low, value.high))
         for row in agreement.detections

@@ -55,6 +55,15 @@ class Column:
         return self.kind.endswith("span")
 
 
+def headings(*written: str) -> tuple[Column, ...]:
+    """Return columns by their headings, each with its kind behind a bar where that is not ``number``.
+
+    >>> headings("Metric|text", "F")[0]
+    Column(name='Metric', kind='text', is_ranked=False)
+    """
+    return tuple(Column(*text.split("|", 1)) for text in written)  # type: ignore[arg-type]  # two at most
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
     """A table with a title, and notes for those who read it.

@@ -10,7 +10,7 @@ from spicegraph_scorer.studies.agreement.word_model import expected_point, obser
 from spicegraph_scorer.studies.agreement.words import ALL
 from spicegraph_service.output.agreement import forest_chart, word_chart
 from spicegraph_service.output.charts import ink
-from spicegraph_service.output.studies import Column, Grid, Section, Study
+from spicegraph_service.output.studies import Column, Grid, Section, Study, headings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -131,16 +131,16 @@ def _facts(study: WordStudy, source: str) -> Iterator[str]:
 
 
 def _class_grid(study: WordStudy) -> Grid:
-    columns = (
-        Column("Class", "text"),
-        Column("Words", "count"),
-        Column("p"),
-        Column("95 % of p", "span"),
-        Column("q"),
-        Column("95 % of q", "span"),
-        Column("Human recall"),
-        Column("Human precision"),
-        Column("Model precision"),
+    columns = headings(
+        "Class|text",
+        "Words|count",
+        "p",
+        "95 % of p|span",
+        "q",
+        "95 % of q|span",
+        "Human recall",
+        "Human precision",
+        "Model precision",
     )
     rows = [
         (
@@ -168,8 +168,7 @@ def _class_grid(study: WordStudy) -> Grid:
 def _curve_grid(study: WordStudy) -> Grid:
     references = range(1, study.people)
     columns = (
-        Column("Class", "text"),
-        Column("", "text"),
+        *headings("Class|text", "|text"),
         *(Column(f"k = {k}") for k in references),
     )
     rows = [
@@ -223,8 +222,7 @@ def _word_grid(study: WordStudy) -> Grid:
     words = frequent or words
     chosen = words if len(words) <= 2 * _SHOWN else [*words[:_SHOWN], *words[-_SHOWN:]]
     columns = (
-        Column("Word", "text"),
-        Column("Class", "text"),
+        *headings("Word|text", "Class|text"),
         *(Column(f"{used}", "count") for used in range(1, study.people + 1)),
         *map(Column, _WORD_VALUES),
     )
@@ -240,7 +238,7 @@ def _word_grid(study: WordStudy) -> Grid:
 
 
 def _system_grid(study: WordStudy) -> Grid:
-    columns = (Column("System", "text"), Column("Class", "text"), *map(Column, _SYSTEM_VALUES))
+    columns = (*headings("System|text", "Class|text"), *map(Column, _SYSTEM_VALUES))
     note = "Means over the words that at least two people share for some image."
     return Grid("Systems against people", columns, _system_rows(study), (note,), is_grouped=True)
 
@@ -254,14 +252,8 @@ def _system_rows(study: WordStudy) -> list[tuple[str, str, float | None, float |
 
 
 def _system_words(study: WordStudy, system: SystemWords) -> Grid:
-    columns = (
-        Column("Word", "text"),
-        Column("Class", "text"),
-        Column("Recall"),
-        Column("Precision"),
-        Column("Human recall"),
-        Column("Precision at human recall"),
-        Column("Human precision"),
+    columns = headings(
+        "Word|text", "Class|text", "Recall", "Precision", "Human recall", "Precision at human recall", "Human precision"
     )
     words = [word for word in study.words if system.words[word.word][1] is not None][: 2 * _SHOWN]
     rows = [
@@ -280,8 +272,7 @@ def _system_words(study: WordStudy, system: SystemWords) -> Grid:
 
 def _rows(study: WordStudy) -> Grid:
     columns = (
-        Column("word", "text"),
-        Column("class", "text"),
+        *headings("word|text", "class|text"),
         *(Column(f"images_{used}_of_{study.people}", "count") for used in range(study.people + 1)),
         *(Column(_key(title)) for title in _WORD_VALUES),
         *(
@@ -308,13 +299,7 @@ def _rows(study: WordStudy) -> Grid:
 def _classes(study: WordStudy) -> Grid:
     """Return a row for each class and number of references."""
     columns = (
-        Column("class", "text"),
-        Column("words", "count"),
-        Column("p"),
-        Column("p_interval", "span"),
-        Column("q"),
-        Column("q_interval", "span"),
-        Column("references", "count"),
+        *headings("class|text", "words|count", "p", "p_interval|span", "q", "q_interval|span", "references|count"),
         *(Column(name) for name in ("human_recall", "human_precision", "model_recall", "model_precision")),
     )
     rows = [
@@ -326,7 +311,7 @@ def _classes(study: WordStudy) -> Grid:
 
 
 def _systems(study: WordStudy) -> Grid:
-    columns = (Column("system", "text"), Column("class", "text"), *(Column(_key(title)) for title in _SYSTEM_VALUES))
+    columns = (*headings("system|text", "class|text"), *(Column(_key(title)) for title in _SYSTEM_VALUES))
     return Grid("systems", columns, _system_rows(study))
 
 
