@@ -162,3 +162,15 @@ def test_a_phrase_is_near_its_words_and_an_unknown_one_has_no_direction() -> Non
     assert not rows.vectors[2].any()
     assert rows.vectors[3] == pytest.approx(rows.vectors[1])
     assert rows.idf[2] == 1
+
+
+def test_what_unknown_words_need_can_be_built_ahead() -> None:
+    unknown = Vectors.of(load_table()).unknown
+    later = Vectors.of(load_table()).unknown
+    assert {"_by_stem", "_below"}.isdisjoint(vars(unknown))
+    assert unknown.make_ready() > 10_000
+    assert {"_by_stem", "_below"} <= set(vars(unknown))
+    for word in ("wildebeest", "oscilloscopes", "xqzzj"):
+        ready, found = unknown.direction(word), later.direction(word)
+        assert (ready is None) == (found is None)
+        assert ready is None or np.array_equal(ready, found)

@@ -334,6 +334,7 @@ def _serve(tasks: IO[bytes], replies: Replies) -> int:
         from spicegraph_service.server.tasks import unpack_data  # noqa: PLC0415
 
         evaluator = Evaluator(load_pipeline(setup.pipeline or DEFAULT_PIPELINE), unpack_data(setup.data))
+        evaluator.make_ready()
     except SpicegraphError as error:
         send(WorkerInfo(error=str(error)))
         return 2
