@@ -25,6 +25,7 @@ from spicegraph_service.web.visit import NotOursError, Visit, go, path_to, unaut
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 
+    from aiohttp import BodyPartReader
     from google.protobuf.message import Message
 
     from spicegraph_service.challenge.accounts import Account
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from spicegraph_service.web.visit import Sessions
 
     _Chunk = pb.GetSubmissionReportResponse | pb.GetImageInfoResponse
+    _Upload = pb.CreateSubmissionRequest | pb.UploadReferencesRequest
     _Page = Callable[[Visit], Awaitable[web.StreamResponse]]
 
 _PIECE = 256 << 10
@@ -168,14 +170,16 @@ async def _submit(visit: Visit) -> web.Response:
         description=visit.form.get("description", ""),
         split=visit.form.get("split", ""),
     )
-
-    async def messages() -> AsyncIterator[pb.CreateSubmissionRequest]:
-        yield pb.CreateSubmissionRequest(settings=settings)
-        while chunk := await part.read_chunk(_PIECE):
-            yield pb.CreateSubmissionRequest(chunk=chunk)
-
-    made = await visit.ask(pb.CreateSubmissionResponse, "CreateSubmission", messages())
+    messages = _messages(pb.CreateSubmissionRequest(settings=settings), part)
+    made = await visit.ask(pb.CreateSubmissionResponse, "CreateSubmission", messages)
     return _arrive(visit, path_to("/submissions", made.submission.id))
+
+
+async def _messages(first: _Upload, part: BodyPartReader) -> AsyncIterator[_Upload]:
+    """Yield the messages of an upload: the first, and a file in pieces."""
+    yield first
+    while chunk := await part.read_chunk(_PIECE):
+        yield type(first)(chunk=chunk)
 
 
 def _arrive(visit: Visit, path: str) -> web.Response:
@@ -435,13 +439,8 @@ async def _upload_references(visit: Visit) -> web.Response:
     name = visit.request.match_info["name"]
     split, _, reference_set = visit.form.get("set", "").partition("/")
     target = pb.ReferencesTarget(challenge=name, split=split, reference_set=reference_set)
-
-    async def messages() -> AsyncIterator[pb.UploadReferencesRequest]:
-        yield pb.UploadReferencesRequest(target=target)
-        while chunk := await part.read_chunk(_PIECE):
-            yield pb.UploadReferencesRequest(chunk=chunk)
-
-    await visit.ask(pb.UploadReferencesResponse, "UploadReferences", messages())
+    messages = _messages(pb.UploadReferencesRequest(target=target), part)
+    await visit.ask(pb.UploadReferencesResponse, "UploadReferences", messages)
     return _arrive(visit, path_to("/challenges", name))
 
 
