@@ -19,6 +19,7 @@ import numpy as np
 from scipy.stats import kendalltau, rankdata
 
 from spicegraph_parser.pipelines import load_pipeline
+from spicegraph_parser.scenes import SCENE
 from spicegraph_scorer.core.facts import FactTable
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.metric import Metric
@@ -156,6 +157,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="folder of the ten sets")
     parser.add_argument("--only", nargs="+", choices=SETS, default=list(SETS), help="some of the sets")
+    parser.add_argument("--scenes", action="store_true", help="SPICE-G on scene graphs, too")
     options = parser.parse_args()
     sets = {name: Judged.read(options.folder, name) for name in options.only}
     texts = list(
@@ -186,16 +188,23 @@ def main() -> None:
         "words, aligned": aligned_words,
         "SPICE-G": lambda items: scores_of(SpiceG(source, evidence=False), items),
     }
+    gains = [("SPICE-G", control) for control in CONTROLS]
+    if options.scenes:
+        scenes = load_pipeline(SCENE)
+        scene_facts = {t: caption.every_fact for t, caption in zip(texts, scenes.captions(texts), strict=True)}
+        of_scenes = SpiceG(FactTable(scenes.signature, scene_facts), evidence=False)
+        ways = {**ways, scenes.signature: lambda items: scores_of(of_scenes, items)}
+        gains.append((scenes.signature, "SPICE-G"))
     print(f"{pipeline.signature}, {vectors.signature}; in brackets the standard error by image\n")
-    print("|", " | ".join(["", "figure", *ways, *(f"minus {control}" for control in CONTROLS)]), "|")
-    print("|", "---|" * (len(ways) + 2 + len(CONTROLS)))
+    print("|", " | ".join(["", "figure", *ways, *(f"{one} minus {other}" for one, other in gains)]), "|")
+    print("|", "---|" * (len(ways) + 2 + len(gains)))
     kinds = []
     for name, judged in sets.items():
         figure = SETS[name]
         scores = {way: judged.shaped(score(judged.items)) for way, score in ways.items()}
         line = [name, figure.__name__, *(f"{100 * figure(of, judged.truth):.1f}" for of in scores.values())]
-        for control in CONTROLS:
-            gain = gain_of(figure, judged.truth, scores["SPICE-G"], scores[control])
+        for one, other in gains:
+            gain = gain_of(figure, judged.truth, scores[one], scores[other])
             line.append(f"{gain(np.arange(len(judged.truth))):+.1f} ({error_of(gain, judged.images):.1f})")
         print("|", " | ".join(line), "|", flush=True)
         if name in BY_KIND:
