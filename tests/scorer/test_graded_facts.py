@@ -56,6 +56,11 @@ def test_words_that_a_scene_graph_guesses_are_compared_in_relations_and_not_as_w
         assert (told.facts, told.words, content_words(told.facts)) == (facts, content, content)
 
 
+def test_a_changed_scene_graph_whose_facts_lack_places_keeps_the_names_it_was_given() -> None:
+    """What ``--explain`` and reports try out are such graphs."""
+    assert content_words([Fact(("man", "hat", "wear"), SCENE_RULE, ())]) == {"man", "hat", "wear"}
+
+
 def test_what_is_said_of_a_quantity_itself_is_not_said_of_the_things() -> None:
     note = fact(GROUP, PEOPLE, rule=STANDS_FOR)
     said = [fact(GROUP, ("large", 0), rule="amod"), fact(GROUP, ("stand", 5), rule="predicate")]

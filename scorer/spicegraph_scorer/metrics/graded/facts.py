@@ -120,11 +120,14 @@ def _content_of(facts: Sequence[Fact], strings: set[str]) -> frozenset[str]:
 def _stated(facts: Iterable[Fact]) -> set[str]:
     """Return the strings of facts, without names of relations that have words which the caption lacks ("wear" of "in").
 
-    Scene graphs have such names; words alone are those of the caption.
+    Scene graphs have such names; words alone are those of the caption. A fact without places, as a changed graph has,
+    has the names that it was given.
     """
     return set(
         chain.from_iterable(
-            words[:2] if rule == SCENE_RULE and len(words) == 3 and len(tokens[2]) <= words[2].count(" ") else words
+            words[:2]
+            if tokens and rule == SCENE_RULE and len(words) == 3 and len(tokens[2]) <= words[2].count(" ")
+            else words
             for words, rule, tokens in facts
         )
     )
