@@ -7,7 +7,7 @@ has to be downloaded, or by nltk's corpus where that is installed.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Protocol
 
@@ -135,6 +135,7 @@ def _describe(wordnet: WordNet | None) -> str:
     return f"{type(wordnet).__name__} {get_version()}".strip()
 
 
+@cache
 def _nltk_version() -> str:
     try:
         return version("nltk")
