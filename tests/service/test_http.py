@@ -435,4 +435,4 @@ def test_the_server_lets_calls_finish_and_ends(start_server: Callable[..., Runni
     assert reply.status == 200
     assert len(reply.json["captions"]) == 300
     connection.close()
-    assert running.stop() == 0
+    assert running.process.wait(timeout=60) == 0

@@ -205,8 +205,8 @@ class Local:
             response = connection.getresponse()
             return response.status, response.read().decode()
 
-    def stop(self) -> int:
-        self.process.send_signal(signal.SIGINT)
+    def stop(self, number: int = signal.SIGINT) -> int:
+        self.process.send_signal(number)
         code = self.process.wait(30)
         assert self.process.stderr is not None
         self.process.stderr.close()
@@ -299,6 +299,19 @@ def test_the_viewer_is_sound_in_chromium(
     assert browser.js("location.pathname") == viewer.path
     assert browser.js("window.hacked") is None
     assert browser.errors == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_pages_end_without_an_error_when_asked(tmp_path: Path, number: int) -> None:
+    """Behind ``&`` a shell has Ctrl-C ignored, which the command takes over; it must end all the same."""
+    (tmp_path / "r.jsonl").write_text('{"image_id": "1", "caption": "a cat", "scores": {"SPICE": 1}}\n')
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        local = Local("view", f"a={tmp_path / 'r.jsonl'}")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert local.get(local.path)[0] == 200
+    assert local.stop(number) == 0
 
 
 @pytest.mark.model

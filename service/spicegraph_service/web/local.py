@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
+import signal
 import sys
 import threading
 import webbrowser
@@ -87,11 +88,20 @@ async def _serve(
         announce(address)
         if browse:
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-        await asyncio.Event().wait()
+        await _asked_to_end().wait()
     except OSError as error:
         raise InputError(f"cannot listen on port {port}: {error.strerror or error}") from error
     finally:
         await runner.cleanup()
+
+
+def _asked_to_end() -> asyncio.Event:
+    """Return what is set by Ctrl-C and by SIGTERM, also where the shell had Ctrl-C ignored (a command behind ``&``)."""
+    asked = asyncio.Event()
+    for sent in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):  # Windows, where Ctrl-C is a KeyboardInterrupt
+            asyncio.get_running_loop().add_signal_handler(sent, asked.set)
+    return asked
 
 
 @web.middleware
