@@ -9,29 +9,14 @@ import numpy as np
 import pytest
 
 from spicegraph_parser.errors import DataError, InputError
-from spicegraph_parser.rules import Fact
 from spicegraph_scorer.metrics.graded.building import build_table, extended_table, word_sets
 from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable, load_table, load_vectors
+from word_facts import WordFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 LARGEST_BYTES = 2 * 2**20
-
-
-class EveryWord:
-    """A source of facts in which every word is an object."""
-
-    signature = "words"
-
-    def __init__(self) -> None:
-        self.seen: list[str] = []
-
-    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        for text in texts:
-            self.seen.append(text)
-            yield tuple(Fact((word,), "", ()) for word in text.split())
 
 
 IMAGES = [
@@ -43,7 +28,7 @@ IMAGES = [
 
 
 def table(**options: int) -> VectorTable:
-    return build_table(list(word_sets(IMAGES, EveryWord())), name="toy", **options)
+    return build_table(list(word_sets(IMAGES, WordFacts())), name="toy", **options)
 
 
 def likeness(vectors: Vectors, one: str, other: str) -> float:
@@ -60,7 +45,7 @@ def test_words_for_the_same_thing_are_near_and_values_of_one_kind_are_not() -> N
 def test_the_same_captions_give_the_same_file(tmp_path: Path) -> None:
     one, other = tmp_path / "one.npz", tmp_path / "other.npz"
     table().write(one)
-    build_table(list(word_sets(reversed(IMAGES), EveryWord())), name="toy").write(other)
+    build_table(list(word_sets(reversed(IMAGES), WordFacts())), name="toy").write(other)
     assert one.read_bytes() == other.read_bytes()
 
 
@@ -73,7 +58,7 @@ def test_a_table_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_every_distinct_caption_is_parsed_once() -> None:
-    source = EveryWord()
+    source = WordFacts()
     assert sum(map(len, word_sets(IMAGES, source))) == sum(map(len, IMAGES))
     assert sorted(source.seen) == sorted({text for image in IMAGES for text in image})
 
@@ -96,7 +81,7 @@ def test_rare_words_are_left_out_and_counted_by_image() -> None:
 )
 def test_captions_that_make_no_table_are_refused(images: list[tuple[str, ...]], name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        build_table(list(word_sets(images, EveryWord())), name=name)
+        build_table(list(word_sets(images, WordFacts())), name=name)
 
 
 @pytest.mark.parametrize("content", [b"", b"no table", b"PK\x03\x04 cut off"])
@@ -120,7 +105,7 @@ def test_a_missing_and_a_damaged_table_are_refused(tmp_path: Path) -> None:
 def test_an_extended_table_has_the_words_of_both_and_the_mean_of_their_likeness() -> None:
     base, own = (
         table(),
-        build_table(list(word_sets([("red sofa rug", "red couch rug", "sofa mat")] * 9, EveryWord())), name="own"),
+        build_table(list(word_sets([("red sofa rug", "red couch rug", "sofa mat")] * 9, WordFacts())), name="own"),
     )
     both = extended_table(base, own)
     assert (both.name, both.images) == ("own", base.images + own.images)

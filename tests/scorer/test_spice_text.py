@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_parser.rules import Fact
 from spicegraph_scorer.compat.pycocoevalcap import COCO, COCOEvalCap
 from spicegraph_scorer.core.facts import FactTable
 from spicegraph_scorer.core.items import Item
@@ -18,26 +16,10 @@ from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import choose_best, compare_systems, score
 from spicegraph_scorer.studies.bounds import Study, find_bounds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from word_facts import WordFacts
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "coco"
 ITEMS = (Item(1, "A Dog, running!", ("A dog -- it runs.",)), Item(2, "Two CATS.", ("two cats (sleeping)",)))
-
-
-class Heard:
-    """A source that keeps the texts that it is asked for, and gives each word as an object."""
-
-    signature = "heard"
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        for text in texts:
-            self.texts.append(text)
-            yield tuple(Fact((word,), "word", ((place,),)) for place, word in enumerate(text.split()))
 
 
 @pytest.mark.parametrize(
@@ -56,41 +38,41 @@ class Heard:
 def test_what_spice_parses_depends_on_the_group_and_the_option(
     metrics: tuple[str, ...], text: str | None, expected: str
 ) -> None:
-    source = Heard()
+    source = WordFacts()
     result = score(ITEMS, metrics, pipeline=source, spice_text=text)  # type: ignore[arg-type]
     written = {text for item in ITEMS for text in (item.candidate, *item.references)}
-    assert set(source.texts) == (written if expected == "written" else set(map(toolkit_text, written)))
+    assert set(source.seen) == (written if expected == "written" else set(map(toolkit_text, written)))
     said = {run.name: run.signature["text"] for run in result.runs if run.name in {"spice", "spice-exact", "spider"}}
     assert said
     assert set(said.values()) == {TOKENIZER if expected == "coco" else "as written"}
 
 
 def test_spice_g_always_parses_captions_as_written() -> None:
-    source = Heard()
+    source = WordFacts()
     both = score(ITEMS, ("coco", "spice-g"), pipeline=source)
-    assert {"A Dog, running!", "a dog running"} <= set(source.texts)
-    assert both.corpus["SPICE-G"] == score(ITEMS, ("spice-g",), pipeline=Heard()).corpus["SPICE-G"]
+    assert {"A Dog, running!", "a dog running"} <= set(source.seen)
+    assert both.corpus["SPICE-G"] == score(ITEMS, ("spice-g",), pipeline=WordFacts()).corpus["SPICE-G"]
 
 
 def test_every_way_to_compute_takes_the_same_text() -> None:
-    expected = score(ITEMS, ("spice",), pipeline=Heard(), spice_text="coco").item_scores()
-    assert expected != score(ITEMS, ("spice",), pipeline=Heard()).item_scores()
+    expected = score(ITEMS, ("spice",), pipeline=WordFacts(), spice_text="coco").item_scores()
+    assert expected != score(ITEMS, ("spice",), pipeline=WordFacts()).item_scores()
     for evidence in (True, False):
-        metric = Spice(Heard(), text="coco", evidence=evidence)
+        metric = Spice(WordFacts(), text="coco", evidence=evidence)
         assert [one.f1("All") for one in metric.collect(Corpus(ITEMS))] == [row["SPICE"] for row in expected]
-    compared = compare_systems(ITEMS, ITEMS, ("coco",), pipeline=Heard())
-    assert compared.metrics["spice"][0].first == score(ITEMS, ("coco",), pipeline=Heard()).corpus["SPICE"]
-    source = Heard()
+    compared = compare_systems(ITEMS, ITEMS, ("coco",), pipeline=WordFacts())
+    assert compared.metrics["spice"][0].first == score(ITEMS, ("coco",), pipeline=WordFacts()).corpus["SPICE"]
+    source = WordFacts()
     choose_best(ITEMS, [1, 2], source, spice_text="coco")
-    assert "a dog running" in source.texts
+    assert "a dog running" in source.seen
 
 
 def test_bounds_hold_out_captions_of_the_same_text() -> None:
     study = Study((1, 2), (("A dog.", "A dog, running!"), ("Two CATS.", "two cats (sleeping)")))
     tokens = Study(study.ids, tuple(tuple(map(toolkit_text, texts)) for texts in study.captions))
-    found = find_bounds(study, metrics=("spice",), pipeline=Heard(), spice_text="coco").human.scores[0]
-    assert found.value == find_bounds(tokens, metrics=("spice",), pipeline=Heard()).human.scores[0].value
-    assert found.value != find_bounds(study, metrics=("spice",), pipeline=Heard()).human.scores[0].value
+    found = find_bounds(study, metrics=("spice",), pipeline=WordFacts(), spice_text="coco").human.scores[0]
+    assert found.value == find_bounds(tokens, metrics=("spice",), pipeline=WordFacts()).human.scores[0].value
+    assert found.value != find_bounds(study, metrics=("spice",), pipeline=WordFacts()).human.scores[0].value
 
 
 def test_what_an_item_is_parsed_from_can_be_shown() -> None:

@@ -192,6 +192,10 @@ class Metric(ABC, Generic[Statistic]):
         """
         del statistic, changes
 
+    def make_ready(self) -> None:
+        """Build what the first captions would wait for, for programs that serve others; scores stay the same."""
+        return
+
     def workings(self, corpus: Corpus, statistics: Sequence[Statistic]) -> list[tuple[Working, ...]]:
         """Return for each item how its scores come about, for people; by default nothing.
 

@@ -22,7 +22,6 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.results import Run, run_of
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics import METRICS, MetricData, Resources, make_reward
-from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.reward import Reward
 from spicegraph_scorer.metrics.spice.categories import make_categories
 from spicegraph_scorer.studies.errors import error_words
@@ -128,10 +127,9 @@ class Evaluator:
         return WorkerInfo(version("spicegraph"), pipeline, metrics, self._missing, scenes)
 
     def make_ready(self) -> None:
-        """Build what the first call with a word that SPICE-G's vectors lack would wait for."""
+        """Build what the first calls would wait for."""
         for metric in self._metrics.values():
-            if isinstance(metric, SpiceG):
-                metric.vectors.unknown.make_ready()
+            metric.make_ready()
 
     def run(self, task: Task) -> WorkReply | TotalsReply:
         """Do a task; what fails is reported in the reply of its group."""

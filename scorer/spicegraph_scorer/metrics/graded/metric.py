@@ -167,6 +167,10 @@ class SpiceG(Metric[GradedStatistic]):
             **({} if self.texts else {"texts": "unread"}),
         }
 
+    def make_ready(self) -> None:
+        """Build the vectors' table for words that they lack."""
+        self.vectors.unknown.make_ready()
+
     def collect(self, corpus: Corpus) -> list[GradedStatistic]:
         """Parse every distinct caption once, and return the weights of every item."""
         found = FactsInOrder(self.source, corpus.items)
