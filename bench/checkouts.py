@@ -40,7 +40,7 @@ class Run:
 
 
 CASES = {
-    "import": ["-c", "import spicegraph_scorer"],
+    "import": ["-c", "from spicegraph_scorer import score"],
     "help": [*PROGRAM, "--help"],
     "one item": [*PROGRAM, "score", "{item}", "--cache", "none"],
     "parse": [*PROGRAM, "parse", "{captions}", "--format", "jsonl"],

@@ -25,9 +25,6 @@ from spicegraph_scorer.metrics import (
     metric_names,
     needs_of,
 )
-from spicegraph_scorer.metrics.cider import Cider, Spider
-from spicegraph_scorer.metrics.ngram import DocumentFrequencies
-from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_scorer.readers.checks import check_items
 
 if TYPE_CHECKING:
@@ -230,6 +227,11 @@ def choose_best(
         >>> choose_best(both, [7, 7], load_pipeline()).items
         (Item(id=7, candidate='a dog', references=('a dog',)),)
     """
+    # Imported here, as all metrics are: where they are asked for.
+    from spicegraph_scorer.metrics.cider import Cider, Spider  # noqa: PLC0415
+    from spicegraph_scorer.metrics.ngram import DocumentFrequencies  # noqa: PLC0415
+    from spicegraph_scorer.metrics.spice.metric import Spice  # noqa: PLC0415
+
     corpus = Corpus(tuple(items))
     given = merged_data(data, fields)
     spice = Spice(source, evidence=False, text=given.spice_text or "written")
@@ -237,7 +239,7 @@ def choose_best(
     if frequencies is None:
         references = dict(zip(images, (item.references for item in items), strict=True))
         if len(references) > 1:
-            frequencies = _frequencies(references)
+            frequencies = DocumentFrequencies.from_references([tokenize_texts(t) for t in references.values()])
     if frequencies is None:
         score = spice.total(spice.collect(corpus))[0]
     else:
@@ -250,10 +252,6 @@ def choose_best(
             best[image] = index
     chosen = tuple(replace(items[index], id=image) for image, index in best.items())
     return Choice(chosen, score.name, tuple(values[index] for index in best.values()))
-
-
-def _frequencies(references: Mapping[ItemId, Sequence[str]]) -> DocumentFrequencies:
-    return DocumentFrequencies.from_references([tokenize_texts(texts) for texts in references.values()])
 
 
 def resources(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 
 import pytest
@@ -119,9 +117,3 @@ def test_a_killed_process_is_one_clear_error():
 def test_a_place_that_can_t_be_a_store_is_one_clear_error(tmp_path):
     with pytest.raises(StoreError), local_facts("en_caption", cache=str(tmp_path)):
         pass
-
-
-def test_scoring_starts_without_what_only_studies_need():
-    program = "import sys, spicegraph_service.cli.score as _; print([m for m in ('scipy', 'ray', 'spacy') if m in sys.modules])"
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert found == "[]\n"

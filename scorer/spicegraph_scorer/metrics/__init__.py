@@ -1,37 +1,29 @@
 """The metrics by name, as ``--metrics`` and :func:`spicegraph_scorer.score` know them.
 
-To add a metric: a module with a frozen value that derives from ``Metric`` and says all that others need to know of it;
-here, a function that makes it, and a line in ``METRICS``.
+To add a metric: a module with a frozen value that derives from ``Metric`` and says all that others need to know of it,
+and how it is made; here, a line in ``METRICS``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypedDict
+from importlib import import_module
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.core.metric import Metric, Needs
-from spicegraph_scorer.metrics.bleu import Bleu, SentenceBleu
-from spicegraph_scorer.metrics.capture import Capture
-from spicegraph_scorer.metrics.chair import Chair
-from spicegraph_scorer.metrics.cider import COCO_CIDER, Cider, Spider
-from spicegraph_scorer.metrics.fluency.detector import load_detector
-from spicegraph_scorer.metrics.fluency.metric import Fluency, SpiderFl
-from spicegraph_scorer.metrics.graded.metric import SpiceG
-from spicegraph_scorer.metrics.graded.vectors import load_vectors
-from spicegraph_scorer.metrics.meteor import Meteor, Meteor2005, load_data
-from spicegraph_scorer.metrics.reward import DRAFT_TERMS, Reward, parse_reward
-from spicegraph_scorer.metrics.rouge import Rouge155, RougeL
-from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
-from spicegraph_scorer.metrics.spice.metric import ReferenceCache, Spice
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
     from spicegraph_scorer.core.facts import FactSource, Progress
+    from spicegraph_scorer.core.metric import Metric, Needs
     from spicegraph_scorer.core.tokens import SpiceText
     from spicegraph_scorer.metrics.chair import Instances
     from spicegraph_scorer.metrics.graded.vectors import Vectors
     from spicegraph_scorer.metrics.ngram import DocumentFrequencies
+    from spicegraph_scorer.metrics.reward import Reward
+    from spicegraph_scorer.metrics.spice.categories import Category
 
 __all__ = [
     "GROUPS",
@@ -47,6 +39,7 @@ __all__ = [
     "merged_data",
     "metric_names",
     "needs_of",
+    "read_data",
     "with_spice_text",
 ]
 
@@ -101,6 +94,31 @@ def merged_data(data: MetricData | None, fields: DataFields) -> MetricData:
     return replace(data, **given)
 
 
+READERS: Mapping[str, str] = {
+    "frequencies": "ngram:DocumentFrequencies.read",
+    "categories": "spice.categories:read_categories",
+    "vectors": "graded.vectors:Vectors.read",
+    "instances": "chair:read_instances",
+}
+"""What reads a field of :class:`MetricData` from a file, as ``module:name``."""
+
+
+def read_data(files: Mapping[str, str]) -> MetricData:
+    """Read data for metrics from files, whose fields name them.
+
+    Raises:
+        DataError: a file can't be read, or is not a table of vectors, or of document frequencies.
+        InputError: categories or instances can't be read, or are faulty.
+    """
+    return MetricData(**{name: _loaded(READERS[name])(path) for name, path in files.items()})
+
+
+def _loaded(place: str) -> Any:
+    """Return what stands at ``module:name`` within this package; only what is used is loaded."""
+    module, _, name = place.partition(":")
+    return attrgetter(name)(import_module(f"{__name__}.{module}"))
+
+
 @dataclass(frozen=True, slots=True)
 class Resources:
     """What metrics are made from; facts come as a function, which is called only by metrics that need them.
@@ -116,86 +134,58 @@ class Resources:
     images: int = 0
 
 
-Factory = Callable[[Resources], Metric[Any]]
+Factory: TypeAlias = "Callable[[Resources], Metric[Any]]"
 
 
 @dataclass(frozen=True, slots=True)
 class MetricEntry:
-    """A metric that can be asked for: its class, which says what it needs and gives, and what makes it."""
+    """A metric that can be asked for: its class, which says what it needs and gives, and what makes it.
 
-    kind: type[Metric[Any]]
-    make: Factory
+    Those of this package stand by name, the class as ``module:Class`` and what makes it as one of its class methods, so
+    that a metric is loaded where it is used. Without ``maker`` the class itself makes the metric.
+    """
 
+    place: type[Metric[Any]] | str
+    maker: Factory | str | None = None
 
-def _categories(resources: Resources) -> Mapping[str, Category]:
-    given = resources.data.categories
-    return CATEGORIES if given is None else given
+    @property
+    def kind(self) -> type[Metric[Any]]:
+        """The class."""
+        found: type[Metric[Any]] = _loaded(self.place) if isinstance(self.place, str) else self.place
+        return found
 
+    def make(self, resources: Resources) -> Metric[Any]:
+        """Make the metric.
 
-def _references(resources: Resources) -> ReferenceCache[Any] | None:
-    return ReferenceCache(resources.images) if resources.images else None
-
-
-def _spice(resources: Resources, *, exact: bool = False) -> Spice:
-    return Spice(
-        resources.facts(),
-        exact=exact,
-        categories=_categories(resources),
-        evidence=resources.evidence,
-        text=resources.data.spice_text or "written",
-        references=_references(resources),
-    )
-
-
-def _spice_g(resources: Resources) -> Metric[Any]:
-    data = resources.data
-    return SpiceG(
-        resources.facts(),
-        _categories(resources),
-        data.vectors or load_vectors(),
-        evidence=resources.evidence,
-        references=_references(resources),
-    )
-
-
-def _meteor(resources: Resources) -> Metric[Any]:
-    def building(share: float) -> None:
-        if resources.progress:
-            resources.progress("building METEOR's index", round(100 * share), 100)
-
-    return Meteor(load_data(progress=building), evidence=resources.evidence)
-
-
-def _spider(resources: Resources) -> Spider:
-    spice = Spice(resources.facts(), evidence=resources.evidence, text=resources.data.spice_text or "written")
-    return Spider(spice, Cider("CIDEr-D", frequencies=resources.data.frequencies))
+        Raises:
+            DataError: something that it needs is not installed.
+        """
+        if self.maker is None:
+            return self.kind()
+        maker: Factory = getattr(self.kind, self.maker) if isinstance(self.maker, str) else self.maker
+        return maker(resources)
 
 
 METRICS: Mapping[str, MetricEntry] = {
-    "spice": MetricEntry(Spice, _spice),
-    "spice-exact": MetricEntry(Spice, lambda given: _spice(given, exact=True)),
-    "spice-g": MetricEntry(SpiceG, _spice_g),
-    "bleu": MetricEntry(Bleu, lambda _: Bleu()),
-    "bleu-sentence": MetricEntry(SentenceBleu, lambda _: SentenceBleu()),
-    "meteor": MetricEntry(Meteor, _meteor),
-    "meteor-2005": MetricEntry(Meteor2005, lambda _: Meteor2005()),
-    "rouge": MetricEntry(RougeL, lambda _: RougeL()),
-    "rouge-1.5.5": MetricEntry(Rouge155, lambda _: Rouge155()),
-    "cider": MetricEntry(Cider, lambda given: replace(COCO_CIDER, frequencies=given.data.frequencies)),
-    "cider-d": MetricEntry(Cider, lambda given: Cider("CIDEr-D", frequencies=given.data.frequencies)),
-    "cider-plain": MetricEntry(
-        Cider, lambda given: Cider("CIDEr", frequencies=given.data.frequencies, key="CIDEr-plain")
-    ),
-    "spider": MetricEntry(Spider, _spider),
-    "spider-fl": MetricEntry(SpiderFl, lambda given: SpiderFl(_spider(given), Fluency(load_detector()))),
-    "fluency": MetricEntry(Fluency, lambda _: Fluency(load_detector())),
-    "chair": MetricEntry(Chair, lambda given: Chair(given.data.instances, evidence=given.evidence)),
-    "capture": MetricEntry(
-        Capture,
-        lambda given: Capture(given.facts(), given.data.vectors or load_vectors(), evidence=given.evidence),
-    ),
+    "spice": MetricEntry("spice.metric:Spice", "of"),
+    "spice-exact": MetricEntry("spice.metric:Spice", "of_exact"),
+    "spice-g": MetricEntry("graded.metric:SpiceG", "of"),
+    "bleu": MetricEntry("bleu:Bleu"),
+    "bleu-sentence": MetricEntry("bleu:SentenceBleu"),
+    "meteor": MetricEntry("meteor.metric:Meteor", "of"),
+    "meteor-2005": MetricEntry("meteor.original:Meteor2005"),
+    "rouge": MetricEntry("rouge:RougeL"),
+    "rouge-1.5.5": MetricEntry("rouge:Rouge155"),
+    "cider": MetricEntry("cider:Cider", "of_coco"),
+    "cider-d": MetricEntry("cider:Cider", "of"),
+    "cider-plain": MetricEntry("cider:Cider", "of_plain"),
+    "spider": MetricEntry("cider:Spider", "of"),
+    "spider-fl": MetricEntry("fluency.metric:SpiderFl", "of"),
+    "fluency": MetricEntry("fluency.metric:Fluency", "of"),
+    "chair": MetricEntry("chair:Chair", "of"),
+    "capture": MetricEntry("capture:Capture", "of"),
 }
-"""Every metric: its name, its class and the function that makes it.
+"""Every metric: its name, its class and what makes it.
 
 ``cider`` is what the COCO toolkit prints under that name, which is CIDEr-D; ``cider-plain`` is the paper's
 CIDEr.
@@ -284,6 +274,10 @@ def make_reward(text: str, resources: Resources) -> Reward:
         InputError: a term is unknown, stands twice, or has no weight.
         DataError: something that a metric needs is not installed.
     """
+    # Imported here, as all metrics are: where they are asked for.
+    from spicegraph_scorer.metrics.reward import DRAFT_TERMS, Reward, parse_reward  # noqa: PLC0415
+    from spicegraph_scorer.metrics.spice.metric import Spice  # noqa: PLC0415
+
     terms = parse_reward(text, METRICS)
     names = dict.fromkeys(term.name for term in terms if term.name in METRICS)
     if not any(term.score for term in terms):  # no term is of a category
@@ -294,4 +288,4 @@ def make_reward(text: str, resources: Resources) -> Reward:
         if term.score and term.score not in columns:
             raise InputError(f"reward: {term.name} has no score {term.score[:50]!a}; it has {', '.join(columns)}")
     compares = any(term.name in DRAFT_TERMS for term in terms)
-    return Reward(terms, metrics, _spice(replace(resources, evidence=True)) if compares else None)
+    return Reward(terms, metrics, Spice.of(replace(resources, evidence=True)) if compares else None)

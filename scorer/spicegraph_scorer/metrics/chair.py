@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.core.tokens import Corpus
+    from spicegraph_scorer.metrics import Resources
 
 NAMES: Final = ("CHAIRi", "CHAIRs", "CHAIR_Recall")
 
@@ -302,6 +303,11 @@ class Chair(Metric[ChairStatistic]):
     evidence: bool = True
 
     name = "chair"
+
+    @classmethod
+    def of(cls, given: Resources) -> Chair:
+        """Return the metric ``chair``."""
+        return cls(given.data.instances, evidence=given.evidence)
 
     def signature(self) -> Mapping[str, str]:
         """Return where the objects of an image come from, and which words are objects."""

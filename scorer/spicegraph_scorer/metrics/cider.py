@@ -39,6 +39,7 @@ from spicegraph_scorer.metrics.ngram import (
 if TYPE_CHECKING:
     from spicegraph_scorer.core.credit import Slots
     from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
+    from spicegraph_scorer.metrics import Resources
     from spicegraph_scorer.metrics.spice.metric import Spice, SpiceStatistic
 
 Variant = Literal["CIDEr", "CIDEr-D"]
@@ -81,6 +82,21 @@ class Cider(Metric[CiderStatistic]):
     frequencies: DocumentFrequencies | None = None
     key: str | None = None
     """The name of the score; ``None``: the variant's."""
+
+    @classmethod
+    def of(cls, given: Resources) -> Cider:
+        """Return the metric ``cider-d``."""
+        return cls(frequencies=given.data.frequencies)
+
+    @classmethod
+    def of_coco(cls, given: Resources) -> Cider:
+        """Return the metric ``cider``."""
+        return replace(COCO_CIDER, frequencies=given.data.frequencies)
+
+    @classmethod
+    def of_plain(cls, given: Resources) -> Cider:
+        """Return the metric ``cider-plain``."""
+        return cls("CIDEr", given.data.frequencies, key="CIDEr-plain")
 
     @property
     def name(self) -> str:
@@ -282,6 +298,14 @@ class Spider(Metric[SpiderStatistic]):
     cider: Cider = field(default_factory=Cider)
 
     name = "spider"
+
+    @classmethod
+    def of(cls, given: Resources) -> Spider:
+        """Return the metric ``spider``."""
+        from spicegraph_scorer.metrics.spice.metric import Spice  # noqa: PLC0415 (CIDEr alone does not need it)
+
+        spice = Spice(given.facts(), evidence=given.evidence, text=given.data.spice_text or "written")
+        return cls(spice, Cider.of(given))
 
     def signature(self) -> Mapping[str, str]:
         """Return what both metrics say, SPICE's pipeline and lexicon first."""

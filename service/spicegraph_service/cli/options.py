@@ -5,10 +5,10 @@ A command takes a group as one keyword parameter; ``app.flattened`` gives the co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -16,21 +16,18 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_parser.scenes import SCENE
 from spicegraph_scorer.core.tokens import SpiceText
-from spicegraph_scorer.metrics import GROUPS, METRICS, MetricData, metric_names, with_spice_text
-from spicegraph_scorer.metrics.chair import read_instances
-from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable
-from spicegraph_scorer.metrics.ngram import DocumentFrequencies
-from spicegraph_scorer.metrics.spice.categories import read_categories
+from spicegraph_scorer.metrics import GROUPS, METRICS, metric_names, read_data, with_spice_text
 from spicegraph_scorer.readers import parse_columns, read_items
 from spicegraph_scorer.readers.checks import Empty, notes_on
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.output.terminal import say_warning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from spicegraph_scorer.core.facts import FactSource
+    from spicegraph_scorer.metrics import MetricData
     from spicegraph_scorer.readers.tables import Columns
     from spicegraph_service.output.report.data import SystemInput
 
@@ -198,10 +195,11 @@ class MetricOptions:
             users = [metric for metric, entry in METRICS.items() if name in entry.kind.needs.data]
             if computed.isdisjoint(users):
                 do = "does" if len(users) == 1 else "do"
-                option, _ = METRIC_DATA[name]
-                raise InputError(f"{option} {value}: none of the chosen metrics uses it; {', '.join(users)} {do}")
-        read = {name: METRIC_DATA[name][1](value) for name, value in given.items()}
-        return with_spice_text(self.asked, MetricData(**read))
+                raise InputError(
+                    f"{METRIC_DATA[name]} {value}: none of the chosen metrics uses it; {', '.join(users)} {do}"
+                )
+        text: SpiceText | None = given.pop("spice_text", None)
+        return with_spice_text(self.asked, replace(read_data(given), spice_text=text))
 
 
 EmptyOption = Annotated[
@@ -219,14 +217,14 @@ class ScoringOptions(MetricOptions):
     empty: EmptyOption = "refuse"
 
 
-METRIC_DATA: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
-    "spice_text": ("--spice-text", str),
-    "frequencies": ("--idf", lambda path: DocumentFrequencies.read(Path(path))),
-    "categories": ("--categories", read_categories),
-    "vectors": ("--vectors", lambda path: Vectors.of(VectorTable.read(Path(path)))),
-    "instances": ("--instances", read_instances),
+METRIC_DATA: Final[Mapping[str, str]] = {
+    "spice_text": "--spice-text",
+    "frequencies": "--idf",
+    "categories": "--categories",
+    "vectors": "--vectors",
+    "instances": "--instances",
 }
-"""For each field of ``MetricData`` the option that gives it, and what the option's value is read with."""
+"""For each field of ``MetricData`` the option that gives it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

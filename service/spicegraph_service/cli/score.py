@@ -10,8 +10,6 @@ import typer
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics import METRICS
-from spicegraph_scorer.metrics.reward import parse_reward
-from spicegraph_scorer.metrics.spice.metric import JAR_METRICS
 from spicegraph_service.cli.options import InputOptions, ParsingOptions, ScoringOptions, system_name, system_names
 from spicegraph_service.engines.engine import CandidateRule, Engine, Task
 from spicegraph_service.engines.table import ENGINES
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.results import Result, Summary
 
 
-_EXPLAINED = tuple(name for name, entry in METRICS.items() if entry.kind.explains)
-_CREDITED = tuple(name for name, entry in METRICS.items() if entry.kind.credits)
 _PER_ITEM = frozenset({ResultFormat.JSONL, ResultFormat.CSV, ResultFormat.SPICE})
 _WITHOUT_ITEMS = frozenset({ResultFormat.TABLE, ResultFormat.PARQUET})
 _WITH_EXPLANATIONS = frozenset({ResultFormat.JSON, ResultFormat.JSONL})
@@ -132,11 +128,16 @@ def score(
     place = ResultOutput(form, output)
     chosen = _engine(engine)
     place.check(folders=chosen.summarize is not None)
-    for option, wanted, able in (("--explain", explain, _EXPLAINED), ("--credit", credit, _CREDITED)):
-        if wanted and (set(able).isdisjoint(names) or place.format not in _WITH_EXPLANATIONS):
-            raise InputError(f"{option} needs the metric {' or '.join(able)} and the format json or jsonl")
-    if place.format is ResultFormat.SPICE and set(JAR_METRICS).isdisjoint(names):
-        raise InputError("--format spice writes SPICE results: add spice or spice-exact to --metrics")
+    for option, wanted, ability in (("--explain", explain, "explains"), ("--credit", credit, "credits")):
+        if wanted:
+            able = [name for name, entry in METRICS.items() if getattr(entry.kind, ability)]
+            if set(able).isdisjoint(names) or place.format not in _WITH_EXPLANATIONS:
+                raise InputError(f"{option} needs the metric {' or '.join(able)} and the format json or jsonl")
+    if place.format is ResultFormat.SPICE:
+        from spicegraph_scorer.metrics.spice.metric import JAR_METRICS  # noqa: PLC0415 (only this format needs it)
+
+        if set(JAR_METRICS).isdisjoint(names):
+            raise InputError("--format spice writes SPICE results: add spice or spice-exact to --metrics")
     if confidence and place.form in _PER_ITEM:
         raise InputError(
             f"--confidence: intervals are of corpus scores, but {place.form} contains only the scores of images; "
@@ -147,7 +148,7 @@ def score(
         place.check_systems()
         if chosen.score_systems is None:
             raise InputError(f"--engine {engine} scores one INPUT at a time, and {len(systems)} are given")
-    more = [term.name for term in parse_reward(reward, METRICS)] if reward else []
+    more = _terms(reward) if reward else []
     data = scoring.data(*(("spider",) if candidates is CandidateRule.BEST else ()), *more)
     with warned_progress() as progress:
         task = Task(
@@ -179,6 +180,13 @@ def score(
         scored = chosen.score_systems([replace(task, source=source) for source in systems.values()])
         results = dict(zip(systems, scored, strict=True))
     place.write_systems(results)
+
+
+def _terms(reward: str) -> list[str]:
+    """Return the names of a reward's terms."""
+    from spicegraph_scorer.metrics.reward import parse_reward  # noqa: PLC0415 (few commands have a reward)
+
+    return [term.name for term in parse_reward(reward, METRICS)]
 
 
 def _systems(sources: Sequence[str]) -> dict[str, str]:

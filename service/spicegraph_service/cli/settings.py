@@ -8,7 +8,6 @@ command's name, for that command alone. What is typed wins, then the environment
 from __future__ import annotations
 
 import os
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -76,6 +75,8 @@ def find_settings(folder: Path) -> Settings | None:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 (most folders have no settings)
+
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

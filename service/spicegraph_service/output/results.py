@@ -15,7 +15,6 @@ import msgspec
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.results import Summary
-from spicegraph_scorer.metrics.spice.metric import jar_rows
 from spicegraph_service.engines.objects import (
     METADATA,
     check_object,
@@ -126,6 +125,8 @@ def parquet_bytes(result: Result) -> bytes:
 
 
 def _spice(result: Result) -> Iterator[str]:
+    from spicegraph_scorer.metrics.spice.metric import jar_rows  # noqa: PLC0415 (only this format needs it)
+
     yield from _pretty_list(jar_rows(result), depth=0)
     yield "\n"
 

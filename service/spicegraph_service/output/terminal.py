@@ -17,8 +17,6 @@ from typing import IO, TYPE_CHECKING, Final, TextIO, TypeVar, cast
 from urllib.parse import unquote
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from spicegraph_parser.errors import DataError, InputError
 
@@ -115,6 +113,15 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None] | None]:
     if not is_terminal(sys.stderr) or _QUIET.get():
         yield None
         return
+    from rich.console import Console  # noqa: PLC0415 (only terminals need it)
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("reading", total=None)

@@ -270,15 +270,10 @@ def pack_data(*, vectors: Path | None = None, instances: Path | None = None, fre
     if vectors is None and instances is None and frequencies is None:
         return b""
     # Imported here: a server with the bundled vectors leaves them, and numpy, to its workers.
-    from spicegraph_scorer.metrics import MetricData  # noqa: PLC0415
-    from spicegraph_scorer.metrics.chair import read_instances  # noqa: PLC0415
-    from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable  # noqa: PLC0415
-    from spicegraph_scorer.metrics.ngram import DocumentFrequencies  # noqa: PLC0415
+    from spicegraph_scorer.metrics import read_data  # noqa: PLC0415
 
-    counted = None if frequencies is None else DocumentFrequencies.read(frequencies)
-    own = None if vectors is None else Vectors.of(VectorTable.read(vectors))
-    outlined = None if instances is None else read_instances(str(instances))
-    return pickle.dumps(MetricData(vectors=own, instances=outlined, frequencies=counted))
+    files = {"vectors": vectors, "instances": instances, "frequencies": frequencies}
+    return pickle.dumps(read_data({name: str(path) for name, path in files.items() if path is not None}))
 
 
 def unpack_data(packed: bytes) -> MetricData:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from spicegraph_scorer.core.credit import Part, Words
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh, Working
 from spicegraph_scorer.metrics.cider import Spider, SpiderStatistic
-from spicegraph_scorer.metrics.fluency.detector import KINDS, Detector, sentences_of
+from spicegraph_scorer.metrics.fluency.detector import KINDS, Detector, load_detector, sentences_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.core.tokens import Corpus
+    from spicegraph_scorer.metrics import Resources
 
 THRESHOLD: Final = 0.9
 """The probability above which a caption counts as broken, as FENSE and DCASE set it."""
@@ -101,6 +102,11 @@ class Fluency(Metric[FluencyStatistic]):
 
     name = "fluency"
 
+    @classmethod
+    def of(cls, _: Resources) -> Fluency:
+        """Return the metric ``fluency``."""
+        return cls(load_detector())
+
     def signature(self) -> Mapping[str, str]:
         """Return which detector it is, and the threshold."""
         return {"detector": f"linear {self.detector.signature}", "threshold": str(THRESHOLD)}
@@ -158,6 +164,11 @@ class SpiderFl(Metric[SpiderFlStatistic]):
     fluency: Fluency
 
     name = "spider-fl"
+
+    @classmethod
+    def of(cls, given: Resources) -> SpiderFl:
+        """Return the metric ``spider-fl``."""
+        return cls(Spider.of(given), Fluency.of(given))
 
     def signature(self) -> Mapping[str, str]:
         """Return what both metrics say, and the penalty."""

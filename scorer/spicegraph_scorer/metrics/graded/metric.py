@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.tokens import Corpus
+    from spicegraph_scorer.metrics import Resources
     from spicegraph_scorer.metrics.graded.matching import Integers, Sides, Supports, Weights
     from spicegraph_scorer.metrics.graded.vectors import Rows
 
@@ -153,6 +154,18 @@ class SpiceG(Metric[GradedStatistic]):
     references: ReferenceCache[_Reading] | None = field(default=None, compare=False, repr=False)
 
     name = "spice-g"
+
+    @classmethod
+    def of(cls, given: Resources) -> SpiceG:
+        """Return the metric ``spice-g``."""
+        data = given.data
+        return cls(
+            given.facts(),
+            CATEGORIES if data.categories is None else data.categories,
+            data.vectors or load_vectors(),
+            evidence=given.evidence,
+            references=ReferenceCache(given.images) if given.images else None,
+        )
 
     def signature(self) -> dict[str, str]:
         """Return metric, formula, pipeline, lexicon and vectors, and the categories of the user's own, if any."""

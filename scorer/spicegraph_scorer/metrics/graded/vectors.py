@@ -12,6 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, reduce
 from importlib.resources import as_file, files
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -27,7 +28,6 @@ from spicegraph_scorer.metrics.porter import stem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from spicegraph_parser.wordnet import Synset
 
@@ -296,6 +296,15 @@ class Vectors:
         """Make a table ready."""
         places = {word: place for place, word in enumerate(table.words)}
         return cls(table.signature, places, table.directions(), table.idf().tolist(), table.order)
+
+    @classmethod
+    def read(cls, path: Path | str) -> Vectors:
+        """Read a table and make it ready.
+
+        Raises:
+            DataError: the file is missing or is not a table of vectors.
+        """
+        return cls.of(VectorTable.read(Path(path)))
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         """Let worker processes read the bundled table themselves."""

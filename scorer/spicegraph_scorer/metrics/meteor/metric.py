@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.tokens import Corpus
+    from spicegraph_scorer.metrics import Resources
 
 Counts = tuple[float, ...]
 """METEOR's statistics of one item, in the order in which the program prints them:
@@ -292,6 +293,20 @@ class Meteor(Metric[MeteorStatistic]):
     evidence: bool = True
 
     name = "meteor"
+
+    @classmethod
+    def of(cls, given: Resources) -> Meteor:
+        """Return the metric ``meteor``; its index is built if it is not there yet.
+
+        Raises:
+            DataError: METEOR's data is not installed.
+        """
+
+        def building(share: float) -> None:
+            if given.progress:
+                given.progress("building METEOR's index", round(100 * share), 100)
+
+        return cls(load_data(progress=building), evidence=given.evidence)
 
     def signature(self) -> Mapping[str, str]:
         """Return what must be equal for two METEOR values to be comparable.

@@ -333,7 +333,7 @@ class DocumentFrequencies:
             np.savez_compressed(file, allow_pickle=False, **arrays)
 
     @classmethod
-    def read(cls, path: Path) -> DocumentFrequencies:
+    def read(cls, path: Path | str) -> DocumentFrequencies:
         """Read what :meth:`write` wrote.
 
         Raises:

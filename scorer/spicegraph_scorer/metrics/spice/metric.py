@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.core.results import Json, Result
     from spicegraph_scorer.core.tokens import Corpus
+    from spicegraph_scorer.metrics import Resources
     from spicegraph_scorer.metrics.spice.categories import Category
     from spicegraph_scorer.metrics.spice.match import Match
 
@@ -120,6 +121,24 @@ class Spice(Metric[SpiceStatistic]):
     evidence: bool = True
     text: SpiceText = "written"
     references: ReferenceCache[Any] | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, given: Resources, *, exact: bool = False) -> Spice:
+        """Return the metric ``spice``."""
+        data = given.data
+        return cls(
+            given.facts(),
+            exact=exact,
+            categories=CATEGORIES if data.categories is None else data.categories,
+            evidence=given.evidence,
+            text=data.spice_text or "written",
+            references=ReferenceCache(given.images) if given.images else None,
+        )
+
+    @classmethod
+    def of_exact(cls, given: Resources) -> Spice:
+        """Return the metric ``spice-exact``."""
+        return cls.of(given, exact=True)
 
     @property
     def name(self) -> str:

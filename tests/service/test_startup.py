@@ -1,0 +1,75 @@
+"""What a command loads: a short one waits for its imports alone, so that each loads no more than it uses."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import spicegraph_scorer
+from spicegraph_scorer import METRICS
+from spicegraph_scorer.core.metric import Metric
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LIBRARY = "from spicegraph_scorer import Item, score; score([Item(1, 'a dog', ('a dog',))], ['rouge'])"
+SERVER = {"google.protobuf", "grpc", "jinja2", "sqlalchemy"}
+METRIC_MODULES = {f"spicegraph_scorer.metrics.{name}" for name in ("capture", "chair", "fluency", "graded", "meteor")}
+PARSING = {"spicegraph_parser.caption_pipeline.network", "spicegraph_parser.scenes.parser", "networkx", "ray", "spacy"}
+STUDIES = {"spicegraph_scorer.studies", "spicegraph_service.output.report", "spicegraph_service.server"}
+UNUSED = {
+    "--help": SERVER | PARSING | {"numpy", "rich", "spicegraph_scorer"},
+    "score {}": SERVER | METRIC_MODULES | STUDIES | {"scipy", "spacy", "spicegraph_parser.scenes.parser"},
+    "score {} --metrics bleu,rouge,cider": SERVER
+    | METRIC_MODULES
+    | PARSING
+    | STUDIES
+    | {"spicegraph_scorer.metrics.spice"},
+    "parse {} --format jsonl": SERVER
+    | METRIC_MODULES
+    | STUDIES
+    | {"scipy", "spacy", "spicegraph_parser.scenes.parser"},
+    LIBRARY: METRIC_MODULES | PARSING | STUDIES | {"scipy", "spicegraph_scorer.metrics.spice", "spicegraph_service"},
+}
+"""Commands, and a program that uses the library, with what they must not load."""
+
+
+@pytest.mark.parametrize("command", UNUSED)
+def test_what_a_command_does_not_use_is_not_loaded(command: str, tmp_path: Path) -> None:
+    items = tmp_path / "items.jsonl"
+    items.write_text('{"id": 1, "candidate": "a dog runs", "references": ["a dog"]}\n')
+    arguments = command.format(items).split()
+    program = (
+        LIBRARY if command == LIBRARY else f"from spicegraph_service.cli import main; assert not main({arguments})"
+    )
+    program += "; import json, sys; sys.stderr.write('\\n' + json.dumps(list(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert UNUSED[command].isdisjoint(json.loads(done.stderr.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_s_class_is_where_the_table_says(name: str) -> None:
+    """What makes it, others test."""
+    assert issubclass(METRICS[name].kind, Metric)
+
+
+def test_the_library_s_names_are_those_that_type_checkers_see() -> None:
+    tree = ast.parse(inspect.getsource(spicegraph_scorer))
+    imports = {
+        alias.name: node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    shown = {name: imports[name] for name in spicegraph_scorer.__all__}
+    assert shown == {
+        name: f"spicegraph_scorer.{place}" for place, names in spicegraph_scorer._PLACES.items() for name in names
+    }
+    assert set(shown) <= set(dir(spicegraph_scorer))
+    for name, module in shown.items():
+        assert getattr(spicegraph_scorer, name) is getattr(sys.modules[str(module)], name)
+    with pytest.raises(AttributeError, match="no attribute 'scores'"):
+        spicegraph_scorer.scores  # noqa: B018
