@@ -199,7 +199,9 @@ def test_texts_beside_captions_are_graphs_in_every_notation(text: str) -> None:
     found = list(GraphTexts(_Captions()).facts([captions[0], text, *captions[1:]]))
     assert sorted(fact.words for fact in found.pop(1)) == sorted(RIDES)
     assert [facts[0].words for facts in found] == [(caption,) for caption in captions]
-    check_graphs([Item(1, text, tuple(captions))], source="x")
+    read = check_graphs([Item(1, text, tuple(captions))], source="x")
+    assert list(read) == [text]
+    assert next(GraphTexts(_Captions(), read).facts([text])) is read[text].facts, "it is not read again"
 
 
 @pytest.mark.parametrize(

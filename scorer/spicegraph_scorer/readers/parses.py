@@ -37,10 +37,11 @@ class GraphTexts:
     """Facts of captions and of graphs as text, ``( man , ride , horse )`` or another notation, side by side.
 
     Whether a text is a graph, the text alone decides; the others go to ``source``, also those that only look like
-    one, which :func:`check_graphs` finds.
+    one, which :func:`check_graphs` finds. ``graphs`` are texts that it has read; others are read here.
     """
 
     source: FactSource
+    graphs: Mapping[str, ParsedCaption] | None = None
 
     @property
     def signature(self) -> str:
@@ -49,13 +50,14 @@ class GraphTexts:
 
     def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
         """Return the facts of each text, in order."""
-        wanted = [(text, _graph_of(text)) for text in texts]
+        known = self.graphs or {}
+        wanted = [(text, known.get(text) or _graph_of(text)) for text in texts]
         parsed = self.source.facts([text for text, graph in wanted if not isinstance(graph, ParsedCaption)])
         return (graph.facts if isinstance(graph, ParsedCaption) else next(parsed) for _, graph in wanted)
 
 
-def check_graphs(items: Iterable[Item], *, source: str) -> None:
-    """Refuse items with a text that looks like a graph but is not one, which would be parsed as a caption.
+def check_graphs(items: Iterable[Item], *, source: str) -> dict[str, ParsedCaption]:
+    """Return the texts of items that are graphs; refuse one that only looks so, which would be parsed as a caption.
 
     Raises:
         InputError: the message names every such item, its field, and what is wrong with the text.
@@ -66,14 +68,18 @@ def check_graphs(items: Iterable[Item], *, source: str) -> None:
         Traceback (most recent call last):
         spicegraph_parser.errors.InputError: in.jsonl: item 1 (image_id 7), candidate: has a '(' without its ')'
     """
-    faults = [
-        Fault(label(f"item {number}", item.id), field, str(found))
-        for number, item in enumerate(items, start=1)
-        for field, text in _texts(item)
-        if isinstance(found := _graph_of(text), Fault)
-    ]
+    graphs: dict[str, ParsedCaption] = {}
+    faults: list[Fault] = []
+    for number, item in enumerate(items, start=1):
+        for name, text in _texts(item):
+            found = graphs.get(text) or _graph_of(text)
+            if isinstance(found, ParsedCaption):
+                graphs[text] = found
+            elif found is not None:
+                faults.append(Fault(label(f"item {number}", item.id), name, str(found)))
     if faults:
         raise input_error(source, faults)
+    return graphs
 
 
 def _graph_of(text: str) -> ParsedCaption | Fault | None:

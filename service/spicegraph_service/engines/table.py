@@ -20,8 +20,9 @@ from spicegraph_service.engines.local import local_facts
 from spicegraph_service.engines.ray import RAY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from spicegraph_parser.extract import ParsedCaption
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.core.results import Json, Result
@@ -38,7 +39,7 @@ def score_here(task: Task) -> Result:
         StoreError: the cache can't be opened.
     """
     dataset = _read(task)
-    with _facts_of(task) as facts:
+    with _facts_of(task, [dataset]) as facts:
         if task.candidates is CandidateRule.BEST:  # which is best, the facts say before they are scored
             return _scored(task, dataset, FactCache(facts, task.progress))
         return _scored(task, dataset, facts)
@@ -60,7 +61,7 @@ def score_systems_here(tasks: Sequence[Task]) -> Iterator[Result]:
     for other in datasets[1:]:
         _check_same_images(first, other)
     task = tasks[0]
-    with _facts_of(task) as facts:
+    with _facts_of(task, datasets) as facts:
         shared = FactCache(facts, task.progress)
         for one, dataset in zip(tasks, datasets, strict=True):
             yield _scored(one, dataset, shared)
@@ -96,19 +97,21 @@ def _read(task: Task) -> Dataset:
         task.say(_description(dataset))
     for note in notes_on(dataset.source, dataset.items):
         warnings.warn(note, stacklevel=3)
-    if task.graphs:
-        check_graphs(dataset.items, source=dataset.source)
     return dataset
 
 
 @contextmanager
-def _facts_of(task: Task) -> Iterator[FactSource]:
+def _facts_of(task: Task, datasets: Iterable[Dataset]) -> Iterator[FactSource]:
     """Give what turns the captions of a task into facts."""
+    graphs: dict[str, ParsedCaption] = {}
+    if task.graphs:
+        for dataset in datasets:
+            graphs |= check_graphs(dataset.items, source=dataset.source)
     given = read_parses(task.parses) if task.parses is not None else None
     loose = bool(task.reward) or any(needs.loose for needs in needs_of(task.metrics))
     with local_facts(task.pipeline, workers=task.workers, cache=task.cache, loose=loose) as parsing:
         parsed: FactSource = given or parsing
-        yield GraphTexts(parsed) if task.graphs else parsed
+        yield GraphTexts(parsed, graphs) if task.graphs else parsed
 
 
 def _scored(task: Task, dataset: Dataset, facts: FactSource) -> Result:
