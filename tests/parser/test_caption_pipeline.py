@@ -180,6 +180,12 @@ def test_a_damaged_network_says_so(tmp_path: Path, name: str, data: bytes) -> No
         components.CaptionParser(spacy.blank("en").vocab).from_disk(tmp_path)
 
 
+@pytest.mark.parametrize("data", [b"", b"[]", b'{"V": {"ate": 1}}'])
+def test_a_damaged_table_of_lemmas_says_so(data: bytes) -> None:
+    with pytest.raises(DataError, match="damaged"):
+        components.CaptionLemmatizer(spacy.blank("en").vocab).from_bytes(data)
+
+
 def test_it_is_small() -> None:
     files = [path for path in pipeline_path().rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) <= _MOST_BYTES

@@ -227,7 +227,7 @@ class CaptionLemmatizer:
 
     def from_bytes(self, data: bytes, **_options: object) -> Self:
         """Read what ``to_bytes`` returned."""
-        self._lemmas = Lemmas(json.loads(data))
+        self._lemmas = Lemmas.decode(data)
         self._known.clear()
         return self
 

@@ -130,9 +130,20 @@ class Lemmas:
             DataError: it is missing or damaged.
         """
         try:
-            table = (folder / "lemmatizer" / LEMMA_FILE).read_bytes()
+            return cls.decode((folder / "lemmatizer" / LEMMA_FILE).read_bytes())
+        except OSError as error:
+            raise DataError(f"the caption pipeline is damaged ({error}); install the package again") from error
+
+    @classmethod
+    def decode(cls, table: bytes) -> Lemmas:
+        """Read a table, the contents of :data:`LEMMA_FILE`.
+
+        Raises:
+            DataError: it is damaged.
+        """
+        try:
             return cls(msgspec.json.decode(table, type=dict[str, dict[str, str]]))
-        except (OSError, msgspec.MsgspecError) as error:
+        except msgspec.MsgspecError as error:
             raise DataError(f"the caption pipeline is damaged ({error}); install the package again") from error
 
     def lemma(self, form: str, tag: str) -> str:

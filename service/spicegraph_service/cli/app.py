@@ -8,7 +8,6 @@ import sys
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
@@ -147,6 +146,8 @@ def make_app(*wanted: str) -> typer.Typer:
 
 def _print_version(value: bool) -> None:  # noqa: FBT001 (typer calls it with the flag)
     if value:
+        from importlib.metadata import version  # noqa: PLC0415 (only this needs it)
+
         typer.echo(f"spicegraph {version('spicegraph')}")
         raise typer.Exit
 

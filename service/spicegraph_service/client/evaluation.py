@@ -138,35 +138,6 @@ class Connection:
         self.close()
 
 
-class AsyncConnection:
-    """An asynchronous client's channel, for one event loop, and what goes with every call."""
-
-    def __init__(self, address: str, *, token: str | None, tls: TlsOptions | None, timeout_s: float | None) -> None:
-        """Open a channel; ``None``: no token, no TLS, no deadline."""
-        if tls is None:
-            self._channel = grpc.aio.insecure_channel(address, channel_options())
-        else:
-            self._channel = grpc.aio.secure_channel(address, tls.credentials(), channel_options())
-        self._metadata = _metadata(token)
-        self._timeout_s = timeout_s
-
-    def _call(self, method: grpc.aio.UnaryUnaryMultiCallable[Request, Reply], request: Request) -> Awaitable[Reply]:
-        """Make a call of one message each way."""
-        return method(request, timeout=self._timeout_s, metadata=self._metadata)
-
-    async def close(self) -> None:
-        """Close the connection."""
-        await self._channel.close()
-
-    async def __aenter__(self) -> Self:
-        """Return the client."""
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        """Close the connection."""
-        await self.close()
-
-
 def item(
     item_id: str | int,
     candidate: str,
@@ -356,7 +327,7 @@ class Client(Connection):
         return self._call(self._references.ShareReferenceSet, request).reference_set
 
 
-class AsyncClient(AsyncConnection):
+class AsyncClient:
     """An asynchronous client, with the same calls as :class:`Client`. Use it in one event loop."""
 
     def __init__(
@@ -367,9 +338,30 @@ class AsyncClient(AsyncConnection):
         tls: TlsOptions | None = None,
         timeout_s: float | None = 60.0,
     ) -> None:
-        super().__init__(address, token=token, tls=tls, timeout_s=timeout_s)
+        if tls is None:
+            self._channel = grpc.aio.insecure_channel(address, channel_options())
+        else:
+            self._channel = grpc.aio.secure_channel(address, tls.credentials(), channel_options())
+        self._metadata = _metadata(token)
+        self._timeout_s = timeout_s
         self._evaluation = EvaluationServiceStub(self._channel)
         self._references = ReferenceServiceStub(self._channel)
+
+    def _call(self, method: grpc.aio.UnaryUnaryMultiCallable[Request, Reply], request: Request) -> Awaitable[Reply]:
+        """Make a call of one message each way."""
+        return method(request, timeout=self._timeout_s, metadata=self._metadata)
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._channel.close()
+
+    async def __aenter__(self) -> Self:
+        """Return the client."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close the connection."""
+        await self.close()
 
     async def parse(
         self,
