@@ -3,7 +3,8 @@
 An encoder like the caption pipeline's reads each sentence; biaffine scores (Dozat and Manning 2017) then label every
 ordered pair of words: none, part of a name, attribute, or subject and object of a relation. A word is an object or is
 not. The relation of a pair is one of a closed list, chosen from both words and from what attention over the sentence
-brings (people name relations that no word of the caption states: "man in a hat" is "man, wear, hat").
+brings (people name relations that no word of the caption states: "man in a hat" is "man, wear, hat"); where the choice
+is not sure, the caption's own verb names it.
 ``training/scene_train.py`` has the trainable form.
 """
 
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from spicegraph_parser.caption_pipeline.lemmas import plural_lemma, verb_lemma
+from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas, plural_lemma, verb_lemma
 from spicegraph_parser.caption_pipeline.network import (
     Encoder,
     Floats,
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
 PAIR_LABELS: Final = ("none", "part", "attribute", "relation")
 PART, ATTRIBUTE, RELATION, OBJECT = 1, 2, 3, 4
 """Labels of ordered pairs of words: the second word is part of the name that the first one ends, an attribute of it, or
@@ -49,6 +52,14 @@ _IRREGULAR_FORMS: Final = """
 """
 _IRREGULAR: Final = {form: bases.split("/") for form, _, bases in (p.partition("=") for p in _IRREGULAR_FORMS.split())}
 """Bases of irregular verb forms; people write "lay on" for what lies."""
+_AUXILIARIES: Final = frozenset({"be", "have"})
+_PREPOSITIONS: Final = frozenset({"IN", "TO", "RP"})
+_BREAKS: Final = frozenset({"CC", ","})
+_PLACE_WORDS: Final = "top side front back middle edge end bottom left right close next"
+_PLACES: Final = frozenset(_PLACE_WORDS.split())
+"""Words inside of relations like "on top of"."""
+SURE: Final = 0.6
+"""Least probability of a name from the closed list where the caption has a verb of its own (``training/README.md``)."""
 OBJECT_MARGIN: Final = 2.0
 RELATION_MARGIN: Final = 2.0
 """How far the scores of objects and of relations are lowered in descriptions of several sentences.
@@ -82,6 +93,56 @@ def stems(form: str) -> frozenset[str]:
     """
     lower = form.lower()
     return frozenset((lower, verb_lemma(lower), plural_lemma(lower), *_IRREGULAR.get(lower, ())))
+
+
+@lru_cache(maxsize=_MOST_STEMS)
+def verb_base(form: str, tag: str) -> str:
+    """Return the base of a verb's form, as the names of relations have it.
+
+    >>> verb_base("chased", "VBD"), verb_base("lying", "VBG")
+    ('chase', 'lay')
+    """
+    lower = form.lower()
+    return _IRREGULAR[lower][0] if lower in _IRREGULAR else bundled_lemmas().lemma(lower, tag)
+
+
+def own_name(words: Sequence[str], tags: Sequence[str], start: int, end: int, *, turned: bool = False) -> str | None:
+    """Return the relation that words between two things state by a verb, in the caption's own words.
+
+    Args:
+        words: of the sentence.
+        tags: of its words.
+        start: the first word between both things.
+        end: the first word of the later thing.
+        turned: the later thing is the subject, so that only "chased by" will do.
+
+    Returns:
+        The verb's base and the prepositions behind it; nothing where there is no verb, or where a thing stands between
+        that is not another subject ("a dog and a man run after ...").
+
+    >>> own_name("A dog runs quickly after a cat".split(), "DT NN VBZ RB IN DT NN".split(), 2, 6)
+    'run after'
+    >>> own_name("A cat chased by a dog".split(), "DT NN VBN IN DT NN".split(), 2, 5, turned=True)
+    'chase'
+    """
+    name: list[str] = []
+    is_list = False
+    for form, tag in zip(words[start:end], tags[start:end], strict=True):
+        lower = form.lower()
+        if tag.startswith("VB"):
+            base = verb_base(form, tag)
+            name = name if base in _AUXILIARIES else [base]
+        elif tag in _PREPOSITIONS or lower in _PLACES:
+            name += [lower] if name else []
+        elif name and (tag.startswith("NN") or tag in _BREAKS):
+            return None
+        elif tag in _BREAKS:
+            is_list = True
+        elif tag.startswith("NN") and not is_list:
+            return None
+    if turned:
+        return name[0] if name[1:] == ["by"] else None
+    return " ".join(name) or None
 
 
 class Stated:
@@ -199,9 +260,11 @@ class SceneNetwork:
             sentences_of = [
                 forms[start : start + length] for start, length in zip(starts, lengths.tolist(), strict=True)
             ]
-            names = self._relations[self._relation_numbers(states, (keys, values), where, sentences_of, layout)]
-            for sentence, one, other, name in zip(*(part.tolist() for part in where), names.tolist(), strict=True):
-                out[sentence].relations.append((one, other, name))
+            numbers, is_sure = self._relation_numbers(states, (keys, values), where, sentences_of, layout)
+            rows = zip(*(part.tolist() for part in (*where, self._relations[numbers], is_sure)), strict=True)
+            for sentence, one, other, name, sure in rows:
+                own = None if sure else self._own_name(sentences_of[sentence], out[sentence], one, other)
+                out[sentence].relations.append((one, other, own or name))
 
     def _pair_labels(self, first: Floats, second: Floats, margins: Floats, layout: Layout) -> Integers:
         """Best labels (sentences, n, n) of pairs from vectors (words, width) of both words.
@@ -232,10 +295,11 @@ class SceneNetwork:
         pairs: tuple[Integers, Integers, Integers],
         sentences: Sequence[Sequence[str]],
         layout: Layout,
-    ) -> Integers:
-        """Best relations (pairs,) of given pairs, from vectors (words, width): states, and keys and values.
+    ) -> tuple[Integers, NDArray[np.bool_]]:
+        """Best relations (pairs,) of given pairs, and which are sure, from vectors (words, width).
 
-        A relation that the sentence states, or the words between both ends, has an advantage of its own.
+        These are states, and keys and values. A relation that the sentence states, or the words between both ends, has
+        an advantage of its own.
         """
         sentence, one, other = pairs
         lengths = np.array(list(map(len, sentences)))
@@ -261,7 +325,16 @@ class SceneNetwork:
         stated = self._stated([sentences[at] for at in whole.tolist()]) > _WHOLE
         scores += stated[own] * inside + (shares > _WHOLE) * near + shares * partly
         best: Integers = scores.argmax(axis=1)
-        return best
+        scores -= scores.max(axis=1, keepdims=True)
+        return best, np.exp(scores).sum(axis=1) < 1 / SURE
+
+    @staticmethod
+    def _own_name(words: Sequence[str], labels: Labels, one: int, other: int) -> str | None:
+        """Return the relation of a pair in the caption's own words, where these state it."""
+        first, later = min(one, other), max(one, other)
+        words_of_later = [word for head, word in (*labels.parts, *labels.attributes) if head == later]
+        end = min([later, *(word for word in words_of_later if word > first)])
+        return own_name(words, labels.tags, first + 1, end, turned=other < one)
 
 
 @cache

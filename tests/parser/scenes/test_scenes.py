@@ -12,7 +12,7 @@ from spicegraph_parser.caption_pipeline.network import Vocabulary
 from spicegraph_parser.export import caption_dict, visual_genome_dict
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.loose import DENIED, LOOSE
-from spicegraph_parser.scenes.network import Labels, Names, Stated, load_network
+from spicegraph_parser.scenes.network import Labels, Names, Stated, load_network, own_name
 from spicegraph_parser.scenes.parser import Link, Node, Property, SentenceGraph, facts_of, sentence_graph
 
 if TYPE_CHECKING:
@@ -64,6 +64,32 @@ def test_relations_that_words_state() -> None:
     assert np.array_equal(
         stated([["sits", "on"], ["on"], ["worn"], []]), [[1, 1, 0], [0.5, 1, 0], [0, 0, 1], [0, 0, 0]]
     )
+
+
+@pytest.mark.parametrize(
+    ("between", "tags", "turned", "wanted"),
+    [
+        ("jumps high into the", "VBZ RB IN DT", False, "jump into"),
+        ("is moving out of a", "VBZ VBG IN IN DT", False, "move out of"),
+        ("stacked on top of", "VBN IN NN IN", False, "stack on top of"),
+        ("and a man run after the", "CC DT NN VBP IN DT", False, "run after"),
+        ("that sits on a mat next to the", "WDT VBZ IN DT NN JJ TO DT", False, None),
+        ("on a", "IN DT", False, None),
+        ("is", "VBZ", False, None),
+        ("was chased by a", "VBD VBN IN DT", True, "chase"),
+        ("was chased from a", "VBD VBN IN DT", True, None),
+        ("", "", False, None),
+    ],
+)
+def test_relations_in_the_captions_own_words(between: str, tags: str, turned: bool, wanted: str | None) -> None:
+    """Verb and prepositions; nothing without a verb, or past another thing."""
+    words = between.split()
+    assert own_name(words, tags.split(), 0, len(words), turned=turned) == wanted
+
+
+def test_a_relation_knows_its_irregular_verb() -> None:
+    graph = _sentence("A cat ate near it", "DT NN VBD IN PRP", _labels([1, 4], [], [], [(1, 4, "eat near")]))
+    assert graph.links[0].tokens == (2, 3)
 
 
 def test_a_pronoun_is_what_agrees_with_it() -> None:
@@ -186,6 +212,7 @@ def scenes() -> CaptionPipeline:
         ("a dog lying on a bed", {("dog", "bed", "lay on"), ("dog",), ("bed",)}),
         ("a red fire hydrant", {("fire hydrant", "red"), ("fire hydrant",)}),
         ("two brown horses", {("horses", "two"), ("horses", "brown"), ("horses",)}),
+        ("a doll scrubbing a toilet", {("doll", "toilet", "scrub"), ("doll",), ("toilet",)}),
         ("There are no people.", set()),
         ("The image evokes a sense of calm.", set()),
     ],
