@@ -8,7 +8,7 @@ import pytest
 
 from spicegraph_scorer import Item, score
 from spicegraph_service.cli import main
-from spicegraph_service.engines.engine import Task
+from spicegraph_service.engines import Task
 from spicegraph_service.engines.table import score_here
 
 pytestmark = pytest.mark.model

@@ -32,6 +32,7 @@ from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 from spicegraph_scorer.readers import Columns
 from spicegraph_scorer.scoring import resources
 from spicegraph_service.cli import main
+from spicegraph_service.engines import Task
 from spicegraph_service.engines.corpus import (
     PATH,
     TEXT,
@@ -44,7 +45,6 @@ from spicegraph_service.engines.corpus import (
     check_rows,
     hashes_of,
 )
-from spicegraph_service.engines.engine import Task
 from spicegraph_service.engines.objects import files_in, flat_scores, new_folder, write_object
 from spicegraph_service.engines.ray import ABOUT, clear_errors, packed, score_on_ray, unpacked_rows
 

@@ -9,7 +9,7 @@ import pytest
 
 from spicegraph_scorer import Item, score
 from spicegraph_service.cli import main
-from spicegraph_service.engines.engine import Engine, Task
+from spicegraph_service.engines import Engine, Task
 from spicegraph_service.engines.table import ENGINES
 
 

@@ -11,7 +11,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics import METRICS
 from spicegraph_service.cli.options import InputOptions, ParsingOptions, ScoringOptions, system_name, system_names
-from spicegraph_service.engines.engine import CandidateRule, Engine, Task
+from spicegraph_service.engines import CandidateRule, Engine, Task
 from spicegraph_service.engines.table import ENGINES
 from spicegraph_service.output.results import ResultFormat, ResultOutput
 from spicegraph_service.output.terminal import say, warned_progress

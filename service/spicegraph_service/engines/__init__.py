@@ -1,1 +1,110 @@
-"""Where parsing runs: in this process, or in several on this machine, with a store of parses in front."""
+"""Where captions are parsed and scored: on this machine, or on several.
+
+An engine scores a task, whose fields are the options of ``spicegraph score``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from spicegraph_parser.errors import InputError
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+from spicegraph_scorer.metrics import MetricData
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from spicegraph_scorer.core.facts import Progress
+    from spicegraph_scorer.core.results import Result, Summary
+    from spicegraph_scorer.core.significance import Resampling
+    from spicegraph_scorer.readers.checks import Empty
+    from spicegraph_scorer.readers.tables import Columns
+
+
+class CandidateRule(StrEnum):
+    """Which of several candidates of an image are scored."""
+
+    ONE = "one"
+    BEST = "best"
+    EACH = "each"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is scored, and how.
+
+    Args:
+        source: a file, or what else the engine reads.
+        metrics: names of metrics and groups.
+        pipeline: name of the pipeline; it is installed on every machine of the engine, as this package is.
+        workers: how many processes or actors parse.
+        cache: a store of parses that every machine of the engine reaches; ``None``: nowhere.
+        columns: the columns of tables; ``None``: found by their usual names.
+        references: files of references; ``None``: the source holds them.
+        partial: score only the images that have a candidate.
+        empty: what is done with an empty candidate.
+        candidates: which of several candidates of an image are scored.
+        parses: a CoNLL-U file with the parses of all captions.
+        graphs: captions are scene graphs such as ``( man , ride , horse )``.
+        explain: keep what explains each score.
+        reward: a mixture that is scored beside the metrics; empty: none.
+        credit: divide each score among the words of its caption.
+        evidence: keep the tuples that each score was counted from.
+        confidence: how to draw intervals of the corpus scores; ``None``: without.
+        data: see :func:`spicegraph_scorer.score`.
+        progress: is called with what is done, how much of it, and of how much.
+        say: is called with a line that describes the input.
+    """
+
+    source: str
+    metrics: tuple[str, ...]
+    pipeline: str = DEFAULT_PIPELINE
+    workers: int = 1
+    cache: str | None = None
+    columns: Columns | None = None
+    references: Sequence[str] | None = None
+    partial: bool = False
+    empty: Empty = "refuse"
+    candidates: CandidateRule = CandidateRule.ONE
+    parses: str | None = None
+    graphs: bool = False
+    explain: bool = False
+    reward: str = ""
+    credit: bool = False
+    evidence: bool = False
+    confidence: Resampling | None = None
+    data: MetricData = field(default_factory=MetricData)
+    progress: Progress | None = field(default=None, compare=False)
+    say: Callable[[str], None] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Where captions are parsed and scored.
+
+    Attributes:
+        score: scores a task; all items are held in memory.
+        summarize: scores a task of any size: returns the scores of the corpus, and writes those of the items to a
+            Parquet file, if one is named; ``None``: the engine always holds all items.
+        score_systems: scores tasks that differ in their source alone, and parses no caption twice; ``None``: the engine
+            scores one system at a time.
+        unsupported: fields of a task that the engine does not know, with what users call them.
+    """
+
+    score: Callable[[Task], Result]
+    summarize: Callable[[Task, str | None], Summary] | None = None
+    score_systems: Callable[[Sequence[Task]], Iterator[Result]] | None = None
+    unsupported: Mapping[str, str] = field(default_factory=dict)
+
+    def check(self, task: Task, *, name: str) -> None:
+        """Refuse a task that the engine can't do.
+
+        Raises:
+            InputError: the task has fields that the engine does not support.
+        """
+        defaults = {each.name: each.default for each in fields(Task)}
+        given = [option for key, option in self.unsupported.items() if getattr(task, key) != defaults[key]]
+        if given:
+            raise InputError(f"--engine {name} does not support {', '.join(given)}")

@@ -29,6 +29,7 @@ from spicegraph_scorer.core.results import result_of
 from spicegraph_scorer.metrics import make_metrics, metric_names
 from spicegraph_scorer.readers.tables import find_columns
 from spicegraph_scorer.scoring import resources
+from spicegraph_service.engines import Engine, Task
 from spicegraph_service.engines.corpus import (
     PATH,
     BlockScorer,
@@ -42,7 +43,6 @@ from spicegraph_service.engines.corpus import (
     summarized,
     watched,
 )
-from spicegraph_service.engines.engine import Engine, Task
 from spicegraph_service.engines.objects import (
     Folder,
     ScoreFile,

@@ -15,7 +15,7 @@ from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.readers.checks import notes_on, shown
 from spicegraph_scorer.readers.parses import GraphTexts, check_graphs, read_parses
 from spicegraph_scorer.scoring import choose_best, score
-from spicegraph_service.engines.engine import CandidateRule, Engine
+from spicegraph_service.engines import CandidateRule, Engine
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.engines.ray import RAY
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.core.results import Json, Result
     from spicegraph_scorer.readers import Dataset
-    from spicegraph_service.engines.engine import Task
+    from spicegraph_service.engines import Task
 
 
 def score_here(task: Task) -> Result:
@@ -155,4 +155,4 @@ LOCAL: Final = Engine(score=score_here, score_systems=score_systems_here)
 
 
 ENGINES: Mapping[str, Engine] = {"local": LOCAL, "ray": RAY}
-"""To add one: a module with an :class:`~spicegraph_service.engines.engine.Engine`, and a line here."""
+"""To add one: a module with an :class:`~spicegraph_service.engines.Engine`, and a line here."""
