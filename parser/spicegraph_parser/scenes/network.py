@@ -10,6 +10,7 @@ is not sure, the caption's own verb names it.
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -55,6 +56,8 @@ _IRREGULAR: Final = {form: bases.split("/") for form, _, bases in (p.partition("
 _AUXILIARIES: Final = frozenset({"be", "have"})
 _PREPOSITIONS: Final = frozenset({"IN", "TO", "RP"})
 _BREAKS: Final = frozenset({"CC", ","})
+_JOINT_WORDS: Final = "as while when whilst because if although though since until then before after where"
+_JOINTS: Final = frozenset(_JOINT_WORDS.split())
 _PLACE_WORDS: Final = "top side front back middle edge end bottom left right close next"
 _PLACES: Final = frozenset(_PLACE_WORDS.split())
 """Words inside of relations like "on top of"."""
@@ -143,6 +146,16 @@ def own_name(words: Sequence[str], tags: Sequence[str], start: int, end: int, *,
     if turned:
         return name[0] if name[1:] == ["by"] else None
     return " ".join(name) or None
+
+
+def in_two_clauses(words: Sequence[str], tags: Sequence[str], start: int, end: int) -> bool:
+    """Say whether a clause ends between two things: a verb, and behind it a word that joins clauses.
+
+    >>> in_two_clauses("A man speaks as wind blows".split(), "DT NN VBZ IN NN VBZ".split(), 2, 4)
+    True
+    """
+    forms = itertools.dropwhile(lambda at: not tags[at].startswith("VB"), range(start, end))
+    return any(words[at].lower() in _JOINTS for at in forms)
 
 
 class Stated:
@@ -263,8 +276,9 @@ class SceneNetwork:
             numbers, is_sure = self._relation_numbers(states, (keys, values), where, sentences_of, layout)
             rows = zip(*(part.tolist() for part in (*where, self._relations[numbers], is_sure)), strict=True)
             for sentence, one, other, name, sure in rows:
-                own = None if sure else self._own_name(sentences_of[sentence], out[sentence], one, other)
-                out[sentence].relations.append((one, other, own or name))
+                own = name if sure else self._own_name(name, sentences_of[sentence], out[sentence], (one, other))
+                if own is not None:
+                    out[sentence].relations.append((one, other, own))
 
     def _pair_labels(self, first: Floats, second: Floats, margins: Floats, layout: Layout) -> Integers:
         """Best labels (sentences, n, n) of pairs from vectors (words, width) of both words.
@@ -329,12 +343,18 @@ class SceneNetwork:
         return best, np.exp(scores).sum(axis=1) < 1 / SURE
 
     @staticmethod
-    def _own_name(words: Sequence[str], labels: Labels, one: int, other: int) -> str | None:
-        """Return the relation of a pair in the caption's own words, where these state it."""
-        first, later = min(one, other), max(one, other)
+    def _own_name(name: str, words: Sequence[str], labels: Labels, ends: tuple[int, int]) -> str | None:
+        """Return the name of a pair's relation for which the list has nothing likely.
+
+        That is the caption's own words where these state it, else the one given; nothing where both ends, of which the
+        first is the subject, stand in two clauses.
+        """
+        first, later = sorted(ends)
+        if in_two_clauses(words, labels.tags, first + 1, later):
+            return None
         words_of_later = [word for head, word in (*labels.parts, *labels.attributes) if head == later]
         end = min([later, *(word for word in words_of_later if word > first)])
-        return own_name(words, labels.tags, first + 1, end, turned=other < one)
+        return own_name(words, labels.tags, first + 1, end, turned=ends[1] < ends[0]) or name
 
 
 @cache

@@ -12,7 +12,7 @@ from spicegraph_parser.caption_pipeline.network import Vocabulary
 from spicegraph_parser.export import caption_dict, visual_genome_dict
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.loose import DENIED, LOOSE
-from spicegraph_parser.scenes.network import Labels, Names, Stated, load_network, own_name
+from spicegraph_parser.scenes.network import Labels, Names, Stated, in_two_clauses, load_network, own_name
 from spicegraph_parser.scenes.parser import Link, Node, Property, SentenceGraph, facts_of, sentence_graph
 
 if TYPE_CHECKING:
@@ -85,6 +85,16 @@ def test_relations_in_the_captions_own_words(between: str, tags: str, turned: bo
     """Verb and prepositions; nothing without a verb, or past another thing."""
     words = between.split()
     assert own_name(words, tags.split(), 0, len(words), turned=turned) == wanted
+
+
+@pytest.mark.parametrize(
+    ("between", "tags", "wanted"),
+    [("speaks while", "VBZ IN", True), ("as", "IN", False), ("stands near", "VBZ IN", False), ("", "", False)],
+)
+def test_two_clauses(between: str, tags: str, wanted: bool) -> None:
+    """A verb, then a word that joins clauses."""
+    words = between.split()
+    assert in_two_clauses(words, tags.split(), 0, len(words)) == wanted
 
 
 def test_a_relation_knows_its_irregular_verb() -> None:
@@ -213,6 +223,7 @@ def scenes() -> CaptionPipeline:
         ("a red fire hydrant", {("fire hydrant", "red"), ("fire hydrant",)}),
         ("two brown horses", {("horses", "two"), ("horses", "brown"), ("horses",)}),
         ("a doll scrubbing a toilet", {("doll", "toilet", "scrub"), ("doll",), ("toilet",)}),
+        ("A man sits while a dog plays.", {("man",), ("dog",)}),
         ("There are no people.", set()),
         ("The image evokes a sense of calm.", set()),
     ],
