@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.graded.matching import TextMatch
 from spicegraph_scorer.metrics.graded.metric import SpiceG
-from spicegraph_scorer.metrics.graded.order import WordOrder, learn_order
+from spicegraph_scorer.metrics.graded.order import WordOrder, learn_order, words_of_text
 from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable, load_table, load_vectors
 
 if TYPE_CHECKING:
@@ -39,6 +40,11 @@ class Words:
     def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
         for text in texts:
             yield tuple(Fact((word,), "", ()) for word in text.split())
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_words_are_letters_digits_and_inner_signs_in_lower_case(text: str) -> None:
+    assert words_of_text(text) == re.findall(r"\w+(?:['-]\w+)*", text.lower())
 
 
 @pytest.fixture(scope="module")

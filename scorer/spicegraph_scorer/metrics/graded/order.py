@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _WORD: Final = re.compile(r"\w+(?:['’-]\w+)*")
-_SIGNS: Final = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
+_SIGNS: Final = bytes([code if chr(code).isalnum() or chr(code) == "_" else ord(" ") for code in range(256)])
 _EDGE: Final = ""  # stands before the first word and after the last
 _ENDING: Final = "-"  # how the kind of a rarer word begins: with its last letters behind it
 _LETTERS: Final = 2
@@ -48,7 +48,7 @@ def words_of_text(text: str) -> list[str]:
     """Return the lower-cased words of a text, without punctuation."""
     lower = text.lower()
     if lower.isascii() and "'" not in lower and "-" not in lower:  # as most captions
-        return lower.translate(_SIGNS).split()
+        return lower.encode().translate(_SIGNS).decode().split()
     return _WORD.findall(lower)
 
 
