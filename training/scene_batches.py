@@ -9,9 +9,9 @@ from torch import Tensor
 
 from scene_data import Labelled
 from spicegraph_parser.caption_pipeline.network import Vocabulary
-from spicegraph_parser.scenes.network import OBJECT, PAIR_LABELS, Stated
+from spicegraph_parser.scenes.network import OBJECT, PAIR_LABELS
+from spicegraph_parser.scenes.relations import WHOLE, Stated
 
-WHOLE = 0.999  # of a share that was rounded
 IGNORED = -100  # a class that is not counted
 
 

@@ -10,15 +10,13 @@ is not sure, the caption's own verb names it.
 
 from __future__ import annotations
 
-import itertools
 import json
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas, plural_lemma, verb_lemma
 from spicegraph_parser.caption_pipeline.network import (
     Encoder,
     Floats,
@@ -31,6 +29,7 @@ from spicegraph_parser.caption_pipeline.network import (
     stored_weights,
 )
 from spicegraph_parser.errors import DataError
+from spicegraph_parser.scenes.relations import WHOLE, Stated, in_two_clauses, own_name
 from spicegraph_parser.scenes.visible import PICTURES
 
 if TYPE_CHECKING:
@@ -44,23 +43,6 @@ PART, ATTRIBUTE, RELATION, OBJECT = 1, 2, 3, 4
 """Labels of ordered pairs of words: the second word is part of the name that the first one ends, an attribute of it, or
 the object of a relation whose subject it is. A word with itself has ``OBJECT``."""
 
-_WHOLE: Final = 0.999
-_MOST_STEMS: Final = 100_000
-_IRREGULAR_FORMS: Final = """
-    worn=wear wore=wear held=hold lying=lay/lie lies=lay/lie laying=lay lain=lay laid=lay sat=sit stood=stand hung=hang
-    has=have had=have ridden=ride eaten=eat made=make shown=show taken=take driven=drive tied=tie tying=tie stuck=stick
-    built=build seen=see grown=grow thrown=throw flown=fly drawn=draw written=write broken=break swung=swing
-"""
-_IRREGULAR: Final = {form: bases.split("/") for form, _, bases in (p.partition("=") for p in _IRREGULAR_FORMS.split())}
-"""Bases of irregular verb forms; people write "lay on" for what lies."""
-_AUXILIARIES: Final = frozenset({"be", "have"})
-_PREPOSITIONS: Final = frozenset({"IN", "TO", "RP"})
-_BREAKS: Final = frozenset({"CC", ","})
-_JOINT_WORDS: Final = "as while when whilst because if although though since until then before after where"
-_JOINTS: Final = frozenset(_JOINT_WORDS.split())
-_PLACE_WORDS: Final = "top side front back middle edge end bottom left right close next"
-_PLACES: Final = frozenset(_PLACE_WORDS.split())
-"""Words inside of relations like "on top of"."""
 SURE: Final = 0.6
 """Least probability of a name from the closed list where the caption has a verb of its own (``training/README.md``)."""
 OBJECT_MARGIN: Final = 2.0
@@ -85,100 +67,6 @@ class Labels(NamedTuple):
     parts: list[tuple[int, int]]
     attributes: list[tuple[int, int]]
     relations: list[tuple[int, int, str]]
-
-
-@lru_cache(maxsize=_MOST_STEMS)
-def stems(form: str) -> frozenset[str]:
-    """Return the forms by which the name of a relation may have a word.
-
-    >>> sorted(stems("Sitting"))
-    ['sit', 'sitting']
-    """
-    lower = form.lower()
-    return frozenset((lower, verb_lemma(lower), plural_lemma(lower), *_IRREGULAR.get(lower, ())))
-
-
-@lru_cache(maxsize=_MOST_STEMS)
-def verb_base(form: str, tag: str) -> str:
-    """Return the base of a verb's form, as the names of relations have it.
-
-    >>> verb_base("chased", "VBD"), verb_base("lying", "VBG")
-    ('chase', 'lay')
-    """
-    lower = form.lower()
-    return _IRREGULAR[lower][0] if lower in _IRREGULAR else bundled_lemmas().lemma(lower, tag)
-
-
-def own_name(words: Sequence[str], tags: Sequence[str], start: int, end: int, *, turned: bool = False) -> str | None:
-    """Return the relation that words between two things state by a verb, in the caption's own words.
-
-    Args:
-        words: of the sentence.
-        tags: of its words.
-        start: the first word between both things.
-        end: the first word of the later thing.
-        turned: the later thing is the subject, so that only "chased by" will do.
-
-    Returns:
-        The verb's base and the prepositions behind it; nothing where there is no verb, or where a thing stands between
-        that is not another subject ("a dog and a man run after ...").
-
-    >>> own_name("A dog runs quickly after a cat".split(), "DT NN VBZ RB IN DT NN".split(), 2, 6)
-    'run after'
-    >>> own_name("A cat chased by a dog".split(), "DT NN VBN IN DT NN".split(), 2, 5, turned=True)
-    'chase'
-    """
-    name: list[str] = []
-    is_list = False
-    for form, tag in zip(words[start:end], tags[start:end], strict=True):
-        lower = form.lower()
-        if tag.startswith("VB"):
-            base = verb_base(form, tag)
-            name = name if base in _AUXILIARIES else [base]
-        elif tag in _PREPOSITIONS or lower in _PLACES:
-            name += [lower] if name else []
-        elif name and (tag.startswith("NN") or tag in _BREAKS):
-            return None
-        elif tag in _BREAKS:
-            is_list = True
-        elif tag.startswith("NN") and not is_list:
-            return None
-    if turned:
-        return name[0] if name[1:] == ["by"] else None
-    return " ".join(name) or None
-
-
-def in_two_clauses(words: Sequence[str], tags: Sequence[str], start: int, end: int) -> bool:
-    """Say whether a clause ends between two things: a verb, and behind it a word that joins clauses.
-
-    >>> in_two_clauses("A man speaks as wind blows".split(), "DT NN VBZ IN NN VBZ".split(), 2, 4)
-    True
-    """
-    forms = itertools.dropwhile(lambda at: not tags[at].startswith("VB"), range(start, end))
-    return any(words[at].lower() in _JOINTS for at in forms)
-
-
-class Stated:
-    """Says how far words state each relation: which share of the words of its name they have."""
-
-    def __init__(self, relations: Sequence[str]) -> None:
-        words = sorted({word for name in relations for word in name.split()})
-        self._places = {word: place for place, word in enumerate(words)}
-        self._parts = np.zeros((len(words), len(relations)), dtype=np.float32)
-        for number, name in enumerate(relations):
-            for word in name.split():
-                self._parts[self._places[word], number] = 1.0
-        self._sizes = self._parts.sum(axis=0)
-
-    def __call__(self, groups: Sequence[Sequence[str]]) -> Floats:
-        """Return (groups, relations): the share of the words of a relation's name that a group of words has."""
-        present = np.zeros((len(groups), len(self._places)), dtype=np.float32)
-        for row, forms in enumerate(groups):
-            places = [self._places[stem] for form in forms for stem in stems(form) if stem in self._places]
-            present[row, places] = 1.0
-        shares: Floats = present @ self._parts
-        shares /= self._sizes
-        return shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,8 +224,8 @@ class SceneNetwork:
         inside, near, partly = self._weights["stated"]
         shares = self._stated(between)
         whole, own = np.unique(sentence, return_inverse=True)
-        stated = self._stated([sentences[at] for at in whole.tolist()]) > _WHOLE
-        scores += stated[own] * inside + (shares > _WHOLE) * near + shares * partly
+        stated = self._stated([sentences[at] for at in whole.tolist()]) > WHOLE
+        scores += stated[own] * inside + (shares > WHOLE) * near + shares * partly
         best: Integers = scores.argmax(axis=1)
         scores -= scores.max(axis=1, keepdims=True)
         return best, np.exp(scores).sum(axis=1) < 1 / SURE

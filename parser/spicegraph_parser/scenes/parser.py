@@ -19,7 +19,8 @@ from spicegraph_parser.extract import Entity, ParsedCaption
 from spicegraph_parser.loose import SCENE_RULE
 from spicegraph_parser.parse import Caption, Parse, normalise
 from spicegraph_parser.rules import Fact
-from spicegraph_parser.scenes.network import SceneNetwork, load_network, stems, verb_base
+from spicegraph_parser.scenes.network import SceneNetwork, load_network
+from spicegraph_parser.scenes.relations import relation_tokens
 from spicegraph_parser.scenes.visible import Standing, name_noun, standings
 
 if TYPE_CHECKING:
@@ -102,31 +103,11 @@ def sentence_graph(labels: Labels, forms: Sequence[str], names: Names) -> Senten
         place[head] = len(nodes)
         nodes.append(Node(name, head, tokens))
     properties = [Property(place[one], *named(other, names.attributes)) for one, other in labels.attributes]
-    bases = [
-        verb_base(word, tag) if tag.startswith("VB") else word for word, tag in zip(words, labels.tags, strict=True)
-    ]
-    links = [
-        Link(
-            place[one], place[other], name, _relation_tokens(name, nodes[place[one]], nodes[place[other]], words, bases)
-        )
-        for one, other, name in labels.relations
-    ]
+    links = []
+    for one, other, name in labels.relations:
+        ends = nodes[place[one]].tokens, nodes[place[other]].tokens
+        links.append(Link(place[one], place[other], name, relation_tokens(name, *ends, words, labels.tags)))
     return SentenceGraph(words, labels.tags, tuple(nodes), tuple(properties), tuple(links))
-
-
-def _relation_tokens(name: str, subject: Node, target: Node, words: Sequence[str], bases: Sequence[str]) -> Tokens:
-    """Return the words of a sentence that state a relation: for each of its words the one nearest to its object."""
-    taken = {*subject.tokens, *target.tokens}
-    found = set()
-    for word in name.split():
-        own = [
-            token
-            for token, (form, base) in enumerate(zip(words, bases, strict=True))
-            if token not in taken and (word == base or word in stems(form))
-        ]
-        if own:
-            found.add(min(own, key=lambda token: abs(token - target.tokens[0])))
-    return tuple(sorted(found))
 
 
 def _words(text: str) -> frozenset[str]:

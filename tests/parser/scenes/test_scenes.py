@@ -12,8 +12,9 @@ from spicegraph_parser.caption_pipeline.network import Vocabulary
 from spicegraph_parser.export import caption_dict, visual_genome_dict
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.loose import DENIED, LOOSE
-from spicegraph_parser.scenes.network import Labels, Names, Stated, in_two_clauses, load_network, own_name
+from spicegraph_parser.scenes.network import Labels, Names, load_network
 from spicegraph_parser.scenes.parser import Link, Node, Property, SentenceGraph, facts_of, sentence_graph
+from spicegraph_parser.scenes.relations import Stated, in_two_clauses, own_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,0 +1,159 @@
+"""How the words of a caption state a relation: what share of its name, where, and by which verb of their own."""
+
+from __future__ import annotations
+
+import itertools
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas, plural_lemma, verb_lemma
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spicegraph_parser.caption_pipeline.network import Floats
+
+WHOLE: Final = 0.999
+"""A share that counts as all of a name's words, rounding aside."""
+
+_MOST_STEMS: Final = 100_000
+_IRREGULAR_FORMS: Final = """
+    worn=wear wore=wear held=hold lying=lay/lie lies=lay/lie laying=lay lain=lay laid=lay sat=sit stood=stand hung=hang
+    has=have had=have ridden=ride eaten=eat made=make shown=show taken=take driven=drive tied=tie tying=tie stuck=stick
+    built=build seen=see grown=grow thrown=throw flown=fly drawn=draw written=write broken=break swung=swing
+"""
+_IRREGULAR: Final = {form: bases.split("/") for form, _, bases in (p.partition("=") for p in _IRREGULAR_FORMS.split())}
+"""Bases of irregular verb forms; people write "lay on" for what lies."""
+_AUXILIARIES: Final = frozenset({"be", "have"})
+_PREPOSITIONS: Final = frozenset({"IN", "TO", "RP"})
+_BREAKS: Final = frozenset({"CC", ","})
+_JOINT_WORDS: Final = "as while when whilst because if although though since until then before after where"
+_JOINTS: Final = frozenset(_JOINT_WORDS.split())
+_PLACE_WORDS: Final = "top side front back middle edge end bottom left right close next"
+_PLACES: Final = frozenset(_PLACE_WORDS.split())
+"""Words inside of relations like "on top of"."""
+
+
+@lru_cache(maxsize=_MOST_STEMS)
+def stems(form: str) -> frozenset[str]:
+    """Return the forms by which the name of a relation may have a word.
+
+    >>> sorted(stems("Sitting"))
+    ['sit', 'sitting']
+    """
+    lower = form.lower()
+    return frozenset((lower, verb_lemma(lower), plural_lemma(lower), *_IRREGULAR.get(lower, ())))
+
+
+@lru_cache(maxsize=_MOST_STEMS)
+def verb_base(form: str, tag: str) -> str:
+    """Return the base of a verb's form, as the names of relations have it.
+
+    >>> verb_base("chased", "VBD"), verb_base("lying", "VBG")
+    ('chase', 'lay')
+    """
+    lower = form.lower()
+    return _IRREGULAR[lower][0] if lower in _IRREGULAR else bundled_lemmas().lemma(lower, tag)
+
+
+def own_name(words: Sequence[str], tags: Sequence[str], start: int, end: int, *, turned: bool = False) -> str | None:
+    """Return the relation that words between two things state by a verb, in the caption's own words.
+
+    Args:
+        words: of the sentence.
+        tags: of its words.
+        start: the first word between both things.
+        end: the first word of the later thing.
+        turned: the later thing is the subject, so that only "chased by" will do.
+
+    Returns:
+        The verb's base and the prepositions behind it; nothing where there is no verb, or where a thing stands between
+        that is not another subject ("a dog and a man run after ...").
+
+    >>> own_name("A dog runs quickly after a cat".split(), "DT NN VBZ RB IN DT NN".split(), 2, 6)
+    'run after'
+    >>> own_name("A cat chased by a dog".split(), "DT NN VBN IN DT NN".split(), 2, 5, turned=True)
+    'chase'
+    """
+    name: list[str] = []
+    is_list = False
+    for form, tag in zip(words[start:end], tags[start:end], strict=True):
+        lower = form.lower()
+        if tag.startswith("VB"):
+            base = verb_base(form, tag)
+            name = name if base in _AUXILIARIES else [base]
+        elif tag in _PREPOSITIONS or lower in _PLACES:
+            name += [lower] if name else []
+        elif name and (tag.startswith("NN") or tag in _BREAKS):
+            return None
+        elif tag in _BREAKS:
+            is_list = True
+        elif tag.startswith("NN") and not is_list:
+            return None
+    if turned:
+        return name[0] if name[1:] == ["by"] else None
+    return " ".join(name) or None
+
+
+def in_two_clauses(words: Sequence[str], tags: Sequence[str], start: int, end: int) -> bool:
+    """Say whether a clause ends between two things: a verb, and behind it a word that joins clauses.
+
+    >>> in_two_clauses("A man speaks as wind blows".split(), "DT NN VBZ IN NN VBZ".split(), 2, 4)
+    True
+    """
+    forms = itertools.dropwhile(lambda at: not tags[at].startswith("VB"), range(start, end))
+    return any(words[at].lower() in _JOINTS for at in forms)
+
+
+class Stated:
+    """Says how far words state each relation: which share of the words of its name they have."""
+
+    def __init__(self, relations: Sequence[str]) -> None:
+        words = sorted({word for name in relations for word in name.split()})
+        self._places = {word: place for place, word in enumerate(words)}
+        self._parts = np.zeros((len(words), len(relations)), dtype=np.float32)
+        for number, name in enumerate(relations):
+            for word in name.split():
+                self._parts[self._places[word], number] = 1.0
+        self._sizes = self._parts.sum(axis=0)
+
+    def __call__(self, groups: Sequence[Sequence[str]]) -> Floats:
+        """Return (groups, relations): the share of the words of a relation's name that a group of words has."""
+        present = np.zeros((len(groups), len(self._places)), dtype=np.float32)
+        for row, forms in enumerate(groups):
+            places = [self._places[stem] for form in forms for stem in stems(form) if stem in self._places]
+            present[row, places] = 1.0
+        shares: Floats = present @ self._parts
+        shares /= self._sizes
+        return shares
+
+
+def relation_tokens(
+    name: str, subject: Sequence[int], target: Sequence[int], words: Sequence[str], tags: Sequence[str]
+) -> tuple[int, ...]:
+    """Return the positions of the words that state a relation: for each word of its name the one nearest to its object.
+
+    Args:
+        name: of the relation.
+        subject: positions of its words, which state nothing.
+        target: the same of the object.
+        words: of the sentence.
+        tags: of its words.
+
+    >>> relation_tokens("eat on", (1,), (5,), "A cat ate on the mat".split(), "DT NN VBD IN DT NN".split())
+    (2, 3)
+    """
+    free = [token for token in range(len(words)) if token not in subject and token not in target]
+    forms = [(token, {*stems(words[token]), *_base(words[token], tags[token])}) for token in free]
+    found = set()
+    for word in name.split():
+        own = [token for token, of in forms if word in of]
+        if own:
+            found.add(min(own, key=lambda token: abs(token - target[0])))
+    return tuple(sorted(found))
+
+
+def _base(form: str, tag: str) -> tuple[str, ...]:
+    return (verb_base(form, tag),) if tag.startswith("VB") else ()
