@@ -9,7 +9,11 @@ Usage: python bench/credit.py
 
 from __future__ import annotations
 
+import argparse
+import gzip
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from load.captions import CANDIDATES, REFERENCES
@@ -58,11 +62,24 @@ def share(metric: Metric[Any], cases: Sequence[tuple[Item, float]]) -> float:
     return sum((value or 0) > before for value, (_, before) in zip(after, cases, strict=True)) / len(cases)
 
 
+def read(path: Path | None) -> list[tuple[str, Sequence[str]]]:
+    """Return candidates with their references, each candidate once."""
+    if path is None:
+        return [(one.text, REFERENCES[one.image]) for one in CANDIDATES]
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    return [(row["candidate"], row["references"]) for row in {row["candidate"]: row for row in rows}.values()]
+
+
 def main() -> None:
-    items = tuple(Item(n, one.text, REFERENCES[one.image]) for n, one in enumerate(CANDIDATES))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rows", type=Path, nargs="?")
+    parser.add_argument("--metrics", default="spice,spice-g,cider-d,spider")
+    options = parser.parse_args()
+    items = tuple(Item(n, text, tuple(references)) for n, (text, references) in enumerate(read(options.rows)))
     corpus, facts = Corpus(items), FactCache(load_pipeline())
-    print(f"{'metric':>8} {'words':>8} {'cases':>6} {'from the text':>14} {'from the facts':>15}")
-    for name, made in make_metrics(("spice", "spice-g", "cider-d", "spider"), resources(facts)).items():
+    print(f"{'metric':>8} {'words':>8} {'cases':>6} {'from the text':>14} {'from the facts':>15} {'a caption':>10}")
+    for name, made in make_metrics(options.metrics.split(","), resources(facts)).items():
         metric = made if made.weigh is None else made.weighted(frequencies_of(corpus))
         credits_of = metric.credit(corpus, metric.collect(corpus))
         for unit in ("all", "content", "phrase"):
@@ -72,13 +89,14 @@ def main() -> None:
                 if (span := lowest(credit, unit)) is not None
             ]
             cut = [(without(item, span, n), score) for n, (item, score, span) in enumerate(found)]
+            count = sum(len(one.of_phrases() if unit == "phrase" else one.words) for one in credits_of) / len(items)
             line = f"{name:>8} {unit:>8} {len(found):>6} {share(metric, cut):>14.1%}"
             if name.startswith("spice"):
                 known = dict(facts.known)
                 for (item, _, span), (shorter, _) in zip(found, cut, strict=True):
                     known[shorter.candidate] = facts_without(known[item.candidate], item.candidate, span)
                 line += f" {share(replace(metric, source=FactTable(facts.signature, known)), cut):>15.1%}"
-            print(line, flush=True)
+            print(f"{line:<56} {count:>10.1f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spicegraph_parser import Fact, load_pipeline
 from spicegraph_parser.errors import InputError
@@ -67,14 +70,48 @@ def test_credits_add_up_to_the_score_of_every_item(items: tuple[Item, ...]) -> N
             assert [item.candidate[word.start : word.end] for word in found.words] == [w.text for w in found.words]
 
 
-def test_phrases_are_content_words_with_the_function_words_before_them() -> None:
-    words = ["Red", "couch", "and", "the", "dog", "lying", "on", "it", "with", "a"]
-    starts = np.cumsum([0, *[len(word) + 1 for word in words]]).tolist()
-    made = [WordCredit(w, a, a + len(w), 2.0**n) for n, (w, a) in enumerate(zip(words, starts, strict=False))]
-    text = " ".join(words)
-    found = Credit(1023.0, tuple(made), ()).of_phrases()
-    assert [text[a:b] for (a, b), _ in found] == ["Red couch", "and the dog lying", "on it with a"]
-    assert sum(value for _, value in found) == 1023
+OBJECTS = (
+    (
+        "A man is sitting on top of a red tennis court, while Holding a bat up",
+        ("man", "top", "tennis", "court", "bat"),
+        ["A man", "is sitting on top of a red tennis court", "while Holding a bat up"],
+    ),
+    ("dogs, cats and a dog's toy", ("dog", "cat", "toy"), ["dogs", "cats", "and a dog's toy"]),
+    (
+        "Red couch and the dog lying on it with a cup of tea",
+        (),
+        ["Red couch", "and the dog lying", "on it with a cup of tea"],
+    ),
+    ("on it with a", (), ["on it with a"]),
+    ("...", ("dog",), ["..."]),
+    ("", (), []),
+)
+
+
+@pytest.mark.parametrize(("text", "objects", "phrases"), OBJECTS)
+def test_phrases_end_with_objects_or_else_with_content_words(
+    text: str, objects: tuple[str, ...], phrases: list[str]
+) -> None:
+    words = Words(text)
+    parts = [(Part("object", (one,), 1.0), (words.find((one,)),)) for one in objects]
+    parts.append((Part("relation", ("sit",), -0.25), (words.find(("sit",)),)))
+    assert [text[a:b] for (a, b), _ in words.credit(1.0, parts).of_phrases()] == phrases
+
+
+@given(st.text("ab of,.", max_size=40), st.lists(st.sampled_from(["a", "b", "ab", "of"]), max_size=3))
+def test_phrases_divide_all_words(text: str, objects: list[str]) -> None:
+    words = Words(text)
+    parts = [(Part("object", (one,), float(n)), (words.find((one,)),)) for n, one in enumerate(objects)]
+    found = words.credit(1.0, parts)
+    assert sum(found.phrases) == len(found.words)
+    assert math.fsum(value for _, value in found.of_phrases()) == pytest.approx(
+        math.fsum(word.credit for word in found.words)
+    )
+
+
+def test_without_phrases_each_word_is_one() -> None:
+    made = WordCredit("a", 0, 1, 0.5), WordCredit("dog", 2, 5, -0.25)
+    assert Credit(0.25, made, ()).of_phrases() == [((0, 1), 0.5), ((2, 5), -0.25)]
     assert Credit(0.0, (), ()).of_phrases() == []
 
 
@@ -277,6 +314,25 @@ def test_deleting_the_lowest_words_raises_the_score() -> None:
 
 
 @pytest.mark.model
+@pytest.mark.slow
+def test_deleting_the_lowest_phrase_from_the_text_raises_the_score() -> None:
+    """The text without the phrase of the lowest credit, parsed anew."""
+    items = golden()
+    for name, metric in make_metrics(("spice", "spice-g"), resources(FactCache(load_pipeline()))).items():
+        corpus = Corpus(items)
+        cases = []
+        for item, found in zip(items, metric.credit(corpus, metric.collect(corpus)), strict=True):
+            (start, end), value = min(found.of_phrases(), key=itemgetter(1), default=((0, 0), 0.0))
+            if value < -1e-9:
+                text = f"{item.candidate[:start]} {item.candidate[end:]}"
+                cases.append((replace(item, candidate=" ".join(text.split())), found.score))
+        after = metric.total(metric.collect(Corpus(tuple(item for item, _ in cases))))[0].each
+        rises = [(value or 0) > before for value, (_, before) in zip(after, cases, strict=True)]
+        assert len(rises) > 100
+        assert sum(rises) / len(rises) >= 0.95, name
+
+
+@pytest.mark.model
 def test_deleting_the_lowest_word_from_the_text_raises_cider() -> None:
     """With document frequencies of the references of all images, as a training loop has them."""
     items = golden()
@@ -308,10 +364,11 @@ def test_tokens_of_any_tokenizer_share_the_score() -> None:
 
 def test_mixed_credit_is_that_of_the_mixed_score() -> None:
     one, other = (
-        Credit(value, (WordCredit("a", 0, 1, value),), (Part("word", ("a",), value),)) for value in (0.5, 2.0)
+        Credit(value, (WordCredit("a", 0, 1, value),), (Part("word", ("a",), value),), (1,)) for value in (0.5, 2.0)
     )
     mixed = Credit.mixed([(1.0, one), (-0.1, other)])
     assert mixed.score == pytest.approx(0.3) == pytest.approx(mixed.words[0].credit)
+    assert mixed.phrases == (1,)
     assert [part.credit for part in mixed.parts] == pytest.approx([0.5, -0.2])
 
 

@@ -14,6 +14,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import islice
 from operator import mul
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -21,7 +22,7 @@ from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.parse import word_set
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 Span = tuple[int, int]
 
@@ -32,6 +33,8 @@ FUNCTION_WORDS: Final = word_set(
     """
 )
 """Words that say little themselves."""
+OBJECT: Final = "object"
+"""The kind of the parts whose words end phrases."""
 _WORD: Final = re.compile(r"\w+(?:['’-]\w+)*")
 
 
@@ -61,12 +64,14 @@ class WordCredit(NamedTuple):
 class Credit:
     """An item's score and who earned it.
 
-    The credits of ``words``, in the order of the text, add up to ``score``, and so do those of ``parts``.
+    The credits of ``words``, in the order of the text, add up to ``score``, and so do those of ``parts``. ``phrases``
+    are runs of words that stand and fall together, by how many words each has; see :meth:`of_phrases`.
     """
 
     score: float
     words: tuple[WordCredit, ...]
     parts: tuple[Part, ...]
+    phrases: tuple[int, ...] = ()
 
     def of_tokens(self, offsets: Sequence[Span]) -> list[float]:
         """Return the credit of each token of any tokenizer; they add up to the score.
@@ -95,21 +100,20 @@ class Credit:
         return found
 
     def of_phrases(self) -> list[tuple[Span, float]]:
-        """Return the span and the credit of each phrase: content words with the function words before them.
+        """Return the span and the credit of each phrase, in the order of the text; they add up to the score.
 
-        Words of one phrase stand and fall together: a caption that lacks a phrase is parsed as it was before, one that
-        lacks a word often is not.
+        A phrase is an object with all words before it that no earlier object has: "sitting on the grass". What follows
+        with "of" belongs to it, too. A caption that lacks a phrase is parsed as it was before; one that lacks a word,
+        or a verb without what it leads to, often is not. A score without objects has content words in their place.
+        Without ``phrases``, each word is one.
 
         Example:
             >>> words = [("a", 0, 1, 0.0), ("dog", 2, 5, 0.5), ("on", 6, 8, 0.125), ("grass", 9, 14, -0.25)]
-            >>> Credit(0.375, tuple(WordCredit(*word) for word in words), ()).of_phrases()
+            >>> Credit(0.375, tuple(WordCredit(*word) for word in words), (), (2, 2)).of_phrases()
             [((0, 5), 0.5), ((6, 14), -0.125)]
         """
-        runs: list[list[WordCredit]] = []
-        for word in self.words:
-            if not runs or (word.text.lower() in FUNCTION_WORDS and runs[-1][-1].text.lower() not in FUNCTION_WORDS):
-                runs.append([])
-            runs[-1].append(word)
+        each = iter(self.words)
+        runs = [tuple(islice(each, size)) for size in self.phrases or [1] * len(self.words)]
         return [((run[0].start, run[-1].end), math.fsum(word.credit for word in run)) for run in runs]
 
     def to_dict(self) -> dict[str, Any]:
@@ -122,7 +126,7 @@ class Credit:
 
     @classmethod
     def mixed(cls, credits_of: Sequence[tuple[float, Credit]]) -> Credit:
-        """Return the credit of a weighted sum of scores of one caption.
+        """Return the credit of a weighted sum of scores of one caption; of their phrases, the longest.
 
         Example:
             >>> one = Credit(1.0, (WordCredit("a", 0, 1, 1.0),), (Part("length", (), 1.0),))
@@ -138,6 +142,7 @@ class Credit:
             math.fsum(weight * credit.score for weight, credit in credits_of),
             tuple(words),
             tuple(part._replace(credit=weight * part.credit) for weight, credit in credits_of for part in credit.parts),
+            min((credit.phrases for _, credit in credits_of), key=len, default=()),
         )
 
 
@@ -183,14 +188,38 @@ class Words:
     def credit(self, score: float, parts: Iterable[tuple[Part, Slots]]) -> Credit:
         """Return the credit of a score that is divided among parts already."""
         words, kept, everyone = [0.0] * len(self.spans), [], tuple(range(len(self.spans)))
+        objects: set[int] = set()
         for part, slots in parts:
             kept.append(part)
+            if part.kind == OBJECT:
+                objects.update(*slots)
             filled = [slot for slot in slots if slot] or [everyone]
             for slot in filled:
                 for number in slot:
                     words[number] += part.credit / len(filled) / len(slot)
         named = [WordCredit(self.text[a:b], a, b, credit) for (a, b), credit in zip(self.spans, words, strict=True)]
-        return Credit(score, tuple(named), tuple(kept))
+        return Credit(score, tuple(named), tuple(kept), tuple(self._phrases(objects or self._content)))
+
+    @cached_property
+    def _content(self) -> set[int]:
+        return {number for number, (a, b) in enumerate(self.spans) if self.text[a:b].lower() not in FUNCTION_WORDS}
+
+    def _phrases(self, heads: Set[int]) -> list[int]:
+        """Return the number of words of each phrase, in their order.
+
+        A phrase ends behind a head, or behind several in a row that nothing but space divides ("tennis court"), unless
+        "of" follows; what is behind the last head belongs to the last phrase.
+        """
+        sizes: list[int] = []
+        last, end = max(heads, default=0), 0
+        for number, (start, stop) in enumerate(self.spans):
+            row = number in heads and not self.text[end:start].strip()
+            ended = number - 1 in heads and not row and number <= last and self.text[start:stop].lower() != "of"
+            if ended or not sizes:
+                sizes.append(0)
+            sizes[-1] += 1
+            end = stop
+        return sizes
 
 
 @lru_cache(maxsize=50_000)
