@@ -7,7 +7,8 @@ import statistics
 from collections import defaultdict
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Literal
 
 from spicegraph_parser.errors import InputError, counted
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
@@ -34,6 +35,8 @@ Baseline = Literal["mean", "others"]
 
 class RewardModel:
     """A reward over images with known references: these are parsed once, candidates at each call.
+
+    Threads may share a model: their calls wait for one another.
 
     Args:
         reward: terms and their weights: ``spice-g=1,cider-d=.1,length=-.01``; see
@@ -187,9 +190,10 @@ class RewardModel:
 
 
 class _Facts:
-    """The facts of the references, which stay, and of the captions of a call, which go with it."""
+    """The facts of the references, which stay, and of the captions of a call, which go with it; a call at a time."""
 
     def __init__(self, source: FactSource) -> None:
+        self._one_call = RLock()
         self._source = source
         self._kept: dict[str, tuple[Fact, ...]] = {}
         self._of_call: dict[str, tuple[Fact, ...]] = {}
@@ -199,8 +203,9 @@ class _Facts:
         return self._source.signature
 
     def keep(self, texts: Iterable[str]) -> None:
-        new = [text for text in dict.fromkeys(texts) if text not in self._kept]
-        self._kept.update(zip(new, self._source.facts(new), strict=True))
+        with self._one_call:
+            new = [text for text in dict.fromkeys(texts) if text not in self._kept]
+            self._kept.update(zip(new, self._source.facts(new), strict=True))
 
     def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
         wanted = list(texts)
@@ -208,11 +213,19 @@ class _Facts:
         self._of_call.update(zip(new, self._source.facts(new), strict=True))
         return iter([self._kept[text] if text in self._kept else self._of_call[text] for text in wanted])
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_one_call"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _one_call=RLock())
+
     def __enter__(self) -> None:
+        self._one_call.acquire()
         self._of_call = {}
 
     def __exit__(self, *error: object) -> None:
         self._of_call = {}
+        self._one_call.release()
 
 
 def advantages_of(

@@ -3,7 +3,10 @@
 import importlib.util
 import json
 import math
+import pickle
 import statistics
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -202,6 +205,31 @@ def test_facts_of_candidates_are_not_kept() -> None:
     for _ in range(2):
         mine.rewards(["a", "a"], ["a cat", "a cat"])
     assert asked == ["a cat", "a cat"]  # once a call, whatever metrics there are
+
+
+class Slow(Words):
+    """The same, while other threads run."""
+
+    def facts(self, texts):  # type: ignore[no-untyped-def]
+        time.sleep(0.002)
+        return super().facts(texts)
+
+
+def test_threads_share_a_model() -> None:
+    """As in verl, which asks for one caption after another in threads, and whose references come with them."""
+    made = RewardModel("spice=1,length=-.01", {}, pipeline=Slow())
+
+    def reward(number: int) -> float:
+        made.add({number: [f"a dog w{number}"]})
+        return made.rewards([number], [f"a dog x{number}"])[0]
+
+    with ThreadPoolExecutor(8) as threads:
+        assert len(set(threads.map(reward, range(24)))) == 1
+
+
+def test_a_model_can_be_sent_to_another_process() -> None:
+    mine = model()
+    assert pickle.loads(pickle.dumps(mine)).rewards(["a"], ["a dog"]) == mine.rewards(["a"], ["a dog"])
 
 
 def test_advantages() -> None:
