@@ -31,6 +31,8 @@ UNUSED = {
     | PARSING
     | STUDIES
     | {"spicegraph_scorer.metrics.spice"},
+    "compare {0} {0} --metrics bleu": SERVER | METRIC_MODULES | PARSING | STUDIES,
+    "bounds {} --metrics spice": (SERVER - {"jinja2"}) | {"spacy", "spicegraph_service.output.report"},
     "parse {} --format jsonl": SERVER
     | METRIC_MODULES
     | STUDIES
@@ -43,7 +45,8 @@ UNUSED = {
 @pytest.mark.parametrize("command", UNUSED)
 def test_what_a_command_does_not_use_is_not_loaded(command: str, tmp_path: Path) -> None:
     items = tmp_path / "items.jsonl"
-    items.write_text('{"id": 1, "candidate": "a dog runs", "references": ["a dog"]}\n')
+    rows = [{"id": n, "candidate": "a dog runs", "references": ["a dog", "a cat"]} for n in range(3)]
+    items.write_text("".join(json.dumps(row) + "\n" for row in rows))
     arguments = command.format(items).split()
     program = (
         LIBRARY if command == LIBRARY else f"from spicegraph_service.cli import main; assert not main({arguments})"

@@ -61,7 +61,7 @@ one that ``_PLACES`` names, which is imported only when the command runs. To add
 with what it does (its help is its docstring).
 """
 _PLACES: Mapping[str, str] = {
-    "compare": "report",
+    "compare": "score",
     "idf": "learn",
     "vectors": "learn",
     "pipelines": "parse",

@@ -12,7 +12,7 @@ from spicegraph_scorer.readers.records import read_lines
 from spicegraph_scorer.readers.references import read_reference_files
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS
 from spicegraph_scorer.studies.bounds import SUBSTITUTES, Lower, Study, find_bounds, lower_trials, system
-from spicegraph_service.cli.options import InputOptions, ParsingOptions, ScoringOptions
+from spicegraph_service.cli.options import InputOptions, ParsingOptions, ScoringOptions, System
 from spicegraph_service.cli.studies import StudyOptions
 from spicegraph_service.engines.local import spread_over
 from spicegraph_service.output.bounds import BOUNDS_TABLES, bounds_study
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.readers.checks import Empty
     from spicegraph_scorer.studies.bounds import Trial
-    from spicegraph_service.output.report.data import SystemInput
 
 _DRAWN_FROM = {"inter": "--other", "sentences": "--sentences", "gibberish-sentences": "--sentences"}
 
@@ -164,7 +163,7 @@ def _read(sources: Sequence[str], given: InputOptions, *, first: int | None, emp
     return study, [system(each.name, mine, study) for each, mine in zip(inputs, texts, strict=True)]
 
 
-def _shared(inputs: Sequence[SystemInput]) -> dict[ItemId, tuple[str, ...]]:
+def _shared(inputs: Sequence[System]) -> dict[ItemId, tuple[str, ...]]:
     """Return the references that stand in the inputs themselves, which must be the same in all."""
     known: dict[ItemId, tuple[str, ...]] = {}
     for given in inputs:

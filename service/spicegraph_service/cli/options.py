@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from spicegraph_scorer.core.facts import FactSource
+    from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.metrics import MetricData
     from spicegraph_scorer.readers.tables import Columns
-    from spicegraph_service.output.report.data import SystemInput
+    from spicegraph_service.output.report.images import Shown
 
 MetricsOption = Annotated[
     str, typer.Option(metavar="NAMES", help=f"Comma-separated: {', '.join((*METRICS, *GROUPS))}.")
@@ -60,6 +61,13 @@ def parser_of(style: GraphStyle, pipeline: str) -> str:
     if pipeline != DEFAULT_PIPELINE:
         raise InputError(f"--graph-style scene has a parser of its own; it does not take --pipeline {pipeline}")
     return SCENE
+
+
+class System(NamedTuple):
+    """A system's name and its items."""
+
+    name: str
+    items: tuple[Item, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,18 +111,15 @@ class InputOptions:
         """How tables are read; ``None``: as they show themselves."""
         return parse_columns(self.columns, delimiter=self.delimiter)
 
-    def system(self, source: str, *, empty: Empty, name: str | None = None) -> SystemInput:
+    def system(self, source: str, *, empty: Empty, name: str | None = None) -> System:
         """Read a system; its name stands before the file (``mine=results.json``), or is given, or is the file's own."""
-        # Imported here: it brings what draws reports, which the command that only scores need not load.
-        from spicegraph_service.output.report.data import SystemInput  # noqa: PLC0415
-
         own, path = system_name(source)
         items = read_items(
             path, references=self.references, partial=self.partial, empty=empty, columns=self.table
         ).items
         for note in notes_on(path, items):
             say_warning(note)
-        return SystemInput(name or own, items)
+        return System(name or own, items)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,6 +230,52 @@ METRIC_DATA: Final[Mapping[str, str]] = {
     "instances": "--instances",
 }
 """For each field of ``MetricData`` the option that gives it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageOptions:
+    """What only an HTML page has."""
+
+    images: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER|URL",
+            help="Show the images: a folder, or an address with {id} or {id:012} in it.",
+        ),
+    ] = None
+    images_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Where the files of the folder of --images will stand. Default: where they are, relative to the page.",
+        ),
+    ] = None
+    embed_images: Annotated[
+        bool, typer.Option("--embed-images", help="Put the files of the folder of --images into the page.")
+    ] = False
+    split: Annotated[
+        bool,
+        typer.Option(
+            "--split", help="Put the details of the images into a folder next to the page, for very large sets."
+        ),
+    ] = False
+
+    def shown(self, output: str | None) -> Shown | None:
+        """Return how the page shows images; ``None``: it shows none.
+
+        Raises:
+            InputError: there is no folder of images that could be embedded, or stand elsewhere.
+        """
+        if self.embed_images and self.images_url is not None:
+            raise InputError("--embed-images, --images-url: images stand in the page or at an address, choose one")
+        if self.images is None:
+            if self.embed_images or self.images_url is not None:
+                option = "--embed-images" if self.embed_images else "--images-url"
+                raise InputError(f"{option}: which images? Name their folder with --images")
+            return None
+        from spicegraph_service.output.report.images import Shown  # noqa: PLC0415 (pages alone need it)
+
+        return Shown(self.images, self.images_url, self.embed_images, Path(output).parent if output else Path())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

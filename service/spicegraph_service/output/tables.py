@@ -74,6 +74,10 @@ def fitted(table: Table, console: Console) -> Iterator[Table]:
     if not whole:
         yield table
         return
+    everything = _part(table, range(len(table.columns)), console, first=True)
+    if _least_width(everything, console) <= console.width:
+        yield everything
+        return
     labels = list(range(next((place for place in whole if place), 1)))
     chosen = list(labels)
     parts = [chosen]
@@ -105,12 +109,14 @@ def _part(table: Table, places: Sequence[int], console: Console, *, first: bool)
         padding=table.padding,
     )
     columns = [table.columns[place] for place in places]
+    options = console.options
     for column in columns:
         whole = _is_whole(column)
-        width = max(console.measure(cell).maximum for cell in (column.header, *column.cells)) if whole else None
+        cells = (column.header, *column.cells)
+        width = max(console.measure(cell, options=options).maximum for cell in cells) if whole else None
         part.add_column(column.header, justify=column.justify, overflow="fold", no_wrap=whole, min_width=width)
-    for row, cells in zip(table.rows, zip(*(column.cells for column in columns), strict=True), strict=True):
-        part.add_row(*cells, style=row.style, end_section=row.end_section)
+    for row, shown in zip(table.rows, zip(*(column.cells for column in columns), strict=True), strict=True):
+        part.add_row(*shown, style=row.style, end_section=row.end_section)
     return part
 
 
