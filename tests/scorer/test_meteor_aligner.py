@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_scorer.metrics.meteor import aligner
-from spicegraph_scorer.metrics.meteor.aligner import Match, Module, Possible, align
+from spicegraph_scorer.metrics.meteor.aligner import Match, Possible, align
+from spicegraph_scorer.metrics.meteor.text import Module
 
 BEAM = 40
 

@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser.errors import DataError
-from spicegraph_scorer.metrics.meteor import aligner, cache_directory, find_sources, load_data, score_texts
-from spicegraph_scorer.metrics.meteor.aligner import Module, Words
+from spicegraph_scorer.metrics.meteor import cache_directory, find_sources, load_data, score_texts
 from spicegraph_scorer.metrics.meteor.data import Sources, open_index, write_index
 from spicegraph_scorer.metrics.meteor.paraphrases import BACK, Paraphrases, PhraseFinder, build_index
+from spicegraph_scorer.metrics.meteor.text import Module, Words, english_stemmer
 
 PARAPHRASES = [
     ("a b", "c"),
@@ -287,9 +287,9 @@ def test_a_missing_dependency_is_named_with_its_remedy(
 
 
 def test_a_stemmer_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aligner, "version", lambda name: "3.0.1")
+    monkeypatch.setattr("spicegraph_scorer.metrics.meteor.text.version", lambda name: "3.0.1")
     with pytest.raises(DataError, match=r"snowballstemmer 3\.0\.1 has other stems"):
-        aligner.english_stemmer()
+        english_stemmer()
 
 
 def test_the_cache_follows_xdg(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

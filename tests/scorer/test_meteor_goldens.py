@@ -15,10 +15,9 @@ from spicegraph_scorer.metrics.meteor import (
     load_data,
     score_texts,
 )
-from spicegraph_scorer.metrics.meteor.aligner import english_stemmer
 from spicegraph_scorer.metrics.meteor.data import find_sources
 from spicegraph_scorer.metrics.meteor.metric import add_counts, score
-from spicegraph_scorer.metrics.meteor.text import normalize, split_line
+from spicegraph_scorer.metrics.meteor.text import english_stemmer, normalize, split_line
 
 pytestmark = pytest.mark.slow
 

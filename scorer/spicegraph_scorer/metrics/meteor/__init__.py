@@ -1,10 +1,10 @@
 """METEOR 1.5 at parity with its Java program, and METEOR of 2005, without Java."""
 
-from spicegraph_scorer.metrics.meteor.aligner import Match, Module
+from spicegraph_scorer.metrics.meteor.aligner import Match
 from spicegraph_scorer.metrics.meteor.data import MeteorData, Sources, cache_directory, find_sources, load_data
 from spicegraph_scorer.metrics.meteor.metric import Alignment, Meteor, MeteorStatistic, coco_texts, score_texts
 from spicegraph_scorer.metrics.meteor.original import Meteor2005, bundled_wordnet, nltk_wordnet
-from spicegraph_scorer.metrics.meteor.text import COCO_TEXT, TextOptions
+from spicegraph_scorer.metrics.meteor.text import COCO_TEXT, Module, TextOptions
 
 __all__ = [
     "COCO_TEXT",

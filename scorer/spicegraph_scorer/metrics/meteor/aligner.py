@@ -7,21 +7,17 @@ changes results, so all of them are kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import IntEnum
-from importlib.metadata import version
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from spicegraph_parser.errors import DataError
-from spicegraph_parser.lexicon import java_hash
-from spicegraph_scorer.metrics.meteor.data import INSTALL
-from spicegraph_scorer.metrics.meteor.paraphrases import BACK, Occurrence, PhraseBook, PhraseFinder
+from spicegraph_scorer.metrics.meteor.paraphrases import BACK
+from spicegraph_scorer.metrics.meteor.text import Module
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from spicegraph_scorer.metrics.meteor.data import MeteorData
+    from spicegraph_scorer.metrics.meteor.paraphrases import PhraseBook
+    from spicegraph_scorer.metrics.meteor.text import Sentence, Words
 
 BEAM = 40
 
@@ -33,15 +29,6 @@ _WORST = 1 << 144
 _CLOSED = -1
 _MANY = 4 * BEAM
 _LONG = 64  # matches of a reference word from which on it pays to look for those that cannot be among the best
-
-
-class Module(IntEnum):
-    """What makes two words or phrases match, in the order in which METEOR tries."""
-
-    EXACT = 0
-    STEM = 1
-    SYNONYM = 2
-    PARAPHRASE = 3
 
 
 class Match(NamedTuple):
@@ -311,96 +298,6 @@ def align(possible: Sequence[Sequence[Possible]], size: int) -> list[Match]:
     return [Match(*match) for match in chosen]
 
 
-def english_stemmer() -> Callable[[str], str]:
-    """Return the Snowball stemmer for English in the version that METEOR has ("Porter2", about 2010).
-
-    Raises:
-        DataError: snowballstemmer is not installed, or in a version whose stems differ.
-    """
-    try:
-        # Not snowballstemmer.stemmer("english"): that may pick a compiled stemmer of another version.
-        from snowballstemmer.english_stemmer import (  # type: ignore[import-untyped] # noqa: PLC0415 (an extra)
-            EnglishStemmer,
-        )
-
-        installed = version("snowballstemmer")
-    except ImportError as error:
-        raise DataError(INSTALL) from error
-    if not installed.startswith("2."):
-        raise DataError(
-            f"snowballstemmer {installed} has other stems than METEOR: pip install 'snowballstemmer>=2.2,<3'"
-        )
-    stem: Callable[[str], str] = EnglishStemmer().stemWord
-    return stem
-
-
-class Words:
-    """Numbers words as they come, and keeps for each which of the others match it.
-
-    Words are compared by the 32-bit hash that METEOR uses, so that ``an`` and ``c0`` are one exact match.
-    What is here grows with the number of different words, nothing else.
-    """
-
-    def __init__(self, data: MeteorData) -> None:
-        self._lexicon = data.lexicon
-        self._function_words = data.sources.function_words
-        self._stem = english_stemmer()
-        self._numbers: dict[str, int] = {}
-        self._same_hash: dict[int, list[int]] = {}
-        self._same_stem: dict[int, list[int]] = {}
-        self._same_synset: dict[int, list[int]] = {}
-        self.texts: list[str] = []
-        """The words in the order of their numbers."""
-        self.hashes: list[int] = []
-        """Their 32-bit hashes."""
-        self.is_function: list[bool] = []
-        """Whether each is a function word."""
-        self._matches: list[dict[int, tuple[Module, ...]]] = []
-
-    def numbers(self, tokens: Iterable[str]) -> tuple[int, ...]:
-        """Return the numbers of words, new words included."""
-        known = self._numbers
-        return tuple([known[word] if word in known else self._add(word) for word in tokens])
-
-    def matches(self, number: int) -> Mapping[int, tuple[Module, ...]]:
-        """Return the words that match a word (itself among them), and by which modules."""
-        return self._matches[number]
-
-    def _add(self, word: str) -> int:
-        number = self._numbers[word] = len(self.texts)
-        own_hash = java_hash(word)  # METEOR compares words by it alone
-        self.texts.append(word)
-        self.hashes.append(own_hash)
-        self.is_function.append(word.lower() in self._function_words)
-        self._matches.append({})
-        for other in self._join(self._same_hash, [own_hash], number):
-            self._note(number, other, Module.EXACT)
-        different = [
-            (Module.STEM, self._join(self._same_stem, [java_hash(self._stem(word))], number)),
-            (Module.SYNONYM, self._join(self._same_synset, self._lexicon.synsets(word), number)),
-        ]
-        for module, others in different:
-            for other in others:
-                if self.hashes[other] != own_hash:
-                    self._note(number, other, module)
-        return number
-
-    @staticmethod
-    def _join(groups: dict[int, list[int]], keys: Iterable[int], number: int) -> set[int]:
-        """Add a word to the groups of ``keys``, and return all their members."""
-        members = set()
-        for key in keys:
-            group = groups.setdefault(key, [])
-            group.append(number)
-            members.update(group)
-        return members
-
-    def _note(self, one: int, other: int, module: Module) -> None:
-        self._matches[one][other] = (*self._matches[one].get(other, ()), module)
-        if one != other:
-            self._matches[other][one] = self._matches[one][other]
-
-
 _AHEAD = (1 << BACK) - 1
 
 _Spot = tuple[int, int]
@@ -410,28 +307,6 @@ _Reverse = tuple[int, int, int]
 """A phrase of the candidate and the place of the reference's phrase among its paraphrases."""
 
 _NO_PARAPHRASES: tuple[list[_Spot], list[_Reverse]] = ([], [])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sentence:
-    """A text as the matcher sees it: the numbers and the hashes of its words, and the phrases in it."""
-
-    words: tuple[int, ...]
-    hashes: tuple[int, ...]
-    phrases: Sequence[Occurrence]
-
-
-def read_sentences(
-    texts: Sequence[Sequence[str]], words: Words, finder: PhraseFinder
-) -> tuple[list[Sentence], PhraseBook]:
-    """Return tokenized texts as sentences, and the book that their phrases' numbers refer to."""
-    numbers = [words.numbers(tokens) for tokens in texts]
-    book = finder.find(numbers, words.texts)
-    sentences = [
-        Sentence(row, tuple([words.hashes[word] for word in row]), phrases)
-        for row, phrases in zip(numbers, book.occurrences, strict=True)
-    ]
-    return sentences, book
 
 
 class Probe:

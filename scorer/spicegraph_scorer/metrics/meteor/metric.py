@@ -11,10 +11,19 @@ import numpy as np
 
 from spicegraph_parser.errors import LimitError
 from spicegraph_scorer.core.metric import Matrix, Metric, Score, Vector, Working
-from spicegraph_scorer.metrics.meteor.aligner import Match, Probe, Sentence, Words, align, read_sentences
+from spicegraph_scorer.metrics.meteor.aligner import Match, Probe, align
 from spicegraph_scorer.metrics.meteor.data import MeteorData, load_data
 from spicegraph_scorer.metrics.meteor.paraphrases import PhraseFinder
-from spicegraph_scorer.metrics.meteor.text import COCO_TEXT, SEPARATOR, TextOptions, split_line, tokenize
+from spicegraph_scorer.metrics.meteor.text import (
+    COCO_TEXT,
+    SEPARATOR,
+    Sentence,
+    TextOptions,
+    Words,
+    read_sentences,
+    split_line,
+    tokenize,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
