@@ -22,7 +22,12 @@ LIBRARY = "from spicegraph_scorer import Item, score; score([Item(1, 'a dog', ('
 SERVER = {"google.protobuf", "grpc", "jinja2", "sqlalchemy"}
 METRIC_MODULES = {f"spicegraph_scorer.metrics.{name}" for name in ("capture", "chair", "fluency", "graded", "meteor")}
 PARSING = {"spicegraph_parser.caption_pipeline.network", "spicegraph_parser.scenes.parser", "networkx", "ray", "spacy"}
-STUDIES = {"spicegraph_scorer.studies", "spicegraph_service.output.report", "spicegraph_service.server"}
+STUDIES = {
+    "spicegraph_scorer.studies",
+    "spicegraph_service.engines.ray",
+    "spicegraph_service.output.report",
+    "spicegraph_service.server",
+}
 UNUSED = {
     "--help": SERVER | PARSING | {"numpy", "rich", "spicegraph_scorer"},
     "score {}": SERVER | METRIC_MODULES | STUDIES | {"scipy", "spacy", "spicegraph_parser.scenes.parser"},

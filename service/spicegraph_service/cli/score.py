@@ -21,7 +21,7 @@ from spicegraph_service.cli.options import (
     system_names,
 )
 from spicegraph_service.engines import CandidateRule, Engine, Task
-from spicegraph_service.engines.table import ENGINES
+from spicegraph_service.engines.table import ENGINES, find_engine
 from spicegraph_service.output.results import (
     COMPARISON_BY_ENDING,
     COMPARISON_FORMATS,
@@ -142,7 +142,7 @@ def score(
     """Score captions against references, with SPICE by category and the COCO metrics."""
     names = scoring.names
     place = ResultOutput(form, output)
-    chosen = _engine(engine)
+    chosen = find_engine(engine)
     place.check(folders=chosen.summarize is not None)
     for option, wanted, ability in (("--explain", explain, "explains"), ("--credit", credit, "credits")):
         if wanted:
@@ -215,12 +215,6 @@ def _systems(sources: Sequence[str]) -> dict[str, str]:
     if files.count("-") > 1:
         raise InputError("standard input (-) is named more than once, but can be read only once")
     return dict(zip(system_names(sources), files, strict=True))
-
-
-def _engine(name: str) -> Engine:
-    if name not in ENGINES:
-        raise InputError(f"--engine {name!a:.60}: there is no such engine; there are {', '.join(ENGINES)}")
-    return ENGINES[name]
 
 
 def _scored(task: Task, engine: Engine, place: ResultOutput) -> Result | Summary:

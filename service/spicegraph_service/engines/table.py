@@ -6,6 +6,7 @@ import warnings
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.errors import InputError, counted
@@ -17,7 +18,6 @@ from spicegraph_scorer.readers.parses import GraphTexts, check_graphs, read_pars
 from spicegraph_scorer.scoring import choose_best, score
 from spicegraph_service.engines import CandidateRule, Engine
 from spicegraph_service.engines.local import local_facts
-from spicegraph_service.engines.ray import RAY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -154,5 +154,21 @@ def _chosen(dataset: Dataset, task: Task, facts: FactSource) -> tuple[tuple[Item
 LOCAL: Final = Engine(score=score_here, score_systems=score_systems_here)
 
 
-ENGINES: Mapping[str, Engine] = {"local": LOCAL, "ray": RAY}
-"""To add one: a module with an :class:`~spicegraph_service.engines.Engine`, and a line here."""
+ENGINES: Mapping[str, Engine | str] = {"local": LOCAL, "ray": "ray:RAY"}
+"""To add one: a module with an :class:`~spicegraph_service.engines.Engine`, and a line here that says where it is."""
+
+
+def find_engine(name: str) -> Engine:
+    """Return the engine of a name; its module is loaded now.
+
+    Raises:
+        InputError: there is no such engine.
+    """
+    if name not in ENGINES:
+        raise InputError(f"--engine {name!a:.60}: there is no such engine; there are {', '.join(ENGINES)}")
+    place = ENGINES[name]
+    if isinstance(place, Engine):
+        return place
+    module, _, attribute = place.partition(":")
+    found: Engine = getattr(import_module(f"spicegraph_service.engines.{module}"), attribute)
+    return found
