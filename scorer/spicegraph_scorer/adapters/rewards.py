@@ -57,10 +57,10 @@ def trl_reward(model: RewardModel, *, column: str = "image_id", name: str = "spi
 def compute_score(
     data_source: Any, solution_str: Any, ground_truth: Any, extra_info: Any = None, **settings: Any
 ) -> Any:
-    """Return verl's reward (``custom_reward_function.path`` is a file that imports this, ``name`` is compute_score).
+    """Return verl's reward (``reward.custom_reward_function.path`` is a file that imports this, ``name`` this name).
 
-    References are the row's ``ground_truth``: a list of captions, or its JSON. The batch manager calls with lists in
-    the plural (:func:`compute_scores`).
+    References are the row's ``ground_truth``: a list of captions, or its JSON. Threads may call it at once. The batch
+    manager of versions before 0.9 calls with lists in the plural (:func:`compute_scores`).
 
     Args:
         data_source: not used.

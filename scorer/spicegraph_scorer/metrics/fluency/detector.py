@@ -40,7 +40,7 @@ _CLAUSES: Final = 40  # of a sentence that are compared
 _FAR: Final = 3  # words between two of the same
 _TOKEN: Final = re.compile(r"\w+(?:['’-]\w+)*|[,;:]")
 _END: Final = re.compile(r"[.!?]+(?:\s+|$)")
-_CONNECTIVE: Final = frozenset([",", "and", "then", "followed", "by", "while", "as", "with"])
+_CONNECTIVE: Final = frozenset([",", "and", "then", "followed", "by", "while", "as", "with", "before", "after"])
 _PRIMES: Final = tuple(np.array([0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1], np.uint64))
 
 
@@ -230,18 +230,47 @@ def _clauses(words: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _said_otherwise(clauses: Sequence[Sequence[str]]) -> list[str]:
-    """Return how much of a clause stands in another one in whatever form, as names of features."""
-    stems = [{stem for stem, weight in map(weighted_stem, clause) if weight == 1} for clause in clauses]
-    pairs = combinations(list(filter(None, stems))[:_CLAUSES], 2)
-    best = max(((len(one & other), -len(one ^ other), one, other) for one, other in pairs), key=_by_size, default=None)
-    if best is None or not best[0]:
+    """Return how much of a clause stands in another one in whatever form, as names of features.
+
+    Of the two clauses that share most, and of the two that share most of those with one first word, which mostly are
+    of one subject; with whether one follows the other, and how much is new in the later one.
+    """
+    stems = [[stem for stem, weight in map(weighted_stem, clause) if weight == 1] for clause in clauses]
+    numbered = [(n, own[0], set(own)) for n, own in enumerate(list(filter(None, stems))[:_CLAUSES])]
+    pairs = [
+        _Pair(len(one & other), -len(one ^ other), first == second, m > n + 1, one & other, len(other - one))
+        for (n, first, one), (m, second, other) in combinations(numbered, 2)
+    ]
+    return [*_shared("stems", pairs), *_shared("subject", [pair for pair in pairs if pair.is_of_one])]
+
+
+class _Pair(NamedTuple):
+    """What two clauses share: how much, less what they do not, whether the first word, and whether they are apart."""
+
+    common: int
+    apart: int
+    is_of_one: bool
+    is_far: bool
+    both: set[str]
+    new: int
+
+
+def _shared(name: str, pairs: Sequence[_Pair]) -> list[str]:
+    best = max(pairs, key=_by_size, default=None)
+    if best is None or not best.common:
         return []
-    common, apart, one, other = best
-    sizes = [f"stems {min(common, 4)} {min(-apart, 4)}", f"stems {min(common, 4)} new {min(len(other - one), 3)}"]
-    return [*sizes, *sorted(f"both {stem}" for stem in one & other)]
+    common, new, where = min(best.common, 4), min(best.new, 3), "far" if best.is_far else "near"
+    one = "one" if best.is_of_one else "two"
+    return [
+        f"{name} {common} {min(-best.apart, 4)}",
+        f"{name} {common} new {new}",
+        f"{name} {common} new {new} {where} {one}",
+        f"{name} {where} {one}",
+        *sorted(f"both {name} {where} {stem}" for stem in best.both),
+    ]
 
 
-def _by_size(pair: tuple[int, int, set[str], set[str]]) -> tuple[int, int]:
+def _by_size(pair: _Pair) -> tuple[int, int]:
     return pair[:2]
 
 
