@@ -82,8 +82,10 @@ class RewardModel:
         """Add images with their references, or change those of an image; document frequencies stay as they are.
 
         Raises:
-            InputError: an image has no references.
+            InputError: an image has no references, or a string in place of a list of them.
         """
+        if single := [image for image, texts in references.items() if isinstance(texts, str)]:
+            raise InputError(f"{_shown(single)} with a string in place of a list of references")
         new = {image: tuple(texts) for image, texts in references.items() if self.references.get(image) != tuple(texts)}
         if empty := [image for image, texts in new.items() if not any(text.strip() for text in texts)]:
             raise InputError(f"{_shown(empty)} without references")

@@ -8,6 +8,7 @@ import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from spicegraph_parser import Fact
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer import METRICS, Corpus, Item, score
 from spicegraph_scorer.adapters.rewards import (
+    caption_of,
     completion_of,
     compute_score,
     compute_scores,
@@ -289,6 +291,30 @@ def test_trl_s_reward_function() -> None:
         reward(prompts=[""], completions=["a dog"])
 
 
+@pytest.mark.parametrize(
+    ("completion", "caption"),
+    [
+        ("a dog", "a dog"),
+        ([{"role": "user", "content": "?"}, {"role": "assistant", "content": "a dog"}], "a dog"),
+        (
+            [{"role": "assistant", "content": [{"type": "text", "text": "a "}, {"type": "text", "text": "dog"}]}],
+            "a dog",
+        ),
+        ([{"role": "assistant", "content": [{"type": "image"}]}], ""),
+        ([{"role": "assistant", "content": None}], ""),
+        ([], ""),
+        ("", ""),
+    ],
+)
+def test_the_caption_of_a_completion(completion: Any, caption: str) -> None:
+    assert caption_of(completion) == caption
+
+
+def test_a_string_is_not_taken_for_a_list_of_letters() -> None:
+    with pytest.raises(InputError, match=r"1 image \('a'\) with a string in place of a list of references"):
+        RewardModel("spice=1", {"a": "a dog"}, pipeline=Words())
+
+
 def test_self_critical_rewards_have_a_row_for_each_sample() -> None:
     found = self_critical_reward(model(), ["a cat", "a man"], ["a dog", "a cat", "a man", "a"], ["a", "b"], length=5)
     assert found.shape == (4, 5)
@@ -316,6 +342,8 @@ def test_verl_s_reward(tmp_path: Path) -> None:
     truth = ["a dog runs on grass", "a brown dog"]
     one = compute_score("coco", "a dog", truth, {"index": 3})
     assert one == compute_score("coco", "a dog", json.dumps(truth)) > 0
+    assert compute_score("coco", "a dog", "a dog") == compute_score("coco", "a dog", ["a dog"])
+    assert compute_score("coco", "a dog", '"a dog"') > 0
     assert compute_scores(["coco"] * 2, ["a dog", "a cat"], [truth] * 2, reward="spice=1") == [
         compute_score("", text, truth, reward="spice=1") for text in ("a dog", "a cat")
     ]

@@ -26,14 +26,17 @@ _SPECIAL = re.compile(r"<\|[^<>|]{1,40}\|>|</?(?:s|pad|unk|bos|eos|start_of_turn
 """Special tokens of common tokenizers, which OpenRLHF leaves in the text."""
 
 
-def caption_of(completion: str | Sequence[Mapping[str, str]]) -> str:
-    """Return the text of a completion: of a conversation, its last message.
+def caption_of(completion: str | Sequence[Mapping[str, Any]]) -> str:
+    """Return the text of a completion: of a conversation, its last message; nothing where that says nothing.
 
     Example:
         >>> caption_of([{"role": "assistant", "content": "a dog"}])
         'a dog'
+        >>> caption_of([{"role": "assistant", "content": [{"type": "text", "text": "a dog"}]}])
+        'a dog'
     """
-    return completion if isinstance(completion, str) else completion[-1]["content"]
+    said = completion if isinstance(completion, str) or not completion else completion[-1]["content"]
+    return said if isinstance(said, str) else "".join(part["text"] for part in said or () if part["type"] == "text")
 
 
 def trl_reward(model: RewardModel, *, column: str = "image_id", name: str = "spicegraph") -> Callable[..., list[float]]:
@@ -59,8 +62,8 @@ def compute_score(
 ) -> Any:
     """Return verl's reward (``reward.custom_reward_function.path`` is a file that imports this, ``name`` this name).
 
-    References are the row's ``ground_truth``: a list of captions, or its JSON. Threads may call it at once. The batch
-    manager of versions before 0.9 calls with lists in the plural (:func:`compute_scores`).
+    References are the row's ``ground_truth``: a list of captions, its JSON, or one caption. Threads may call it at
+    once. The batch manager of versions before 0.9 calls with lists in the plural (:func:`compute_scores`).
 
     Args:
         data_source: not used.
@@ -93,11 +96,25 @@ def compute_scores(
 def _of_rows(
     captions: Sequence[str], truths: Sequence[Any], *, reward: str = "spice-g=1", idf: str = ""
 ) -> list[float]:
-    references = [tuple(json.loads(truth) if isinstance(truth, str) else truth) for truth in truths]
+    references = [references_of(truth) if isinstance(truth, str) else tuple(truth) for truth in truths]
     model = _model(reward, idf)
     images = [json.dumps(texts) for texts in references]
     model.add(dict(zip(images, references, strict=True)))
     return model.rewards(images, captions)
+
+
+def references_of(truth: str) -> tuple[str, ...]:
+    """Return the captions of a JSON list, or else the text as the only one.
+
+    Example:
+        >>> references_of('["a dog", "a puppy"]'), references_of("a dog")
+        (('a dog', 'a puppy'), ('a dog',))
+    """
+    try:
+        found = json.loads(truth)
+    except ValueError:
+        found = None
+    return tuple(found) if isinstance(found, list) else (truth,)
 
 
 @lru_cache(maxsize=4)
