@@ -1,4 +1,7 @@
-"""The ``ChallengeService`` of the contract: every call is one transaction, or a stream around one."""
+"""The ``ChallengeService`` of the contract: every call is one transaction, or a stream around one.
+
+What one transaction does is a method that gets its :class:`Turn`; ``_reads`` and ``_writes`` make the call of it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import asyncio
 import time
 from collections import defaultdict
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_api.v1.challenge_pb2_grpc import ChallengeServiceServicer
@@ -22,7 +26,7 @@ from spicegraph_service.server.interceptor import current_call
 from spicegraph_service.server.status import not_found, refused, unauthenticated, unavailable, wrong, wrong_references
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -45,6 +49,42 @@ _REPORT_IMAGES = 500
 _MOST_REPORT_IMAGES = 5_000
 _CHUNK = 1 << 20
 _Row = TypeVar("_Row")
+_Request = TypeVar("_Request")
+_Response = TypeVar("_Response")
+
+
+class Turn(NamedTuple):
+    """A call's transaction: who makes the call, the session, and the time that all servers share."""
+
+    account: Account
+    session: Session
+    now: datetime
+
+
+if TYPE_CHECKING:
+    _Work = Callable[["ChallengeServicer", _Request, Turn], _Response]
+    _Call = Callable[["ChallengeServicer", _Request, Context], Awaitable[_Response]]
+
+
+def _reads(work: _Work[_Request, _Response]) -> _Call[_Request, _Response]:
+    """Make a call of what a transaction does that changes nothing."""
+    return _call(work, writes=False)
+
+
+def _writes(work: _Work[_Request, _Response]) -> _Call[_Request, _Response]:
+    """Make a call of what a transaction does."""
+    return _call(work, writes=True)
+
+
+def _call(work: _Work[_Request, _Response], *, writes: bool) -> _Call[_Request, _Response]:
+    @wraps(work)
+    async def call(self: ChallengeServicer, request: _Request, context: Context) -> _Response:
+        del context
+        account, transactions = account_of_call(), self._state.transactions
+        run = transactions.write if writes else transactions.read
+        return await run(lambda session, now: work(self, request, Turn(account, session, now)))
+
+    return call
 
 
 class ChallengeServicer(ChallengeServiceServicer):
@@ -60,20 +100,16 @@ class ChallengeServicer(ChallengeServiceServicer):
             raise unavailable("LOADING", "the server is not ready: its workers are loading", 1.0)
         return self._state.scorer
 
-    async def CreateChallenge(self, request: pb.CreateChallengeRequest, context: Context) -> pb.CreateChallengeResponse:
+    @_writes
+    def CreateChallenge(self, request: pb.CreateChallengeRequest, at: Turn) -> pb.CreateChallengeResponse:
         """Create a challenge."""
-        del context
-        account = account_of_call()
-        if not account.creates:
-            account.check_organises()
+        if not at.account.creates:
+            at.account.check_organises()
         new = messages.new_challenge(request.challenge, self._scorer().workers)
         self._check_metrics(new.metrics)
         self._check_score(new.primary_score, new.metrics)
-
-        def create(session: Session, now: datetime) -> pb.Challenge:
-            return messages.challenge_message(catalogue.add_challenge(session, account, new, now))
-
-        return pb.CreateChallengeResponse(challenge=await self._state.transactions.write(create))
+        made = catalogue.add_challenge(at.session, at.account, new, at.now)
+        return pb.CreateChallengeResponse(challenge=messages.challenge_message(made))
 
     def _check_metrics(self, metrics: tuple[str, ...]) -> None:
         known = self._scorer().signatures
@@ -89,93 +125,67 @@ class ChallengeServicer(ChallengeServiceServicer):
             shown = score if len(score) <= _SHOWN else score[:_SHOWN] + "..."
             raise wrong("challenge.primary_score", f"there is no score {shown!a}; the metrics give {', '.join(names)}")
 
-    async def UpdateChallenge(self, request: pb.UpdateChallengeRequest, context: Context) -> pb.UpdateChallengeResponse:
+    @_writes
+    def UpdateChallenge(self, request: pb.UpdateChallengeRequest, at: Turn) -> pb.UpdateChallengeResponse:
         """Change a challenge."""
-        del context
-        account = account_of_call()
+        challenge = catalogue.find_challenge(at.session, request.name, lock=True)
+        at.account.check_may(MemberRole.ORGANISER, challenge)
+        messages.change_challenge(challenge, request)
+        if request.HasField("primary_score"):
+            self._check_score(challenge.primary_score, challenge.metrics)
+        return pb.UpdateChallengeResponse(challenge=messages.challenge_message(challenge))
 
-        def update(session: Session, _now: datetime) -> pb.Challenge:
-            challenge = catalogue.find_challenge(session, request.name, lock=True)
-            account.check_may(MemberRole.ORGANISER, challenge)
-            messages.change_challenge(challenge, request)
-            if request.HasField("primary_score"):
-                self._check_score(challenge.primary_score, challenge.metrics)
-            return messages.challenge_message(challenge)
-
-        return pb.UpdateChallengeResponse(challenge=await self._state.transactions.write(update))
-
-    async def GetChallenge(self, request: pb.GetChallengeRequest, context: Context) -> pb.GetChallengeResponse:
+    @_reads
+    def GetChallenge(self, request: pb.GetChallengeRequest, at: Turn) -> pb.GetChallengeResponse:
         """Return a challenge, and what the caller may still submit."""
-        del context
-        account = account_of_call()
-
-        def get(session: Session, now: datetime) -> pb.GetChallengeResponse:
-            challenge = catalogue.find_challenge(session, request.name)
-            used = submissions.usage(session, challenge, account.user_id, now)
-            return pb.GetChallengeResponse(
-                challenge=messages.challenge_message(challenge),
-                quota=pb.Quota(used_today=used.today, used_total=used.total, left=used.left(challenge)),
-                role=messages.member_role_value(account.role_in(challenge)),
-            )
-
-        return await self._state.transactions.read(get)
-
-    async def ListChallenges(self, request: pb.ListChallengesRequest, context: Context) -> pb.ListChallengesResponse:
-        """List the challenges."""
-        del context
-        size = validation.check_page_size(request.page_size)
-
-        def find(session: Session, _now: datetime) -> list[pb.Challenge]:
-            validation.check_page_token(request.page_token, accounts.NAME)
-            found = catalogue.list_challenges(session, request.page_token, size + 1)
-            return [messages.challenge_message(challenge) for challenge in found]
-
-        found, more = _page(await self._state.transactions.read(find), size)
-        return pb.ListChallengesResponse(challenges=found, next_page_token=found[-1].name if more else "")
-
-    async def DeleteChallenge(self, request: pb.DeleteChallengeRequest, context: Context) -> pb.DeleteChallengeResponse:
-        """Delete a challenge without submissions."""
-        del context
-        account = account_of_call()
-        await self._state.transactions.write(
-            lambda session, _now: catalogue.remove_challenge(session, account, request.name)
+        challenge = catalogue.find_challenge(at.session, request.name)
+        used = submissions.usage(at.session, challenge, at.account.user_id, at.now)
+        return pb.GetChallengeResponse(
+            challenge=messages.challenge_message(challenge),
+            quota=pb.Quota(used_today=used.today, used_total=used.total, left=used.left(challenge)),
+            role=messages.member_role_value(at.account.role_in(challenge)),
         )
+
+    @_reads
+    def ListChallenges(self, request: pb.ListChallengesRequest, at: Turn) -> pb.ListChallengesResponse:
+        """List the challenges."""
+        size = validation.check_page_size(request.page_size)
+        validation.check_page_token(request.page_token, accounts.NAME)
+        found, more = _page(catalogue.list_challenges(at.session, request.page_token, size + 1), size)
+        return pb.ListChallengesResponse(
+            challenges=map(messages.challenge_message, found), next_page_token=found[-1].name if more else ""
+        )
+
+    @_writes
+    def DeleteChallenge(self, request: pb.DeleteChallengeRequest, at: Turn) -> pb.DeleteChallengeResponse:
+        """Delete a challenge without submissions."""
+        catalogue.remove_challenge(at.session, at.account, request.name)
         return pb.DeleteChallengeResponse()
 
-    async def SetChallengeMember(
-        self, request: pb.SetChallengeMemberRequest, context: Context
-    ) -> pb.SetChallengeMemberResponse:
+    @_writes
+    def SetChallengeMember(self, request: pb.SetChallengeMemberRequest, at: Turn) -> pb.SetChallengeMemberResponse:
         """Say what a user may do in a challenge."""
-        del context
-        account = account_of_call()
         role = messages.member_role_of(request.role)
-
-        def place(session: Session, _now: datetime) -> None:
-            challenge = catalogue.find_challenge(session, request.challenge)
-            if request.user != account.name:  # who may not, does not learn which users there are
-                account.check_may(MemberRole.OWNER, challenge)
-            user = accounts.find_user(session, request.user)
-            catalogue.set_member(session, account, request.challenge, user, role)
-
-        await self._state.transactions.write(place)
+        challenge = catalogue.find_challenge(at.session, request.challenge)
+        if request.user != at.account.name:  # who may not, does not learn which users there are
+            at.account.check_may(MemberRole.OWNER, challenge)
+        user = accounts.find_user(at.session, request.user)
+        catalogue.set_member(at.session, at.account, request.challenge, user, role)
         return pb.SetChallengeMemberResponse()
 
-    async def ListChallengeMembers(
-        self, request: pb.ListChallengeMembersRequest, context: Context
+    @_reads
+    def ListChallengeMembers(
+        self, request: pb.ListChallengeMembersRequest, at: Turn
     ) -> pb.ListChallengeMembersResponse:
         """List the members of a challenge."""
-        del context
-        account = account_of_call()
-
-        def find(session: Session, _now: datetime) -> list[pb.ChallengeMember]:
-            challenge = catalogue.find_challenge(session, request.challenge)
-            account.check_may(MemberRole.VIEWER, challenge)
-            return [
+        challenge = catalogue.find_challenge(at.session, request.challenge)
+        at.account.check_may(MemberRole.VIEWER, challenge)
+        return pb.ListChallengeMembersResponse(
+            members=(
                 pb.ChallengeMember(user=one.user.name, role=messages.member_role_value(one.role))
                 for one in sorted(challenge.members, key=lambda one: one.user.name)
-            ]
-
-        return pb.ListChallengeMembersResponse(members=await self._state.transactions.read(find))
+            )
+        )
 
     async def UploadReferences(
         self, request_iterator: AsyncIterator[pb.UploadReferencesRequest], context: Context
@@ -209,58 +219,46 @@ class ChallengeServicer(ChallengeServiceServicer):
         self._state.nudge()
         return pb.UploadReferencesResponse(challenge=challenge)
 
-    async def CreateUser(self, request: pb.CreateUserRequest, context: Context) -> pb.CreateUserResponse:
+    @_writes
+    def CreateUser(self, request: pb.CreateUserRequest, at: Turn) -> pb.CreateUserResponse:
         """Add a user."""
-        del context
-        organiser()
+        at.account.check_organises()
         role = messages.role_of(request.role)
         expires = messages.moment_of("expire_time", request.expire_time)
+        user, secret = accounts.add_user(at.session, request.name, role, at.now, expires=expires)
+        return pb.CreateUserResponse(user=messages.user_message(user), secret=secret)
 
-        def create(session: Session, now: datetime) -> pb.CreateUserResponse:
-            user, secret = accounts.add_user(session, request.name, role, now, expires=expires)
-            return pb.CreateUserResponse(user=messages.user_message(user), secret=secret)
-
-        return await self._state.transactions.write(create)
-
-    async def ListUsers(self, request: pb.ListUsersRequest, context: Context) -> pb.ListUsersResponse:
+    @_reads
+    def ListUsers(self, request: pb.ListUsersRequest, at: Turn) -> pb.ListUsersResponse:
         """List the users."""
-        del context
-        organiser()
+        at.account.check_organises()
         size = validation.check_page_size(request.page_size)
+        validation.check_page_token(request.page_token, accounts.NAME)
+        found, more = _page(accounts.list_users(at.session, request.page_token, size + 1), size)
+        return pb.ListUsersResponse(
+            users=map(messages.user_message, found), next_page_token=found[-1].name if more else ""
+        )
 
-        def find(session: Session, _now: datetime) -> list[pb.User]:
-            validation.check_page_token(request.page_token, accounts.NAME)
-            found = accounts.list_users(session, request.page_token, size + 1)
-            return [messages.user_message(user) for user in found]
-
-        found, more = _page(await self._state.transactions.read(find), size)
-        return pb.ListUsersResponse(users=found, next_page_token=found[-1].name if more else "")
-
-    async def DeleteUser(self, request: pb.DeleteUserRequest, context: Context) -> pb.DeleteUserResponse:
+    @_writes
+    def DeleteUser(self, request: pb.DeleteUserRequest, at: Turn) -> pb.DeleteUserResponse:
         """Shut a user out."""
-        del context
-        if organiser().name == request.name:
+        at.account.check_organises()
+        if at.account.name == request.name:
             raise wrong("name", "is your own: another organiser must do that")
-        await self._state.transactions.write(lambda session, now: accounts.remove_user(session, request.name, now))
+        accounts.remove_user(at.session, request.name, at.now)
         return pb.DeleteUserResponse()
 
-    async def CreateUserToken(self, request: pb.CreateUserTokenRequest, context: Context) -> pb.CreateUserTokenResponse:
+    @_writes
+    def CreateUserToken(self, request: pb.CreateUserTokenRequest, at: Turn) -> pb.CreateUserTokenResponse:
         """Make a token."""
-        del context
-        account = account_of_call()
         expires = messages.moment_of("expire_time", request.expire_time)
+        token, secret = accounts.add_token(at.session, at.account, request.user, request.name, at.now, expires=expires)
+        return pb.CreateUserTokenResponse(token=messages.token_message(token), secret=secret)
 
-        def create(session: Session, now: datetime) -> pb.CreateUserTokenResponse:
-            token, secret = accounts.add_token(session, account, request.user, request.name, now, expires=expires)
-            return pb.CreateUserTokenResponse(token=messages.token_message(token), secret=secret)
-
-        return await self._state.transactions.write(create)
-
-    async def RevokeUserToken(self, request: pb.RevokeUserTokenRequest, context: Context) -> pb.RevokeUserTokenResponse:
+    @_writes
+    def RevokeUserToken(self, request: pb.RevokeUserTokenRequest, at: Turn) -> pb.RevokeUserTokenResponse:
         """Revoke a token."""
-        del context
-        account = account_of_call()
-        await self._state.transactions.write(lambda session, _now: accounts.revoke_token(session, account, request.id))
+        accounts.revoke_token(at.session, at.account, request.id)
         return pb.RevokeUserTokenResponse()
 
     async def CreateSubmission(
@@ -292,50 +290,45 @@ class ChallengeServicer(ChallengeServiceServicer):
                     found, existed = submissions.accept(session, account, new, now)
                     if not existed:
                         self._files.keep(incoming, key)
-                    return pb.CreateSubmissionResponse(
-                        submission=self._message(session, found, account, now), existed=existed
-                    )
+                    message = self._message(found, Turn(account, session, now))
+                    return pb.CreateSubmissionResponse(submission=message, existed=existed)
 
                 # A client that goes away at this moment leaves all of it or nothing: without the file, no commit.
                 response = await transactions.write(accept)
         self._state.nudge()
         return response
 
-    async def GetSubmission(self, request: pb.GetSubmissionRequest, context: Context) -> pb.GetSubmissionResponse:
+    @_reads
+    def GetSubmission(self, request: pb.GetSubmissionRequest, at: Turn) -> pb.GetSubmissionResponse:
         """Return a submission."""
-        del context
-        return pb.GetSubmissionResponse(submission=await self._submission(account_of_call(), request.id))
+        found = submissions.find_submission(at.session, at.account, request.id)
+        return pb.GetSubmissionResponse(submission=self._message(found, at))
 
-    async def ListSubmissions(self, request: pb.ListSubmissionsRequest, context: Context) -> pb.ListSubmissionsResponse:
+    @_reads
+    def ListSubmissions(self, request: pb.ListSubmissionsRequest, at: Turn) -> pb.ListSubmissionsResponse:
         """List submissions."""
-        del context
-        account = account_of_call()
         size = validation.check_page_size(request.page_size)
-
         validation.check_page_token(request.page_token, submissions.ID)
-
-        def find(session: Session, now: datetime) -> list[pb.Submission]:
-            challenge = catalogue.find_challenge(session, request.challenge)
-            if request.user not in {"", account.name}:
-                account.check_may(MemberRole.VIEWER, challenge)
-            found = submissions.list_submissions(
-                session, account, challenge, user=request.user, after=request.page_token, count=size + 1
-            )
-            return [self._message(session, submission, account, now) for submission in found]
-
-        found, more = _page(await self._state.transactions.read(find), size)
-        return pb.ListSubmissionsResponse(submissions=found, next_page_token=found[-1].id if more else "")
+        challenge = catalogue.find_challenge(at.session, request.challenge)
+        if request.user not in {"", at.account.name}:
+            at.account.check_may(MemberRole.VIEWER, challenge)
+        listed = submissions.list_submissions(
+            at.session, at.account, challenge, user=request.user, after=request.page_token, count=size + 1
+        )
+        found, more = _page(listed, size)
+        return pb.ListSubmissionsResponse(
+            submissions=(self._message(one, at) for one in found), next_page_token=found[-1].id if more else ""
+        )
 
     async def WatchSubmission(
         self, request: pb.WatchSubmissionRequest, context: Context
     ) -> AsyncIterator[pb.WatchSubmissionResponse]:
         """Return a submission whenever it has changed."""
-        del context
-        account = account_of_call()
         shown: pb.Submission | None = None
+        wanted = pb.GetSubmissionRequest(id=request.id)
         changed = time.monotonic()
         while shown is None or not shown.HasField("end_time"):
-            now = await self._submission(account, request.id)
+            now = (await self.GetSubmission(wanted, context)).submission
             if now != shown:
                 shown, changed = now, time.monotonic()
                 yield pb.WatchSubmissionResponse(submission=now)
@@ -346,76 +339,50 @@ class ChallengeServicer(ChallengeServiceServicer):
                     await self._state.leaving.wait()
                     raise unavailable("STOPPING", "the server stops; watch again", 1.0)
 
-    async def ListSubmissionFaults(
-        self, request: pb.ListSubmissionFaultsRequest, context: Context
+    @_reads
+    def ListSubmissionFaults(
+        self, request: pb.ListSubmissionFaultsRequest, at: Turn
     ) -> pb.ListSubmissionFaultsResponse:
         """List the faults of a refused file."""
-        del context
-        account = account_of_call()
         size = validation.check_page_size(request.page_size)
         start = _place(request.page_token)
-
-        def find(session: Session, _now: datetime) -> list[FaultRow]:
-            return self._faults(submissions.find_submission(session, account, request.id))
-
-        rows = await self._state.transactions.read(find)
+        rows = self._faults(submissions.find_submission(at.session, at.account, request.id))
         found, more = _page(rows[start:], size)
         return pb.ListSubmissionFaultsResponse(
             faults=map(messages.fault_message, found), next_page_token=str(start + size) if more else ""
         )
 
-    async def CancelSubmission(
-        self, request: pb.CancelSubmissionRequest, context: Context
-    ) -> pb.CancelSubmissionResponse:
+    @_writes
+    def CancelSubmission(self, request: pb.CancelSubmissionRequest, at: Turn) -> pb.CancelSubmissionResponse:
         """Cancel a submission."""
-        del context
-        account = account_of_call()
+        found = submissions.cancel(at.session, at.account, request.id, at.now)
+        return pb.CancelSubmissionResponse(submission=self._message(found, at))
 
-        def cancel(session: Session, now: datetime) -> pb.Submission:
-            found = submissions.cancel(session, account, request.id, now)
-            return self._message(session, found, account, now)
-
-        return pb.CancelSubmissionResponse(submission=await self._state.transactions.write(cancel))
-
-    async def ChooseSubmission(
-        self, request: pb.ChooseSubmissionRequest, context: Context
-    ) -> pb.ChooseSubmissionResponse:
+    @_writes
+    def ChooseSubmission(self, request: pb.ChooseSubmissionRequest, at: Turn) -> pb.ChooseSubmissionResponse:
         """Choose the submission that stands on the leaderboard."""
-        del context
-        account = account_of_call()
         chosen = request.submission if request.HasField("submission") else None
-        await self._state.transactions.write(
-            lambda session, _now: submissions.choose(session, account, request.challenge, chosen)
-        )
+        submissions.choose(at.session, at.account, request.challenge, chosen)
         return pb.ChooseSubmissionResponse()
 
-    async def _submission(self, account: Account, submission_id: str) -> pb.Submission:
-        def find(session: Session, now: datetime) -> pb.Submission:
-            return self._message(session, submissions.find_submission(session, account, submission_id), account, now)
-
-        return await self._state.transactions.read(find)
-
-    def _message(self, session: Session, submission: Submission, account: Account, now: datetime) -> pb.Submission:
+    def _message(self, submission: Submission, at: Turn) -> pb.Submission:
         faults = self._faults(submission) if submission.state is State.FAILED else []
-        return messages.submission_message(session, submission, account, now, scorer=self._state.scorer, faults=faults)
+        return messages.submission_message(
+            at.session, submission, at.account, at.now, scorer=self._state.scorer, faults=faults
+        )
 
     def _faults(self, submission: Submission) -> list[FaultRow]:
         return read_faults(self._files.path(submission.faults)) if submission.faults else []
 
-    async def GetLeaderboard(self, request: pb.GetLeaderboardRequest, context: Context) -> pb.GetLeaderboardResponse:
+    @_reads
+    def GetLeaderboard(self, request: pb.GetLeaderboardRequest, at: Turn) -> pb.GetLeaderboardResponse:
         """Return a leaderboard."""
-        del context
-        account = account_of_call()
-
-        def find(session: Session, now: datetime) -> pb.GetLeaderboardResponse:
-            challenge = catalogue.find_challenge(session, request.challenge)
-            split = catalogue.find_split(challenge, request.split)
-            leaderboard.check_visible(split, challenge, account, now)
-            reference_set = catalogue.find_reference_set(split, request.reference_set)
-            found = leaderboard.standing(session, split, reference_set, request.score, account)
-            return messages.leaderboard_message(found, account, now, scorer=self._state.scorer)
-
-        return await self._state.transactions.read(find)
+        challenge = catalogue.find_challenge(at.session, request.challenge)
+        split = catalogue.find_split(challenge, request.split)
+        leaderboard.check_visible(split, challenge, at.account, at.now)
+        reference_set = catalogue.find_reference_set(split, request.reference_set)
+        found = leaderboard.standing(at.session, split, reference_set, request.score, at.account)
+        return messages.leaderboard_message(found, at.account, at.now, scorer=self._state.scorer)
 
     async def GetImageInfo(
         self, request: pb.GetImageInfoRequest, context: Context
@@ -518,18 +485,7 @@ def account_of_call() -> Account:
     return caller
 
 
-def organiser() -> Account:
-    """Return who makes the call under way, if they are an organiser.
-
-    Raises:
-        CallError: UNAUTHENTICATED, or PERMISSION_DENIED.
-    """
-    account = account_of_call()
-    account.check_organises()
-    return account
-
-
-def _page(rows: list[_Row], size: int) -> tuple[list[_Row], bool]:
+def _page(rows: Sequence[_Row], size: int) -> tuple[Sequence[_Row], bool]:
     """Return the rows of a page, and whether there are more; the list that they are from begins with the page."""
     return rows[:size], len(rows) > size
 
