@@ -77,12 +77,14 @@ The imports above are for type checkers and editors; a test checks that they and
 """
 
 
-def __getattr__(name: str) -> object:
-    for place, names in _PLACES.items():
-        if name in names:
-            found = globals()[name] = getattr(import_module(f"{__name__}.{place}"), name)
-            return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # a checker that saw this would take every misspelt name for one of ours
+
+    def __getattr__(name: str) -> object:
+        for place, names in _PLACES.items():
+            if name in names:
+                found = globals()[name] = getattr(import_module(f"{__name__}.{place}"), name)
+                return found
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

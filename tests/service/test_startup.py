@@ -79,5 +79,8 @@ def test_the_library_s_names_are_those_that_type_checkers_see() -> None:
     assert set(shown) <= set(dir(spicegraph_scorer))
     for name, module in shown.items():
         assert getattr(spicegraph_scorer, name) is getattr(sys.modules[str(module)], name)
+    assert "__getattr__" not in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, (
+        "checkers see it"
+    )
     with pytest.raises(AttributeError, match="no attribute 'scores'"):
         spicegraph_scorer.scores  # noqa: B018
