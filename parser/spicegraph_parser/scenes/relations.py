@@ -29,8 +29,15 @@ _IRREGULAR: Final = {form: bases.split("/") for form, _, bases in (p.partition("
 _AUXILIARIES: Final = frozenset({"be", "have"})
 _PREPOSITIONS: Final = frozenset({"IN", "TO", "RP"})
 _BREAKS: Final = frozenset({"CC", ","})
-_JOINT_WORDS: Final = "as while when whilst because if although though since until then before after where"
+_JOINT_WORDS: Final = "as while when whilst because if although though then where whether"
 _JOINTS: Final = frozenset(_JOINT_WORDS.split())
+"""Words that join clauses."""
+_PREPOSITIONS_OR_JOINTS: Final = frozenset({"after", "before", "since", "until"})
+"""Words that join clauses where a clause follows: not in "run after a cat"."""
+_FINITE: Final = frozenset({"VBZ", "VBP", "VBD", "MD"})
+_THAT: Final = ("that", "IN")
+_THAN: Final = "than"
+_RELATIVES: Final = frozenset({"WDT", "WP", "WP$", "WRB"})
 _PLACE_WORDS: Final = "top side front back middle edge end bottom left right close next"
 _PLACES: Final = frozenset(_PLACE_WORDS.split())
 """Words inside of relations like "on top of"."""
@@ -81,6 +88,8 @@ def own_name(words: Sequence[str], tags: Sequence[str], start: int, end: int, *,
     is_list = False
     for form, tag in zip(words[start:end], tags[start:end], strict=True):
         lower = form.lower()
+        if lower == _THAN:  # what is compared is an adjective
+            return None
         if tag.startswith("VB"):
             base = verb_base(form, tag)
             name = name if base in _AUXILIARIES else [base]
@@ -100,11 +109,22 @@ def own_name(words: Sequence[str], tags: Sequence[str], start: int, end: int, *,
 def in_two_clauses(words: Sequence[str], tags: Sequence[str], start: int, end: int) -> bool:
     """Say whether a clause ends between two things: a verb, and behind it a word that joins clauses.
 
+    Args:
+        words: of the sentence.
+        tags: of its words.
+        start: the first word between both things.
+        end: the later thing; some words join clauses only where a finite verb stands behind it.
+
     >>> in_two_clauses("A man speaks as wind blows".split(), "DT NN VBZ IN NN VBZ".split(), 2, 4)
     True
+    >>> in_two_clauses("A dog runs after a cat".split(), "DT NN VBZ IN DT NN".split(), 2, 5)
+    False
     """
-    forms = itertools.dropwhile(lambda at: not tags[at].startswith("VB"), range(start, end))
-    return any(words[at].lower() in _JOINTS for at in forms)
+    between = itertools.dropwhile(lambda at: not tags[at].startswith("VB"), range(start, end))
+    behind = itertools.takewhile(lambda tag: tag not in _RELATIVES, tags[end:])
+    joints = _JOINTS if _FINITE.isdisjoint(behind) else _JOINTS | _PREPOSITIONS_OR_JOINTS
+    found = [(words[at].lower(), tags[at]) for at in between]
+    return any(word in joints or (word, tag) == _THAT for word, tag in found)
 
 
 class Stated:

@@ -77,6 +77,7 @@ def test_relations_that_words_state() -> None:
         ("that sits on a mat next to the", "WDT VBZ IN DT NN JJ TO DT", False, None),
         ("on a", "IN DT", False, None),
         ("is", "VBZ", False, None),
+        ("looks smaller than a", "VBZ JJR IN DT", False, None),
         ("was chased by a", "VBD VBN IN DT", True, "chase"),
         ("was chased from a", "VBD VBN IN DT", True, None),
         ("", "", False, None),
@@ -89,13 +90,23 @@ def test_relations_in_the_captions_own_words(between: str, tags: str, turned: bo
 
 
 @pytest.mark.parametrize(
-    ("between", "tags", "wanted"),
-    [("speaks while", "VBZ IN", True), ("as", "IN", False), ("stands near", "VBZ IN", False), ("", "", False)],
+    ("between", "behind", "wanted"),
+    [
+        ("speaks/VBZ while/IN", "dog/NN", True),
+        ("as/IN", "dog/NN barks/VBZ", False),
+        ("stands/VBZ near/IN", "dog/NN", False),
+        ("", "dog/NN", False),
+        ("speaks/VBZ after/IN", "dog/NN barks/VBZ", True),
+        ("runs/VBZ after/IN", "dog/NN", False),
+        ("runs/VBZ after/IN", "dog/NN that/WDT barks/VBZ", False),
+        ("shows/VBZ that/IN the/DT", "box/NN is/VBZ empty/JJ", True),
+        ("wears/VBZ that/DT", "hat/NN", False),
+    ],
 )
-def test_two_clauses(between: str, tags: str, wanted: bool) -> None:
-    """A verb, then a word that joins clauses."""
-    words = between.split()
-    assert in_two_clauses(words, tags.split(), 0, len(words)) == wanted
+def test_two_clauses(between: str, behind: str, wanted: bool) -> None:
+    """A verb, then a word that joins clauses; "after" and the like do where a clause follows."""
+    words, tags = zip(*(word.split("/") for word in f"{between} {behind}".split()), strict=True)
+    assert in_two_clauses(words, tags, 0, len(between.split())) == wanted
 
 
 def test_a_relation_knows_its_irregular_verb() -> None:
@@ -225,6 +236,7 @@ def scenes() -> CaptionPipeline:
         ("two brown horses", {("horses", "two"), ("horses", "brown"), ("horses",)}),
         ("a doll scrubbing a toilet", {("doll", "toilet", "scrub"), ("doll",), ("toilet",)}),
         ("A man sits while a dog plays.", {("man",), ("dog",)}),
+        ("A dog runs after a cat.", {("dog", "cat", "run after"), ("dog",), ("cat",)}),
         ("There are no people.", set()),
         ("The image evokes a sense of calm.", set()),
     ],
