@@ -24,6 +24,7 @@ METRIC_MODULES = {f"spicegraph_scorer.metrics.{name}" for name in ("capture", "c
 PARSING = {"spicegraph_parser.caption_pipeline.network", "spicegraph_parser.scenes.parser", "networkx", "ray", "spacy"}
 STUDIES = {
     "spicegraph_scorer.studies",
+    "concurrent.futures.process",
     "spicegraph_service.engines.ray",
     "spicegraph_service.output.report",
     "spicegraph_service.server",

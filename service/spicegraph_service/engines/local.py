@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import functools
 import gc
-import multiprocessing
 import signal
 import sys
 import warnings
 from collections import deque
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -42,6 +40,7 @@ from spicegraph_service.store import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future, ProcessPoolExecutor
 
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.studies.agreement.words import Tagged
@@ -323,13 +322,16 @@ class Pool:
         """Say in an error of ours that a process ended unexpectedly."""
         try:
             yield
-        except BrokenProcessPool as error:
+        except BrokenExecutor as error:
             raise DataError(self.ended) from error
 
 
 @contextmanager
 def _pool(workers: int, ended: str, start: Callable[[], None] | None = None) -> Iterator[Pool]:
     """Give a pool whose processes begin with ``start``; they start with the first task."""
+    import multiprocessing  # noqa: PLC0415 (most runs have one process)
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
+
     context = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks of numpy and grpc
     with ProcessPoolExecutor(workers, context, initializer=start) as executor:
         pool = Pool(executor, workers, ended)

@@ -22,6 +22,8 @@ from spicegraph_service.output.terminal import is_terminal, printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from rich.measure import Measurement
+
     from spicegraph_parser.extract import ParsedCaption
     from spicegraph_scorer.core.categories import Counts
     from spicegraph_scorer.core.results import Json, Result, RunSummary
@@ -71,19 +73,15 @@ def fitted(table: Table, console: Console) -> Iterator[Table]:
     of the others as fit.
     """
     whole = [place for place, column in enumerate(table.columns) if _is_whole(column)]
-    if not whole:
+    if not whole or _measured(table, console).maximum <= console.width:
         yield table
-        return
-    everything = _part(table, range(len(table.columns)), console, first=True)
-    if _least_width(everything, console) <= console.width:
-        yield everything
         return
     labels = list(range(next((place for place in whole if place), 1)))
     chosen = list(labels)
     parts = [chosen]
     for place in range(len(labels), len(table.columns)):
         wider = _part(table, [*chosen, place], console, first=True)
-        if len(chosen) > len(labels) and _least_width(wider, console) > console.width:
+        if len(chosen) > len(labels) and _measured(wider, console).minimum > console.width:
             chosen = list(labels)
             parts.append(chosen)
         chosen.append(place)
@@ -94,9 +92,9 @@ def _is_whole(column: Column) -> bool:
     return column.justify == "right" or column.no_wrap
 
 
-def _least_width(table: Table, console: Console) -> int:
-    """Return the columns of a terminal that a table takes if its texts wrap between words."""
-    return console.measure(table, options=console.options.update(max_width=_ANY_WIDTH)).minimum
+def _measured(table: Table, console: Console) -> Measurement:
+    """Return how wide a table is if its texts wrap between words, and if they do not."""
+    return console.measure(table, options=console.options.update(max_width=_ANY_WIDTH))
 
 
 def _part(table: Table, places: Sequence[int], console: Console, *, first: bool) -> Table:
