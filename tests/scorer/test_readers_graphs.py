@@ -103,7 +103,7 @@ def test_each_notation_is_read(
         ("visual-genome", [], ["contains no graph"]),
         ("visual-genome", "{", ["is not JSON"]),
         ("json-ld", "{", ["@graph: is not JSON"]),
-        ("json-ld", {"@graph": [1, {"objects": [{"@id": "_:a"}], "relations": [{"label": "on", "subject": {"@id": "_:b"}, "object": 3}]}]}, ["item 1: is 1", "item 2, objects[0].label: is missing", "relations[0].subject: '_:b' is not the @id", "relations[0].object: 3 is not"]),
+        ("json-ld", {"@graph": [1, {"objects": [{"@id": "_:a"}], "relations": [{"label": "on", "subject": {"@id": "_:b"}, "object": 3}]}]}, ["item 1: is 1, expected an object", "item 2, objects[0].label: is missing", "relations[0].subject: '_:b' is not the @id", "relations[0].object: 3 is not"]),
         ("graphml", "<graphml>", ["is not GraphML"]),
         ("graphml", GRAPHML.format("<node id='a'/>"), ["caption 0, objects[0].label: is missing"]),
     ],

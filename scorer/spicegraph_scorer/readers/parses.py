@@ -247,7 +247,7 @@ def _discosg(lines: Sequence[str]) -> _Read:
 
 
 def _not_a(kind: str, value: object) -> str:
-    return "is missing" if value is None else f"is {shown(value)}, expected a {kind}"
+    return "is missing" if value is None else f"is {shown(value)}, expected {'an' if kind == 'object' else 'a'} {kind}"
 
 
 def _visual_genome(lines: Sequence[str]) -> _Read:
