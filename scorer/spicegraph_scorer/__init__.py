@@ -84,6 +84,8 @@ if not TYPE_CHECKING:  # a checker that saw this would take every misspelt name 
             if name in names:
                 found = globals()[name] = getattr(import_module(f"{__name__}.{place}"), name)
                 return found
+        if name in {place.partition(".")[0] for place in _PLACES}:  # a module, which the imports above show to checkers
+            return import_module(f"{__name__}.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -62,6 +62,12 @@ def test_what_a_command_does_not_use_is_not_loaded(command: str, tmp_path: Path)
     assert UNUSED[command].isdisjoint(json.loads(done.stderr.splitlines()[-1]))
 
 
+@pytest.mark.parametrize("name", ["core", "metrics", "readers", "scoring"])
+def test_modules_are_there_after_the_import_of_the_library(name: str) -> None:
+    program = f"import spicegraph_scorer; assert spicegraph_scorer.{name}.__name__ == 'spicegraph_scorer.{name}'"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 @pytest.mark.parametrize("name", METRICS)
 def test_a_metric_s_class_is_where_the_table_says(name: str) -> None:
     """What makes it, others test."""
