@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import inspect
 import os
 import sys
@@ -246,6 +248,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0
     """
     use_utf8()
+    atexit.register(gc.freeze)  # else Python looks for cycles among all modules when it ends
     try:
         given = sys.argv[1:] if arguments is None else list(arguments)
         command = next((argument for argument in _completed() or given if not argument.startswith("-")), "")
