@@ -5,7 +5,8 @@ punctuation (as captioning models write), ``coco_toolkit.txt`` without any punct
 leaves them), ``coco_cut.txt`` cut off after an article or a preposition (as models trained on CIDEr end) and
 ``coco_bare.txt`` without the first article (as older models write). The further files are written under their own
 names. From them come ``toolkit.txt`` (without punctuation) and, together with what is left of COCO, ``cut.txt`` (cut
-off) and ``made.txt`` (in every style); from captions of sounds ``mixed.txt``, whose clauses come from several.
+off) and ``made.txt`` (in every style); from captions of sounds ``mixed.txt``, whose clauses come from several; of every kind ``crossed.txt``, whose
+halves come from two captions.
 One caption per line. Captions of the evaluation files, compared without case and end punctuation, are left out, and
 captions parsed already too, but not their other forms.
 """
@@ -15,12 +16,12 @@ import gzip
 import json
 import random
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from heldout import FEWEST, Held, is_held_out, kind_of
-from styles import Clauses, bare, cut, plain, restyled, toolkit
+from styles import Clauses, Halves, bare, cut, plain, restyled, toolkit
 
 SIZES = {
     "coco": 158_000,
@@ -30,6 +31,7 @@ SIZES = {
     "coco_bare": 4_200,
     "made": 18_000,
     "mixed": 10_000,
+    "crossed": 10_000,
     "toolkit": 12_000,  # some are in that form as they are
     "cut": 6_000,
 }
@@ -71,6 +73,15 @@ def mixes(clauses: Clauses, held: Held, size: int, dice: random.Random) -> Itera
     """Yield captions of mixed clauses in which no held-out caption occurs."""
     while size:
         text = clauses.mixed(dice)
+        if FEWEST <= len(text.split()) <= LONGEST and not held.covers(text):
+            size -= 1
+            yield text
+
+
+def crosses(kinds: Sequence[Halves], held: Held, size: int, dice: random.Random) -> Iterator[str]:
+    """Yield crossed captions, as many of each kind, in which no held-out caption occurs."""
+    while size:
+        text = dice.choice(kinds).crossed(dice)
         if FEWEST <= len(text.split()) <= LONGEST and not held.covers(text):
             size -= 1
             yield text
@@ -128,6 +139,8 @@ def main() -> None:
         files[kind] = list(map(style, left[: sizes[kind]]))
         left = left[sizes[kind] :]
     others: list[str] = []
+    by_kind: list[Halves] = []
+    held_out: list[str] = []
     for path in options.others:
         kind = kind_of(path)
         own = choose(text_lines(path), evaluation=evaluation, parsed=set(), seed=options.seed)
@@ -135,10 +148,13 @@ def main() -> None:
         short = [caption for caption in own if len(caption.split()) <= LONGEST]
         open_ones = [caption for caption in short if not is_held_out(caption, kind)]
         others += open_ones
+        by_kind.append(Halves.of(open_ones, dice))
+        held_out += [caption for caption in own if is_held_out(caption, kind)]
         if kind == SOUNDS:
             held = Held([caption for caption in own if is_held_out(caption, kind)])
             files["mixed"] = mixes(Clauses.of(open_ones), held, sizes["mixed"], dice)
     pool = others + left
+    files["crossed"] = crosses(by_kind, Held(held_out), sizes["crossed"], dice)
     for kind, source, form in (
         ("toolkit", others, toolkit),
         ("cut", pool, partial(cut, dice=dice)),

@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -34,6 +34,11 @@ CUT_AFTER = frozenset(
         "his",
     ]
 )
+JOINTS = frozenset(
+    "of in on with at to and near by for from while is are as that who which over under behind before after during "
+    "into through between next against along around".split()
+)
+"""Words between the halves of captions that are crossed."""
 SHORTEST_CUT = 3  # words
 PROMPTS = (
     "The image features",
@@ -118,6 +123,34 @@ class Clauses:
         text = "".join([dice.choice(self.first), *dice.choices(self.later, k=count)])
         form = dice.random()
         return toolkit(text) if form < 0.4 else f"{text}." if form < 0.6 else text
+
+
+@dataclass(frozen=True, slots=True)
+class Halves:
+    """Captions cut in two before a word that joins phrases, both halves by that word."""
+
+    first: Sequence[tuple[str, str]]
+    later: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def of(cls, captions: Iterable[str], dice: random.Random) -> Self:
+        """Cut each caption that can be cut, at a place chosen at random."""
+        first: list[tuple[str, str]] = []
+        later: dict[str, list[str]] = {}
+        for caption in captions:
+            words = caption.split()
+            places = [place for place in range(1, len(words) - 1) if words[place].lower() in JOINTS]
+            if places:
+                place = dice.choice(places)
+                joint = words[place].lower()
+                first.append((" ".join(words[:place]), joint))
+                later.setdefault(joint, []).append(" ".join(words[place:]))
+        return cls(first, later)
+
+    def crossed(self, dice: random.Random) -> str:
+        """Return the first half of one caption and the second of another that goes on with the same word."""
+        start, joint = dice.choice(self.first)
+        return f"{start} {dice.choice(self.later[joint])}"
 
 
 def restyled(caption: str, dice: random.Random) -> str | None:

@@ -1,0 +1,97 @@
+"""Choose the captions that are worth parsing: those on which networks trained apart doubt most.
+
+Four in five captions of COCO are parsed wholly right by now, so most parses made at random teach nothing. The networks'
+probabilities are averaged; the doubt about a sentence is one minus the probability that every tag and head is right,
+were they independent. A caption is written with a chance that is its doubt ("uncertainty sampling": Lewis and Gale, "A
+Sequential Algorithm for Training Text Classifiers", 1994), so that no kind of sentence is left out for good.
+"""
+
+import argparse
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+import export
+from captions import conllu_captions, text_lines
+from heldout import Held, is_held_out, kind_of
+from spicegraph_parser.ptb import split_sentences, tokenize
+from teach import AT_ONCE, Teacher
+
+LONGEST = 40  # words of a sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """How sure networks are of sentences."""
+
+    teachers: Sequence[Teacher]
+
+    @torch.no_grad()
+    def of(self, sentences: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], float]:
+        """Return the doubt about each sentence, from 0 to 1."""
+        by_length: dict[int, list[tuple[str, ...]]] = {}
+        for words in sentences:
+            by_length.setdefault(len(words), []).append(words)
+        distinct = {word: place for place, word in enumerate({word: None for words in sentences for word in words})}
+        codes = [torch.tensor([teacher.known.feature_rows(word) for word in distinct]) for teacher in self.teachers]
+        found: dict[tuple[str, ...], float] = {}
+        for length, own in sorted(by_length.items()):
+            rows = torch.tensor([[distinct[word] for word in words] for words in own])
+            parts = [self._doubts(part, codes) for part in rows.split(max(1, AT_ONCE // length))]
+            found |= dict(zip(own, torch.cat(parts).tolist(), strict=True))
+        return found
+
+    def _doubts(self, words: Tensor, codes: Sequence[Tensor]) -> Tensor:
+        answers = [
+            teacher.answers(teacher.network.encode(own, words), None)[:2]
+            for teacher, own in zip(self.teachers, codes, strict=True)
+        ]
+        sure = [torch.stack([answer[column] for answer in answers]).mean(0).amax(-1) for column in (0, 1)]
+        return 1 - (sure[0].log() + sure[1].log()).sum(-1).exp()
+
+
+def sentences_of(text: str) -> Iterator[tuple[str, ...]]:
+    """Yield the words of a caption's sentences."""
+    tokens = tokenize(text, variant="spice")
+    words = [token[0] for token in tokens]
+    end = 0
+    for length in split_sentences(tokens) if tokens else ():
+        start, end = end, end + length
+        yield tuple(words[start:end])
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("texts", type=Path, nargs="+", help="files of captions, one per line")
+    parser.add_argument("--networks", type=Path, nargs="+", required=True, help="folders of networks")
+    parser.add_argument("--parses", type=Path, nargs="+", required=True, help="parses that say what is held out")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the chosen captions")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    known = export.read(options.networks[0])[1]
+    doubt = Doubt([Teacher.read(folder, known) for folder in options.networks])
+    pairs = ((text, kind_of(path)) for path in options.parses for text in conllu_captions(path))
+    held = Held([text for text, kind in pairs if is_held_out(text, kind)])
+    dice = random.Random(options.seed)
+    options.out.mkdir(parents=True, exist_ok=True)
+    for path in options.texts:
+        read = {text: list(sentences_of(text)) for text in text_lines(path) if not held.covers(text)}
+        texts = {text: parts for text, parts in read.items() if parts and max(map(len, parts)) <= LONGEST}
+        of_sentences = doubt.of([words for parts in texts.values() for words in parts])
+        doubts = {text: 1 - math.prod(1 - of_sentences[words] for words in parts) for text, parts in texts.items()}
+        chosen = [text for text, own in doubts.items() if dice.random() < own]
+        dice.shuffle(chosen)
+        mean = sum(doubts.values()) / max(1, len(doubts))
+        print(f"{path.stem}: {len(texts)} captions, mean doubt {mean:.3f}, {len(chosen)} chosen")
+        (options.out / path.name).write_text("".join(f"{text}\n" for text in chosen), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
