@@ -5,8 +5,8 @@ punctuation (as captioning models write), ``coco_toolkit.txt`` without any punct
 leaves them), ``coco_cut.txt`` cut off after an article or a preposition (as models trained on CIDEr end) and
 ``coco_bare.txt`` without the first article (as older models write). The further files are written under their own
 names. From them come ``toolkit.txt`` (without punctuation) and, together with what is left of COCO, ``cut.txt`` (cut
-off) and ``made.txt`` (in every style); from captions of sounds ``mixed.txt``, whose clauses come from several; of every kind ``crossed.txt``, whose
-halves come from two captions.
+off) and ``made.txt`` (in every style); from captions of sounds ``mixed.txt``, whose clauses come from several; from all
+of them ``crossed.txt``, whose halves come from two captions of a kind.
 One caption per line. Captions of the evaluation files, compared without case and end punctuation, are left out, and
 captions parsed already too, but not their other forms.
 """

@@ -3,13 +3,14 @@
 Four in five captions of COCO are parsed wholly right by now, so most parses made at random teach nothing. The networks'
 probabilities are averaged; the doubt about a sentence is one minus the probability that every tag and head is right,
 were they independent. A caption is written with a chance that is its doubt ("uncertainty sampling": Lewis and Gale, "A
-Sequential Algorithm for Training Text Classifiers", 1994), so that no kind of sentence is left out for good.
+Sequential Algorithm for Training Text Classifiers", 1994), so that no kind of sentence is left out for good. The others
+are written into the folder ``rest``: networks can be taught what their teachers think of these (``teach.py``).
 """
 
 import argparse
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +20,7 @@ from torch import Tensor
 import export
 from captions import conllu_captions, text_lines
 from heldout import Held, is_held_out, kind_of
-from spicegraph_parser.ptb import split_sentences, tokenize
-from teach import AT_ONCE, Teacher
+from teach import AT_ONCE, Teacher, sentences_of
 
 LONGEST = 40  # words of a sentence
 
@@ -55,16 +55,6 @@ class Doubt:
         return 1 - (sure[0].log() + sure[1].log()).sum(-1).exp()
 
 
-def sentences_of(text: str) -> Iterator[tuple[str, ...]]:
-    """Yield the words of a caption's sentences."""
-    tokens = tokenize(text, variant="spice")
-    words = [token[0] for token in tokens]
-    end = 0
-    for length in split_sentences(tokens) if tokens else ():
-        start, end = end, end + length
-        yield tuple(words[start:end])
-
-
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -80,17 +70,19 @@ def main() -> None:
     pairs = ((text, kind_of(path)) for path in options.parses for text in conllu_captions(path))
     held = Held([text for text, kind in pairs if is_held_out(text, kind)])
     dice = random.Random(options.seed)
-    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "rest").mkdir(parents=True, exist_ok=True)
     for path in options.texts:
         read = {text: list(sentences_of(text)) for text in text_lines(path) if not held.covers(text)}
         texts = {text: parts for text, parts in read.items() if parts and max(map(len, parts)) <= LONGEST}
         of_sentences = doubt.of([words for parts in texts.values() for words in parts])
         doubts = {text: 1 - math.prod(1 - of_sentences[words] for words in parts) for text, parts in texts.items()}
-        chosen = [text for text, own in doubts.items() if dice.random() < own]
-        dice.shuffle(chosen)
+        chosen = {text for text, own in doubts.items() if dice.random() < own}
         mean = sum(doubts.values()) / max(1, len(doubts))
         print(f"{path.stem}: {len(texts)} captions, mean doubt {mean:.3f}, {len(chosen)} chosen")
-        (options.out / path.name).write_text("".join(f"{text}\n" for text in chosen), encoding="utf-8")
+        for folder, taken in ((options.out, True), (options.out / "rest", False)):
+            own = [f"{text}\n" for text in doubts if (text in chosen) == taken]
+            dice.shuffle(own)
+            (folder / path.name).write_text("".join(own), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -35,8 +35,39 @@ CUT_AFTER = frozenset(
     ]
 )
 JOINTS = frozenset(
-    "of in on with at to and near by for from while is are as that who which over under behind before after during "
-    "into through between next against along around".split()
+    [
+        "of",
+        "in",
+        "on",
+        "with",
+        "at",
+        "to",
+        "and",
+        "near",
+        "by",
+        "for",
+        "from",
+        "while",
+        "is",
+        "are",
+        "as",
+        "that",
+        "who",
+        "which",
+        "over",
+        "under",
+        "behind",
+        "before",
+        "after",
+        "during",
+        "into",
+        "through",
+        "between",
+        "next",
+        "against",
+        "along",
+        "around",
+    ]
 )
 """Words between the halves of captions that are crossed."""
 SHORTEST_CUT = 3  # words

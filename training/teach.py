@@ -5,7 +5,7 @@ The teachers' probabilities of tags, heads and labels are averaged, and the aver
 better with the reference parser together than each does alone, but take several times as long.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,14 +31,18 @@ def sentences(paths: Sequence[Path], held: Held, longest: int) -> list[tuple[str
         for text in text_lines(path):
             if held.covers(text):
                 continue
-            tokens = tokenize(text, variant="spice")
-            words = [token[0] for token in tokens]
-            end = 0
-            for length in split_sentences(tokens) if tokens else ():
-                start, end = end, end + length
-                if length <= longest:
-                    found[tuple(words[start:end])] = None
+            found.update({words: None for words in sentences_of(text) if len(words) <= longest})
     return list(found)
+
+
+def sentences_of(text: str) -> Iterator[tuple[str, ...]]:
+    """Yield the words of a caption's sentences."""
+    tokens = tokenize(text, variant="spice")
+    words = [token[0] for token in tokens]
+    end = 0
+    for length in split_sentences(tokens) if tokens else ():
+        start, end = end, end + length
+        yield tuple(words[start:end])
 
 
 @dataclass(frozen=True, slots=True)
