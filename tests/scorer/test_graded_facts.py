@@ -125,7 +125,7 @@ def f1(metric: SpiceG, candidate: str, references: tuple[str, ...]) -> float:
 @pytest.mark.model
 @pytest.mark.parametrize("denial", ["with no hat", "without a hat", "not wearing a hat"])
 def test_to_deny_what_references_affirm_costs_more_than_to_leave_it_out(metric: SpiceG, denial: str) -> None:
-    assert f1(metric, "a man on the street", HATS) > f1(metric, f"a man {denial} on the street", HATS) + 0.1
+    assert f1(metric, "a man on the street", HATS) > f1(metric, f"a man {denial} on the street", HATS) + 0.05
 
 
 @pytest.mark.model
