@@ -22,7 +22,8 @@ from spicegraph_scorer import (
     score_tuples,
 )
 from spicegraph_scorer.adapters.caption_metric import CaptionMetric
-from spicegraph_scorer.metrics import GROUPS, metric_names
+from spicegraph_scorer.metrics import GROUPS, MetricEntry, metric_names
+from spicegraph_scorer.metrics.rouge import RougeL
 from spicegraph_scorer.studies.bounds import Study, find_bounds
 from word_facts import WordFacts
 
@@ -194,3 +195,33 @@ def test_names_are_spelled_out_without_repeats(names: list[str], expected: tuple
 def test_unknown_metrics_are_refused_with_the_list_of_those_there_are(names: list[str]) -> None:
     with pytest.raises(InputError, match="the metrics are spice, spice-exact, spice-g, bleu"):
         metric_names(names)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("SPICE", "spice"), ("spiice", "spice"), (" cider-D", "cider-d"), ("COCO", "coco")]
+)
+def test_a_misspelt_metric_is_met_with_the_one_that_is_meant(name: str, meant: str) -> None:
+    with pytest.raises(InputError, match=rf"there is no metric {name!a} \(did you mean {meant}\?\); the metrics are"):
+        metric_names([name])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda names: score(ITEMS, names),
+        lambda names: compare_systems(ITEMS, ITEMS, names),
+        metric_names,
+        CaptionMetric,
+    ],
+)
+def test_a_string_is_no_list_of_metrics(call: Callable[[str], object]) -> None:
+    with pytest.raises(
+        InputError, match=r"^metrics: expected a list of names such as \['rouge'\], got the string 'rouge'"
+    ):
+        call("rouge")
+
+
+def test_a_metric_from_outside_is_a_class() -> None:
+    assert MetricEntry(RougeL).kind is RougeL
+    with pytest.raises(InputError, match="gives its class in place of a name"):
+        _ = MetricEntry("their_package.metric:Mine").kind

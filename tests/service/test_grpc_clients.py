@@ -17,6 +17,7 @@ import pytest
 
 from spicegraph_scorer import score
 from spicegraph_scorer.core.items import Item
+from spicegraph_service.client.evaluation import settings_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,3 +129,8 @@ def test_the_python_example_runs(server: RunningServer, tmp_path: Path) -> None:
     assert len(rows) == 6
     assert all(0 <= float(value) <= 1 for _, value, _ in rows)
     assert {image for image, *_ in rows} == {"image-1", "image-2"}
+
+
+def test_a_string_is_no_list_of_metrics() -> None:
+    with pytest.raises(TypeError, match=r"metrics: expected a list of names such as \['spice'\]"):
+        settings_message({"metrics": "spice"})

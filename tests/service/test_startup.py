@@ -37,6 +37,7 @@ UNUSED = {
     | PARSING
     | STUDIES
     | {"spicegraph_scorer.metrics.spice"},
+    "score a={0} b={0} --metrics bleu": SERVER | METRIC_MODULES | PARSING | STUDIES,
     "compare {0} {0} --metrics bleu": SERVER | METRIC_MODULES | PARSING | STUDIES,
     "bounds {} --metrics spice": (SERVER - {"jinja2"}) | {"spacy", "spicegraph_service.output.report"},
     "parse {} --format jsonl": SERVER

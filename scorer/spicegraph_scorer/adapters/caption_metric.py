@@ -11,7 +11,7 @@ from spicegraph_parser.errors import InputError, counted
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.items import Item
-from spicegraph_scorer.metrics import DataFields, MetricData, merged_data, needs_of
+from spicegraph_scorer.metrics import DataFields, MetricData, check_names, merged_data, needs_of
 from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 from spicegraph_scorer.readers.checks import Fault, check_items, input_error
 from spicegraph_scorer.scoring import score
@@ -104,9 +104,9 @@ class CaptionMetric:
         keywords here too; ``by_category`` is of :func:`flat_scores`.
 
         Raises:
-            InputError: a field of the data is given twice.
+            InputError: a field of the data is given twice, or a string stands in place of a list of metrics.
         """
-        self._metrics = tuple(metrics)
+        self._metrics = check_names(metrics)
         self._pipeline = pipeline
         self._data = merged_data(data, fields)
         self._empty: Empty = empty

@@ -93,7 +93,7 @@ def score_files(
         )
     for note in notes_on(candidates, dataset.items):
         warnings.warn(note, stacklevel=2)
-    return score(dataset.items, tuple(metrics), pipeline=pipeline, data=data)
+    return score(dataset.items, metrics, pipeline=pipeline, data=data)
 
 
 def leaderboard_scores(result: Result) -> dict[str, float]:

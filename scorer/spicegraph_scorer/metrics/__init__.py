@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from importlib.util import find_spec
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from spicegraph_parser.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping
 
     from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.metric import Metric, Needs
@@ -33,6 +34,7 @@ __all__ = [
     "MetricData",
     "MetricEntry",
     "Resources",
+    "check_names",
     "lower_is_better",
     "make_metrics",
     "make_reward",
@@ -141,8 +143,9 @@ Factory: TypeAlias = "Callable[[Resources], Metric[Any]]"
 class MetricEntry:
     """A metric that can be asked for: its class, which says what it needs and gives, and what makes it.
 
-    Those of this package stand by name, the class as ``module:Class`` and what makes it as one of its class methods, so
-    that a metric is loaded where it is used. Without ``maker`` the class itself makes the metric.
+    Those of this package stand by name, the class as ``module:Class`` of ``spicegraph_scorer.metrics`` and what makes
+    it as one of its class methods, so that a metric is loaded where it is used. A metric from outside gives its class
+    and a function themselves. Without ``maker`` the class itself makes the metric.
     """
 
     place: type[Metric[Any]] | str
@@ -150,8 +153,18 @@ class MetricEntry:
 
     @property
     def kind(self) -> type[Metric[Any]]:
-        """The class."""
-        found: type[Metric[Any]] = _loaded(self.place) if isinstance(self.place, str) else self.place
+        """The class.
+
+        Raises:
+            InputError: its name is not one of this package.
+        """
+        if not isinstance(self.place, str):
+            return self.place
+        if find_spec(f".{self.place.partition(':')[0].partition('.')[0]}", __name__) is None:
+            raise InputError(
+                f"{self.place!a} is not in {__name__}; a metric from outside gives its class in place of a name"
+            )
+        found: type[Metric[Any]] = _loaded(self.place)
         return found
 
     def make(self, resources: Resources) -> Metric[Any]:
@@ -166,7 +179,7 @@ class MetricEntry:
         return maker(resources)
 
 
-METRICS: Mapping[str, MetricEntry] = {
+METRICS: MutableMapping[str, MetricEntry] = {
     "spice": MetricEntry("spice.metric:Spice", "of"),
     "spice-exact": MetricEntry("spice.metric:Spice", "of_exact"),
     "spice-g": MetricEntry("graded.metric:SpiceG", "of"),
@@ -208,20 +221,35 @@ def with_spice_text(names: Iterable[str], data: MetricData) -> MetricData:
     return data if data.spice_text else replace(data, spice_text="coco" if "coco" in names else "written")
 
 
+def check_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of metrics; whether there are such is not looked at.
+
+    Raises:
+        InputError: they are a string, whose letters would be taken for names.
+
+    Example:
+        >>> check_names(["spice", "cider"])
+        ('spice', 'cider')
+    """
+    if isinstance(names, str):
+        raise InputError(f"metrics: expected a list of names such as [{names!a}], got the string {names!a}")
+    return tuple(names)
+
+
 def metric_names(names: Iterable[str]) -> tuple[str, ...]:
     """Return the names without repeats, with groups spelled out.
 
     Raises:
-        InputError: a name is unknown, or there is none.
+        InputError: a name is unknown, there is none, or a string stands in place of a list of names.
 
     Example:
         >>> metric_names(["spice", "spice"])
         ('spice',)
     """
     spelled: list[str] = []
-    for name in names:
+    for name in check_names(names):
         if name not in METRICS and name not in GROUPS:
-            raise InputError(f"there is no metric {name!a}; the metrics are {_known()}")
+            raise InputError(f"there is no metric {name!a}{_meant(name)}; the metrics are {_known()}")
         spelled += GROUPS.get(name, (name,))
     if not spelled:
         raise InputError(f"no metric is asked for; the metrics are {_known()}")
@@ -251,6 +279,14 @@ def lower_is_better(names: Iterable[str]) -> frozenset[str]:
     return frozenset(score for name in names if name in METRICS for score in METRICS[name].kind.lower_is_better)
 
 
+def _meant(name: str) -> str:
+    # Imported here: only who misspells a name needs it.
+    from difflib import get_close_matches  # noqa: PLC0415
+
+    close = get_close_matches(name.strip().lower(), [*METRICS, *GROUPS], n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
 def _known() -> str:
     return ", ".join((*METRICS, *GROUPS))
 
@@ -259,10 +295,10 @@ def make_metrics(names: Iterable[str], resources: Resources) -> dict[str, Metric
     """Make the metrics of the given names, in their order.
 
     Raises:
-        InputError: a name is unknown.
+        InputError: a name is unknown, or a string stands in place of a list of names.
         DataError: something that a metric needs is not installed.
     """
-    asked = tuple(names)
+    asked = check_names(names)
     resources = replace(resources, data=with_spice_text(asked, resources.data))
     return {name: METRICS[name].make(resources) for name in metric_names(asked)}
 

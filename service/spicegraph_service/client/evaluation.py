@@ -197,9 +197,16 @@ class RewardOptions(TypedDict, total=False):
 _DEFAULTS: ScoreOptions = {"metrics": ("spice",), "detail": scores_pb2.DETAIL_SCORES}
 
 
+def _complete(options: ScoreOptions) -> ScoreOptions:
+    """Return options with the defaults of others; refuse a string in place of a list of metrics, as of its letters."""
+    if isinstance(metrics := options.get("metrics"), str):
+        raise TypeError(f"metrics: expected a list of names such as [{metrics!a}], got the string {metrics!a}")
+    return _DEFAULTS | options
+
+
 def settings_message(options: ScoreOptions) -> evaluation.ScoreStreamRequest:
     """Return the first message of a stream."""
-    return evaluation.ScoreStreamRequest(settings=evaluation.ScoreStreamSettings(**(_DEFAULTS | options)))
+    return evaluation.ScoreStreamRequest(settings=evaluation.ScoreStreamSettings(**_complete(options)))
 
 
 def category(
@@ -272,7 +279,7 @@ class Client(Connection):
 
     def score(self, items: Iterable[scores_pb2.Item], **options: Unpack[ScoreOptions]) -> evaluation.ScoreResponse:
         """Score a batch of items."""
-        request = evaluation.ScoreRequest(items=items, **(_DEFAULTS | options))
+        request = evaluation.ScoreRequest(items=items, **_complete(options))
         return self._call(self._evaluation.Score, request)
 
     def reward(
@@ -378,7 +385,7 @@ class AsyncClient:
         self, items: Iterable[scores_pb2.Item], **options: Unpack[ScoreOptions]
     ) -> evaluation.ScoreResponse:
         """Score a batch of items."""
-        request = evaluation.ScoreRequest(items=items, **(_DEFAULTS | options))
+        request = evaluation.ScoreRequest(items=items, **_complete(options))
         return await self._call(self._evaluation.Score, request)
 
     async def reward(

@@ -16,11 +16,11 @@ from rich.text import Text
 from spicegraph_scorer.core.categories import micro_shares
 from spicegraph_scorer.core.results import Summary
 from spicegraph_scorer.core.tokens import SPICE_TEXTS
-from spicegraph_scorer.metrics import METRICS, lower_is_better
+from spicegraph_scorer.metrics import lower_is_better
 from spicegraph_service.output.terminal import is_terminal, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from rich.measure import Measurement
 
@@ -142,7 +142,9 @@ def systems_tables(systems: Mapping[str, Result | Summary]) -> Iterator[Renderab
         numbers = [f"({number})" for number in range(1, len(heads) + 1)]
         yield Text("".join(f"{number} {name}\n" for number, name in zip(numbers, heads, strict=True)))
         heads = numbers
-    yield _side_by_side("Corpus scores", "Metric", heads, map(_score_rows, summaries))
+    metrics = summaries[0].signature["metrics"]
+    lower = lower_is_better(metrics if isinstance(metrics, Mapping) else ())
+    yield _side_by_side("Corpus scores", "Metric", heads, map(_score_rows, summaries), lower)
     for runs in zip(*(summary.runs for summary in summaries), strict=True):
         if runs[0].categories:
             title = f"{runs[0].headline[0].name} F by category"
@@ -167,7 +169,11 @@ def _score_rows(summary: Summary) -> dict[str, tuple[float | None, str]]:
 
 
 def _side_by_side(
-    title: str, label: str, heads: Sequence[str], columns: Iterable[Mapping[str, tuple[float | None, str]]]
+    title: str,
+    label: str,
+    heads: Sequence[str],
+    columns: Iterable[Mapping[str, tuple[float | None, str]]],
+    lower: Collection[str] = (),
 ) -> Table:
     """Return a table with a column of values for each system; what stands beside a value is printed below it."""
     values = list(columns)
@@ -175,7 +181,6 @@ def _side_by_side(
     table.add_column(label)
     for head in heads:
         table.add_column(Text(head), justify="right")
-    lower = lower_is_better(METRICS)
     for name in values[0]:
         cells = [column[name] for column in values]
         shown = [_number(value) for value, _ in cells]

@@ -20,7 +20,7 @@ import msgspec
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.adapters.evalai import leaderboard_scores, score_files
-from spicegraph_scorer.metrics import MetricData
+from spicegraph_scorer.metrics import MetricData, check_names
 from spicegraph_service.output.pages import render_page
 from spicegraph_service.output.report import ReportOptions, build_report
 from spicegraph_service.output.report.data import SystemInput
@@ -72,7 +72,7 @@ def score_submission(
     result = score_files(str(submission), str(references), metrics=metrics, empty=empty, pipeline=pipeline, data=data)
     scores = leaderboard_scores(result)
     made_folder(output_folder)
-    options = ReportOptions(metrics=tuple(metrics), data=data or MetricData())
+    options = ReportOptions(metrics=check_names(metrics), data=data or MetricData())
     page = _report(result, options, pipeline) if show_references else _scores_page(result)
     page_file.write_text(page, encoding="utf-8")
     scores_file.write_bytes(msgspec.json.format(msgspec.json.encode(scores), indent=2) + b"\n")

@@ -141,4 +141,4 @@ def _rarity(resources: metrics.Resources) -> Metric[Any]:
     return Rarity(resources.facts())
 
 
-metrics.METRICS["rarity"] = metrics.MetricEntry(Rarity, _rarity)  # type: ignore[index]
+metrics.METRICS["rarity"] = metrics.MetricEntry(Rarity, _rarity)

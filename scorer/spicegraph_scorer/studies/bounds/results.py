@@ -17,7 +17,6 @@ from spicegraph_scorer.core.results import signature_of
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_scorer.core.tokens import toolkit_text
 from spicegraph_scorer.metrics import (
-    METRICS,
     DataFields,
     MetricData,
     Resources,
@@ -32,7 +31,7 @@ from spicegraph_scorer.studies.bounds.paths import path_of
 from spicegraph_scorer.studies.bounds.study import human
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.metric import Metric
@@ -265,14 +264,14 @@ class RankAgreement:
     images: Pairs
 
 
-def rank_agreement(scores: Mapping[str, Matrix], study: Study) -> RankAgreement:
+def rank_agreement(scores: Mapping[str, Matrix], study: Study, lower: Collection[str] = ()) -> RankAgreement:
     """Return how the human scores agree with each other.
 
     Args:
         scores: by name, (rounds, images), NaN where undefined.
         study: the images.
+        lower: the names of the scores of which the lowest is the best.
     """
-    lower = lower_is_better(METRICS)
     signs = [-1 if name in lower else 1 for name in scores]
     captions = [sign * values[study.new] for sign, values in zip(signs, scores.values(), strict=True)]
     images = [sign * image_means(values, study) for sign, values in zip(signs, scores.values(), strict=True)]
@@ -331,7 +330,8 @@ class BoundsResult:
     @property
     def lower_is_better(self) -> tuple[str, ...]:
         """The scores of which the lowest is the best: under 100 per cent of the human one is better than people."""
-        return tuple(bound.name for bound in self.human.scores if bound.name in lower_is_better(METRICS))
+        lower = lower_is_better(self.human.metrics)
+        return tuple(bound.name for bound in self.human.scores if bound.name in lower)
 
     def to_dict(self) -> dict[str, Json]:
         """Return the result as JSON values; ``None`` is undefined.
@@ -448,7 +448,7 @@ def find_bounds(
         tuple(
             TrialBounds(trial.name, trial.kind, trial.title, mine) for trial, mine in zip(everyone, found, strict=True)
         ),
-        rank_agreement(ranked, study),
+        rank_agreement(ranked, study, lower_is_better(chosen)),
     )
 
 

@@ -16,7 +16,7 @@ from spicegraph_scorer.core.items import Fingerprint, Item, empty_candidates, in
 from spicegraph_scorer.core.results import collect, run_of, signature_of
 from spicegraph_scorer.core.significance import Resampling, compare
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics import MetricData, lower_is_better, make_metrics
+from spicegraph_scorer.metrics import MetricData, check_names, lower_is_better, make_metrics
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_scorer.readers.checks import check_items
 from spicegraph_scorer.scoring import resources
@@ -104,7 +104,7 @@ def build_report(
     corpora = _corpora(systems)
     source = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
     places = Places(source)
-    chosen = make_metrics((_SPICE, *options.metrics), resources(places, progress, options.data))
+    chosen = make_metrics((_SPICE, *check_names(options.metrics)), resources(places, progress, options.data))
     found = {name: collect(items, chosen) for name, items in corpora.items()}
     items = next(iter(corpora.values()))
     empty = empty_candidates(item for mine in corpora.values() for item in mine)
