@@ -249,7 +249,8 @@ def _scene_words(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
 
     The last verb between two things is their relation, if the graph's name of it has a word that the caption lacks; a
     note then says so. Any other verb becomes an attribute of the nearest noun before it in its sentence, or else behind
-    it; adjectives, numbers and negations the other way round; nouns, and words of sentences without any, objects.
+    it; adjectives, numbers and negations the other way round; nouns, and words of sentences without any, objects. Signs
+    without a letter or a digit ("!!!") are not words.
     """
     used = {token for fact in facts for slot in fact.tokens for token in slot}
     slots = {
@@ -271,7 +272,7 @@ def _scene_words(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
         loose = {
             token: (lemma, tag)
             for token, (lemma, tag) in enumerate(zip(parse.lemmas, parse.tags, strict=True), offset)
-            if token not in used and _is_loose(tag, lemma)
+            if token not in used and _is_loose(tag, lemma) and any(map(str.isalnum, lemma))
         }
         for fact in guessed:
             (*_, first), (last, *_) = sorted(fact.tokens[:2])

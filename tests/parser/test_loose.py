@@ -165,6 +165,11 @@ DOGS, TOY, TREES = (1,), (6,), (9,)
             id="a word of a sentence without things is one",
         ),
         pytest.param(
+            scene("!!! NN !!!, dog NN dog, *** VB ***, \u72d7 NN \u72d7", fact("dog", (1,))),
+            [("\u72d7", LOOSE)],
+            id="signs are not words",
+        ),
+        pytest.param(
             scene(
                 "man NN man, has VBZ have, no DT no, hats NNS hat",
                 fact("man", (0,)),

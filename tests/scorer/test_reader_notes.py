@@ -12,6 +12,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.readers import checks, parse_columns, read_items
 from spicegraph_scorer.readers.checks import is_english, language_note, notes_on
+from spicegraph_scorer.readers.parses import is_graph
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "coco"
 OTHERS = {
@@ -81,6 +82,17 @@ def test_a_tenth_of_the_candidates_in_another_language_gives_a_note_with_their_n
     note = language_note("mine.json", _items(others, count))
     assert note is not None
     assert note.startswith(f"mine.json: {others:,} of {count:,} candidate")
+
+
+def test_graphs_in_rare_words_are_no_other_language_and_captions_beside_them_are() -> None:
+    graph = "( qilin , zuo , pipa ) , ( pipa , hong , erhu )"
+    items = [Item(1, graph, ("a bus",)), Item(2, "a bus stops", ("a bus",))]
+    assert language_note("mine.json", items) is not None
+    assert list(notes_on("mine.json", items, is_graph=is_graph)) == []
+    mixed = [*items, Item(3, OTHERS["German"], ("a bus",))]
+    assert list(notes_on("mine.json", mixed, is_graph=is_graph)) == [
+        "mine.json: 1 of 3 candidates do not seem to be English; all metrics here are made for English"
+    ]
 
 
 def test_plain_captions_are_seen_without_the_lexicon(monkeypatch: pytest.MonkeyPatch) -> None:

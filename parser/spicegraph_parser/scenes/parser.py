@@ -74,7 +74,7 @@ class SentenceGraph(NamedTuple):
 
 
 def sentence_graph(labels: Labels, forms: Sequence[str], names: Names) -> SentenceGraph:
-    """Return the graph that a sentence's labels describe.
+    """Return the graph that a sentence's labels describe, without what has no letter and no digit in its name ("!!!").
 
     Args:
         labels: what the network says of the sentence.
@@ -100,14 +100,27 @@ def sentence_graph(labels: Labels, forms: Sequence[str], names: Names) -> Senten
     nodes: list[Node] = []
     for head in sorted(heads):
         name, tokens = named(head, names.objects)
+        if not _is_word(name):
+            continue
         place[head] = len(nodes)
         nodes.append(Node(name, head, tokens))
-    properties = [Property(place[one], *named(other, names.attributes)) for one, other in labels.attributes]
+    properties = [
+        Property(place[one], *named(other, names.attributes))
+        for one, other in labels.attributes
+        if one in place and _is_word(words[other])
+    ]
     links = []
     for one, other, name in labels.relations:
+        if one not in place or other not in place or not _is_word(name):
+            continue
         ends = nodes[place[one]].tokens, nodes[place[other]].tokens
         links.append(Link(place[one], place[other], name, relation_tokens(name, *ends, words, labels.tags)))
     return SentenceGraph(words, labels.tags, tuple(nodes), tuple(properties), tuple(links))
+
+
+def _is_word(text: str) -> bool:
+    """Say whether a text holds a letter or a digit, without which it cannot name anything."""
+    return any(map(str.isalnum, text))
 
 
 def _words(text: str) -> frozenset[str]:

@@ -338,16 +338,19 @@ def _is_known(word: str) -> bool:
     return word in _COMMON or (len(word) >= _SHORT and bool(load_lexicon().synsets(word)))
 
 
-def language_note(source: str, items: Sequence[Item]) -> str | None:
+def language_note(source: str, items: Sequence[Item], *, is_graph: Callable[[str], bool] | None = None) -> str | None:
     """Say that a tenth of the candidates, or more, are not in English; ``None``: fewer are.
 
-    All are looked at only where some of 200 evenly spread ones are not.
+    All are looked at only where some of 200 evenly spread ones are not. Texts that ``is_graph`` holds for graphs are
+    not counted among them.
     """
     captions = [item.candidate for item in items]
     few = captions[:: max(1, len(items) // _SAMPLE)]
     if all(_seems_english(caption, _COMMON.__contains__) for caption in few):
         return None
     doubtful = [caption for caption in captions if not _seems_english(caption, _COMMON.__contains__)]
+    if is_graph is not None:
+        doubtful = [caption for caption in doubtful if not is_graph(caption)]
     if len(doubtful) < _SHARE * len(items) or all(map(is_english, few)):
         return None
     others = sum(not is_english(caption) for caption in doubtful)
@@ -361,11 +364,14 @@ _MISSING: Final = frozenset({"nan", "none", "null", "n/a", "<na>"})
 """What programs write for a caption that is missing."""
 
 
-def notes_on(source: str, items: Sequence[Item]) -> Iterator[str]:
-    """Yield what is odd about items that can be scored, such as empty candidates, or a copy of the references."""
+def notes_on(source: str, items: Sequence[Item], *, is_graph: Callable[[str], bool] | None = None) -> Iterator[str]:
+    """Yield what is odd about items that can be scored, such as empty candidates, or a copy of the references.
+
+    ``is_graph`` says which candidates are scene graphs; ``None``: all are captions.
+    """
     empty = empty_candidates(items)
     if empty:
         yield f"{source}: {counted(empty, 'empty candidate')} scored as zero"
     if missing := sum(item.candidate.strip().lower() in _MISSING for item in items):
         yield f"{source}: {counted(missing, 'candidate')} read as text such as nan or None: are captions missing?"
-    yield from filter(None, (copies_note(source, items), language_note(source, items)))
+    yield from filter(None, (copies_note(source, items), language_note(source, items, is_graph=is_graph)))

@@ -82,6 +82,16 @@ def check_graphs(items: Iterable[Item], *, source: str) -> dict[str, ParsedCapti
     return graphs
 
 
+def is_graph(text: str) -> bool:
+    """Say whether a text is a scene graph in one of the notations, or looks like one; else it is a caption.
+
+    Example:
+        >>> is_graph("( man , ride , horse )"), is_graph("a man rides a horse")
+        (True, False)
+    """
+    return _graph_of(text) is not None
+
+
 def _graph_of(text: str) -> ParsedCaption | Fault | None:
     """Return the graph that a text is, or what is wrong with one that looks like it; ``None``: it is a caption."""
     if is_graph_text(text):

@@ -14,7 +14,7 @@ from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.metrics import needs_of
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.readers.checks import notes_on, shown
-from spicegraph_scorer.readers.parses import GraphTexts, check_graphs, read_parses
+from spicegraph_scorer.readers.parses import GraphTexts, check_graphs, is_graph, read_parses
 from spicegraph_scorer.scoring import choose_best, score
 from spicegraph_service.engines import CandidateRule, Engine
 from spicegraph_service.engines.local import local_facts
@@ -95,7 +95,7 @@ def _read(task: Task) -> Dataset:
     )
     if task.say is not None:
         task.say(_description(dataset))
-    for note in notes_on(dataset.source, dataset.items):
+    for note in notes_on(dataset.source, dataset.items, is_graph=is_graph if task.graphs else None):
         warnings.warn(note, stacklevel=3)
     return dataset
 

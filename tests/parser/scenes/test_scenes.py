@@ -59,6 +59,14 @@ def test_a_sentence_has_nodes_attributes_and_relations_with_their_words() -> Non
     assert graph.links == (Link(0, 1, "sit on", (2, 3)),)
 
 
+def test_signs_are_neither_objects_nor_attributes_nor_in_relations() -> None:
+    labels = _labels([1, 2, 4], attributes=[(1, 3), (2, 0)], relations=[(1, 2, "near"), (1, 4, "on"), (4, 1, "***")])
+    graph = _sentence("red dog !!! ... grass", "JJ NN . : NN", labels)
+    assert [node.name for node in graph.nodes] == ["dog", "grass"]
+    assert graph.properties == ()
+    assert [(link.subject, link.object, link.name) for link in graph.links] == [(0, 1, "on")]
+
+
 def test_relations_that_words_state() -> None:
     """A relation is stated where every word of its name is there in some form."""
     stated = Stated(["sit on", "on", "wear"])
