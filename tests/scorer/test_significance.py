@@ -74,6 +74,14 @@ def test_undefined_items_do_not_count_and_a_wholly_undefined_score_stays_undefin
     assert (undefined.first, undefined.difference, undefined.p_bootstrap, undefined.p_randomization) == (None,) * 4
 
 
+def test_a_score_of_one_item_has_a_difference_and_no_test():
+    (one,) = compare(Mean(), [None, 1.0, None], [0.5, 3.0, 1.0])
+    assert (one.first, one.second, one.difference) == (1.0, 1.5, 0.5)
+    assert (one.low, one.high, one.p_bootstrap, one.p_randomization) == (None,) * 4
+    (two,) = compare(Mean(), [None, 1.0, 2.0], [None, 3.0, 1.0])
+    assert None not in (two.low, two.high, two.p_bootstrap, two.p_randomization)
+
+
 def test_equal_systems_differ_by_chance_and_a_clear_winner_does_not():
     values = np.random.default_rng(2).normal(size=100)
     (equal,) = compare(Mean(), values.tolist(), values.tolist())

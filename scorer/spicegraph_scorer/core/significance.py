@@ -63,7 +63,8 @@ class Comparison:
     items). ``p_bootstrap`` is the two-sided p of the paired bootstrap test (Koehn, EMNLP 2004, with the
     distribution shifted to the null hypothesis as in Riezler and Maxwell 2005), ``p_randomization`` that of
     approximate randomisation (Noreen 1989). Both are at least ``1 / (draws + 1)``. All are ``None`` where a
-    score is undefined. They are not corrected for the number of scores that are looked at.
+    score is undefined; interval and p also where fewer than two items of either system have the score, since then
+    nothing varies. They are not corrected for the number of scores that are looked at.
     """
 
     name: str
@@ -126,6 +127,7 @@ def compare(
     resampling = resampling or Resampling()
     one, other = metric.columns(first), metric.columns(second)
     scores = [metric.from_sums(columns.sum(axis=0, keepdims=True)) for columns in (one, other)]
+    varies = [_varying(metric, columns) for columns in (one, other)]
     boot = _draw(metric, [one, other], resampling)
     swapped = _swap(metric, one, other, resampling)
     return tuple(
@@ -136,8 +138,20 @@ def compare(
             swapped[1][name] - swapped[0][name],
             level=level,
         )
+        if all(name in names for names in varies)
+        else _untested(name, float(scores[0][name][0]), float(scores[1][name][0]))
         for name in scores[0]
     )
+
+
+def _varying(metric: Metric[Any], columns: Matrix) -> frozenset[str]:
+    """Return the scores that at least two items have."""
+    each = metric.from_sums(columns)
+    return frozenset(name for name, values in each.items() if np.count_nonzero(~np.isnan(values)) > 1)
+
+
+def _untested(name: str, first: float, second: float) -> Comparison:
+    return Comparison(name, _defined(first), _defined(second), _defined(second - first), None, None, None, None)
 
 
 def _check(statistics: Sequence[Any], level: float) -> None:

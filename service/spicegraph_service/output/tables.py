@@ -294,6 +294,8 @@ def comparison_tables(found: SystemComparison, names: tuple[str, str]) -> Iterat
         yield Text(TOOLKIT_NOTE)
     if lower:
         yield Text(f"lower is better: {', '.join(sorted(lower))}", style="dim")
+    if any(row.difference is not None and row.low is None for rows in found.metrics.values() for row in rows):
+        yield Text(f"{UNDEFINED}: fewer than two images of A or of B have the score", style="dim")
     yield Text(f"* both tests: p < {SIGNIFICANT:g}, not corrected for the number of scores", style="dim")
     yield from _signatures(found.signature)
 
