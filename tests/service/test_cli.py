@@ -150,7 +150,7 @@ def test_bad_input_ends_with_2_one_message_and_no_file(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--metrics", "bleurt"), "there is no metric 'bleurt'; the metrics are spice, "),
+        (("--metrics", "bleurt"), "there is no metric 'bleurt' (did you mean bleu?); the metrics are spice, "),
         (("--metrics", ","), "no metric is asked for"),
         (("-o", "missing/folder/out.json"), "there is no folder"),
         (("-o", "."), "is a folder"),
