@@ -16,7 +16,7 @@ import gzip
 import json
 import random
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -69,19 +69,10 @@ def choose(captions: Iterable[str], *, evaluation: set[str], parsed: set[str], s
     return chosen
 
 
-def mixes(clauses: Clauses, held: Held, size: int, dice: random.Random) -> Iterator[str]:
-    """Yield captions of mixed clauses in which no held-out caption occurs."""
+def without_held(write: Callable[[], str], held: Held, size: int) -> Iterator[str]:
+    """Yield captions that ``write`` makes of others, those in which no held-out caption occurs."""
     while size:
-        text = clauses.mixed(dice)
-        if FEWEST <= len(text.split()) <= LONGEST and not held.covers(text):
-            size -= 1
-            yield text
-
-
-def crosses(kinds: Sequence[Halves], held: Held, size: int, dice: random.Random) -> Iterator[str]:
-    """Yield crossed captions, as many of each kind, in which no held-out caption occurs."""
-    while size:
-        text = dice.choice(kinds).crossed(dice)
+        text = write()
         if FEWEST <= len(text.split()) <= LONGEST and not held.covers(text):
             size -= 1
             yield text
@@ -149,12 +140,12 @@ def main() -> None:
         open_ones = [caption for caption in short if not is_held_out(caption, kind)]
         others += open_ones
         by_kind.append(Halves.of(open_ones, dice))
-        held_out += [caption for caption in own if is_held_out(caption, kind)]
+        kept_out = [caption for caption in own if is_held_out(caption, kind)]
+        held_out += kept_out
         if kind == SOUNDS:
-            held = Held([caption for caption in own if is_held_out(caption, kind)])
-            files["mixed"] = mixes(Clauses.of(open_ones), held, sizes["mixed"], dice)
+            files["mixed"] = without_held(partial(Clauses.of(open_ones).mixed, dice), Held(kept_out), sizes["mixed"])
     pool = others + left
-    files["crossed"] = crosses(by_kind, Held(held_out), sizes["crossed"], dice)
+    files["crossed"] = without_held(lambda: dice.choice(by_kind).crossed(dice), Held(held_out), sizes["crossed"])
     for kind, source, form in (
         ("toolkit", others, toolkit),
         ("cut", pool, partial(cut, dice=dice)),

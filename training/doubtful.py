@@ -11,48 +11,26 @@ import argparse
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 import export
 from captions import conllu_captions, text_lines
 from heldout import Held, is_held_out, kind_of
-from teach import AT_ONCE, Teacher, sentences_of
+from teach import Teacher, asked, sentences_of
 
 LONGEST = 40  # words of a sentence
 
 
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """How sure networks are of sentences."""
-
-    teachers: Sequence[Teacher]
-
-    @torch.no_grad()
-    def of(self, sentences: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], float]:
-        """Return the doubt about each sentence, from 0 to 1."""
-        by_length: dict[int, list[tuple[str, ...]]] = {}
-        for words in sentences:
-            by_length.setdefault(len(words), []).append(words)
-        distinct = {word: place for place, word in enumerate({word: None for words in sentences for word in words})}
-        codes = [torch.tensor([teacher.known.feature_rows(word) for word in distinct]) for teacher in self.teachers]
-        found: dict[tuple[str, ...], float] = {}
-        for length, own in sorted(by_length.items()):
-            rows = torch.tensor([[distinct[word] for word in words] for words in own])
-            parts = [self._doubts(part, codes) for part in rows.split(max(1, AT_ONCE // length))]
-            found |= dict(zip(own, torch.cat(parts).tolist(), strict=True))
-        return found
-
-    def _doubts(self, words: Tensor, codes: Sequence[Tensor]) -> Tensor:
-        answers = [
-            teacher.answers(teacher.network.encode(own, words), None)[:2]
-            for teacher, own in zip(self.teachers, codes, strict=True)
-        ]
-        sure = [torch.stack([answer[column] for answer in answers]).mean(0).amax(-1) for column in (0, 1)]
-        return 1 - (sure[0].log() + sure[1].log()).sum(-1).exp()
+@torch.no_grad()
+def doubts_of(sentences: Sequence[tuple[str, ...]], teachers: Sequence[Teacher]) -> dict[tuple[str, ...], float]:
+    """Return the doubt about each sentence, from 0 to 1."""
+    found: dict[tuple[str, ...], float] = {}
+    for own, parts in asked(sentences, teachers):
+        sure = [(part.tags.amax(-1).log() + part.heads.amax(-1).log()).sum(-1).exp() for part in parts]
+        found |= dict(zip(own, (1 - torch.cat(sure)).tolist(), strict=True))
+    return found
 
 
 def main() -> None:
@@ -66,7 +44,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     known = export.read(options.networks[0])[1]
-    doubt = Doubt([Teacher.read(folder, known) for folder in options.networks])
+    teachers = [Teacher.read(folder, known) for folder in options.networks]
     pairs = ((text, kind_of(path)) for path in options.parses for text in conllu_captions(path))
     held = Held([text for text, kind in pairs if is_held_out(text, kind)])
     dice = random.Random(options.seed)
@@ -74,7 +52,7 @@ def main() -> None:
     for path in options.texts:
         read = {text: list(sentences_of(text)) for text in text_lines(path) if not held.covers(text)}
         texts = {text: parts for text, parts in read.items() if parts and max(map(len, parts)) <= LONGEST}
-        of_sentences = doubt.of([words for parts in texts.values() for words in parts])
+        of_sentences = doubts_of([words for parts in texts.values() for words in parts], teachers)
         doubts = {text: 1 - math.prod(1 - of_sentences[words] for words in parts) for text, parts in texts.items()}
         chosen = {text for text, own in doubts.items() if dice.random() < own}
         mean = sum(doubts.values()) / max(1, len(doubts))

@@ -294,28 +294,19 @@ def disorder(words: Tagged, dice: random.Random) -> Tagged | None:
     return [words[moved.get(n, n)] for n in range(len(words))]
 
 
-RATES = {
-    "unfinished": 0.2,
-    "repetition": 0.3,
-    "conjunction": 0.1,
-    "verb": 0.12,
-    "noun": 0.08,
-    "function": 0.08,
-    "order": 0.18,
-}
 Break = Callable[[Tagged, random.Random], Tagged | None]
 
 
-def breaks_of(said: Mapping[str, Sequence[Tagged]]) -> Mapping[str, Break]:
-    """Return what makes an error of each kind."""
+def breaks_of(said: Mapping[str, Sequence[Tagged]]) -> Mapping[str, tuple[float, Break]]:
+    """Return what makes an error of each kind, and which share of the errors is of it."""
     return {
-        "unfinished": unfinished,
-        "repetition": partial(repetition, said=said),
-        "conjunction": no_conjunction,
-        "verb": no_verb,
-        "noun": no_noun,
-        "function": telegram,
-        "order": disorder,
+        "unfinished": (0.2, unfinished),
+        "repetition": (0.3, partial(repetition, said=said)),
+        "conjunction": (0.1, no_conjunction),
+        "verb": (0.12, no_verb),
+        "noun": (0.08, no_noun),
+        "function": (0.08, telegram),
+        "order": (0.18, disorder),
     }
 
 
@@ -329,14 +320,15 @@ def plain_words(words: Tagged, *, commas: bool) -> tuple[str, ...]:
 def examples(sentences: Sequence[Tagged], dice: random.Random) -> Iterator[tuple[tuple[str, ...], int]]:
     """Yield each sentence as it is, class 0, and most of them once more with an error of a class from 1 on."""
     breaks = breaks_of(said_by_subject(sentences))
+    names, shares = list(breaks), [share for share, _ in breaks.values()]
     for words in sentences:
         commas = dice.random() < 0.7
         whole = plain_words(words, commas=commas)
         yield whole, 0
         if not FEWEST <= len(words) <= LONGEST:
             continue
-        name = dice.choices(list(RATES), list(RATES.values()))[0]
-        broken = breaks[name](words, dice)
+        name = dice.choices(names, shares)[0]
+        broken = breaks[name][1](words, dice)
         if broken and (changed := plain_words(broken, commas=commas)) != whole:
             yield changed, 1 + KINDS.index(name)
 

@@ -6,69 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from spicegraph_parser.parse import word_set
+
 ARTICLE = re.compile(r"^(?:an?|the) ")
 END_PUNCTUATION = re.compile(r"[\s.!?,;:]+$")
 PUNCTUATION = re.compile(r"[.,;:!?\"“”()\[\]]|--+")
 CONNECTIVE = re.compile(r"(,? (?:and then|then|followed by|while|as|and|with|before|after) |, )")
 """What joins two clauses of a caption of sounds."""
-CUT_AFTER = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "of",
-        "in",
-        "on",
-        "with",
-        "at",
-        "to",
-        "and",
-        "near",
-        "by",
-        "for",
-        "from",
-        "while",
-        "is",
-        "are",
-        "her",
-        "his",
-    ]
-)
-JOINTS = frozenset(
-    [
-        "of",
-        "in",
-        "on",
-        "with",
-        "at",
-        "to",
-        "and",
-        "near",
-        "by",
-        "for",
-        "from",
-        "while",
-        "is",
-        "are",
-        "as",
-        "that",
-        "who",
-        "which",
-        "over",
-        "under",
-        "behind",
-        "before",
-        "after",
-        "during",
-        "into",
-        "through",
-        "between",
-        "next",
-        "against",
-        "along",
-        "around",
-    ]
-)
+LINKS = word_set("of in on with at to and near by for from while is are")
+CUT_AFTER = LINKS | word_set("a an the her his")
+JOINTS = LINKS | word_set("""
+    as that who which over under behind before after during into through between next against along around
+""")
 """Words between the halves of captions that are crossed."""
 SHORTEST_CUT = 3  # words
 PROMPTS = (

@@ -109,29 +109,41 @@ def network_of(weights: Mapping[str, np.ndarray], known: Vocabulary) -> Network:
 @torch.no_grad()
 def taught(found: Sequence[tuple[str, ...]], teachers: Sequence[Teacher], numbers: Codes) -> dict[int, Taught]:
     """Return sentences with the teachers' averaged answers, by length; ``numbers`` gets their words."""
+    out: dict[int, Taught] = {}
+    for own, parts in asked(found, teachers):
+        answers = [answer(part) for part in parts]
+        mine = torch.tensor([[numbers.number(word) for word in words] for words in own])
+        tags, chosen, heads, labels = (torch.cat(column) for column in zip(*answers, strict=True))
+        out[len(own[0])] = Taught(mine, tags, chosen, heads, labels)
+    return out
+
+
+class Read:
+    """What teachers make of sentences of one length, without labels: mean probabilities of tags and heads."""
+
+    def __init__(self, words: Tensor, codes: Sequence[Tensor], teachers: Sequence[Teacher]) -> None:
+        pairs = zip(teachers, codes, strict=True)
+        self.encoded = [(teacher, teacher.network.encode(own, words)) for teacher, own in pairs]
+        first = [teacher.answers(own, None) for teacher, own in self.encoded]
+        self.tags, self.heads = (torch.stack([answers[column] for answers in first]).mean(0) for column in (0, 1))
+
+
+def asked(
+    found: Sequence[tuple[str, ...]], teachers: Sequence[Teacher]
+) -> Iterator[tuple[list[tuple[str, ...]], Iterator[Read]]]:
+    """Yield sentences, all of one length at once, with what teachers make of parts of these, one after another."""
     by_length: dict[int, list[tuple[str, ...]]] = {}
     for words in found:
         by_length.setdefault(len(words), []).append(words)
     distinct = {word: place for place, word in enumerate(dict.fromkeys(word for words in found for word in words))}
     codes = [torch.tensor([teacher.known.feature_rows(word) for word in distinct]) for teacher in teachers]
-    out: dict[int, Taught] = {}
     for length, own in sorted(by_length.items()):
         rows = torch.tensor([[distinct[word] for word in words] for words in own])
-        parts = [answer(part, codes, teachers) for part in rows.split(max(1, AT_ONCE // length))]
-        mine = torch.tensor([[numbers.number(word) for word in words] for words in own])
-        tags, chosen, heads, labels = (torch.cat(column) for column in zip(*parts, strict=True))
-        out[length] = Taught(mine, tags, chosen, heads, labels)
-    return out
+        yield own, (Read(part, codes, teachers) for part in rows.split(max(1, AT_ONCE // length)))
 
 
-def answer(
-    words: Tensor, codes: Sequence[Tensor], teachers: Sequence[Teacher]
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def answer(read: Read) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return mean probabilities of tags, the best heads, and probabilities of heads and of these heads' labels."""
-    pairs = zip(teachers, codes, strict=True)
-    both = [(teacher, teacher.network.encode(own, words)) for teacher, own in pairs]
-    first = [teacher.answers(own, None) for teacher, own in both]
-    tags, heads = (torch.stack([answers[column] for answers in first]).mean(0) for column in (0, 1))
-    chosen = heads.argmax(-1)
-    labels = [teacher.answers(own, chosen)[2] for teacher, own in both]
-    return tags.half(), chosen, heads.half(), torch.stack(labels).mean(0).half()
+    chosen = read.heads.argmax(-1)
+    labels = [teacher.answers(own, chosen)[2] for teacher, own in read.encoded]
+    return read.tags.half(), chosen, read.heads.half(), torch.stack(labels).mean(0).half()

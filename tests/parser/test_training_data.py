@@ -136,10 +136,27 @@ def test_mixed_captions_hold_no_held_out_caption(training: dict[str, ModuleType]
         ["A man speaks and a dog barks", "Rain falls", "Music plays as a bell rings"]
     )
     held = training["heldout"].Held(["Music plays and a dog barks."])
-    mixed = list(training["captions"].mixes(clauses, held, 200, random.Random(1)))
+    dice = random.Random(1)
+    mixed = list(training["captions"].without_held(lambda: clauses.mixed(dice), held, 200))
     assert len(mixed) == 200
     assert any("a bell rings and a dog barks" in text for text in mixed)
     assert not any("usic plays and a dog barks" in text for text in mixed)
+
+
+def test_crossed_captions_go_on_with_the_same_word(training: dict[str, ModuleType]) -> None:
+    dice = random.Random(1)
+    halves = training["styles"].Halves.of(
+        ["a dog on a red sofa", "two cats On grass", "a bird flies", "a man with hats"], dice
+    )
+    assert {joint for _, joint in halves.first} == {"on", "with"}
+    texts = {halves.crossed(dice) for _ in range(100)}
+    assert texts == {
+        "a dog on a red sofa",
+        "a dog On grass",
+        "two cats on a red sofa",
+        "two cats On grass",
+        "a man with hats",
+    }
 
 
 def test_lemma_table_holds_what_rules_get_wrong(training: dict[str, ModuleType]) -> None:
