@@ -16,6 +16,7 @@ from __future__ import annotations
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
+from spicegraph_parser.parse import is_word
 from spicegraph_parser.rules import Fact
 
 if TYPE_CHECKING:
@@ -272,7 +273,7 @@ def _scene_words(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
         loose = {
             token: (lemma, tag)
             for token, (lemma, tag) in enumerate(zip(parse.lemmas, parse.tags, strict=True), offset)
-            if token not in used and _is_loose(tag, lemma) and any(map(str.isalnum, lemma))
+            if token not in used and _is_loose(tag, lemma) and is_word(lemma)
         }
         for fact in guessed:
             (*_, first), (last, *_) = sorted(fact.tokens[:2])

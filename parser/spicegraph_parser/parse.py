@@ -281,6 +281,16 @@ def write_conllu(captions: Iterable[Caption]) -> Iterator[str]:
             yield ""
 
 
+def is_word(text: str) -> bool:
+    """Say whether a text holds a letter or a digit, without which it cannot name anything.
+
+    Example:
+        >>> is_word("dog's"), is_word("!!!")
+        (True, False)
+    """
+    return any(map(str.isalnum, text))
+
+
 def word_set(text: str) -> frozenset[str]:
     """Return the words of a table that is written as text."""
     return frozenset(text.split())

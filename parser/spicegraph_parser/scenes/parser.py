@@ -17,7 +17,7 @@ from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas, plural_lem
 from spicegraph_parser.discourse import PERSONAL, PERSONS, SEVERAL, THINGS
 from spicegraph_parser.extract import Entity, ParsedCaption
 from spicegraph_parser.loose import SCENE_RULE
-from spicegraph_parser.parse import Caption, Parse, normalise
+from spicegraph_parser.parse import Caption, Parse, is_word, normalise
 from spicegraph_parser.rules import Fact
 from spicegraph_parser.scenes.network import SceneNetwork, load_network
 from spicegraph_parser.scenes.relations import relation_tokens
@@ -100,27 +100,22 @@ def sentence_graph(labels: Labels, forms: Sequence[str], names: Names) -> Senten
     nodes: list[Node] = []
     for head in sorted(heads):
         name, tokens = named(head, names.objects)
-        if not _is_word(name):
+        if not is_word(name):
             continue
         place[head] = len(nodes)
         nodes.append(Node(name, head, tokens))
     properties = [
         Property(place[one], *named(other, names.attributes))
         for one, other in labels.attributes
-        if one in place and _is_word(words[other])
+        if one in place and is_word(words[other])
     ]
     links = []
     for one, other, name in labels.relations:
-        if one not in place or other not in place or not _is_word(name):
+        if one not in place or other not in place or not is_word(name):
             continue
         ends = nodes[place[one]].tokens, nodes[place[other]].tokens
         links.append(Link(place[one], place[other], name, relation_tokens(name, *ends, words, labels.tags)))
     return SentenceGraph(words, labels.tags, tuple(nodes), tuple(properties), tuple(links))
-
-
-def _is_word(text: str) -> bool:
-    """Say whether a text holds a letter or a digit, without which it cannot name anything."""
-    return any(map(str.isalnum, text))
 
 
 def _words(text: str) -> frozenset[str]:

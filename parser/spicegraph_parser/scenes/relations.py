@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas, plural_lemma, verb_lemma
+from spicegraph_parser.parse import word_set
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +30,7 @@ _IRREGULAR: Final = {form: bases.split("/") for form, _, bases in (p.partition("
 _AUXILIARIES: Final = frozenset({"be", "have"})
 _PREPOSITIONS: Final = frozenset({"IN", "TO", "RP"})
 _BREAKS: Final = frozenset({"CC", ","})
-_JOINT_WORDS: Final = "as while when whilst because if although though then where whether"
-_JOINTS: Final = frozenset(_JOINT_WORDS.split())
+_JOINTS: Final = word_set("as while when whilst because if although though then where whether")
 """Words that join clauses."""
 _PREPOSITIONS_OR_JOINTS: Final = frozenset({"after", "before", "since", "until"})
 """Words that join clauses where a clause follows: not in "run after a cat"."""
@@ -38,8 +38,7 @@ _FINITE: Final = frozenset({"VBZ", "VBP", "VBD", "MD"})
 _THAT: Final = ("that", "IN")
 _THAN: Final = "than"
 _RELATIVES: Final = frozenset({"WDT", "WP", "WP$", "WRB"})
-_PLACE_WORDS: Final = "top side front back middle edge end bottom left right close next"
-_PLACES: Final = frozenset(_PLACE_WORDS.split())
+_PLACES: Final = word_set("top side front back middle edge end bottom left right close next")
 """Words inside of relations like "on top of"."""
 
 
