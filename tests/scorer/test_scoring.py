@@ -223,5 +223,6 @@ def test_a_string_is_no_list_of_metrics(call: Callable[[str], object]) -> None:
 
 def test_a_metric_from_outside_is_a_class() -> None:
     assert MetricEntry(RougeL).kind is RougeL
-    with pytest.raises(InputError, match="gives its class in place of a name"):
-        _ = MetricEntry("their_package.metric:Mine").kind
+    for place in ("their_package.metric:Mine", "cider.metric:Mine"):
+        with pytest.raises(InputError, match="gives its class in place of a name"):
+            _ = MetricEntry(place).kind

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from importlib.util import find_spec
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
@@ -160,11 +159,14 @@ class MetricEntry:
         """
         if not isinstance(self.place, str):
             return self.place
-        if find_spec(f".{self.place.partition(':')[0].partition('.')[0]}", __name__) is None:
+        try:
+            found: type[Metric[Any]] = _loaded(self.place)
+        except ModuleNotFoundError as error:
+            if not str(error.name).startswith(f"{__name__}."):  # it is here, but something that it needs is missing
+                raise
             raise InputError(
                 f"{self.place!a} is not in {__name__}; a metric from outside gives its class in place of a name"
-            )
-        found: type[Metric[Any]] = _loaded(self.place)
+            ) from error
         return found
 
     def make(self, resources: Resources) -> Metric[Any]:

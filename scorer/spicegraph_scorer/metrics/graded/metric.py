@@ -44,7 +44,7 @@ from spicegraph_scorer.metrics.graded.order import PRECISION_SHARE, weighted_ste
 from spicegraph_scorer.metrics.graded.vectors import Vectors, load_vectors
 from spicegraph_scorer.metrics.graded.verdicts import Verdicts, judge
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category, categories_digest
-from spicegraph_scorer.metrics.spice.metric import ReferenceCache
+from spicegraph_scorer.metrics.spice.metric import ReferenceCache, categories_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -158,13 +158,12 @@ class SpiceG(Metric[GradedStatistic]):
     @classmethod
     def of(cls, given: Resources) -> SpiceG:
         """Return the metric ``spice-g``."""
-        data = given.data
         return cls(
             given.facts(),
-            CATEGORIES if data.categories is None else data.categories,
-            data.vectors or load_vectors(),
+            categories_of(given),
+            given.data.vectors or load_vectors(),
             evidence=given.evidence,
-            references=ReferenceCache(given.images) if given.images else None,
+            references=ReferenceCache.of(given),
         )
 
     def signature(self) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NamedTuple, Self, TypeVar
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.graph import SceneGraph, merge, merge_concepts
@@ -51,6 +51,11 @@ class MergedReferences(NamedTuple):
     selected: Mapping[str, frozenset[int]]
 
 
+def categories_of(given: Resources) -> Mapping[str, Category]:
+    """Return the categories that a metric counts: the user's own, or SPICE's."""
+    return CATEGORIES if given.data.categories is None else given.data.categories
+
+
 class ReferenceCache(Generic[T]):
     """Keeps what a metric made of the references of the images that were scored last, about 20 kB each.
 
@@ -61,6 +66,11 @@ class ReferenceCache(Generic[T]):
     def __init__(self, images: int) -> None:
         self._images = images
         self._kept: OrderedDict[tuple[str, ...], T] = OrderedDict()
+
+    @classmethod
+    def of(cls, given: Resources) -> Self | None:
+        """Return a cache for as many images as are to be kept; ``None``: none are."""
+        return cls(given.images) if given.images else None
 
     def get(self, references: tuple[str, ...], make: Callable[[], T]) -> T:
         """Return what was made of an image's references; it is made if they are not known."""
@@ -125,14 +135,13 @@ class Spice(Metric[SpiceStatistic]):
     @classmethod
     def of(cls, given: Resources, *, exact: bool = False) -> Spice:
         """Return the metric ``spice``."""
-        data = given.data
         return cls(
             given.facts(),
             exact=exact,
-            categories=CATEGORIES if data.categories is None else data.categories,
+            categories=categories_of(given),
             evidence=given.evidence,
-            text=data.spice_text or "written",
-            references=ReferenceCache(given.images) if given.images else None,
+            text=given.data.spice_text or "written",
+            references=ReferenceCache.of(given),
         )
 
     @classmethod
