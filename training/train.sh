@@ -47,6 +47,7 @@ for seed in ${SEEDS:-1}; do
 done
 for process in "${waiting[@]}"; do wait "$process"; done
 "$PYTHON" "$here/export.py" "$out/network" "${runs[@]}"
+"$PYTHON" "$here/rerank.py" "$out/network" "$@" --evaluation "${evaluation[@]}" --out "$out/reranked"
 "$PYTHON" "$here/lemma_table.py" "$@" --evaluation "${evaluation[@]}" --out "$out/lemmas/exceptions.json"
-"$PYTHON" "$here/package.py" "$out/network" "$out/lemmas" "$out/en_caption"
+"$PYTHON" "$here/package.py" "$out/reranked" "$out/lemmas" "$out/en_caption"
 "$PYTHON" "$here/evaluate.py" "$out/en_caption" --held-out "$@" --parses "${evaluation[@]:0:2}" --scores "${evaluation[2]}"

@@ -51,7 +51,7 @@ class FrontEnd(Protocol):
 class CaptionPipeline:
     """A pipeline that turns captions into parses and facts.
 
-    ``signature`` is name, version and a hash of the pipeline's files, such as ``en_caption-1.4.0-8d5f3a21``.
+    ``signature`` is name, version and a hash of the pipeline's files, such as ``en_caption-1.5.0-8d5f3a21``.
     Without ``loose``, which is faster, :meth:`facts` gives what SPICE counts only, and no loose words.
     """
 

@@ -19,15 +19,21 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # it has no stubs
 
+from spicegraph_parser.caption_pipeline.doubts import LIKELY, further_analyses
+from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout, ranges
+from spicegraph_parser.caption_pipeline.reranker import Reranker
 from spicegraph_parser.caption_pipeline.trees import best_heads
 from spicegraph_parser.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
+
+    from numpy.typing import NDArray
+
+    from spicegraph_parser.caption_pipeline.reranker import Analyses
 
 KINDS = ("form", "suffix4", "suffix3", "suffix2", "prefix3", "case")
 
@@ -59,8 +65,6 @@ def _case(form: str, lower: str) -> str:
     return letters + digit + hyphen
 
 
-Floats: TypeAlias = NDArray[np.float32]
-Integers: TypeAlias = NDArray[np.intp]
 Weights: TypeAlias = "Mapping[str, NDArray[Any]]"
 """Arrays by name, input before output: see ``training/export.py``."""
 
@@ -107,10 +111,14 @@ class Vocabulary:
 
 
 class Words(NamedTuple):
-    """Words as the network reads them: rows (words,) of a table (2, forms, gates) of the first layer's inputs."""
+    """Words as the network reads them: rows (words,) of a table (2, forms, gates) of the first layer's inputs.
+
+    ``forms``: (words,) the rows of the forms in the vocabulary, 0 where it lacks one.
+    """
 
     table: Floats
     rows: Integers
+    forms: Integers
 
 
 class _WordInputs:
@@ -142,10 +150,12 @@ class _WordInputs:
                 self._start_anew(max(_MOST_FORMS, len(new)))
             if new:
                 start = len(self._known)
-                self._table[:, start : start + len(new)] = self._inputs(new)
+                features = np.array(list(map(self._vocabulary.feature_rows, new)))
+                self._table[:, start : start + len(new)] = self._inputs(features)
+                self._forms[start : start + len(new)] = features[:, 0]
                 self._known.update(zip(new, range(start, start + len(new)), strict=True))
-            rows = list(map(self._known.__getitem__, words))
-            return Words(self._table, np.array(rows, dtype=np.intp))
+            rows = np.array(list(map(self._known.__getitem__, words)), dtype=np.intp)
+            return Words(self._table, rows, self._forms[rows])
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return what another process makes it from: neither the table nor the lock."""
@@ -154,9 +164,9 @@ class _WordInputs:
     def _start_anew(self, capacity: int) -> None:
         self._known: dict[str, int] = {}
         self._table = np.empty((2, capacity, self._first.gates), dtype=np.float32)
+        self._forms = np.empty(capacity, dtype=np.intp)
 
-    def _inputs(self, forms: Sequence[str]) -> Floats:
-        rows = np.array(list(map(self._vocabulary.feature_rows, forms)))
+    def _inputs(self, rows: Integers) -> Floats:
         tables = (_rows_of(self._weights, f"words.tables.{kind}", rows[:, kind]) for kind in range(len(KINDS)))
         parts = np.concatenate(list(tables), axis=1)
         # A product for each word, not one for all: sums of many words together would be rounded otherwise.
@@ -183,10 +193,18 @@ class Encoder:
     def __init__(self, weights: Weights, vocabulary: Vocabulary) -> None:
         self._weights = weights
         self._first, self._second = _Lstm(weights, 0), _Lstm(weights, 1)
+        width = weights["tagger"].shape[0]
+        self._of_states, hints = np.split(self._second.input, [width], axis=1)
+        self._of_odds = np.matmul(weights["tag_vectors"], hints)
         self.words = _WordInputs(weights, vocabulary, self._first)
 
     def encode(self, words: Words, layout: Layout) -> tuple[Floats, Integers]:
         """Return the states (words, both directions) and best tags of words, step after step."""
+        states, tags = self.second(self.first(words, layout), layout)
+        return states, tags.argmax(axis=1)
+
+    def first(self, words: Words, layout: Layout) -> States:
+        """Return what the first layer says."""
         rows = words.rows[layout.place]
 
         def project(direction: int) -> Floats:
@@ -195,14 +213,37 @@ class Encoder:
         states = self._first.states(project, layout)
         tags = states @ self._weights["tagger"]
         tags += self._weights["tagger.bias"]
+        inputs = np.stack([states @ weights for weights in self._of_states])
+        inputs += self._second.bias[:, None]
+        return States(inputs, tags)
+
+    def second(
+        self, first: States, layout: Layout, given: tuple[Integers, Integers] | None = None
+    ) -> tuple[Floats, Floats]:
+        """Return the second layer's states and its scores of tags, step after step.
+
+        Args:
+            first: what the first layer says.
+            layout: how the words are ordered.
+            given: words and their tags, which the layer takes for sure.
+        """
+        inputs, tags = first
         odds: Floats = np.exp(tags - tags.max(axis=1, keepdims=True))
         odds /= odds.sum(axis=1, keepdims=True)
-        inputs = np.concatenate([states, odds @ self._weights["tag_vectors"]], axis=1)
-        states = self._second.states_of(inputs, layout)
+        if given is not None:
+            odds[given[0]] = 0.0
+            odds[given] = 1.0
+
+        def project(direction: int) -> Floats:
+            projected: Floats = odds @ self._of_odds[direction]
+            projected += inputs[direction]
+            return projected[layout.back] if direction else projected
+
+        states = self._second.states(project, layout)
         if "late_tagger" in self._weights:
-            tags += states @ self._weights["late_tagger"]
+            tags = tags + states @ self._weights["late_tagger"]
             tags += self._weights["late_tagger.bias"]
-        return states, tags.argmax(axis=1)
+        return states, tags
 
 
 class Network:
@@ -222,6 +263,7 @@ class Network:
         self._ends_bias = np.concatenate([weights[f"{name}.bias"] for name in _ENDS])
         self._end_bounds = np.cumsum([weights[name].shape[1] for name in _ENDS])[:-1]
         self._root_label = vocabulary.labels.index("root")
+        self._reranker = Reranker(weights, vocabulary) if "reranker.table" in weights else None
 
     def analyse(self, words: Words, lengths: Integers) -> Analysis:
         """Analyse sentences.
@@ -230,16 +272,49 @@ class Network:
             words: the words, sentence after sentence, as ``words`` returns them.
             lengths: (sentences,) words of each sentence, at least 1, longest first.
         """
+        read = self._read(words, lengths)
+        every = np.arange(len(lengths))
+        in_order, is_word = read.scored.layout.words_of(every)
+        labels = self.label_scores(read.scored, every, read.heads)
+        found = np.stack([read.tags[in_order], read.heads[is_word], labels.argmax(axis=1)])
+        analyses = further_analyses(self, read, words.forms) if self._reranker is not None else None
+        if self._reranker is not None and analyses is not None:
+            best = self._reranker.best(analyses)
+            starts = (np.cumsum(analyses.lengths) - analyses.lengths)[best]
+            there = ranges(starts, analyses.lengths[best])
+            sentence = analyses.sentence[best]
+            here = ranges((np.cumsum(lengths) - lengths)[sentence], lengths[sentence])
+            found[:, here] = analyses.tags[there], analyses.heads[there], analyses.labels[there]
+        return Analysis(*found)
+
+    def doubts(self, words: Words, lengths: Integers, likely: float = LIKELY) -> Analyses | None:
+        """Return the analyses of the sentences in doubt.
+
+        Args:
+            words: as for ``analyse``.
+            lengths: as for ``analyse``.
+            likely: probability of a tag or head from which it is tried.
+        """
+        return further_analyses(self, self._read(words, lengths), words.forms, likely)
+
+    def _read(self, words: Words, lengths: Integers) -> Reading:
         layout = Layout.of(lengths)
-        states, tags = self._encoder.encode(words, layout)
+        first = self._encoder.first(words, layout)
+        scored = self.second(first, layout)
+        return Reading(first, scored, scored.tags.argmax(axis=1), self.heads(scored))
+
+    def second(self, first: States, layout: Layout, given: tuple[Integers, Integers] | None = None) -> Scored:
+        """Return the scores of tags and heads; ``given``: words and their tags that are taken for sure."""
+        states, tags = self._encoder.second(first, layout, given)
         ends = states @ self._ends
         ends += self._ends_bias
         arc_child, arc_head, label_child, label_head = np.split(ends, self._end_bounds, axis=1)
-        heads = best_heads(self._arc_scores(relu(arc_child), relu(arc_head), layout))[layout.sentence, layout.step]
-        labels = self._labels(label_child, label_head, heads, layout)
-        found = np.empty((3, len(tags)), dtype=np.intp)
-        found[:, layout.place] = tags, heads, labels
-        return Analysis(*found)
+        arcs = self._arc_scores(relu(arc_child), relu(arc_head), layout)
+        return Scored(layout, tags, arcs, label_child, label_head)
+
+    def heads(self, scored: Scored) -> Integers:
+        """Return the heads (sentences, n) of each sentence's best tree."""
+        return best_heads(scored.arcs)
 
     def _arc_scores(self, children: Floats, parents: Floats, layout: Layout) -> Floats:
         """Scores of heads (sentences, n, 1 + n) from vectors (words, width) of words at either end.
@@ -260,58 +335,75 @@ class Network:
         scores[sentence, step, step] = 0.0
         return scores
 
-    def _labels(self, children: Floats, parents: Floats, heads: Integers, layout: Layout) -> Integers:
-        """Best labels (words,) of the edges from the given heads; only a root's edge is labelled so."""
-        is_root = heads == 0
-        above = parents[layout.padded[layout.sentence, heads - 1]]
-        above[is_root] = self._weights["root_label"]
-        edges = np.empty((len(heads), 2 * above.shape[1]), dtype=np.float32)
-        np.multiply(children, above, out=edges[:, above.shape[1] :])
-        relu(np.add(children, above, out=edges[:, : above.shape[1]]))
+    def label_scores(self, scored: Scored, rows: Integers, heads: Integers) -> Floats:
+        """Return scores (words, labels) of the edges from given heads.
+
+        Only a root's edge can be labelled so, and it can't be labelled otherwise.
+
+        Args:
+            scored: what the network says of sentences.
+            rows: (analyses,) the sentence of each analysis.
+            heads: (analyses, n) from 1 in the sentence; 0 is the root.
+        """
+        words, is_word = scored.layout.words_of(rows)
+        above = np.where(heads > 0, heads - 1, 0)
+        parents = np.take_along_axis(scored.layout.padded[rows], above, axis=1)[is_word]
+        is_root = heads[is_word] == 0
+        parent = scored.parents[parents]
+        parent[is_root] = self._weights["root_label"]
+        child = scored.children[words]
+        edges = np.empty((len(words), 2 * parent.shape[1]), dtype=np.float32)
+        np.multiply(child, parent, out=edges[:, parent.shape[1] :])
+        relu(np.add(child, parent, out=edges[:, : parent.shape[1]]))
         scores = edges @ self._weights["labeller"]
         scores += self._weights["labeller.bias"]
         scores[:, self._root_label] = -np.inf
-        labels: Integers = scores.argmax(axis=1)
-        labels[is_root] = self._root_label
-        return labels
+        scores[is_root] = -np.inf
+        scores[is_root, self._root_label] = 0.0
+        return scores
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """How the words of sentences are ordered inside the network: all first words, then all second words, and so on.
-
-    Sentences stand longest first, so that the sentences that have a word at a step are always the first ones.
+class States(NamedTuple):
+    """What the first layer says of words, step after step.
 
     Attributes:
-        sentence: (words,) the number of each word's sentence.
-        step: (words,) the word's place in its sentence.
-        place: (words,) where each word stands sentence after sentence.
-        back: (words,) for each word that word of its sentence which the backward direction reads at the same step.
-        steps: for each step, how many sentences have a word for it.
-        padded: (sentences, n) the words of each sentence, then any word.
-        padding: sentences and steps without a word.
+        inputs: (2, words, gates) what the second layer's gates get from the first one's states, the tags' part aside.
+        tags: (words, tags) scores.
     """
 
-    sentence: Integers
-    step: Integers
-    place: Integers
-    back: Integers
-    steps: tuple[int, ...]
-    padded: Integers
-    padding: tuple[Integers, Integers]
+    inputs: Floats
+    tags: Floats
 
-    @classmethod
-    def of(cls, lengths: Integers) -> Self:
-        """Lay out sentences of the given lengths, longest first."""
-        is_word = np.arange(lengths[0]) < lengths[:, None]
-        step, sentence = np.nonzero(is_word.T)
-        steps = is_word.sum(axis=0)
-        firsts = np.cumsum(steps) - steps
-        place = (np.cumsum(lengths) - lengths)[sentence] + step
-        back = firsts[lengths[sentence] - 1 - step] + sentence
-        padded = np.where(is_word, firsts + np.arange(len(lengths))[:, None], 0)
-        empty_sentence, empty_step = np.nonzero(~is_word)
-        return cls(sentence, step, place, back, tuple(steps.tolist()), padded, (empty_sentence, empty_step))
+    def rows(self, words: Integers) -> States:
+        """Return those of some words."""
+        return States(self.inputs[:, words], self.tags[words])
+
+
+class Reading(NamedTuple):
+    """What the network says by itself: its layers' scores, tags (words,), step after step, and heads (sentences, n)."""
+
+    first: States
+    scored: Scored
+    tags: Integers
+    heads: Integers
+
+
+class Scored(NamedTuple):
+    """What the network says of sentences: words step after step.
+
+    Attributes:
+        layout: where words stand.
+        tags: (words, tags) scores.
+        arcs: (sentences, n, 1 + n) scores of heads; head 0 is the root.
+        children: (words, width) words as the lower ends of labelled edges.
+        parents: (words, width) words as the upper ends.
+    """
+
+    layout: Layout
+    tags: Floats
+    arcs: Floats
+    children: Floats
+    parents: Floats
 
 
 class _Lstm:
@@ -331,17 +423,6 @@ class _Lstm:
         self.input = np.stack([_for_tanh(own) for own in np.split(weights[f"{name}.input"], 2, axis=1)])
         self.bias = np.stack([_for_tanh(own) for own in np.split(weights[f"{name}.bias"], 2)])
         self._state = np.stack([_for_tanh(own) for own in weights[f"{name}.state"]])  # (2, hidden, gates)
-
-    def states_of(self, inputs: Floats, layout: Layout) -> Floats:
-        """Inputs (words, width) to states (words, 2 * hidden)."""
-
-        def project(direction: int) -> Floats:
-            read = inputs[layout.back] if direction else inputs
-            projected: Floats = read @ self.input[direction]
-            projected += self.bias[direction]
-            return projected
-
-        return self.states(project, layout)
 
     def states(self, project: Callable[[int], Floats], layout: Layout) -> Floats:
         """Return the states (words, 2 * hidden).
@@ -461,17 +542,6 @@ def in_parts(lengths: Sequence[int] | Integers) -> Iterator[tuple[Integers, Inte
     starts = np.cumsum(sizes) - sizes
     for part in _parts(sizes):
         yield part, ranges(starts[part], sizes[part])
-
-
-def ranges(starts: Integers, lengths: Integers) -> Integers:
-    """Return the numbers from each start on, as many as its length says, one range behind the other.
-
-    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
-    [5, 6, 0, 1, 2]
-    """
-    before = lengths.cumsum() - lengths
-    found: Integers = np.repeat(starts - before, lengths) + np.arange(lengths.sum())
-    return found
 
 
 def _parts(lengths: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:

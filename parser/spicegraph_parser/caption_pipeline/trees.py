@@ -29,14 +29,14 @@ def best_heads(scores: NDArray[np.float32]) -> NDArray[np.intp]:
     heads: NDArray[np.intp] = scores.argmax(axis=2)
     wrong = np.flatnonzero(~is_projective_tree(heads))
     if wrong.size:
-        heads[wrong] = projective_heads(_log_probabilities(scores[wrong]))
+        heads[wrong] = projective_heads(log_probabilities(scores[wrong]))
     return heads
 
 
-def _log_probabilities(scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Normalise each word's scores over its heads: words can then be weighed against each other."""
-    shifted = scores - scores.max(axis=2, keepdims=True)
-    total: NDArray[np.float32] = np.exp(shifted).sum(axis=2, keepdims=True)
+def log_probabilities(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Normalise scores (..., choices), of a word's heads say: words can then be weighed against each other."""
+    shifted = scores - scores.max(axis=-1, keepdims=True)
+    total: NDArray[np.float32] = np.exp(shifted).sum(axis=-1, keepdims=True)
     normal: NDArray[np.float32] = shifted - np.log(total)
     return normal
 

@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout
 from spicegraph_parser.caption_pipeline.network import (
     Encoder,
-    Floats,
-    Integers,
-    Layout,
     Vocabulary,
     in_parts,
     relu,

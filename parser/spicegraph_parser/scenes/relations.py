@@ -14,7 +14,7 @@ from spicegraph_parser.parse import word_set
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spicegraph_parser.caption_pipeline.network import Floats
+    from spicegraph_parser.caption_pipeline.layout import Floats
 
 WHOLE: Final = 0.999
 """A share that counts as all of a name's words, rounding aside."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spicegraph_parser.caption_pipeline.network import ranges
+from spicegraph_parser.caption_pipeline.layout import ranges
 from spicegraph_parser.graph import SceneTuple
 from spicegraph_scorer.metrics.graded.facts import deny, verdicts
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from spicegraph_parser.caption_pipeline.network import ranges
+from spicegraph_parser.caption_pipeline.layout import ranges
 from spicegraph_parser.graph import SceneGraph, merge, merge_counted
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
 from spicegraph_scorer.core.categories import ALL, CategoryScore

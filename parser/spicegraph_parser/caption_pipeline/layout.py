@@ -1,0 +1,79 @@
+"""How the words of several sentences stand in the network's arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float32]
+Integers: TypeAlias = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the words of sentences are ordered inside the network: all first words, then all second words, and so on.
+
+    Sentences stand longest first, so that the sentences that have a word at a step are always the first ones.
+
+    Attributes:
+        lengths: (sentences,) words.
+        sentence: (words,) the number of each word's sentence.
+        step: (words,) the word's place in its sentence.
+        place: (words,) where each word stands sentence after sentence.
+        back: (words,) for each word that word of its sentence which the backward direction reads at the same step.
+        steps: for each step, how many sentences have a word for it.
+        padded: (sentences, n) the words of each sentence, then any word.
+        padding: sentences and steps without a word.
+    """
+
+    lengths: Integers
+    sentence: Integers
+    step: Integers
+    place: Integers
+    back: Integers
+    steps: tuple[int, ...]
+    padded: Integers
+    padding: tuple[Integers, Integers]
+
+    @classmethod
+    def of(cls, lengths: Integers) -> Self:
+        """Lay out sentences of the given lengths, longest first."""
+        is_word = np.arange(lengths[0]) < lengths[:, None]
+        step, sentence = np.nonzero(is_word.T)
+        steps = is_word.sum(axis=0)
+        firsts = np.cumsum(steps) - steps
+        place = (np.cumsum(lengths) - lengths)[sentence] + step
+        back = firsts[lengths[sentence] - 1 - step] + sentence
+        padded = np.where(is_word, firsts + np.arange(len(lengths))[:, None], 0)
+        empty_sentence, empty_step = np.nonzero(~is_word)
+        return cls(lengths, sentence, step, place, back, tuple(steps.tolist()), padded, (empty_sentence, empty_step))
+
+    def words_of(self, sentences: Integers) -> tuple[Integers, NDArray[np.bool_]]:
+        """Return the words of sentences, one sentence after the other, and where they stand in (sentences, n)."""
+        is_word = np.arange(self.padded.shape[1]) < self.lengths[sentences, None]
+        return self.padded[sentences][is_word], is_word
+
+    def part(self, sentences: Integers, steps: Integers) -> tuple[Self, Integers, Integers]:
+        """Lay out some of the sentences anew, longest first as here, each as often as it is named.
+
+        Returns:
+            The layout; where the words at the given steps, one a sentence, stand in it; and where each of its words
+            stands here.
+        """
+        own = type(self).of(self.lengths[sentences])
+        where = own.padded[np.arange(len(sentences)), steps]
+        return own, where, self.padded[sentences[own.sentence], own.step]
+
+
+def ranges(starts: Integers, lengths: Integers) -> Integers:
+    """Return the numbers from each start on, as many as its length says, one range behind the other.
+
+    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    before = lengths.cumsum() - lengths
+    found: Integers = np.repeat(starts - before, lengths) + np.arange(lengths.sum())
+    return found

@@ -1,0 +1,164 @@
+"""Where the network is in doubt, whole analyses are compared: what they are, what their patterns are, which one wins."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from zlib import crc32
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spicegraph_parser.caption_pipeline import pipeline_path
+from spicegraph_parser.caption_pipeline.layout import Layout
+from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, Network, Vocabulary, network_from, stored_weights
+from spicegraph_parser.caption_pipeline.reranker import Analyses, Patterns, Reranker
+from spicegraph_parser.caption_pipeline.trees import is_projective_tree
+
+_TAGS = ("DT", "IN", "NN", "VBZ")
+_LABELS = ("case", "det", "nmod", "nsubj", "root", "dobj")
+_WORDS = ("a", "cat", "dog", "fork", "sees", "with")
+_VOCABULARY = Vocabulary(_TAGS, _LABELS, ({word: row for row, word in enumerate(_WORDS, 1)}, *({} for _ in range(5))))
+_SENTENCE = ("a", "dog", "sees", "cat", "with", "fork")
+_VERB = ((2, "det"), (3, "nsubj"), (0, "root"), (3, "dobj"), (6, "case"), (3, "nmod"))  # sees ... with a fork
+_NOUN = (*_VERB[:5], (4, "nmod"))  # a cat with a fork
+
+
+def _analyses(*trees: tuple[tuple[int, str], ...], words: tuple[str, ...] = _SENTENCE) -> Analyses:
+    tags = {"a": "DT", "sees": "VBZ", "with": "IN"}
+    count = len(trees)
+    return Analyses(
+        np.zeros(count, np.intp),
+        np.full(count, len(words)),
+        np.array([_WORDS.index(word) + 1 for word in words] * count),
+        np.array([_TAGS.index(tags.get(word, "NN")) for word in words] * count),
+        np.array([head for tree in trees for head, _ in tree]),
+        np.array([_LABELS.index(label) for tree in trees for _, label in tree]),
+        np.zeros((count, 4), np.float32),
+    )
+
+
+def _by_word(analyses: Analyses) -> list[set[int]]:
+    return [set(own) for own in Patterns(_VOCABULARY, 1 << 30).rows(analyses).T.tolist()]
+
+
+def test_a_phrases_place_is_in_the_patterns_of_what_it_touches() -> None:
+    """With another head of "fork", its own patterns, its sister's and both heads' are others; "a" knows nothing of it."""
+    words = _by_word(_analyses(_VERB, _NOUN))
+    verb, noun = words[:6], words[6:]
+    assert [one == other for one, other in zip(verb, noun, strict=True)] == [True, True, False, False, False, False]
+
+
+def test_an_analysis_has_its_patterns_in_any_company() -> None:
+    alone = [_by_word(_analyses(tree)) for tree in (_VERB, _NOUN)]
+    assert _by_word(_analyses(_VERB, _NOUN)) == [*alone[0], *alone[1]]
+
+
+def test_patterns_have_the_same_numbers_for_ever() -> None:
+    """Weights are stored by these numbers."""
+    rows = Patterns(_VOCABULARY, 1 << 20).rows(_analyses(_VERB))
+    assert rows.shape == (32, 6)
+    assert crc32(rows.astype("<i4").tobytes()) == 2600805854
+
+
+def test_the_order_of_children_counts() -> None:
+    """A hash of the children's labels tells "nsubj, dobj" from "dobj, nsubj"."""
+    words = ("dog", "cat", "sees")
+    one, other = (
+        _by_word(_analyses(((3, first), (3, second), (0, "root")), words=words))[2]
+        for first, second in (("nsubj", "dobj"), ("dobj", "nsubj"))
+    )
+    assert one != other
+
+
+def _reranker(table: np.ndarray, *scores: float) -> Reranker:
+    weights = {"reranker.table": table[:, None], "reranker.scores": np.array(scores, np.float32)}
+    return Reranker(weights, _VOCABULARY)
+
+
+def test_weights_of_patterns_and_the_networks_scores_choose() -> None:
+    analyses = _analyses(_VERB, _NOUN)._replace(
+        scores=np.array([[-0.1, -0.5, -0.2, 1], [-0.1, -0.9, -0.2, 0]], np.float32)
+    )
+    table = np.zeros(1 << 16, np.float32)
+    assert _reranker(table, 1, 1, 1, 0).best(analyses).tolist() == [0]
+    assert _reranker(table, 1, 1, 1, -1).best(analyses).tolist() == [1]
+    mine, theirs = (set(part.flat) for part in np.split(Patterns(_VOCABULARY, 1 << 16).rows(analyses), 2, axis=1))
+    table[min(theirs - mine)] = 0.5
+    assert _reranker(table, 1, 1, 1, 0).best(analyses).tolist() == [1]
+    whole = np.rint(table * 100).astype(np.int8)
+    weights = {"reranker.table": whole[:, None], "reranker.table.scale": np.full((1, 1), 0.01, np.float32)}
+    stored = Reranker({**weights, "reranker.scores": np.array([1, 1, 1, 0], np.float32)}, _VOCABULARY)
+    assert stored.best(analyses).tolist() == [1]
+
+
+def test_equal_analyses_leave_the_networks_own() -> None:
+    assert _reranker(np.zeros(1 << 16, np.float32), 1, 1, 1, 0).best(_analyses(_VERB, _NOUN, _VERB)).tolist() == [0]
+
+
+@pytest.fixture(scope="module")
+def network() -> Network:
+    return network_from({name: (pipeline_path() / "parser" / name).read_bytes() for name in NETWORK_FILES})
+
+
+@pytest.mark.model
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_analyses_of_doubtful_sentences(network: Network, data: st.DataObject) -> None:
+    """Each is a projective tree over its sentence; the first is the network's own; the best one is what is found."""
+    known = list(network.vocabulary.rows[0])[:400]
+    sizes = sorted(data.draw(st.lists(st.integers(1, 12), min_size=1, max_size=6)), reverse=True)
+    forms = data.draw(st.lists(st.sampled_from(known), min_size=sum(sizes), max_size=sum(sizes)))
+    words, lengths = network.words(forms), np.array(sizes)
+    found = network.doubts(words, lengths)
+    analysis = network.analyse(words, lengths)
+    ends = np.cumsum(lengths)
+    if found is None:
+        return
+    assert (np.diff(found.sentence) >= 0).all()
+    assert (found.lengths == lengths[found.sentence]).all()
+    is_first = np.append(True, np.diff(found.sentence) > 0)
+    assert (found.scores[:, 3] == is_first).all()
+    assert (found.scores[:, :3] <= 1e-4).all()
+    in_analyses = dict.fromkeys(found.sentence.tolist(), False)
+    for (start, end), sentence in zip(pairwise([0, *np.cumsum(found.lengths)]), found.sentence.tolist(), strict=True):
+        heads = found.heads[start:end]
+        assert is_projective_tree(heads[None])[0]
+        assert ((found.labels[start:end] == network.vocabulary.labels.index("root")) == (heads == 0)).all()
+        here = slice(ends[sentence] - lengths[sentence], ends[sentence])
+        assert (found.forms[start:end] == words.forms[here]).all()
+        columns = ((found.tags, analysis.tags), (heads, analysis.heads[here]), (found.labels, analysis.labels))
+        in_analyses[sentence] |= all(
+            (one if one is heads else one[start:end]).tolist() == (two if one is heads else two[here]).tolist()
+            for one, two in columns
+        )
+    assert all(in_analyses.values())
+
+
+@pytest.mark.model
+def test_without_its_weights_the_network_speaks_alone() -> None:
+    """Files of before version 1.5.0 hold none."""
+    folder = pipeline_path() / "parser"
+    weights = stored_weights((folder / NETWORK_FILES[0]).read_bytes())
+    assert weights["reranker.table"].dtype == np.int8
+    kept = {name: own for name, own in weights.items() if not name.startswith("reranker.")}
+    with_it = network_from({name: (folder / name).read_bytes() for name in NETWORK_FILES})
+    alone = Network(kept, with_it.vocabulary)
+    forms = ["dogs", "bark", "as", "birds", "chirp", "loud", "while", "metal", "clacking", "rain"]
+    lengths = np.array([len(forms)])
+    found = with_it.doubts(with_it.words(forms), lengths)
+    assert found is not None
+    own = alone.analyse(alone.words(forms), lengths)
+    assert own.heads.tolist() == found.heads[: len(forms)].tolist()
+    assert own.tags.tolist() == found.tags[: len(forms)].tolist()
+
+
+def test_part_of_a_layout() -> None:
+    """Sentences laid out anew, one of them twice: each word is where it was."""
+    layout = Layout.of(np.array([4, 2, 2]))
+    own, where, source = layout.part(np.array([0, 2, 2]), np.array([3, 1, 0]))
+    assert own.lengths.tolist() == [4, 2, 2]
+    assert (layout.step[source] == own.step).all()
+    assert layout.sentence[source].tolist() == [(0, 2, 2)[row] for row in own.sentence]
+    assert layout.step[source][where].tolist() == [3, 1, 0]
