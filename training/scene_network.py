@@ -22,26 +22,23 @@ class Shape:
     dropout: float = 0.15
 
 
-class SceneNetwork(nn.Module):
-    """Words of sentences of one length to scores of pairs, objects, relations and tags."""
+class SceneHeads(nn.Module):
+    """What an encoder's states of words (b, n, width) are to scores of pairs, objects, relations and tags."""
 
-    def __init__(self, rows: list[int], widths: list[int], sizes: tuple[int, int, int], shape: Shape) -> None:
+    def __init__(self, width: int, sizes: tuple[int, int], shape: Shape) -> None:
         super().__init__()
-        tags, hidden, relations = sizes
-        both, pair, wide = 2 * hidden, shape.pair, shape.relation
+        tags, relations = sizes
+        pair, wide = shape.pair, shape.relation
         self.rate = shape.dropout
-        self.words = WordVectors(rows, widths, 128)
-        self.layers = nn.ModuleList([Lstm(128, hidden), Lstm(both + 32, hidden)])
-        self.tagger = nn.Linear(both, tags)
-        self.tag_vectors = nn.Linear(tags, 32, bias=False)
-        self.pair_first = nn.Linear(both, pair)
-        self.pair_second = nn.Linear(both, pair)
+        self.tagger = nn.Linear(width, tags)
+        self.pair_first = nn.Linear(width, pair)
+        self.pair_second = nn.Linear(width, pair)
         self.pairs = nn.Parameter(torch.zeros(len(PAIR_LABELS) - 1, pair + 1, pair + 1))
-        self.object = nn.Linear(both, 1)
-        self.relation_first = nn.Linear(both, wide)
-        self.relation_second = nn.Linear(both, wide)
-        self.relation_key = nn.Linear(both, wide)
-        self.relation_value = nn.Linear(both, wide)
+        self.object = nn.Linear(width, 1)
+        self.relation_first = nn.Linear(width, wide)
+        self.relation_second = nn.Linear(width, wide)
+        self.relation_key = nn.Linear(width, wide)
+        self.relation_value = nn.Linear(width, wide)
         self.relations = nn.Linear(3 * wide, relations)
         self.stated = nn.Parameter(torch.zeros(3, relations))
 
@@ -57,14 +54,8 @@ class SceneNetwork(nn.Module):
         return self.pair_scores(states), self.object(states).squeeze(-1), self.name(states, chosen, stated), tags
 
     def read(self, features: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what the encoder makes of words (b, n, 2 * hidden), and scores of tags (b, n, tags)."""
-        distinct, where = torch.unique(words.T, return_inverse=True)
-        vectors = drop(self.words(features[distinct])[where], self.rate, training=self.training)
-        states = self.layers[0](vectors)
-        tags = self.tagger(states)
-        hints = self.tag_vectors(tags.softmax(dim=-1))
-        states = self.layers[1](torch.cat([drop(states, self.rate, training=self.training), hints], dim=-1))
-        return drop(states, self.rate, training=self.training).transpose(0, 1), tags.transpose(0, 1)
+        """Return what the encoder makes of words (b, n, width), and scores of tags (b, n, tags)."""
+        raise NotImplementedError
 
     def pair_scores(self, states: Tensor) -> Tensor:
         """Return scores of pairs (b, n, n, labels)."""
@@ -86,6 +77,27 @@ class SceneNetwork(nn.Module):
         hidden = functional.dropout(hidden, self.rate, training=self.training)
         relations: Tensor = self.relations(hidden) + (stated * self.stated.unsqueeze(1)).sum(dim=0)
         return relations
+
+
+class SceneNetwork(SceneHeads):
+    """Words of sentences of one length to scores of pairs, objects, relations and tags, by recurrent layers."""
+
+    def __init__(self, rows: list[int], widths: list[int], sizes: tuple[int, int, int], shape: Shape) -> None:
+        tags, hidden, relations = sizes
+        super().__init__(2 * hidden, (tags, relations), shape)
+        self.words = WordVectors(rows, widths, 128)
+        self.layers = nn.ModuleList([Lstm(128, hidden), Lstm(2 * hidden + 32, hidden)])
+        self.tag_vectors = nn.Linear(tags, 32, bias=False)
+
+    def read(self, features: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what the encoder makes of words (b, n, 2 * hidden), and scores of tags (b, n, tags)."""
+        distinct, where = torch.unique(words.T, return_inverse=True)
+        vectors = drop(self.words(features[distinct])[where], self.rate, training=self.training)
+        states = self.layers[0](vectors)
+        tags = self.tagger(states)
+        hints = self.tag_vectors(tags.softmax(dim=-1))
+        states = self.layers[1](torch.cat([drop(states, self.rate, training=self.training), hints], dim=-1))
+        return drop(states, self.rate, training=self.training).transpose(0, 1), tags.transpose(0, 1)
 
 
 MATRICES = {

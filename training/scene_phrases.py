@@ -18,6 +18,7 @@ from styles import plain
 FEWEST, MOST = 3, 12  # words of a phrase
 EDGES = frozenset({"case", "cc", "mark", "punct"})  # of a noun, not of its phrase
 NOUNS = frozenset({"NN", "NNS"})
+ARTICLES = frozenset({"a", "an", "the"})
 
 
 def phrases(sentence: silver.Sentence) -> Iterator[tuple[int, int]]:
@@ -46,20 +47,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parses", type=Path, nargs="+", help="captions' parses (CoNLL-U)")
     parser.add_argument("--without", type=Path, nargs="*", default=[], help="captions with graphs that are left out")
+    parser.add_argument("--bare", type=float, default=0.0, help="share of phrases that lose the article in front")
     parser.add_argument("--most", type=int, default=70_000, help="phrases that are written")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     left_out = {plain(caption.text) for path in arguments.without for caption in scene_data.read(path)}
+    random = np.random.default_rng(1)
     found: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
     for path in arguments.parses:
         for caption in silver.read(path):
             for sentence in caption.sentences:
                 for start, end in phrases(sentence):
-                    words = tuple(word.lower() for word in sentence.words[start:end])
-                    found.setdefault(plain(" ".join(words)), (words, sentence.tags[start:end]))
+                    has_article = sentence.words[start].lower() in ARTICLES and end - start > FEWEST
+                    own = slice(start + (has_article and random.random() < arguments.bare), end)
+                    words = tuple(word.lower() for word in sentence.words[own])
+                    found.setdefault(plain(" ".join(words)), (words, sentence.tags[own]))
     kept = [own for text, own in found.items() if text not in left_out]
     with gzip.open(arguments.out, "wt", encoding="utf-8") as lines:
-        for place in np.random.default_rng(1).permutation(len(kept))[: arguments.most]:
+        for place in random.permutation(len(kept))[: arguments.most]:
             lines.write(json.dumps(kept[place]) + "\n")
 
 

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
+import scene_pretrained
 from scene_batches import IGNORED, Codes, Taught
-from scene_network import SceneNetwork, Shape, resume
+from scene_network import SceneHeads, SceneNetwork, Shape, resume
 from spicegraph_parser.caption_pipeline.network import KINDS, Vocabulary, read_weights
 from spicegraph_parser.scenes.network import RELATION
 
@@ -33,7 +35,7 @@ def teach(folders: Sequence[Path], codes: Codes, phrases: Mapping[tuple[str, ...
     if not folders:
         return
     numbered = {words: [codes.number(word) for word in words] for words in phrases}
-    networks = [(own, codes.rows(known)) for own, known in (read_network(folder, codes) for folder in folders)]
+    networks = [read_teacher(folder, codes) for folder in folders]
     by_length: dict[int, list[tuple[str, ...]]] = {}
     for words in phrases:
         by_length.setdefault(len(words), []).append(words)
@@ -56,12 +58,15 @@ def teach(folders: Sequence[Path], codes: Codes, phrases: Mapping[tuple[str, ...
                 yield Taught(words, own_pairs, objects[place].numpy(), own_ends, relations[is_own], phrases[words])
 
 
-def read_network(folder: Path, codes: Codes) -> tuple[SceneNetwork, Vocabulary]:
-    """Read a network that an earlier run wrote, from the same captions.
+def read_teacher(folder: Path, codes: Codes) -> tuple[SceneHeads, Tensor]:
+    """Read a network that an earlier run wrote, from the same captions, and what it reads of every word so far.
 
     Raises:
         ValueError: its relations are others.
     """
+    if (folder / scene_pretrained.NETWORK).exists():
+        teacher = scene_pretrained.read_pretrained(folder, codes)
+        return teacher, teacher.pieces.rows(codes.numbers)
     weights = read_weights((folder / "network.npz").read_bytes())
     lists = json.loads((folder / "vocabulary.json").read_bytes())
     if lists["relations"] != list(codes.relations):
@@ -70,4 +75,4 @@ def read_network(folder: Path, codes: Codes) -> tuple[SceneNetwork, Vocabulary]:
     sizes = len(lists["tags"]), weights["lstm.0.state"].shape[1], len(lists["relations"])
     network = SceneNetwork([len(own) for own in tables], [own.shape[1] for own in tables], sizes, Shape())
     resume(network, weights)
-    return network.eval(), Vocabulary.from_lists(lists)
+    return network.eval(), codes.rows(Vocabulary.from_lists(lists))

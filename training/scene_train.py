@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,8 +24,8 @@ import export
 import scene_data
 import scene_texts
 from scene_batches import IGNORED, Batch, Codes, Taught, batches
-from scene_data import Labelled
-from scene_network import SceneNetwork, Shape, arrays, resume, start_from
+from scene_data import Caption, Labelled
+from scene_network import SceneHeads, SceneNetwork, Shape, arrays, resume, start_from
 from scene_teach import read_phrases, teach
 from spicegraph_parser.caption_pipeline.network import KINDS, Vocabulary, read_weights
 from spicegraph_parser.scenes.network import OBJECT, PAIR_LABELS
@@ -53,7 +54,7 @@ class Settings:
     top: float = 1.0  # share of the rates that the first batch has; they fall to 0 by batches
 
 
-def losses(network: SceneNetwork, codes: Tensor, batch: Batch, words: Tensor, tag_weight: float) -> Tensor:
+def losses(network: SceneHeads, codes: Tensor, batch: Batch, words: Tensor, tag_weight: float) -> Tensor:
     """Return the summed loss of a batch."""
     pairs, objects, relations, tags = network(codes, words, batch.chosen, batch.stated)
     count = batch.words.numel()
@@ -69,7 +70,7 @@ def losses(network: SceneNetwork, codes: Tensor, batch: Batch, words: Tensor, ta
 
 
 @torch.no_grad()
-def agreement(network: SceneNetwork, codes: Codes, data: Sequence[Labelled]) -> dict[str, float]:
+def agreement(network: SceneHeads, codes: Codes, data: Sequence[Labelled]) -> dict[str, float]:
     """Return F1 of the labels of pairs and objects, accuracy of given relations, share of sentences all right."""
     network.eval()
     counts: Counter[str] = Counter()
@@ -98,6 +99,16 @@ def agreement(network: SceneNetwork, codes: Codes, data: Sequence[Labelled]) -> 
     }
 
 
+def read_people(
+    paths: Sequence[Path], *, everything: bool = False
+) -> tuple[list[tuple[Labelled, Caption]], list[Labelled], dict[tuple[str, ...], list[int]]]:
+    """Read captions with people's labels: those to train on, those held back, and the tags of words by caption."""
+    labelled = [row for path in paths for row in scene_data.read_labelled(path)]
+    held = [own for own, caption, _ in labelled if scene_data.is_held_back(caption.text)]
+    kept = [(own, caption) for own, caption, _ in labelled if everything or not scene_data.is_held_back(caption.text)]
+    return kept, held, {tuple(map(str.lower, own.words)): numbers for own, _, numbers in labelled}
+
+
 def word_counts(paths: Sequence[Path]) -> Counter[str]:
     """Count the lower-cased words of files of captions."""
     counts: Counter[str] = Counter()
@@ -123,17 +134,8 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
     torch.set_num_threads(1)
     torch.manual_seed(settings.seed)
     torch.backends.mkldnn.matmul.fp32_precision = "bf16"
-    labelled = [
-        (own, caption, tags) for path in arguments.labelled for own, caption, tags in scene_data.read_labelled(path)
-    ]
-    held = [own for own, caption, _ in labelled if scene_data.is_held_back(caption.text)]
-    kept = [
-        (own, caption)
-        for own, caption, _ in labelled
-        if arguments.everything or not scene_data.is_held_back(caption.text)
-    ]
+    kept, held, tags = read_people(arguments.labelled, everything=arguments.everything)
     data = [own for own, _ in kept]
-    tags = {tuple(map(str.lower, own.words)): numbers for own, _, numbers in labelled}
     weights = read_weights((arguments.start / "network.npz").read_bytes())
     pipeline = Vocabulary.from_lists(json.loads((arguments.start / "vocabulary.json").read_bytes()))
     LOG.info("%s captions, %s held back", len(data), len(held))
@@ -229,6 +231,17 @@ def fit(
         yield f"{time.process_time():.0f} s of CPU, {seen / 1e6:.2f} M words, loss {np.mean(lately):.4f}"
 
 
+def add_settings(parser: argparse.ArgumentParser, kind: type[Any]) -> None:
+    """Let a command line set every field of a class of settings."""
+    for field in fields(kind):
+        parser.add_argument(f"--{field.name.replace('_', '-')}", type=type(field.default), default=field.default)
+
+
+def settings_of(arguments: argparse.Namespace, kind: type[Any]) -> dict[str, Any]:
+    """Return the fields that a command line gave."""
+    return {field.name: getattr(arguments, field.name) for field in fields(kind)}
+
+
 def main() -> None:
     """Run the command line."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
@@ -241,10 +254,9 @@ def main() -> None:
     parser.add_argument("--teachers", type=Path, nargs="*", default=[], help="folders of networks that teach")
     parser.add_argument("--phrases-of", type=Path, nargs="*", default=[], help="what scene_phrases.py wrote")
     parser.add_argument("--resume", type=Path, help="folder of a network that is trained on; the rates start at --top")
-    for field in fields(Settings):
-        parser.add_argument(f"--{field.name.replace('_', '-')}", type=type(field.default), default=field.default)
+    add_settings(parser, Settings)
     arguments = parser.parse_args()
-    train(arguments, Settings(**{field.name: getattr(arguments, field.name) for field in fields(Settings)}))
+    train(arguments, Settings(**settings_of(arguments, Settings)))
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ _PARSES = """\
 @pytest.fixture
 def training(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
     monkeypatch.syspath_prepend(str(_TRAINING))
-    names = ("styles", "heldout", "captions", "silver", "lemma_table")
+    names = ("styles", "heldout", "captions", "silver", "lemma_table", "scene_data", "scene_phrases")
     modules = {name: importlib.import_module(name) for name in names}
     for name in names:
         monkeypatch.delitem(sys.modules, name)
@@ -170,3 +170,32 @@ def test_lemma_table_holds_what_rules_get_wrong(training: dict[str, ModuleType])
     )
     table = training["lemma_table"].exceptions([silver.Caption("", (sentence,))])
     assert table == {"NNS": {"feet": "foot"}, "V": {"ate": "eat"}}
+
+
+_DOG = """\
+# newdoc
+# text = A big brown dog sits.
+1\tA\ta\t_\tDT\t_\t4\tdet\t_\t_
+2\tbig\tbig\t_\tJJ\t_\t4\tamod\t_\t_
+3\tbrown\tbrown\t_\tJJ\t_\t4\tamod\t_\t_
+4\tdog\tdog\t_\tNN\t_\t5\tnsubj\t_\t_
+5\tsits\tsit\t_\tVBZ\t_\t0\troot\t_\tSpaceAfter=No
+6\t.\t.\t_\t.\t_\t5\tpunct\t_\t_
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("bare", "kept"),
+    [("0", {"a big brown dog": 4, "a big brown dog sits": 5}), ("1", {"big brown dog": 3, "big brown dog sits": 4})],
+)
+def test_phrases_are_cut_out_of_captions_with_or_without_their_articles(
+    training: dict[str, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bare: str, kept: dict[str, int]
+) -> None:
+    """A noun with all that hangs on it, and the caption without its period; each with as many tags as words."""
+    parses, out = tmp_path / "dog.conllu.gz", tmp_path / "phrases.jsonl.gz"
+    parses.write_bytes(gzip.compress(_DOG.encode()))
+    monkeypatch.setattr(sys, "argv", ["scene_phrases.py", str(parses), "--bare", bare, "--out", str(out)])
+    training["scene_phrases"].main()
+    with gzip.open(out, "rt", encoding="utf-8") as lines:
+        assert {" ".join(words): len(tags) for words, tags in map(json.loads, lines)} == kept

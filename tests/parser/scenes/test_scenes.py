@@ -255,6 +255,20 @@ def test_captions_as_people_draw_them(scenes: CaptionPipeline, text: str, wanted
 
 
 @pytest.mark.model
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("A dog in a garden chases a cat in the snow.", ("dog", "cat", "chase")),
+        ("In a kitchen a cook in an apron cuts onions.", ("cook", "onions", "cut")),
+        ("On a stage, a woman in an orange wig sings.", ("woman", "stage", "on")),
+    ],
+)
+def test_a_relation_reaches_over_another_one(scenes: CaptionPipeline, text: str, fact: tuple[str, ...]) -> None:
+    """A phrase between both ends, or the place in front, neither hides what is done nor gives it another name."""
+    assert fact in next(scenes.captions([text])).tuples
+
+
+@pytest.mark.model
 def test_odd_texts(scenes: CaptionPipeline) -> None:
     """Empty, blank, without words, of one letter, with surrogates, with digits: each gives a graph or none, no error."""
     texts = ["", "  ", ".", "a", "\ud800 dog", "((((", "4 8 15 16", "a\n\nb", "\u00e9t\u00e9 \U0001f600", "no " * 50]

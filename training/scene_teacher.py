@@ -1,0 +1,113 @@
+"""Train a teacher for the scene parser: MiniLM with the parser's heads, on graphs drawn by people.
+
+The folder of the model holds ``config.json``, ``vocab.txt`` and ``model.safetensors``, as the wheel of ``teacher.txt``
+does. ``scene_train.py --teachers`` takes what is written here.
+"""
+
+import argparse
+import json
+import logging
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import scene_texts
+from scene_batches import Codes, batches
+from scene_data import Labelled
+from scene_pretrained import CONFIG, NETWORK, PIECES, PieceCodes, PretrainedScene
+from scene_train import add_settings, agreement, losses, read_people, settings_of
+from spicegraph_parser.caption_pipeline.network import Vocabulary
+
+LOG = logging.getLogger("scene_teacher")
+PRETRAINED = ("position", "norm.", "body.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How the teacher is trained; rates are those of AdamW's steps."""
+
+    passes: int = 5
+    batch: int = 500  # words
+    rate: float = 1e-3  # of the heads
+    body_rate: float = 2e-4  # of the pretrained layers
+    decay: float = 0.01
+    warm: int = 300  # batches until the rates are reached; they fall to 0 from there
+    clip: float = 5.0
+    tag_weight: float = 0.2
+    made: float = 0.1
+    seed: int = 1
+
+
+def fit(network: PretrainedScene, codes: Codes, data: Sequence[Labelled], settings: Settings) -> Iterator[str]:
+    """Train a teacher, and yield after each pass what is to be reported."""
+    random = np.random.default_rng(settings.seed)
+    trained = [(name, own) for name, own in network.named_parameters() if own.requires_grad]
+    body = [own for name, own in trained if name.startswith(PRETRAINED)]
+    heads = [own for name, own in trained if not name.startswith(PRETRAINED)]
+    optimizer = torch.optim.AdamW(
+        [{"params": heads, "top": settings.rate}, {"params": body, "top": settings.body_rate}],
+        betas=(0.9, 0.99),
+        weight_decay=settings.decay,
+        fused=True,
+    )
+    step = 0
+    for passed in range(settings.passes):
+        network.train()
+        lately = []
+        shown = [scene_texts.recased(own, random) for own in (*data, *scene_texts.made(data, settings.made, random))]
+        parts = list(batches(codes, shown, settings.batch, random))
+        rows = codes.rows()
+        for place, batch in enumerate(parts):
+            done = (passed + place / len(parts)) / settings.passes
+            scale = min(1.0, (step + 1) / settings.warm) * max(0.02, 1 - done)
+            for group in optimizer.param_groups:
+                group["lr"] = group["top"] * scale
+            optimizer.zero_grad()
+            loss = losses(network, rows, batch, batch.words, settings.tag_weight)
+            torch.autograd.backward(loss)
+            torch.nn.utils.clip_grad_norm_([*heads, *body], settings.clip)
+            optimizer.step()
+            lately.append(loss.item())
+            step += 1
+        yield f"{time.process_time():.0f} s of CPU, loss {np.mean(lately):.4f}"
+
+
+def train(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Train as the settings say, and write the teacher."""
+    torch.set_num_threads(1)
+    torch.manual_seed(settings.seed)
+    torch.backends.mkldnn.matmul.fp32_precision = "bf16"
+    kept, held, tags = read_people(arguments.labelled)
+    lists = json.loads(arguments.lists.read_bytes())
+    codes = PieceCodes(Vocabulary.from_lists(lists), lists["relations"], tags)
+    network = PretrainedScene(arguments.model, (len(lists["tags"]), len(lists["relations"])))
+    network.start(arguments.model / "model.safetensors")
+    codes.pieces = network.pieces
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for name in (CONFIG, PIECES):
+        shutil.copy(arguments.model / name, arguments.out)
+    for passed, line in enumerate(fit(network, codes, [own for own, _ in kept], settings), start=1):
+        LOG.info("pass %s, %s, held back %s", passed, line, agreement(network, codes, held))
+        torch.save(network.state_dict(), arguments.out / NETWORK)
+
+
+def main() -> None:
+    """Run the command line."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("labelled", type=Path, nargs="+", help="what scene_data.py wrote")
+    parser.add_argument("--model", type=Path, required=True, help="folder of the pretrained model")
+    parser.add_argument("--lists", type=Path, required=True, help="vocabulary.json of the network that is to be taught")
+    parser.add_argument("--out", type=Path, required=True)
+    add_settings(parser, Settings)
+    arguments = parser.parse_args()
+    train(arguments, Settings(**settings_of(arguments, Settings)))
+
+
+if __name__ == "__main__":
+    main()
