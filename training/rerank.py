@@ -31,7 +31,7 @@ ENDS = ("late_tagger", "arc_child", "arc_head", "label_child", "label_head")  # 
 AT_ONCE = 1000  # sentences read with the same units dropped
 LONGEST = 45  # words
 GROUP = 200  # sentences a batch
-LIKELY = 0.03  # from which tags and heads are tried: more analyses to learn from than are compared afterwards
+LEARNT_FROM, COMPARED_FROM = 0.03, 0.1  # probability from which a tag or head is tried; fewer afterwards, for speed
 BEGINNING = (0.2, 0.2, 0.8, 0.5)  # weights of the network's own scores
 
 
@@ -100,7 +100,7 @@ def analysed(
     for part, _ in in_parts([len(s.words) for s in fit]):
         chosen = [fit[at] for at in part.tolist()]
         lengths = np.array([len(s.words) for s in chosen])
-        found = network.doubts(network.words([word for s in chosen for word in s.words]), lengths, LIKELY)
+        found = network.doubts(network.words([word for s in chosen for word in s.words]), lengths, LEARNT_FROM)
         if found is None:
             continue
         every = [chosen[at] for at in found.sentence.tolist()]
@@ -198,8 +198,13 @@ def stored(weights: Weights) -> dict[str, NDArray[Any]]:
     table = weights.table.weight.detach().numpy()
     scale = np.float32(np.abs(table).max() / LEVELS)
     whole = np.rint(table / scale).astype(np.int8)
-    scores = weights.scores.detach().numpy()
-    return {"reranker.table": whole, "reranker.table.scale": np.full((1, 1), scale), "reranker.scores": scores}
+    scores, likely = weights.scores.detach().numpy(), np.full(1, COMPARED_FROM, np.float32)
+    return {
+        "reranker.table": whole,
+        "reranker.table.scale": np.full((1, 1), scale),
+        "reranker.scores": scores,
+        "reranker.likely": likely,
+    }
 
 
 def main() -> None:

@@ -73,8 +73,8 @@ def test_the_order_of_children_counts() -> None:
 
 
 def _reranker(table: np.ndarray, *scores: float) -> Reranker:
-    weights = {"reranker.table": table[:, None], "reranker.scores": np.array(scores, np.float32)}
-    return Reranker(weights, _VOCABULARY)
+    weights = {"reranker.table": table[:, None], "reranker.likely": np.full(1, 0.1, np.float32)}
+    return Reranker({**weights, "reranker.scores": np.array(scores, np.float32)}, _VOCABULARY)
 
 
 def test_weights_of_patterns_and_the_networks_scores_choose() -> None:
@@ -89,6 +89,7 @@ def test_weights_of_patterns_and_the_networks_scores_choose() -> None:
     assert _reranker(table, 1, 1, 1, 0).best(analyses).tolist() == [1]
     whole = np.rint(table * 100).astype(np.int8)
     weights = {"reranker.table": whole[:, None], "reranker.table.scale": np.full((1, 1), 0.01, np.float32)}
+    weights["reranker.likely"] = np.full(1, 0.1, np.float32)
     stored = Reranker({**weights, "reranker.scores": np.array([1, 1, 1, 0], np.float32)}, _VOCABULARY)
     assert stored.best(analyses).tolist() == [1]
 
@@ -111,7 +112,7 @@ def test_analyses_of_doubtful_sentences(network: Network, data: st.DataObject) -
     sizes = sorted(data.draw(st.lists(st.integers(1, 12), min_size=1, max_size=6)), reverse=True)
     forms = data.draw(st.lists(st.sampled_from(known), min_size=sum(sizes), max_size=sum(sizes)))
     words, lengths = network.words(forms), np.array(sizes)
-    found = network.doubts(words, lengths)
+    found = network.doubts(words, lengths, 0.1)
     analysis = network.analyse(words, lengths)
     ends = np.cumsum(lengths)
     if found is None:
@@ -147,7 +148,7 @@ def test_without_its_weights_the_network_speaks_alone() -> None:
     alone = Network(kept, with_it.vocabulary)
     forms = ["dogs", "bark", "as", "birds", "chirp", "loud", "while", "metal", "clacking", "rain"]
     lengths = np.array([len(forms)])
-    found = with_it.doubts(with_it.words(forms), lengths)
+    found = with_it.doubts(with_it.words(forms), lengths, 0.1)
     assert found is not None
     own = alone.analyse(alone.words(forms), lengths)
     assert own.heads.tolist() == found.heads[: len(forms)].tolist()

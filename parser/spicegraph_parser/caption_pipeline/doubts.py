@@ -6,19 +6,18 @@ layer reads the sentence again; with a head given, the best tree that has it is 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from spicegraph_parser.caption_pipeline.layout import ranges
 from spicegraph_parser.caption_pipeline.reranker import Analyses
-from spicegraph_parser.caption_pipeline.trees import is_projective_tree, log_probabilities, projective_heads
+from spicegraph_parser.caption_pipeline.trees import best_heads, is_projective_tree, log_probabilities
 
 if TYPE_CHECKING:
     from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout
     from spicegraph_parser.caption_pipeline.network import Network, Reading, Scored
 
-LIKELY: Final = 0.05  # probability of a tag or head from which it is tried
 _MOST_TAGS, _MOST_HEADS = 4, 5  # that are tried in one sentence, the likeliest
 
 
@@ -40,7 +39,7 @@ class Columns(NamedTuple):
     scores: Floats
 
 
-def further_analyses(network: Network, read: Reading, forms: Integers, likely: float = LIKELY) -> Analyses | None:
+def further_analyses(network: Network, read: Reading, forms: Integers, likely: float) -> Analyses | None:
     """Return the analyses of sentences in doubt, the network's own ones among them.
 
     Args:
@@ -64,15 +63,8 @@ def further_analyses(network: Network, read: Reading, forms: Integers, likely: f
     parts = [_columns(network, scored, (in_doubt, in_doubt), (tags, heads[in_doubt]), (log_tags, log_heads))]
     parts[0].scores[:, 3] = 1.0
     if by_head[0].size:
-        sentence, word, head = by_head
-        given = log_heads[sentence]
-        given[np.arange(len(sentence)), word] = -np.inf
-        given[np.arange(len(sentence)), word, head] = 0.0
-        trees = projective_heads(given)
-        kept = np.flatnonzero(is_projective_tree(trees) & (trees[np.arange(len(sentence)), word] == head))
-        if kept.size:
-            rows = sentence[kept]
-            parts.append(_columns(network, scored, (rows, rows), (tags, trees[kept]), (log_tags, log_heads)))
+        rows, trees = _trees(log_heads, by_head)
+        parts.append(_columns(network, scored, (rows, rows), (tags, trees), (log_tags, log_heads)))
     if by_tag[0].size:
         sentence, word, tag = by_tag
         anew, at, source = layout.part(sentence, word)
@@ -103,6 +95,19 @@ def _doubtful_heads(log_heads: Floats, best: Integers, least: float) -> tuple[In
     sentence, word, head = np.nonzero(likely)
     kept = _likeliest(sentence, log_heads[sentence, word, head], _MOST_HEADS)
     return sentence[kept], word[kept], head[kept]
+
+
+def _trees(log_heads: Floats, given: tuple[Integers, Integers, Integers]) -> tuple[Integers, Integers]:
+    """Return sentences and their best trees (trees, n) with a head given, each tree once; at least one sentence's."""
+    sentence, word, head = given
+    one = np.arange(len(sentence))
+    scores = log_heads[sentence]
+    scores[one, word] = -np.inf
+    scores[one, word, head] = 0.0
+    found = np.column_stack([sentence, best_heads(scores)])
+    kept = is_projective_tree(found[:, 1:]) & (found[one, 1 + word] == head)
+    distinct = np.unique(found[kept], axis=0)
+    return distinct[:, 0], distinct[:, 1:]
 
 
 def _likeliest(sentence: Integers, values: Floats, most: int) -> Integers:

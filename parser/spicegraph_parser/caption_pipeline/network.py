@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
 import numpy as np
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # it has no stubs
 
-from spicegraph_parser.caption_pipeline.doubts import LIKELY, further_analyses
+from spicegraph_parser.caption_pipeline.doubts import further_analyses
 from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout, ranges
 from spicegraph_parser.caption_pipeline.reranker import Reranker
 from spicegraph_parser.caption_pipeline.trees import best_heads
@@ -213,7 +213,9 @@ class Encoder:
         states = self._first.states(project, layout)
         tags = states @ self._weights["tagger"]
         tags += self._weights["tagger.bias"]
-        inputs = np.stack([states @ weights for weights in self._of_states])
+        inputs = np.empty((2, len(states), self._second.gates), dtype=np.float32)
+        for direction, weights in enumerate(self._of_states):
+            np.matmul(states, weights, out=inputs[direction])
         inputs += self._second.bias[:, None]
         return States(inputs, tags)
 
@@ -277,8 +279,10 @@ class Network:
         in_order, is_word = read.scored.layout.words_of(every)
         labels = self.label_scores(read.scored, every, read.heads)
         found = np.stack([read.tags[in_order], read.heads[is_word], labels.argmax(axis=1)])
-        analyses = further_analyses(self, read, words.forms) if self._reranker is not None else None
-        if self._reranker is not None and analyses is not None:
+        if self._reranker is None:
+            return Analysis(*found)
+        analyses = further_analyses(self, read, words.forms, self._reranker.likely)
+        if analyses is not None:
             best = self._reranker.best(analyses)
             starts = (np.cumsum(analyses.lengths) - analyses.lengths)[best]
             there = ranges(starts, analyses.lengths[best])
@@ -287,7 +291,7 @@ class Network:
             found[:, here] = analyses.tags[there], analyses.heads[there], analyses.labels[there]
         return Analysis(*found)
 
-    def doubts(self, words: Words, lengths: Integers, likely: float = LIKELY) -> Analyses | None:
+    def doubts(self, words: Words, lengths: Integers, likely: float) -> Analyses | None:
         """Return the analyses of the sentences in doubt.
 
         Args:
@@ -478,7 +482,7 @@ def relu(values: Floats) -> Floats:
 
 # Words of a sentence: what is longer is parsed in parts, or its n * n scores would take all memory.
 _LONGEST: Final = 200
-_SENTENCES_AT_ONCE: Final = 96  # what keeps a layer's numbers in a core's own cache
+_SENTENCES_AT_ONCE: Final = 256  # more share what each step costs; their numbers no longer fit a core's own cache
 _LONG_AT_ONCE: Final = 8  # of the same length, however long
 _SCORES_AT_ONCE: Final = 1 << 16  # of heads, n * n a sentence: a long sentence's do not pad many short ones
 

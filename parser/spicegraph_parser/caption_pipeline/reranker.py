@@ -56,15 +56,19 @@ class Reranker:
     """What chooses among analyses.
 
     Args:
-        weights: ``reranker.table`` (rows, 1), a power of two of rows, and ``reranker.scores`` (4,): see
-            ``training/rerank.py``.
+        weights: ``reranker.table`` (rows, 1), a power of two of rows, ``reranker.scores`` (4,) and ``reranker.likely``
+            (1,): see ``training/rerank.py``.
         vocabulary: the names behind the analyses' numbers.
+
+    Attributes:
+        likely: the probability of a tag or head from which it makes an analysis.
     """
 
     def __init__(self, weights: Weights, vocabulary: Vocabulary) -> None:
         self._table = weights["reranker.table"][:, 0]  # 8-bit integers, or floats
         self._scale = weights["reranker.table.scale"][0, 0] if "reranker.table.scale" in weights else np.float32(1.0)
         self._scores = weights["reranker.scores"]
+        self.likely = float(weights["reranker.likely"][0])
         self._patterns = Patterns(vocabulary, len(self._table))
 
     def best(self, analyses: Analyses) -> Integers:

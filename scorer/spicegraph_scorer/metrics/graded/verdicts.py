@@ -471,25 +471,25 @@ def _nearness(one: str, other: str) -> float:
     return 0.0 if not steps else 1 / (1 + steps)
 
 
-INTERCEPT: Final = -3.206
+INTERCEPT: Final = -3.204
 WEIGHTS: Final = (
-    -2.299,  # best
+    -2.300,  # best
     0.648,  # mean
     -2.264,  # exact
-    0.756,  # rarity
+    0.757,  # rarity
     -0.701,  # scene
-    1.003,  # object
-    0.388,  # relation
-    1.671,  # number
-    -2.400,  # broader
-    -1.642,  # place
+    0.999,  # object
+    0.387,  # relation
+    1.669,  # number
+    -2.399,  # broader
+    -1.643,  # place
     0.888,  # first
-    -0.248,  # missed
-    9.558,  # rival
-    1.497,  # others
-    -0.025,  # denied: "best" is 0 then
-    -2.034,  # unknown
-    0.766,  # modifier
+    -0.251,  # missed
+    9.575,  # rival
+    1.498,  # others
+    -0.026,  # denied: "best" is 0 then
+    -2.027,  # unknown
+    0.764,  # modifier
 )
 """The coefficients of ``FEATURES``, as ``training/verdicts.py`` printed them; that of ``INTERCEPT`` goes with them."""
 THRESHOLD: Final = 0.2147
