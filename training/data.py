@@ -11,7 +11,7 @@ from torch import Tensor
 
 import silver
 from heldout import Held, is_held_out, kind_of
-from spicegraph_parser.caption_pipeline.network import KINDS, Vocabulary, features
+from spicegraph_parser.caption_pipeline.encoder import KINDS, Vocabulary, features
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,8 @@ import torch
 from numpy.typing import NDArray
 
 from network import Network
-from spicegraph_parser.caption_pipeline.network import KINDS, NETWORK_FILES, Vocabulary, read_weights
+from spicegraph_parser.caption_pipeline.encoder import KINDS, Vocabulary, read_weights
+from spicegraph_parser.caption_pipeline.network import NETWORK_FILES
 
 LEVELS = 63  # of 127 that 8 bits hold: the wheel, which is compressed, is .7 MB smaller
 

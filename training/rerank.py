@@ -21,8 +21,9 @@ from torch import Tensor, nn
 import export
 import silver
 from data import read, sentences
+from spicegraph_parser.caption_pipeline.encoder import Vocabulary
 from spicegraph_parser.caption_pipeline.layout import Floats, Integers, ranges
-from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, Network, Vocabulary, in_parts
+from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, Network, in_parts
 from spicegraph_parser.caption_pipeline.reranker import Patterns
 
 LOG = logging.getLogger("rerank")

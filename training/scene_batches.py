@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from scene_data import Labelled
-from spicegraph_parser.caption_pipeline.network import Vocabulary
+from spicegraph_parser.caption_pipeline.encoder import Vocabulary
 from spicegraph_parser.scenes.network import OBJECT, PAIR_LABELS
 from spicegraph_parser.scenes.relations import WHOLE, Stated
 

@@ -17,7 +17,7 @@ from torch.nn import functional
 from network import drop
 from scene_batches import Codes
 from scene_network import SceneHeads, Shape
-from spicegraph_parser.caption_pipeline.network import Vocabulary
+from spicegraph_parser.caption_pipeline.encoder import Vocabulary
 
 NETWORK, CONFIG, PIECES = "network.pt", "config.json", "vocab.txt"
 MOST = 6  # pieces of a word that are read

@@ -11,7 +11,7 @@ from torch import Tensor
 import scene_pretrained
 from scene_batches import IGNORED, Codes, Taught
 from scene_network import SceneHeads, SceneNetwork, Shape, resume
-from spicegraph_parser.caption_pipeline.network import KINDS, Vocabulary, read_weights
+from spicegraph_parser.caption_pipeline.encoder import KINDS, Vocabulary, read_weights
 from spicegraph_parser.scenes.network import RELATION
 
 

@@ -21,7 +21,7 @@ from scene_batches import Codes, batches
 from scene_data import Labelled
 from scene_pretrained import CONFIG, NETWORK, PIECES, PieceCodes, PretrainedScene
 from scene_train import add_settings, agreement, losses, read_people, settings_of
-from spicegraph_parser.caption_pipeline.network import Vocabulary
+from spicegraph_parser.caption_pipeline.encoder import Vocabulary
 
 LOG = logging.getLogger("scene_teacher")
 PRETRAINED = ("position", "norm.", "body.")

@@ -27,7 +27,7 @@ from scene_batches import IGNORED, Batch, Codes, Taught, batches
 from scene_data import Caption, Labelled
 from scene_network import SceneHeads, SceneNetwork, Shape, arrays, resume, start_from
 from scene_teach import read_phrases, teach
-from spicegraph_parser.caption_pipeline.network import KINDS, Vocabulary, read_weights
+from spicegraph_parser.caption_pipeline.encoder import KINDS, Vocabulary, read_weights
 from spicegraph_parser.scenes.network import OBJECT, PAIR_LABELS
 
 LOG = logging.getLogger("scene_train")

@@ -18,7 +18,7 @@ from captions import text_lines
 from data import Codes, Taught
 from heldout import Held
 from network import Network, Shape
-from spicegraph_parser.caption_pipeline.network import Vocabulary
+from spicegraph_parser.caption_pipeline.encoder import Vocabulary
 from spicegraph_parser.ptb import split_sentences, tokenize
 
 AT_ONCE = 4000  # words

@@ -10,19 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from spicegraph_parser.caption_pipeline import network as network_module
+from spicegraph_parser.caption_pipeline import encoder as encoder_module
 from spicegraph_parser.caption_pipeline import pipeline_path
-from spicegraph_parser.caption_pipeline.network import (
-    KINDS,
-    NETWORK_FILES,
-    Network,
-    Vocabulary,
-    analyse_sentences,
-    features,
-    network_from,
-    read_weights,
-    stored_weights,
-)
+from spicegraph_parser.caption_pipeline.encoder import KINDS, Vocabulary, features, read_weights, stored_weights
+from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, Network, analyse_sentences, network_from
 from spicegraph_parser.caption_pipeline.trees import projective_heads
 
 if TYPE_CHECKING:
@@ -187,7 +178,7 @@ def test_company_does_not_change_a_words_inputs() -> None:
 
 def test_a_full_table_starts_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Words read before keep their inputs, and a form has the same inputs in the next table."""
-    monkeypatch.setattr(network_module, "_MOST_FORMS", 3)
+    monkeypatch.setattr(encoder_module, "_MOST_FORMS", 3)
     network = Network(_weights(), _VOCABULARY)
     before = network.words(["a", "dog", "runs"])
     inputs = before.table[:, before.rows].copy()

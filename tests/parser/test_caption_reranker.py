@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spicegraph_parser.caption_pipeline import pipeline_path
+from spicegraph_parser.caption_pipeline.encoder import Vocabulary, stored_weights
 from spicegraph_parser.caption_pipeline.layout import Layout
-from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, Network, Vocabulary, network_from, stored_weights
+from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, Network, network_from
 from spicegraph_parser.caption_pipeline.reranker import Analyses, Patterns, Reranker
 from spicegraph_parser.caption_pipeline.trees import is_projective_tree
 

@@ -12,6 +12,8 @@ import pytest
     "name",
     [
         "spicegraph_parser.caption_pipeline.lemmas",
+        "spicegraph_parser.caption_pipeline.encoder",
+        "spicegraph_parser.caption_pipeline.layout",
         "spicegraph_parser.caption_pipeline.network",
         "spicegraph_parser.spacy_front",
         "spicegraph_parser.discourse",

@@ -1,76 +1,38 @@
-"""The caption pipeline's network, as it runs: plain numpy, float32.
+"""The caption pipeline's network, as it runs: tags, heads and labels of sentences.
 
-A vector for each word; a bidirectional LSTM over the sentence (Hochreiter and Schmidhuber 1997); tags read off its
-first layer, fed to the second and corrected by it; heads from biaffine scores (Dozat and Manning 2017), and labels
-from both ends of an edge. Sentences of any lengths go through together, longest first: at each step of an LSTM those
-that still have a word are the first ones, so that only the scores of heads are padded.
-``training/network.py`` is the trainable form. Files are compact on disk. In memory weights are float32, but the tables
-of word features, which are larger than all else, stay 8-bit integers.
+Heads come from biaffine scores (Dozat and Manning 2017), labels from both ends of an edge, over the states of
+``encoder.py``; where that leaves doubt, whole analyses are compared (``doubts.py``, ``reranker.py``). Only the scores
+of heads are padded. ``training/network.py`` is the trainable form.
 """
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, islice
-from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # it has no stubs
 
 from spicegraph_parser.caption_pipeline.doubts import further_analyses
+from spicegraph_parser.caption_pipeline.encoder import Encoder, Vocabulary, relu, stored_weights
 from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout, ranges
 from spicegraph_parser.caption_pipeline.reranker import Reranker
 from spicegraph_parser.caption_pipeline.trees import best_heads
 from spicegraph_parser.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
+    from spicegraph_parser.caption_pipeline.encoder import States, Weights, Words
     from spicegraph_parser.caption_pipeline.reranker import Analyses
 
-KINDS = ("form", "suffix4", "suffix3", "suffix2", "prefix3", "case")
-
-
-def features(form: str) -> tuple[str, ...]:
-    """Return the word's feature strings, one for each of ``KINDS``.
-
-    The form is lower-cased; how it was written is a feature of its own, so that "Dog", "dog" and "DOG" share
-    what can be shared. Endings and beginnings stand in for words that the training data did not hold.
-
-    >>> features("Skateboards")
-    ('skateboards', 'ards', 'rds', 'ds', 'ska', 'title')
-    """
-    lower = form.lower()
-    return lower, lower[-4:], lower[-3:], lower[-2:], lower[:3], _case(form, lower)
-
-
-def _case(form: str, lower: str) -> str:
-    if form == lower:
-        letters = "lower"
-    elif form[1:] == lower[1:]:
-        letters = "title"
-    elif form == form.upper():
-        letters = "upper"
-    else:
-        letters = "mixed"
-    digit = "+digit" if any(map(str.isdigit, form)) else ""
-    hyphen = "+hyphen" if "-" in form else ""
-    return letters + digit + hyphen
-
-
-Weights: TypeAlias = "Mapping[str, NDArray[Any]]"
-"""Arrays by name, input before output: see ``training/export.py``."""
-
 _ENDS = ("arc_child", "arc_head", "label_child", "label_head")
-_NORM_EPSILON = 1e-5  # torch's LayerNorm adds it to the variance
-_MOST_FORMS = 8192  # whose inputs are kept (38 MB); beyond so many distinct forms the table starts anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,168 +46,6 @@ class Analysis:
     tags: Integers
     heads: Integers
     labels: Integers
-
-
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
-    """The names behind numbers: tags, labels, and for each kind of word feature its row (0: unknown)."""
-
-    tags: tuple[str, ...]
-    labels: tuple[str, ...]
-    rows: tuple[Mapping[str, int], ...]
-
-    @classmethod
-    def from_lists(cls, lists: Mapping[str, Sequence[str]]) -> Self:
-        """Build from lists of names: ``tags``, ``labels`` and one for each kind of feature."""
-        rows = tuple({name: row for row, name in enumerate(lists[kind], start=1)} for kind in KINDS)
-        return cls(tuple(lists["tags"]), tuple(lists["labels"]), rows)
-
-    def to_lists(self) -> dict[str, list[str]]:
-        """Return the lists that ``from_lists`` reads."""
-        named = {kind: list(rows) for kind, rows in zip(KINDS, self.rows, strict=True)}
-        return {"tags": list(self.tags), "labels": list(self.labels), **named}
-
-    def feature_rows(self, form: str) -> list[int]:
-        """Return the table rows of a word's features."""
-        return [rows.get(name, 0) for rows, name in zip(self.rows, features(form), strict=True)]
-
-
-class Words(NamedTuple):
-    """Words as the network reads them: rows (words,) of a table (2, forms, gates) of the first layer's inputs.
-
-    ``forms``: (words,) the rows of the forms in the vocabulary, 0 where it lacks one.
-    """
-
-    table: Floats
-    rows: Integers
-    forms: Integers
-
-
-class _WordInputs:
-    """What the first layer's gates get from a word, computed once for each distinct form and kept.
-
-    A form's inputs are computed alone, so they never depend on the words that it came with. Threads may share one
-    object: a table is only added to, and a full one is replaced.
-    """
-
-    def __init__(self, weights: Weights, vocabulary: Vocabulary, first: _Lstm) -> None:
-        self._vocabulary = vocabulary
-        self._weights = weights
-        self._mix = weights["words.mix"]
-        self._bias = weights["words.mix.bias"]
-        self._scale = weights["words.norm"]
-        self._shift = weights["words.norm.bias"]
-        self._first = first
-        self._made_of = weights, vocabulary, first
-        self._lock = Lock()
-        self._start_anew(_MOST_FORMS)
-
-    def __call__(self, forms: Iterable[str]) -> Words:
-        """Return the inputs of words given by their PTB forms."""
-        words = list(forms)
-        with self._lock:
-            new = [form for form in dict.fromkeys(words) if form not in self._known]
-            if len(self._known) + len(new) > self._table.shape[1]:
-                new = list(dict.fromkeys(words))
-                self._start_anew(max(_MOST_FORMS, len(new)))
-            if new:
-                start = len(self._known)
-                features = np.array(list(map(self._vocabulary.feature_rows, new)))
-                self._table[:, start : start + len(new)] = self._inputs(features)
-                self._forms[start : start + len(new)] = features[:, 0]
-                self._known.update(zip(new, range(start, start + len(new)), strict=True))
-            rows = np.array(list(map(self._known.__getitem__, words)), dtype=np.intp)
-            return Words(self._table, rows, self._forms[rows])
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Return what another process makes it from: neither the table nor the lock."""
-        return type(self), self._made_of
-
-    def _start_anew(self, capacity: int) -> None:
-        self._known: dict[str, int] = {}
-        self._table = np.empty((2, capacity, self._first.gates), dtype=np.float32)
-        self._forms = np.empty(capacity, dtype=np.intp)
-
-    def _inputs(self, rows: Integers) -> Floats:
-        tables = (_rows_of(self._weights, f"words.tables.{kind}", rows[:, kind]) for kind in range(len(KINDS)))
-        parts = np.concatenate(list(tables), axis=1)
-        # A product for each word, not one for all: sums of many words together would be rounded otherwise.
-        mixed = np.matmul(parts[:, None], self._mix)[:, 0] + self._bias
-        centred = mixed - mixed.mean(axis=1, keepdims=True)
-        spread = np.sqrt((centred**2).mean(axis=1, keepdims=True) + _NORM_EPSILON)
-        vectors = centred / spread * self._scale + self._shift
-        inputs: Floats = np.stack([np.matmul(vectors[:, None], weights)[:, 0] for weights in self._first.input])
-        inputs += self._first.bias[:, None]
-        return inputs
-
-
-class Encoder:
-    """States and tags of words: the layers that read a sentence.
-
-    Tags are read off the first layer and fed to the second; where the weights hold a late tagger, the second layer
-    corrects them.
-
-    Args:
-        weights: arrays by name, input before output: see ``training/export.py``.
-        vocabulary: the names behind the network's numbers.
-    """
-
-    def __init__(self, weights: Weights, vocabulary: Vocabulary) -> None:
-        self._weights = weights
-        self._first, self._second = _Lstm(weights, 0), _Lstm(weights, 1)
-        width = weights["tagger"].shape[0]
-        self._of_states, hints = np.split(self._second.input, [width], axis=1)
-        self._of_odds = np.matmul(weights["tag_vectors"], hints)
-        self.words = _WordInputs(weights, vocabulary, self._first)
-
-    def encode(self, words: Words, layout: Layout) -> tuple[Floats, Integers]:
-        """Return the states (words, both directions) and best tags of words, step after step."""
-        states, tags = self.second(self.first(words, layout), layout)
-        return states, tags.argmax(axis=1)
-
-    def first(self, words: Words, layout: Layout) -> States:
-        """Return what the first layer says."""
-        rows = words.rows[layout.place]
-
-        def project(direction: int) -> Floats:
-            return np.take(words.table[direction], rows[layout.back] if direction else rows, axis=0, mode="clip")
-
-        states = self._first.states(project, layout)
-        tags = states @ self._weights["tagger"]
-        tags += self._weights["tagger.bias"]
-        inputs = np.empty((2, len(states), self._second.gates), dtype=np.float32)
-        for direction, weights in enumerate(self._of_states):
-            np.matmul(states, weights, out=inputs[direction])
-        inputs += self._second.bias[:, None]
-        return States(inputs, tags)
-
-    def second(
-        self, first: States, layout: Layout, given: tuple[Integers, Integers] | None = None
-    ) -> tuple[Floats, Floats]:
-        """Return the second layer's states and its scores of tags, step after step.
-
-        Args:
-            first: what the first layer says.
-            layout: how the words are ordered.
-            given: words and their tags, which the layer takes for sure.
-        """
-        inputs, tags = first
-        odds: Floats = np.exp(tags - tags.max(axis=1, keepdims=True))
-        odds /= odds.sum(axis=1, keepdims=True)
-        if given is not None:
-            odds[given[0]] = 0.0
-            odds[given] = 1.0
-
-        def project(direction: int) -> Floats:
-            projected: Floats = odds @ self._of_odds[direction]
-            projected += inputs[direction]
-            return projected[layout.back] if direction else projected
-
-        states = self._second.states(project, layout)
-        if "late_tagger" in self._weights:
-            tags = tags + states @ self._weights["late_tagger"]
-            tags += self._weights["late_tagger.bias"]
-        return states, tags
 
 
 class Network:
@@ -367,22 +167,6 @@ class Network:
         return scores
 
 
-class States(NamedTuple):
-    """What the first layer says of words, step after step.
-
-    Attributes:
-        inputs: (2, words, gates) what the second layer's gates get from the first one's states, the tags' part aside.
-        tags: (words, tags) scores.
-    """
-
-    inputs: Floats
-    tags: Floats
-
-    def rows(self, words: Integers) -> States:
-        """Return those of some words."""
-        return States(self.inputs[:, words], self.tags[words])
-
-
 class Reading(NamedTuple):
     """What the network says by itself: its layers' scores, tags (words,), step after step, and heads (sentences, n)."""
 
@@ -408,76 +192,6 @@ class Scored(NamedTuple):
     arcs: Floats
     children: Floats
     parents: Floats
-
-
-class _Lstm:
-    """One bidirectional layer. In memory the gates stand in the order input, forget, output, cell.
-
-    Attributes:
-        gates: how many gates a direction has.
-        input: (2, width, gates) the weights of what it reads.
-        bias: (2, gates) what is added to them.
-    """
-
-    def __init__(self, weights: Weights, layer: int) -> None:
-        name = f"lstm.{layer}"
-        hidden = weights[f"{name}.state"].shape[1]
-        self._hidden = hidden
-        self.gates = 4 * hidden
-        self.input = np.stack([_for_tanh(own) for own in np.split(weights[f"{name}.input"], 2, axis=1)])
-        self.bias = np.stack([_for_tanh(own) for own in np.split(weights[f"{name}.bias"], 2)])
-        self._state = np.stack([_for_tanh(own) for own in weights[f"{name}.state"]])  # (2, hidden, gates)
-
-    def states(self, project: Callable[[int], Floats], layout: Layout) -> Floats:
-        """Return the states (words, 2 * hidden).
-
-        Args:
-            project: returns a direction's gates without the state's part (words, gates), in reading order; they are
-                overwritten. One direction is done after the other, which keeps its numbers in a core's own cache.
-            layout: how the words are ordered.
-        """
-        forward, backward = (self._read(project(direction), self._state[direction], layout) for direction in (0, 1))
-        return np.concatenate([forward, backward[layout.back]], axis=1)
-
-    def _read(self, projected: Floats, weights: Floats, layout: Layout) -> Floats:
-        """Gates without the state's part (words, gates) to states (words, hidden), step after step."""
-        hidden = self._hidden
-        most = layout.steps[0]
-        states = np.empty((len(projected), hidden), dtype=np.float32)
-        recurrent = np.empty((most, self.gates), dtype=np.float32)
-        cells = np.zeros((most, hidden), dtype=np.float32)
-        before = states[:0]
-        end = 0
-        for size in layout.steps:
-            start, end = end, end + size
-            gates, state, cell = projected[start:end], states[start:end], cells[:size]
-            if start:
-                gates += np.matmul(before[:size], weights, out=recurrent[:size])
-            np.tanh(gates, out=gates)
-            gates[:, : 3 * hidden] += 1.0
-            cell *= gates[:, hidden : 2 * hidden]
-            np.multiply(gates[:, :hidden], gates[:, 3 * hidden :], out=state)
-            cell += state
-            cell *= 0.5
-            np.tanh(cell, out=state)
-            state *= gates[:, 2 * hidden : 3 * hidden]
-            state *= 0.5
-            before = state
-        return states
-
-
-def _for_tanh(weights: Floats) -> Floats:
-    """Put gates (..., gates) stored as input, forget, cell, output into the order in which they are computed.
-
-    sigmoid(x) = (tanh(x / 2) + 1) / 2: with the halving in the weights one tanh does for all gates.
-    """
-    input_gate, forget, cell, output = np.split(weights, 4, axis=-1)
-    return np.concatenate([0.5 * input_gate, 0.5 * forget, 0.5 * output, cell], axis=-1)
-
-
-def relu(values: Floats) -> Floats:
-    """Set what is negative to 0, in place."""
-    return np.maximum(values, 0.0, out=values)
 
 
 # Words of a sentence: what is longer is parsed in parts, or its n * n scores would take all memory.
@@ -569,7 +283,6 @@ def _blas() -> ThreadpoolController:
 _WEIGHTS: Final = "network.npz"
 _VOCABULARY: Final = "vocabulary.json"
 NETWORK_FILES: Final = (_WEIGHTS, _VOCABULARY)
-_SCALE: Final = ".scale"
 
 
 def network_from(files: Mapping[str, bytes]) -> Network:
@@ -583,22 +296,3 @@ def network_from(files: Mapping[str, bytes]) -> Network:
         return Network(stored_weights(files[_WEIGHTS]), Vocabulary.from_lists(lists))
     except (ValueError, KeyError, OSError, EOFError) as error:
         raise DataError(f"the caption pipeline's network is damaged ({error}); install the package again") from error
-
-
-def stored_weights(data: bytes) -> dict[str, NDArray[Any]]:
-    """Read weights: float32, or 8-bit integers as they are, beside one scale per row (``<name>.scale``)."""
-    with np.load(io.BytesIO(data), allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in stored.files}
-    return {name: own if own.dtype == np.int8 else own.astype(np.float32) for name, own in arrays.items()}
-
-
-def read_weights(data: bytes) -> dict[str, Floats]:
-    """Read weights, all of them as float32."""
-    weights = stored_weights(data)
-    return {name: _rows_of(weights, name, slice(None)) for name in weights if not name.endswith(_SCALE)}
-
-
-def _rows_of(weights: Weights, name: str, rows: Integers | slice) -> Floats:
-    """Return rows of a weight as float32."""
-    values = weights[name][rows]
-    return values * weights[name + _SCALE][rows] if name + _SCALE in weights else values

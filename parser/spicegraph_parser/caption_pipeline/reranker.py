@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from spicegraph_parser.caption_pipeline.encoder import Vocabulary, Weights
     from spicegraph_parser.caption_pipeline.layout import Floats, Integers
-    from spicegraph_parser.caption_pipeline.network import Vocabulary, Weights
 
 Hashes: TypeAlias = NDArray[np.uint64]
 

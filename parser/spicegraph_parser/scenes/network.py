@@ -17,15 +17,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from spicegraph_parser.caption_pipeline.encoder import Encoder, Vocabulary, relu, stored_weights
 from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout
-from spicegraph_parser.caption_pipeline.network import (
-    Encoder,
-    Vocabulary,
-    in_parts,
-    relu,
-    single_threaded,
-    stored_weights,
-)
+from spicegraph_parser.caption_pipeline.network import in_parts, single_threaded
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.scenes.relations import WHOLE, Stated, in_two_clauses, own_name
 from spicegraph_parser.scenes.visible import PICTURES

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spicegraph_parser import CaptionPipeline, DataError, load_pipeline, merge
-from spicegraph_parser.caption_pipeline.network import Vocabulary
+from spicegraph_parser.caption_pipeline.encoder import Vocabulary
 from spicegraph_parser.export import caption_dict, visual_genome_dict
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.loose import DENIED, LOOSE
