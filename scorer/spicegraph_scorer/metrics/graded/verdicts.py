@@ -471,25 +471,25 @@ def _nearness(one: str, other: str) -> float:
     return 0.0 if not steps else 1 / (1 + steps)
 
 
-INTERCEPT: Final = -3.204
+INTERCEPT: Final = -3.201
 WEIGHTS: Final = (
-    -2.300,  # best
-    0.648,  # mean
-    -2.264,  # exact
+    -2.301,  # best
+    0.646,  # mean
+    -2.262,  # exact
     0.757,  # rarity
-    -0.701,  # scene
-    0.999,  # object
-    0.387,  # relation
-    1.669,  # number
-    -2.399,  # broader
+    -0.700,  # scene
+    0.998,  # object
+    0.389,  # relation
+    1.667,  # number
+    -2.400,  # broader
     -1.643,  # place
-    0.888,  # first
+    0.889,  # first
     -0.251,  # missed
-    9.575,  # rival
-    1.498,  # others
+    9.571,  # rival
+    1.496,  # others
     -0.026,  # denied: "best" is 0 then
-    -2.027,  # unknown
-    0.764,  # modifier
+    -2.026,  # unknown
+    0.766,  # modifier
 )
 """The coefficients of ``FEATURES``, as ``training/verdicts.py`` printed them; that of ``INTERCEPT`` goes with them."""
 THRESHOLD: Final = 0.2147
