@@ -98,7 +98,7 @@ class SceneNetwork:
         self._encoder = Encoder(weights, names.vocabulary)
         labels, rows, columns = weights["pairs"].shape
         self._pairs = weights["pairs"].transpose(1, 0, 2).reshape(rows, labels * columns)
-        ends = ("pair_first", "pair_second", "relation_key", "relation_value", "object")
+        ends = ("pair_first", "pair_second", "object")
         self._ends = np.concatenate([weights[name] for name in ends], axis=1)
         self._ends_bias = np.concatenate([weights[f"{name}.bias"] for name in ends])
         self._bounds = np.cumsum([weights[name].shape[1] for name in ends])[:-1]
@@ -130,7 +130,7 @@ class SceneNetwork:
         states, tags = self._encoder.encode(self._encoder.words(forms), layout)
         ends = states @ self._ends
         ends += self._ends_bias
-        first, second, keys, values, objects = np.split(ends, self._bounds, axis=1)
+        first, second, objects = np.split(ends, self._bounds, axis=1)
         named = np.empty(len(tags), dtype=object)
         named[layout.place] = self._tags[tags]
         start = 0
@@ -153,7 +153,7 @@ class SceneNetwork:
             sentences_of = [
                 forms[start : start + length] for start, length in zip(starts, lengths.tolist(), strict=True)
             ]
-            numbers, is_sure = self._relation_numbers(states, (keys, values), where, sentences_of, layout)
+            numbers, is_sure = self._relation_numbers(states, where, sentences_of, layout)
             rows = zip(*(part.tolist() for part in (*where, self._relations[numbers], is_sure)), strict=True)
             for sentence, one, other, name, sure in rows:
                 own = name if sure else self._own_name(name, sentences_of[sentence], out[sentence], (one, other))
@@ -185,15 +185,14 @@ class SceneNetwork:
     def _relation_numbers(
         self,
         states: Floats,
-        looked_at: tuple[Floats, Floats],
         pairs: tuple[Integers, Integers, Integers],
         sentences: Sequence[Sequence[str]],
         layout: Layout,
     ) -> tuple[Integers, NDArray[np.bool_]]:
-        """Best relations (pairs,) of given pairs, and which are sure, from vectors (words, width).
+        """Best relations (pairs,) of given pairs, and which are sure, from states (words, width).
 
-        These are states, and keys and values. A relation that the sentence states, or the words between both ends, has
-        an advantage of its own.
+        A relation that the sentence states, or the words between both ends, has an advantage of its own. Pairs are
+        fewer than words: so what a pair looks for is turned into a state, and not every state into a key and a value.
         """
         sentence, one, other = pairs
         lengths = np.array(list(map(len, sentences)))
@@ -202,12 +201,14 @@ class SceneNetwork:
             for word, name in ((one, "relation_first"), (other, "relation_second"))
         )
         query = relu(subject + target)
-        keys, values = (vectors[layout.padded[sentence]] for vectors in looked_at)
-        looks = np.matmul(keys, query[:, :, None])[:, :, 0] * np.float32(query.shape[1] ** -0.5)
+        read = states[layout.padded[sentence]]
+        wanted = query @ self._weights["relation_key"].T
+        looks = np.matmul(read, wanted[:, :, None])[:, :, 0] * np.float32(query.shape[1] ** -0.5)
         looks[np.arange(looks.shape[1]) >= lengths[sentence, None]] = -np.inf
         looks = np.exp(looks - looks.max(axis=1, keepdims=True))
         looks /= looks.sum(axis=1, keepdims=True)
-        context = np.matmul(looks[:, None], values)[:, 0]
+        context = np.matmul(looks[:, None], read)[:, 0] @ self._weights["relation_value"]
+        context += self._weights["relation_value.bias"]
         hidden = np.concatenate([query, subject * target, relu(context)], axis=1)
         scores = hidden @ self._weights["relations"]
         scores += self._weights["relations.bias"]
