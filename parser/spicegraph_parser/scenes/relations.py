@@ -164,15 +164,17 @@ def relation_tokens(
     >>> relation_tokens("eat on", (1,), (5,), "A cat ate on the mat".split(), "DT NN VBD IN DT NN".split())
     (2, 3)
     """
-    free = [token for token in range(len(words)) if token not in subject and token not in target]
-    forms = [(token, {*stems(words[token]), *_base(words[token], tags[token])}) for token in free]
+    forms = list(map(_forms, words, tags))
+    others = {*subject, *target}
     found = set()
     for word in name.split():
-        own = [token for token, of in forms if word in of]
+        own = [token for token, of in enumerate(forms) if word in of and token not in others]
         if own:
             found.add(min(own, key=lambda token: abs(token - target[0])))
     return tuple(sorted(found))
 
 
-def _base(form: str, tag: str) -> tuple[str, ...]:
-    return (verb_base(form, tag),) if tag.startswith("VB") else ()
+@lru_cache(maxsize=_MOST_STEMS)
+def _forms(form: str, tag: str) -> frozenset[str]:
+    """Return the forms by which the name of a relation may have a word with its tag."""
+    return stems(form) | {verb_base(form, tag)} if tag.startswith("VB") else stems(form)
