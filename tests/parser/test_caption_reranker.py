@@ -73,9 +73,10 @@ def test_the_order_of_children_counts() -> None:
     assert one != other
 
 
-def _reranker(table: np.ndarray, *scores: float) -> Reranker:
-    weights = {"reranker.table": table[:, None], "reranker.likely": np.full(1, 0.1, np.float32)}
-    return Reranker({**weights, "reranker.scores": np.array(scores, np.float32)}, _VOCABULARY)
+def _reranker(table: np.ndarray, *scores: float, **more: np.ndarray) -> Reranker:
+    weights = {"table": table[:, None], "likely": np.full(1, 0.1, np.float32)}
+    weights["scores"] = np.array(scores, np.float32)
+    return Reranker({f"reranker.{name}": own for name, own in (weights | more).items()}, _VOCABULARY)
 
 
 def test_weights_of_patterns_and_the_networks_scores_choose() -> None:
@@ -89,9 +90,7 @@ def test_weights_of_patterns_and_the_networks_scores_choose() -> None:
     table[min(theirs - mine)] = 0.5
     assert _reranker(table, 1, 1, 1, 0).best(analyses).tolist() == [1]
     whole = np.rint(table * 100).astype(np.int8)
-    weights = {"reranker.table": whole[:, None], "reranker.table.scale": np.full((1, 1), 0.01, np.float32)}
-    weights["reranker.likely"] = np.full(1, 0.1, np.float32)
-    stored = Reranker({**weights, "reranker.scores": np.array([1, 1, 1, 0], np.float32)}, _VOCABULARY)
+    stored = _reranker(whole, 1, 1, 1, 0, **{"table.scale": np.full((1, 1), 0.01, np.float32)})
     assert stored.best(analyses).tolist() == [1]
 
 

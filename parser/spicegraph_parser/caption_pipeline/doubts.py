@@ -51,7 +51,7 @@ def further_analyses(network: Network, read: Reading, forms: Integers, likely: f
     Returns:
         None where no sentence is in doubt.
     """
-    first, scored, tags, heads = read
+    first, scored, tags, heads, labels = read
     layout = scored.layout
     log_tags = log_probabilities(scored.tags)
     log_heads = log_probabilities(scored.arcs)
@@ -60,11 +60,13 @@ def further_analyses(network: Network, read: Reading, forms: Integers, likely: f
     in_doubt = np.union1d(by_tag[0], by_head[0])
     if not in_doubt.size:
         return None
-    parts = [_columns(network, scored, (in_doubt, in_doubt), (tags, heads[in_doubt]), (log_tags, log_heads))]
+    own = ranges((np.cumsum(layout.lengths) - layout.lengths)[in_doubt], layout.lengths[in_doubt])
+    parts = [_columns(scored, (in_doubt, in_doubt), (tags, heads[in_doubt], labels[own]), (log_tags, log_heads))]
     parts[0].scores[:, 3] = 1.0
     if by_head[0].size:
         rows, trees = _trees(log_heads, by_head)
-        parts.append(_columns(network, scored, (rows, rows), (tags, trees), (log_tags, log_heads)))
+        found = tags, trees, network.label_scores(scored, rows, trees)
+        parts.append(_columns(scored, (rows, rows), found, (log_tags, log_heads)))
     if by_tag[0].size:
         sentence, word, tag = by_tag
         anew, at, source = layout.part(sentence, word)
@@ -72,8 +74,9 @@ def further_analyses(network: Network, read: Reading, forms: Integers, likely: f
         again.tags[at] = -np.inf
         again.tags[at, tag] = 0.0
         log = log_tags[source], log_probabilities(again.arcs)
-        found = again.tags.argmax(axis=1), network.heads(again)
-        parts.append(_columns(network, again, (sentence, np.arange(len(sentence))), found, log))
+        rows, trees = np.arange(len(sentence)), network.heads(again)
+        found = again.tags.argmax(axis=1), trees, network.label_scores(again, rows, trees)
+        parts.append(_columns(again, (sentence, rows), found, log))
     return _joined(parts, layout, forms)
 
 
@@ -120,25 +123,24 @@ def _likeliest(sentence: Integers, values: Floats, most: int) -> Integers:
 
 
 def _columns(
-    network: Network,
     scored: Scored,
     where: tuple[Integers, Integers],
-    found: tuple[Integers, Integers],
+    found: tuple[Integers, Integers, Floats],
     log: tuple[Floats, Floats],
 ) -> Columns:
     """Return analyses with their scores.
 
     Args:
-        network: what labels.
-        scored: what it says of the sentences.
+        scored: what the network says of the sentences.
         where: (analyses,) each: the sentence's number, and its row in ``scored``.
-        found: tags of the words of ``scored``, step after step, and heads (analyses, n).
+        found: tags of the words of ``scored``, step after step, heads (analyses, n), and scores of labels
+            (words, labels), analysis after analysis.
         log: log probabilities of tags (words, tags), and of heads (sentences, n, 1 + n).
     """
     sentence, rows = where
     words, is_word = scored.layout.words_of(rows)
     tags, heads = found[0][words], found[1][is_word]
-    log_labels = log_probabilities(network.label_scores(scored, rows, found[1]))
+    log_labels = log_probabilities(found[2])
     labels, of_labels = log_labels.argmax(axis=1), log_labels.max(axis=1)
     of_tags = log[0][words, tags]
     of_heads = np.take_along_axis(log[1][rows], found[1][:, :, None], axis=2)[:, :, 0][is_word]

@@ -75,10 +75,8 @@ class Network:
             lengths: (sentences,) words of each sentence, at least 1, longest first.
         """
         read = self._read(words, lengths)
-        every = np.arange(len(lengths))
-        in_order, is_word = read.scored.layout.words_of(every)
-        labels = self.label_scores(read.scored, every, read.heads)
-        found = np.stack([read.tags[in_order], read.heads[is_word], labels.argmax(axis=1)])
+        in_order, is_word = read.scored.layout.words_of(np.arange(len(lengths)))
+        found = np.stack([read.tags[in_order], read.heads[is_word], read.labels.argmax(axis=1)])
         if self._reranker is None:
             return Analysis(*found)
         analyses = further_analyses(self, read, words.forms, self._reranker.likely)
@@ -105,7 +103,9 @@ class Network:
         layout = Layout.of(lengths)
         first = self._encoder.first(words, layout)
         scored = self.second(first, layout)
-        return Reading(first, scored, scored.tags.argmax(axis=1), self.heads(scored))
+        heads = self.heads(scored)
+        labels = self.label_scores(scored, np.arange(len(lengths)), heads)
+        return Reading(first, scored, scored.tags.argmax(axis=1), heads, labels)
 
     def second(self, first: States, layout: Layout, given: tuple[Integers, Integers] | None = None) -> Scored:
         """Return the scores of tags and heads; ``given``: words and their tags that are taken for sure."""
@@ -168,12 +168,21 @@ class Network:
 
 
 class Reading(NamedTuple):
-    """What the network says by itself: its layers' scores, tags (words,), step after step, and heads (sentences, n)."""
+    """What the network says by itself: its layers' scores, and what they come to.
+
+    Attributes:
+        first: the first layer's scores.
+        scored: the second layer's.
+        tags: (words,) step after step.
+        heads: (sentences, n).
+        labels: (words, labels) scores, sentence after sentence.
+    """
 
     first: States
     scored: Scored
     tags: Integers
     heads: Integers
+    labels: Floats
 
 
 class Scored(NamedTuple):

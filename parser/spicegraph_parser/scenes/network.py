@@ -192,7 +192,8 @@ class SceneNetwork:
         """Best relations (pairs,) of given pairs, and which are sure, from states (words, width).
 
         A relation that the sentence states, or the words between both ends, has an advantage of its own. Pairs are
-        fewer than words: so what a pair looks for is turned into a state, and not every state into a key and a value.
+        fewer than words: so what a pair looks for is turned into a state, and not every state into a key and a value
+        (the keys' bias adds the same to all words of a sentence, so that it does not count).
         """
         sentence, one, other = pairs
         lengths = np.array(list(map(len, sentences)))
