@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spicegraph_parser.caption_pipeline import pipeline_path
-from spicegraph_parser.caption_pipeline.encoder import Vocabulary, stored_weights
+from spicegraph_parser.caption_pipeline.encoder import Encoder, FirstStates, Vocabulary, stored_weights
 from spicegraph_parser.caption_pipeline.layout import Layout
 from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, Network, network_from
 from spicegraph_parser.caption_pipeline.reranker import Analyses, Patterns, Reranker
@@ -158,8 +158,47 @@ def test_without_its_weights_the_network_speaks_alone() -> None:
 def test_part_of_a_layout() -> None:
     """Sentences laid out anew, one of them twice: each word is where it was."""
     layout = Layout.of(np.array([4, 2, 2]))
-    own, where, source = layout.part(np.array([0, 2, 2]), np.array([3, 1, 0]))
+    part = layout.part(np.array([0, 2, 2]), np.array([3, 1, 0]))
+    own, source = part.layout, part.source
     assert own.lengths.tolist() == [4, 2, 2]
     assert (layout.step[source] == own.step).all()
     assert layout.sentence[source].tolist() == [(0, 2, 2)[row] for row in own.sentence]
-    assert layout.step[source][where].tolist() == [3, 1, 0]
+    assert layout.step[source][part.words].tolist() == [3, 1, 0]
+
+
+def test_ways_from_words() -> None:
+    """From a word to its sentence's end and to its beginning, step after step, the longest way first."""
+    part = Layout.of(np.array([4, 3])).part(np.array([0, 1]), np.array([3, 1]))
+    named = part.layout.sentence * 10 + part.layout.step
+    onward, backward = part.way(0), part.way(1)
+    assert onward.order.tolist() == [1, 0]
+    assert named[onward.words].tolist() == [11, 3, 12]
+    assert onward.steps == (2, 1)
+    assert (named[onward.before].tolist(), onward.is_first.tolist()) == ([10, 2], [False, False])
+    assert backward.order.tolist() == [0, 1]
+    assert named[backward.words].tolist() == [3, 11, 2, 10, 1, 0]
+    assert backward.steps == (2, 2, 1, 1)
+    assert backward.is_first.tolist() == [True, False]
+    assert named[backward.before][1] == 12
+
+
+def test_reading_from_a_word_on_is_reading_all() -> None:
+    """What the second layer says where a word's tag is given does not depend on where it begins to read."""
+    folder = pipeline_path() / "parser"
+    network = network_from({name: (folder / name).read_bytes() for name in NETWORK_FILES})
+    weights = stored_weights((folder / "network.npz").read_bytes())
+    encoder = Encoder(weights, network.vocabulary)
+    sentences = [["dogs", "bark", "as", "birds", "chirp", "loud"], ["metal", "clacking", "rain"]]
+    layout = Layout.of(np.array(list(map(len, sentences))))
+    first = encoder.first(encoder.words([form for own in sentences for form in own]), layout)
+    tag = network.vocabulary.tags.index("VBG")
+    for sentence, own in enumerate(sentences):
+        for step in range(len(own)):
+            part = layout.part(np.array([sentence]), np.array([step]))
+            states, tags = encoder.again(first, encoder.second(first, layout), part, np.array([tag]))
+            odds = np.eye(len(network.vocabulary.tags), dtype=np.float32)[tag] - first.odds[part.source[step]]
+            fixed = FirstStates(first.inputs[:, part.source], first.tags[part.source], first.odds[part.source])
+            fixed.inputs[:, step] += odds @ encoder._of_odds
+            all_of_it = encoder.second(fixed, part.layout)
+            np.testing.assert_allclose(states, all_of_it.states, atol=1e-5)
+            np.testing.assert_allclose(tags, all_of_it.tags, atol=1e-4)

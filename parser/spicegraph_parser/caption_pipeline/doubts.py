@@ -51,7 +51,7 @@ def further_analyses(network: Network, read: Reading, forms: Integers, likely: f
     Returns:
         None where no sentence is in doubt.
     """
-    first, scored, tags, heads, labels = read
+    scored, tags, heads, labels = read.scored, read.tags, read.heads, read.labels
     layout = scored.layout
     log_tags = log_probabilities(scored.tags)
     log_heads = log_probabilities(scored.arcs)
@@ -69,11 +69,11 @@ def further_analyses(network: Network, read: Reading, forms: Integers, likely: f
         parts.append(_columns(scored, (rows, rows), found, (log_tags, log_heads)))
     if by_tag[0].size:
         sentence, word, tag = by_tag
-        anew, at, source = layout.part(sentence, word)
-        again = network.second(first.rows(source), anew, (at, tag))
-        again.tags[at] = -np.inf
-        again.tags[at, tag] = 0.0
-        log = log_tags[source], log_probabilities(again.arcs)
+        part = layout.part(sentence, word)
+        again = network.again(read, part, tag)
+        again.tags[part.words] = -np.inf
+        again.tags[part.words, tag] = 0.0
+        log = log_tags[part.source], log_probabilities(again.arcs)
         rows, trees = np.arange(len(sentence)), network.heads(again)
         found = again.tags.argmax(axis=1), trees, network.label_scores(again, rows, trees)
         parts.append(_columns(again, (sentence, rows), found, log))

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout
+    from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout, Part
 
 KINDS = ("form", "suffix4", "suffix3", "suffix2", "prefix3", "case")
 
@@ -168,75 +168,116 @@ class Encoder:
     def __init__(self, weights: Weights, vocabulary: Vocabulary) -> None:
         self._weights = weights
         self._first, self._second = _Lstm(weights, 0), _Lstm(weights, 1)
-        width = weights["tagger"].shape[0]
-        self._of_states, hints = np.split(self._second.input, [width], axis=1)
-        self._of_odds = np.matmul(weights["tag_vectors"], hints)
+        of_states, hints = np.split(self._second.input, [weights["tagger"].shape[0]], axis=1)
+        # Probabilities of tags add up to 1, so that what stands in all of their rows is added once.
+        self._of_odds = np.matmul(weights["tag_vectors"], hints) + self._second.bias[:, None]
+        self._of_read = np.concatenate([of_states, self._of_odds], axis=1)
         self.words = _WordInputs(weights, vocabulary, self._first)
 
     def encode(self, words: Words, layout: Layout) -> tuple[Floats, Integers]:
         """Return the states (words, both directions) and best tags of words, step after step."""
-        states, tags = self.second(self.first(words, layout), layout)
-        return states, tags.argmax(axis=1)
+        read = self.second(self.first(words, layout), layout)
+        return read.states, read.tags.argmax(axis=1)
 
-    def first(self, words: Words, layout: Layout) -> States:
+    def first(self, words: Words, layout: Layout) -> FirstStates:
         """Return what the first layer says."""
         rows = words.rows[layout.place]
-
-        def project(direction: int) -> Floats:
-            return np.take(words.table[direction], rows[layout.back] if direction else rows, axis=0, mode="clip")
-
-        states = self._first.states(project, layout)
+        states, _ = self._first.states(words.table, (rows, rows[layout.back]), layout)
         tags = states @ self._weights["tagger"]
         tags += self._weights["tagger.bias"]
-        inputs = np.empty((2, len(states), self._second.gates), dtype=np.float32)
-        for direction, weights in enumerate(self._of_states):
-            np.matmul(states, weights, out=inputs[direction])
-        inputs += self._second.bias[:, None]
-        return States(inputs, tags)
+        odds = _odds(tags)
+        read = np.concatenate([states, odds], axis=1)
+        inputs = np.empty((2, len(read), self._second.gates), dtype=np.float32)
+        for direction, weights in enumerate(self._of_read):
+            np.matmul(read, weights, out=inputs[direction])
+        return FirstStates(inputs, tags, odds)
 
-    def second(
-        self, first: States, layout: Layout, given: tuple[Integers, Integers] | None = None
-    ) -> tuple[Floats, Floats]:
-        """Return the second layer's states and its scores of tags, step after step.
+    def second(self, first: FirstStates, layout: Layout) -> SecondStates:
+        """Return what the second layer says.
 
         Args:
             first: what the first layer says.
             layout: how the words are ordered.
-            given: words and their tags, which the layer takes for sure.
         """
-        inputs, tags = first
-        odds: Floats = np.exp(tags - tags.max(axis=1, keepdims=True))
-        odds /= odds.sum(axis=1, keepdims=True)
-        if given is not None:
-            odds[given[0]] = 0.0
-            odds[given] = 1.0
+        rows = np.arange(len(layout.back)), layout.back
+        states, cells = self._second.states(first.inputs, rows, layout)
+        return SecondStates(states, self._late_tags(first.tags, states), cells, rows)
 
-        def project(direction: int) -> Floats:
-            projected: Floats = odds @ self._of_odds[direction]
-            projected += inputs[direction]
-            return projected[layout.back] if direction else projected
+    def again(self, first: FirstStates, second: SecondStates, part: Part, tags: Integers) -> tuple[Floats, Floats]:
+        """Return the second layer's states and its scores of tags in sentences in which one word's tag is given.
 
-        states = self._second.states(project, layout)
+        Before that word nothing changes in the direction that comes from there: only what follows is read again.
+
+        Args:
+            first: what the first layer says of all sentences.
+            second: what the second layer says of them.
+            part: the sentences, each with that word.
+            tags: (sentences,) the tags, which the layer takes for sure.
+        """
+        states = second.states[part.source]
+        change = -first.odds[part.source[part.words]]
+        change[np.arange(len(tags)), tags] += 1.0
+        for direction, own in enumerate(np.split(states, 2, axis=1)):
+            way = part.way(direction)
+            before = own[way.before], second.cells[direction][second.rows[direction][part.source[way.before]]]
+            for values in before:
+                values[way.is_first] = 0.0
+            start = _Start(*before, change[way.order] @ self._of_odds[direction])
+            rows = part.source[way.words]
+            own[way.words], _ = self._second.read(direction, first.inputs[direction], rows, way.steps, start)
+        return states, self._late_tags(first.tags[part.source], states)
+
+    def _late_tags(self, tags: Floats, states: Floats) -> Floats:
+        """Return the scores of tags as the second layer corrects them."""
         if "late_tagger" in self._weights:
             tags = tags + states @ self._weights["late_tagger"]
             tags += self._weights["late_tagger.bias"]
-        return states, tags
+        return tags
 
 
-class States(NamedTuple):
+def _odds(tags: Floats) -> Floats:
+    """Return the probabilities of tags (words, tags) from their scores."""
+    odds: Floats = np.exp(tags - tags.max(axis=1, keepdims=True))
+    odds /= odds.sum(axis=1, keepdims=True)
+    return odds
+
+
+class FirstStates(NamedTuple):
     """What the first layer says of words, step after step.
 
     Attributes:
-        inputs: (2, words, gates) what the second layer's gates get from the first one's states, the tags' part aside.
+        inputs: (2, words, gates) what the second layer's gates get from it.
         tags: (words, tags) scores.
+        odds: (words, tags) probabilities.
     """
 
     inputs: Floats
     tags: Floats
+    odds: Floats
 
-    def rows(self, words: Integers) -> States:
-        """Return those of some words."""
-        return States(self.inputs[:, words], self.tags[words])
+
+class SecondStates(NamedTuple):
+    """What the second layer says of words, step after step.
+
+    Attributes:
+        states: (words, both directions).
+        tags: (words, tags) scores.
+        cells: (words, hidden) for each direction: what the layer remembers, in the order in which it reads.
+        rows: (words,) for each direction: where the cells of a word stand.
+    """
+
+    states: Floats
+    tags: Floats
+    cells: tuple[Floats, Floats]
+    rows: tuple[Integers, Integers]
+
+
+class _Start(NamedTuple):
+    """Where a direction begins within sentences: states and cells so far, and what the first step's gates get more."""
+
+    states: Floats
+    cells: Floats
+    gates: Floats
 
 
 class _Lstm:
@@ -257,42 +298,60 @@ class _Lstm:
         self.bias = np.stack([_for_tanh(own) for own in np.split(weights[f"{name}.bias"], 2)])
         self._state = np.stack([_for_tanh(own) for own in weights[f"{name}.state"]])  # (2, hidden, gates)
 
-    def states(self, project: Callable[[int], Floats], layout: Layout) -> Floats:
-        """Return the states (words, 2 * hidden).
+    def states(
+        self, inputs: Floats, rows: tuple[Integers, Integers], layout: Layout
+    ) -> tuple[Floats, tuple[Floats, Floats]]:
+        """Return the states (words, 2 * hidden), and each direction's cells (words, hidden) in reading order.
 
         Args:
-            project: returns a direction's gates without the state's part (words, gates), in reading order; they are
-                overwritten. One direction is done after the other, which keeps its numbers in a core's own cache.
+            inputs: (2, rows, gates) each direction's gates without the state's part.
+            rows: (words,) for each direction: the rows that it reads, in its order.
             layout: how the words are ordered.
         """
-        forward, backward = (self._read(project(direction), self._state[direction], layout) for direction in (0, 1))
-        return np.concatenate([forward, backward[layout.back]], axis=1)
+        (forward, forward_cells), (backward, backward_cells) = (
+            self.read(direction, inputs[direction], rows[direction], layout.steps) for direction in (0, 1)
+        )
+        return np.concatenate([forward, backward[layout.back]], axis=1), (forward_cells, backward_cells)
 
-    def _read(self, projected: Floats, weights: Floats, layout: Layout) -> Floats:
-        """Gates without the state's part (words, gates) to states (words, hidden), step after step."""
+    def read(
+        self, direction: int, inputs: Floats, rows: Integers, steps: Sequence[int], start: _Start | None = None
+    ) -> tuple[Floats, Floats]:
+        """Return states and cells (words, hidden), step after step.
+
+        What a step computes stays in a core's own cache.
+
+        Args:
+            direction: 0 or 1.
+            inputs: (rows, gates) gates without the state's part.
+            rows: (words,) that are read.
+            steps: for each step, how many sentences have a word for it.
+            start: where the sentences begin; at their ends if it is ``None``.
+        """
         hidden = self._hidden
-        most = layout.steps[0]
-        states = np.empty((len(projected), hidden), dtype=np.float32)
-        recurrent = np.empty((most, self.gates), dtype=np.float32)
-        cells = np.zeros((most, hidden), dtype=np.float32)
-        before = states[:0]
+        weights = self._state[direction]
+        states, cells = np.empty((2, len(rows), hidden), dtype=np.float32)
+        computed, recurrent = np.empty((2, steps[0], self.gates), dtype=np.float32)
+        before = None if start is None else (start.states, start.cells)
         end = 0
-        for size in layout.steps:
-            start, end = end, end + size
-            gates, state, cell = projected[start:end], states[start:end], cells[:size]
-            if start:
-                gates += np.matmul(before[:size], weights, out=recurrent[:size])
+        for size in steps:
+            begin, end = end, end + size
+            gates, state, cell = computed[:size], states[begin:end], cells[begin:end]
+            np.take(inputs, rows[begin:end], axis=0, out=gates, mode="clip")
+            if before is not None:
+                gates += np.matmul(before[0][:size], weights, out=recurrent[:size])
+            if start is not None and not begin:
+                gates += start.gates
             np.tanh(gates, out=gates)
             gates[:, : 3 * hidden] += 1.0
-            cell *= gates[:, hidden : 2 * hidden]
-            np.multiply(gates[:, :hidden], gates[:, 3 * hidden :], out=state)
-            cell += state
+            np.multiply(gates[:, :hidden], gates[:, 3 * hidden :], out=cell)
+            if before is not None:
+                cell += np.multiply(before[1][:size], gates[:, hidden : 2 * hidden], out=state)
             cell *= 0.5
             np.tanh(cell, out=state)
             state *= gates[:, 2 * hidden : 3 * hidden]
             state *= 0.5
-            before = state
-        return states
+            before = state, cell
+        return states, cells
 
 
 def _for_tanh(weights: Floats) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,16 +56,63 @@ class Layout:
         is_word = np.arange(self.padded.shape[1]) < self.lengths[sentences, None]
         return self.padded[sentences][is_word], is_word
 
-    def part(self, sentences: Integers, steps: Integers) -> tuple[Self, Integers, Integers]:
-        """Lay out some of the sentences anew, longest first as here, each as often as it is named.
-
-        Returns:
-            The layout; where the words at the given steps, one a sentence, stand in it; and where each of its words
-            stands here.
-        """
+    def part(self, sentences: Integers, steps: Integers) -> Part:
+        """Lay out some of the sentences anew, longest first as here, each as often as it is named with a word of it."""
         own = type(self).of(self.lengths[sentences])
-        where = own.padded[np.arange(len(sentences)), steps]
-        return own, where, self.padded[sentences[own.sentence], own.step]
+        return Part(own, steps, self.padded[sentences[own.sentence], own.step])
+
+
+class Part(NamedTuple):
+    """Some sentences of a layout, each with one of its words.
+
+    Attributes:
+        layout: how their words are ordered.
+        steps: (sentences,) the place of each one's word in it.
+        source: (words,) where each word stands in the whole.
+    """
+
+    layout: Layout
+    steps: Integers
+    source: Integers
+
+    @property
+    def words(self) -> Integers:
+        """Where the sentences' words stand."""
+        found: Integers = self.layout.padded[np.arange(len(self.steps)), self.steps]
+        return found
+
+    def way(self, direction: int) -> Way:
+        """Return the way from each sentence's word to its end (0) or to its beginning (1)."""
+        lengths = self.steps + 1 if direction else self.layout.lengths - self.steps
+        order = np.argsort(-lengths, kind="stable")
+        is_word = np.arange(lengths[order[0]]) < lengths[order, None]
+        step, row = np.nonzero(is_word.T)
+        sentence = order[row]
+        sign = -1 if direction else 1
+        words = self.layout.padded[sentence, self.steps[sentence] + sign * step]
+        before = self.steps[order] - sign
+        is_first = (before < 0) | (before == self.layout.lengths[order])
+        return Way(
+            order, words, tuple(is_word.sum(axis=0).tolist()), self.layout.padded[order, before * ~is_first], is_first
+        )
+
+
+class Way(NamedTuple):
+    """A way through sentences in one direction, the longest first, step after step.
+
+    Attributes:
+        order: (sentences,) their numbers, the longest way first.
+        words: (words on the way,) where they stand in the layout.
+        steps: for each step, how many sentences have a word for it.
+        before: (sentences,) the word that is read before the way begins; any word where there is none.
+        is_first: (sentences,) whether there is none.
+    """
+
+    order: Integers
+    words: Integers
+    steps: tuple[int, ...]
+    before: Integers
+    is_first: NDArray[np.bool_]
 
 
 def ranges(starts: Integers, lengths: Integers) -> Integers:

@@ -18,7 +18,7 @@ from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  
 
 from spicegraph_parser.caption_pipeline.doubts import further_analyses
 from spicegraph_parser.caption_pipeline.encoder import Encoder, Vocabulary, relu, stored_weights
-from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout, ranges
+from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout, Part, ranges
 from spicegraph_parser.caption_pipeline.reranker import Reranker
 from spicegraph_parser.caption_pipeline.trees import best_heads
 from spicegraph_parser.errors import DataError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from spicegraph_parser.caption_pipeline.encoder import States, Weights, Words
+    from spicegraph_parser.caption_pipeline.encoder import FirstStates, SecondStates, Weights, Words
     from spicegraph_parser.caption_pipeline.reranker import Analyses
 
 _ENDS = ("arc_child", "arc_head", "label_child", "label_head")
@@ -102,14 +102,23 @@ class Network:
     def _read(self, words: Words, lengths: Integers) -> Reading:
         layout = Layout.of(lengths)
         first = self._encoder.first(words, layout)
-        scored = self.second(first, layout)
+        second = self._encoder.second(first, layout)
+        scored = self._scored(second.states, second.tags, layout)
         heads = self.heads(scored)
         labels = self.label_scores(scored, np.arange(len(lengths)), heads)
-        return Reading(first, scored, scored.tags.argmax(axis=1), heads, labels)
+        return Reading(first, second, scored, scored.tags.argmax(axis=1), heads, labels)
 
-    def second(self, first: States, layout: Layout, given: tuple[Integers, Integers] | None = None) -> Scored:
-        """Return the scores of tags and heads; ``given``: words and their tags that are taken for sure."""
-        states, tags = self._encoder.second(first, layout, given)
+    def again(self, read: Reading, part: Part, tags: Integers) -> Scored:
+        """Return the scores of tags and heads in sentences where one word's tag is given.
+
+        Args:
+            read: what the network says by itself.
+            part: the sentences, each with that word.
+            tags: (sentences,) the tags.
+        """
+        return self._scored(*self._encoder.again(read.first, read.second, part, tags), part.layout)
+
+    def _scored(self, states: Floats, tags: Floats, layout: Layout) -> Scored:
         ends = states @ self._ends
         ends += self._ends_bias
         arc_child, arc_head, label_child, label_head = np.split(ends, self._end_bounds, axis=1)
@@ -171,14 +180,16 @@ class Reading(NamedTuple):
     """What the network says by itself: its layers' scores, and what they come to.
 
     Attributes:
-        first: the first layer's scores.
-        scored: the second layer's.
+        first: what the first layer says.
+        second: what the second layer says.
+        scored: the scores of tags and heads.
         tags: (words,) step after step.
         heads: (sentences, n).
         labels: (words, labels) scores, sentence after sentence.
     """
 
-    first: States
+    first: FirstStates
+    second: SecondStates
     scored: Scored
     tags: Integers
     heads: Integers
