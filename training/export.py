@@ -62,12 +62,12 @@ def arrays(network: Network) -> dict[str, NDArray[np.float32]]:
     return out
 
 
-def compact(weights: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[np.generic]]:
-    """Return what is stored: tables as integers and ``<name>.scale``, the rest as half floats."""
+def compact(weights: Mapping[str, NDArray[np.float32]], *, matrices: bool = False) -> dict[str, NDArray[np.generic]]:
+    """Return what is stored: tables (and ``matrices``) as integers and ``<name>.scale``, else half floats."""
     out: dict[str, NDArray[np.generic]] = {}
     for name, values in weights.items():
-        if name.startswith("words.tables."):
-            scale = np.maximum(np.abs(values).max(axis=1, keepdims=True) / LEVELS, 1e-6).astype(np.float16)
+        if name.startswith("words.tables.") or (matrices and values.ndim > 1):
+            scale = np.maximum(np.abs(values).max(axis=-1, keepdims=True) / LEVELS, 1e-6).astype(np.float16)
             out[name] = np.rint(values / scale.astype(np.float32)).clip(-LEVELS, LEVELS).astype(np.int8)
             out[f"{name}.scale"] = scale
         else:

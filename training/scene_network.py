@@ -15,8 +15,11 @@ from spicegraph_parser.scenes.network import PAIR_LABELS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """Sizes of what reads pairs and names relations, and the share of units that are dropped."""
+    """Sizes of layers, and the share of units that are dropped."""
 
+    first: int = 160  # units of a direction of the first recurrent layer
+    second: int = 160
+    narrow: int = 0  # numbers that the second layer reads of the first one's states; 0: all states
     pair: int = 96
     relation: int = 128
     dropout: float = 0.15
@@ -82,21 +85,24 @@ class SceneHeads(nn.Module):
 class SceneNetwork(SceneHeads):
     """Words of sentences of one length to scores of pairs, objects, relations and tags, by recurrent layers."""
 
-    def __init__(self, rows: list[int], widths: list[int], sizes: tuple[int, int, int], shape: Shape) -> None:
-        tags, hidden, relations = sizes
-        super().__init__(2 * hidden, (tags, relations), shape)
+    def __init__(self, rows: list[int], widths: list[int], sizes: tuple[int, int], shape: Shape) -> None:
+        super().__init__(2 * shape.second, sizes, shape)
+        states = 2 * shape.first
+        self.tagger = nn.Linear(states, sizes[0])
         self.words = WordVectors(rows, widths, 128)
-        self.layers = nn.ModuleList([Lstm(128, hidden), Lstm(2 * hidden + 32, hidden)])
-        self.tag_vectors = nn.Linear(tags, 32, bias=False)
+        self.narrow = nn.Linear(states, shape.narrow, bias=False) if shape.narrow else None
+        self.layers = nn.ModuleList([Lstm(128, shape.first), Lstm((shape.narrow or states) + 32, shape.second)])
+        self.tag_vectors = nn.Linear(sizes[0], 32, bias=False)
 
     def read(self, features: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what the encoder makes of words (b, n, 2 * hidden), and scores of tags (b, n, tags)."""
+        """Return what the encoder makes of words (b, n, 2 * units), and scores of tags (b, n, tags)."""
         distinct, where = torch.unique(words.T, return_inverse=True)
         vectors = drop(self.words(features[distinct])[where], self.rate, training=self.training)
         states = self.layers[0](vectors)
         tags = self.tagger(states)
         hints = self.tag_vectors(tags.softmax(dim=-1))
-        states = self.layers[1](torch.cat([drop(states, self.rate, training=self.training), hints], dim=-1))
+        states = drop(states, self.rate, training=self.training)
+        states = self.layers[1](torch.cat([states if self.narrow is None else self.narrow(states), hints], dim=-1))
         return drop(states, self.rate, training=self.training).transpose(0, 1), tags.transpose(0, 1)
 
 
@@ -120,6 +126,8 @@ def arrays(network: SceneNetwork) -> dict[str, np.ndarray]:
         "pairs": state["pairs"],
         "stated": state["stated"],
     }
+    if network.narrow is not None:
+        out["narrow"] = state["narrow.weight"].T
     for kind, table in enumerate(network.words.tables):
         out[f"words.tables.{kind}"] = table.numpy()
     for layer in range(len(network.layers)):
@@ -139,6 +147,8 @@ def start_from(network: SceneNetwork, weights: Mapping[str, np.ndarray], kept: S
         part.weight.copy_(torch.from_numpy(weights[name].T.copy()))
         if part.bias is not None:
             part.bias.copy_(torch.from_numpy(weights[f"{name}.bias"]))
+    if network.narrow is not None:
+        network.narrow.weight.copy_(torch.from_numpy(weights["narrow"].T.copy()))
     network.words.norm.weight.copy_(torch.from_numpy(weights["words.norm"]))
     network.words.norm.bias.copy_(torch.from_numpy(weights["words.norm.bias"]))
     for layer, lstm in enumerate(network.layers):
@@ -158,3 +168,63 @@ def resume(network: SceneNetwork, weights: Mapping[str, np.ndarray]) -> None:
             part.bias.copy_(torch.from_numpy(weights[f"{name}.bias"]))
     network.pairs.copy_(torch.from_numpy(weights["pairs"]))
     network.stated[: len(weights["stated"])] = torch.from_numpy(weights["stated"])
+
+
+def shape_of(weights: Mapping[str, np.ndarray], dropout: float = 0.0) -> Shape:
+    """Return the shape of a network with such weights."""
+    first, second = (weights[f"lstm.{layer}.state"].shape[1] for layer in (0, 1))
+    narrow = weights["narrow"].shape[1] if "narrow" in weights else 0
+    return Shape(first=first, second=second, narrow=narrow, dropout=dropout)
+
+
+def reshaped(weights: Mapping[str, np.ndarray], shape: Shape, random: np.random.Generator) -> dict[str, np.ndarray]:
+    """Return weights of a network with other numbers of units that says nearly the same.
+
+    New units have random weights, and nothing reads them yet; what the second layer reads of the first is narrowed to
+    the directions that its inputs depend on most.
+
+    Args:
+        weights: under the package's names, not narrowed.
+        shape: of the network.
+        random: where the new units' weights come from.
+    """
+    old = shape_of(weights)
+
+    def gates(values: np.ndarray, before: int, after: int) -> np.ndarray:
+        """Give each of the gates, which lie one behind the other, other numbers of units."""
+        parts = values.reshape(*values.shape[:-1], -1, before)
+        made = random.uniform(-(after**-0.5), after**-0.5, (*parts.shape[:-1], after)).astype(np.float32)
+        made[..., : min(before, after)] = parts[..., :after]
+        return made.reshape(*values.shape[:-1], -1)
+
+    def read(values: np.ndarray, before: int, after: int, directions: int = 2) -> np.ndarray:
+        """Let weights (directions * units, ...) read other numbers of units, the new ones with 0."""
+        parts = values[: directions * before].reshape(directions, before, *values.shape[1:])
+        made = np.zeros((directions, after, *values.shape[1:]), dtype=np.float32)
+        made[:, : min(before, after)] = parts[:, :after]
+        return np.concatenate([made.reshape(-1, *values.shape[1:]), values[directions * before :]])
+
+    out = dict(weights)
+    sizes = (old.first, shape.first), (old.second, shape.second)
+    for layer, (before, after) in enumerate(sizes):
+        for name in (f"lstm.{layer}.input", f"lstm.{layer}.bias"):
+            out[name] = gates(weights[name], before, after)
+        state = gates(weights[f"lstm.{layer}.state"], before, after)
+        out[f"lstm.{layer}.state"] = np.stack([read(own, before, after, 1) for own in state])
+    out["tagger"] = read(weights["tagger"], *sizes[0])
+    out["lstm.1.input"] = read(out["lstm.1.input"], *sizes[0])
+    for name in ("pair_first", "pair_second", "object", *(n for n in MATRICES if n.startswith("relation_"))):
+        if name in weights:
+            out[name] = read(weights[name], *sizes[1])
+    return narrowed(out, shape) if shape.narrow else out
+
+
+def narrowed(weights: Mapping[str, np.ndarray], shape: Shape) -> dict[str, np.ndarray]:
+    """Return weights with which the second layer reads ``shape.narrow`` numbers of the first one's states."""
+    states, hints = np.split(weights["lstm.1.input"], [2 * shape.first])
+    left, strengths, right = np.linalg.svd(states, full_matrices=False)
+    roots = np.sqrt(strengths[: shape.narrow])
+    return dict(weights) | {
+        "narrow": left[:, : shape.narrow] * roots,
+        "lstm.1.input": np.concatenate([roots[:, None] * right[: shape.narrow], hints]),
+    }

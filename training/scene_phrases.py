@@ -15,13 +15,13 @@ import scene_data
 import silver
 from styles import plain
 
-FEWEST, MOST = 3, 12  # words of a phrase
+FEWEST = 3  # words of a phrase
 EDGES = frozenset({"case", "cc", "mark", "punct"})  # of a noun, not of its phrase
 NOUNS = frozenset({"NN", "NNS"})
 ARTICLES = frozenset({"a", "an", "the"})
 
 
-def phrases(sentence: silver.Sentence) -> Iterator[tuple[int, int]]:
+def phrases(sentence: silver.Sentence, longest: int) -> Iterator[tuple[int, int]]:
     """Yield where phrases stand in a sentence: first word, and the one behind the last."""
     size = len(sentence.words)
     below: list[list[int]] = [[] for _ in range(size + 1)]
@@ -35,10 +35,10 @@ def phrases(sentence: silver.Sentence) -> Iterator[tuple[int, int]]:
         if tag in NOUNS:
             inside = [child for child in below[word] if sentence.labels[child - 1] not in EDGES]
             own = [word, *(one for child in inside for one in reach(child))]
-            if FEWEST <= len(own) <= MOST and max(own) - min(own) + 1 == len(own):
+            if FEWEST <= len(own) <= longest and max(own) - min(own) + 1 == len(own):
                 yield min(own) - 1, max(own)
     end = size - 1 if sentence.words[-1] == "." else size
-    if FEWEST <= end <= MOST:
+    if FEWEST <= end <= longest:
         yield 0, end
 
 
@@ -48,6 +48,7 @@ def main() -> None:
     parser.add_argument("parses", type=Path, nargs="+", help="captions' parses (CoNLL-U)")
     parser.add_argument("--without", type=Path, nargs="*", default=[], help="captions with graphs that are left out")
     parser.add_argument("--bare", type=float, default=0.0, help="share of phrases that lose the article in front")
+    parser.add_argument("--longest", type=int, default=12, help="words of the longest phrase")
     parser.add_argument("--most", type=int, default=70_000, help="phrases that are written")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
@@ -57,7 +58,7 @@ def main() -> None:
     for path in arguments.parses:
         for caption in silver.read(path):
             for sentence in caption.sentences:
-                for start, end in phrases(sentence):
+                for start, end in phrases(sentence, arguments.longest):
                     has_article = sentence.words[start].lower() in ARTICLES and end - start > FEWEST
                     own = slice(start + (has_article and random.random() < arguments.bare), end)
                     words = tuple(word.lower() for word in sentence.words[own])

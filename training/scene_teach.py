@@ -10,7 +10,7 @@ from torch import Tensor
 
 import scene_pretrained
 from scene_batches import IGNORED, Codes, Taught
-from scene_network import SceneHeads, SceneNetwork, Shape, resume
+from scene_network import SceneHeads, SceneNetwork, resume, shape_of
 from spicegraph_parser.caption_pipeline.encoder import KINDS, Vocabulary, read_weights
 from spicegraph_parser.scenes.network import RELATION
 
@@ -72,7 +72,7 @@ def read_teacher(folder: Path, codes: Codes) -> tuple[SceneHeads, Tensor]:
     if lists["relations"] != list(codes.relations):
         raise ValueError(f"{folder} was trained on other captions")
     tables = [weights[f"words.tables.{kind}"] for kind in range(len(KINDS))]
-    sizes = len(lists["tags"]), weights["lstm.0.state"].shape[1], len(lists["relations"])
-    network = SceneNetwork([len(own) for own in tables], [own.shape[1] for own in tables], sizes, Shape())
+    sizes = len(lists["tags"]), len(lists["relations"])
+    network = SceneNetwork([len(own) for own in tables], [own.shape[1] for own in tables], sizes, shape_of(weights))
     resume(network, weights)
     return network.eval(), codes.rows(Vocabulary.from_lists(lists))

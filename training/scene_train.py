@@ -25,7 +25,7 @@ import scene_data
 import scene_texts
 from scene_batches import IGNORED, Batch, Codes, Taught, batches
 from scene_data import Caption, Labelled
-from scene_network import SceneHeads, SceneNetwork, Shape, arrays, resume, start_from
+from scene_network import SceneHeads, SceneNetwork, Shape, arrays, reshaped, resume, shape_of, start_from
 from scene_teach import read_phrases, teach
 from spicegraph_parser.caption_pipeline.encoder import KINDS, Vocabulary, read_weights
 from spicegraph_parser.scenes.network import OBJECT, PAIR_LABELS
@@ -51,6 +51,9 @@ class Settings:
     least_relations: int = 2
     phrases: int = 30_000  # phrases with a teacher's probabilities that a pass has, where there are any
     seed: int = 1
+    first: int = 160  # units of a direction of the first recurrent layer, and of the second
+    second: int = 160
+    narrow: int = 0  # how many numbers of the first layer's states the second one reads; 0: all states
     top: float = 1.0  # share of the rates that the first batch has; they fall to 0 by batches
 
 
@@ -156,18 +159,21 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
     vocabulary = Vocabulary.from_lists(lists)
     codes = Codes(vocabulary, lists["relations"], tags)
     widths = [weights[f"words.tables.{kind}"].shape[1] for kind in range(len(KINDS))]
-    sizes = len(pipeline.tags), weights["lstm.0.state"].shape[1], len(lists["relations"])
-    network = SceneNetwork([len(own) for own in rows], widths, sizes, Shape(dropout=settings.dropout))
+    sizes = len(pipeline.tags), len(lists["relations"])
+    shape = Shape(first=settings.first, second=settings.second, narrow=settings.narrow, dropout=settings.dropout)
+    if shape != shape_of(weights, settings.dropout):
+        weights = reshaped(weights, shape, np.random.default_rng(settings.seed))
+    network = SceneNetwork([len(own) for own in rows], widths, sizes, shape)
     start_from(network, weights, rows)
     if arguments.resume:
         resume(network, weights)
-    LOG.info("%s parameters without tables, %s relations", sum(p.numel() for p in network.parameters()), sizes[2])
+    LOG.info("%s parameters without tables, %s relations", sum(p.numel() for p in network.parameters()), sizes[1])
 
     phrases = list(teach(arguments.teachers, codes, read_phrases(arguments.phrases_of, vocabulary)))
     for passed, line in enumerate(fit(network, codes, data, phrases, settings), start=1):
         LOG.info("pass %s, %s, held back %s", passed, line, agreement(network, codes, held))
         arguments.out.mkdir(parents=True, exist_ok=True)
-        np.savez(arguments.out / "network.npz", allow_pickle=False, **export.compact(arrays(network)))
+        np.savez(arguments.out / "network.npz", allow_pickle=False, **export.compact(arrays(network), matrices=True))
         text = json.dumps(lists | names, ensure_ascii=False, separators=(",", ":"))
         (arguments.out / "vocabulary.json").write_text(text + "\n", encoding="utf-8")
 
@@ -189,7 +195,7 @@ def fit(
         settings: how it is trained.
     """
     random = np.random.default_rng(settings.seed)
-    started = ("words.", "layers.", "tagger", "tag_vectors")
+    started = ("words.", "layers.", "narrow", "tagger", "tag_vectors")
     old = [own for name, own in network.named_parameters() if name.startswith(started)]
     new = [own for name, own in network.named_parameters() if not name.startswith(started)]
     optimizer = torch.optim.Adam(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import pickle
 from itertools import chain
@@ -12,7 +13,15 @@ import pytest
 
 from spicegraph_parser.caption_pipeline import encoder as encoder_module
 from spicegraph_parser.caption_pipeline import pipeline_path
-from spicegraph_parser.caption_pipeline.encoder import KINDS, Vocabulary, features, read_weights, stored_weights
+from spicegraph_parser.caption_pipeline.encoder import (
+    KINDS,
+    Encoder,
+    Vocabulary,
+    features,
+    read_weights,
+    stored_weights,
+)
+from spicegraph_parser.caption_pipeline.layout import Layout
 from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, Network, analyse_sentences, network_from
 from spicegraph_parser.caption_pipeline.trees import projective_heads
 
@@ -222,3 +231,33 @@ def test_tables_of_features_take_a_byte_per_weight() -> None:
     forms = ["a", "Dog", "zzyzx", "skateboards"]
     compact, floats = (Network(weights, vocabulary).words(forms) for weights in (stored, whole))
     assert np.array_equal(compact.table[:, compact.rows], floats.table[:, floats.rows])
+
+
+def test_the_second_layer_may_read_less_of_the_first() -> None:
+    """It reads numbers that states are turned into: the same as reading the states by the product of both."""
+    weights, narrow = _weights(), np.random.default_rng(4).normal(size=(2 * _HIDDEN, 3)).astype(np.float32)
+    of_states, hints = np.split(weights["lstm.1.input"], [3]), weights["lstm.1.input"][-_HINT:]
+    less = weights | {"narrow": narrow, "lstm.1.input": np.concatenate([of_states[0], hints])}
+    same = weights | {"lstm.1.input": np.concatenate([narrow @ of_states[0], hints])}
+    layout = Layout.of(np.array([3, 2]))
+    forms = ["a", "dog", "runs", "a", "dog"]
+    (states, tags), (wanted, wanted_tags) = (
+        encoder.encode(encoder.words(forms), layout) for encoder in (Encoder(w, _VOCABULARY) for w in (less, same))
+    )
+    assert np.allclose(states, wanted, atol=1e-5)
+    assert np.array_equal(tags, wanted_tags)
+
+
+def test_matrices_may_be_stored_as_integers_with_a_scale_per_row() -> None:
+    data = io.BytesIO()
+    rows = np.array([[1, -2], [3, 4]], dtype=np.int8)
+    scale = np.array([[0.5], [2.0]], dtype=np.float16)
+    arrays = {
+        name: own for kind in ("matrix", "words.tables.0") for name, own in ((kind, rows), (f"{kind}.scale", scale))
+    }
+    np.savez(data, allow_pickle=False, **arrays)
+    found = stored_weights(data.getvalue())
+    assert found["matrix"].tolist() == [[0.5, -1.0], [6.0, 8.0]]
+    assert found["matrix"].dtype == np.float32
+    assert found["words.tables.0"].tolist() == rows.tolist()
+    assert set(found) == {"matrix", "words.tables.0", "words.tables.0.scale"}

@@ -57,6 +57,8 @@ Weights: TypeAlias = "Mapping[str, NDArray[Any]]"
 """Arrays by name, input before output: see ``training/export.py``."""
 
 _SCALE: Final = ".scale"
+_TABLES: Final = "words.tables."
+_LARGE: Final = (_TABLES, "reranker.table")  # of which few rows are read at a time
 _NORM_EPSILON = 1e-5  # torch's LayerNorm adds it to the variance
 _MOST_FORMS = 8192  # whose inputs are kept (38 MB); beyond so many distinct forms the table starts anew
 
@@ -142,7 +144,7 @@ class _WordInputs:
         self._forms = np.empty(capacity, dtype=np.intp)
 
     def _inputs(self, rows: Integers) -> Floats:
-        tables = (_rows_of(self._weights, f"words.tables.{kind}", rows[:, kind]) for kind in range(len(KINDS)))
+        tables = (_rows_of(self._weights, f"{_TABLES}{kind}", rows[:, kind]) for kind in range(len(KINDS)))
         parts = np.concatenate(list(tables), axis=1)
         # A product for each word, not one for all: sums of many words together would be rounded otherwise.
         mixed = np.matmul(parts[:, None], self._mix)[:, 0] + self._bias
@@ -158,7 +160,8 @@ class Encoder:
     """States and tags of words: the layers that read a sentence.
 
     Tags are read off the first layer and fed to the second; where the weights hold a late tagger, the second layer
-    corrects them.
+    corrects them. Where they hold ``narrow`` (states of the first layer, width), the second layer reads the states
+    through it, which is cheaper.
 
     Args:
         weights: arrays by name, input before output: see ``training/export.py``.
@@ -168,7 +171,8 @@ class Encoder:
     def __init__(self, weights: Weights, vocabulary: Vocabulary) -> None:
         self._weights = weights
         self._first, self._second = _Lstm(weights, 0), _Lstm(weights, 1)
-        of_states, hints = np.split(self._second.input, [weights["tagger"].shape[0]], axis=1)
+        hints_width = weights["tag_vectors"].shape[1]
+        of_states, hints = np.split(self._second.input, [-hints_width], axis=1)
         # Probabilities of tags add up to 1, so that what stands in all of their rows is added once.
         self._of_odds = np.matmul(weights["tag_vectors"], hints) + self._second.bias[:, None]
         self._of_read = np.concatenate([of_states, self._of_odds], axis=1)
@@ -186,6 +190,8 @@ class Encoder:
         tags = states @ self._weights["tagger"]
         tags += self._weights["tagger.bias"]
         odds = _odds(tags)
+        if "narrow" in self._weights:
+            states = states @ self._weights["narrow"]
         read = np.concatenate([states, odds], axis=1)
         inputs = np.empty((2, len(read), self._second.gates), dtype=np.float32)
         for direction, weights in enumerate(self._of_read):
@@ -369,10 +375,16 @@ def relu(values: Floats) -> Floats:
 
 
 def stored_weights(data: bytes) -> dict[str, NDArray[Any]]:
-    """Read weights: float32, or 8-bit integers as they are, beside one scale per row (``<name>.scale``)."""
+    """Read weights: float32, and large tables as they are, 8-bit integers beside one scale per row (``<name>.scale``).
+
+    Other integers that have such scales become float32 by them.
+    """
     with np.load(io.BytesIO(data), allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in stored.files}
-    return {name: own if own.dtype == np.int8 else own.astype(np.float32) for name, own in arrays.items()}
+    weights = {name: own if own.dtype == np.int8 else own.astype(np.float32) for name, own in arrays.items()}
+    for name in [name for name in weights if name.endswith(_SCALE) and not name.startswith(_LARGE)]:
+        weights[name.removesuffix(_SCALE)] = weights[name.removesuffix(_SCALE)] * weights.pop(name)
+    return weights
 
 
 def read_weights(data: bytes) -> dict[str, Floats]:

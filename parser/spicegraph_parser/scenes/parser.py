@@ -21,7 +21,7 @@ from spicegraph_parser.parse import Caption, Parse, is_word, normalise
 from spicegraph_parser.rules import Fact
 from spicegraph_parser.scenes.network import SceneNetwork, load_network
 from spicegraph_parser.scenes.relations import relation_tokens
-from spicegraph_parser.scenes.visible import Standing, name_noun, standings
+from spicegraph_parser.scenes.visible import Standing, denied_nouns, name_noun, standings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -76,18 +76,32 @@ class SentenceGraph(NamedTuple):
 def sentence_graph(labels: Labels, forms: Sequence[str], names: Names) -> SentenceGraph:
     """Return the graph that a sentence's labels describe, without what has no letter and no digit in its name ("!!!").
 
+    A noun that the sentence denies is an object whether people draw it or not, and "a man is without hat" a relation:
+    so what is denied can be told apart.
+
     Args:
         labels: what the network says of the sentence.
         forms: its words.
         names: among them the names that people use in place of the caption's.
     """
     words = [form.lower() for form in forms]
+    denied = denied_nouns(words, labels.tags)
     parts: dict[int, list[int]] = {}
     for head, part in labels.parts:
-        parts.setdefault(head, []).append(part)
-    heads = {*labels.objects, *(one for one, _ in labels.attributes)}
-    for one, other, _ in labels.relations:
+        if head not in denied or part in denied:
+            parts.setdefault(head, []).append(part)
+    attributes = [pair for pair in labels.attributes if pair[1] not in denied]
+    relations = [*labels.relations, *((*pair, _WITH) for pair in labels.attributes if pair[1] in denied)]
+    heads = {*labels.objects, *(one for one, _ in attributes)}
+    for one, other, _ in relations:
         heads |= {one, other}
+    within = {part for own in parts.values() for part in own}
+    for at in sorted(denied - heads - within, reverse=True):
+        behind = next((end for end in range(at + 1, len(words)) if end not in denied), len(words)) - 1
+        if behind > at:  # "no fire hydrant"
+            parts.setdefault(behind, []).append(at)
+        else:
+            heads.add(at)
 
     def named(head: int, rewrites: Mapping[str, str]) -> tuple[str, Tokens]:
         if head not in parts:
@@ -106,11 +120,11 @@ def sentence_graph(labels: Labels, forms: Sequence[str], names: Names) -> Senten
         nodes.append(Node(name, head, tokens))
     properties = [
         Property(place[one], *named(other, names.attributes))
-        for one, other in labels.attributes
+        for one, other in attributes
         if one in place and is_word(words[other])
     ]
     links = []
-    for one, other, name in labels.relations:
+    for one, other, name in relations:
         if one not in place or other not in place or not is_word(name):
             continue
         ends = nodes[place[one]].tokens, nodes[place[other]].tokens

@@ -202,6 +202,7 @@ def test_what_cannot_be_seen_is_kept_apart() -> None:
     assert {(fact.words, fact.rule) for fact in found.apart} == {
         (("people", "street", "on"), "denied"),
         (("people",), "denied"),
+        (("cars",), "denied"),
         (("sense",), "abstract"),
         (("rain",), "hedged"),
     }
@@ -303,6 +304,26 @@ def test_json_has_what_is_kept_apart(scenes: CaptionPipeline) -> None:
     denied, plain = map(caption_dict, scenes.captions(["a street without cars", "a red car"]))
     assert {"tuple": ["cars"], "reason": "denied", "certainty": 0.0} in denied["apart"]
     assert set(plain) == {"text", "tuples", "rules", "spans", "entities"}
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("text", "denied"),
+    [
+        ("a street without cars", "cars"),
+        ("A park without trees.", "trees"),
+        ("A person without shoes", "shoes"),
+        ("a kitchen without a window", "window"),
+        ("There are no people on the beach.", "people"),
+        ("A corner with no fire hydrant", "fire hydrant"),
+        ("a road without any parked cars", "cars"),
+    ],
+)
+def test_what_is_denied_is_told_apart(scenes: CaptionPipeline, text: str, denied: str) -> None:
+    """Whether people would draw it or not, under its own name, and not among what can be seen."""
+    caption = next(scenes.captions([text]))
+    assert (denied,) in {fact.words for fact in caption.apart if fact.rule == DENIED}
+    assert not any(denied in word for fact in caption.tuples for word in fact)
 
 
 @pytest.mark.model
