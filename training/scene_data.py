@@ -184,12 +184,14 @@ UNSEEN = ("abstraction.n.06", "phenomenon.n.01", "event.n.01")
 DRAWN = 3, 0.1  # fewest captions in which people draw a noun, and least share of those that have it
 OFTEN = 10, 0.5
 SELDOM = 0.1
+SENSES = 3  # of a noun that captions lack, among which one may be an artifact
 
 
 def nouns(captions: Iterable[Caption], forms: Iterable[str]) -> dict[str, list[str]]:
     """Return lists of nouns: ``abstract``, of nothing to be seen, and ``drawn``, which people draw as a rule.
 
-    ``seldom`` has those of the abstract ones that somebody drew.
+    ``seldom`` has those of the abstract ones that somebody drew, or that hardly a caption has and that can be an
+    artifact ("basketball": a game, then a ball).
 
     Abstract are abstractions and events in WordNet that people do not draw ("sense", "testament"; but not "people",
     which WordNet calls a group), and what captions have but people hardly ever draw. The drawn ones are singular.
@@ -215,7 +217,16 @@ def nouns(captions: Iterable[Caption], forms: Iterable[str]) -> dict[str, list[s
         ):
             abstract.append(form)
     often = sorted(lemma for lemma in drawn if are_drawn(lemma, *OFTEN))
-    seldom = [form for form in abstract if drawn[plural_lemma(form)]]
+    artifact = wordnet.find("artifact.n.01")
+
+    def can_be_artifact(form: str) -> bool:
+        return any(artifact in wordnet.ancestors(sense) for sense in wordnet.senses(form, "n")[:SENSES])
+
+    seldom = [
+        form
+        for form, lemma in zip(abstract, map(plural_lemma, abstract), strict=True)
+        if drawn[lemma] or (said[lemma] < DRAWN[0] and can_be_artifact(form))
+    ]
     return {"abstract": abstract, "seldom": seldom, "drawn": often}
 
 

@@ -199,3 +199,13 @@ def test_phrases_are_cut_out_of_captions_with_or_without_their_articles(
     training["scene_phrases"].main()
     with gzip.open(out, "rt", encoding="utf-8") as lines:
         assert {" ".join(words): len(tags) for words, tags in map(json.loads, lines)} == kept
+
+
+def test_nouns_that_captions_lack_may_be_things(training: dict[str, ModuleType]) -> None:
+    """A game that is a ball, too, is kept out of long descriptions only; people who drew one decide otherwise."""
+    nouns, caption = training["scene_data"].nouns, training["scene_data"].Caption
+    lists = nouns([], ["basketball", "kindness", "dog"])
+    assert lists["abstract"] == ["basketball", "kindness"]
+    assert lists["seldom"] == ["basketball"]
+    undrawn = [caption("a man plays basketball", ("a", "man", "plays", "basketball"), (("man",),))] * 3
+    assert nouns(undrawn, ["basketball"])["seldom"] == []

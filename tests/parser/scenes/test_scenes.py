@@ -307,6 +307,13 @@ def test_json_has_what_is_kept_apart(scenes: CaptionPipeline) -> None:
 
 
 @pytest.mark.model
+def test_a_game_may_be_a_ball(scenes: CaptionPipeline) -> None:
+    """What WordNet calls an abstraction first, and a thing then, is not left out of a caption."""
+    caption = next(scenes.captions(["a man is dribbling a basketball"]))
+    assert ("man", "basketball", "dribble") in caption.tuples
+
+
+@pytest.mark.model
 @pytest.mark.parametrize(
     ("text", "denied"),
     [
