@@ -21,7 +21,7 @@ from spicegraph_parser.caption_pipeline.encoder import Encoder, Vocabulary, relu
 from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout
 from spicegraph_parser.caption_pipeline.network import in_parts, single_threaded
 from spicegraph_parser.errors import DataError
-from spicegraph_parser.scenes.relations import WHOLE, Stated, in_two_clauses, own_name
+from spicegraph_parser.scenes.relations import WHOLE, Stated, in_two_clauses, is_misquoted, own_name
 from spicegraph_parser.scenes.visible import PICTURES
 
 if TYPE_CHECKING:
@@ -156,7 +156,14 @@ class SceneNetwork:
             numbers, is_sure = self._relation_numbers(states, where, sentences_of, layout)
             rows = zip(*(part.tolist() for part in (*where, self._relations[numbers], is_sure)), strict=True)
             for sentence, one, other, name, sure in rows:
-                own = name if sure else self._own_name(name, sentences_of[sentence], out[sentence], (one, other))
+                words = sentences_of[sentence]
+                own = name
+                if not sure or is_misquoted(name, words):
+                    own = self._own_name(name, words, out[sentence], (one, other))
+                if sure and (
+                    own is None or own.split()[0] != name.split()[0]
+                ):  # only other prepositions are taken over
+                    own = name
                 if own is not None:
                     out[sentence].relations.append((one, other, own))
 

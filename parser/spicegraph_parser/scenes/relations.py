@@ -105,6 +105,19 @@ def own_name(words: Sequence[str], tags: Sequence[str], start: int, end: int, *,
     return " ".join(name) or None
 
 
+def is_misquoted(name: str, words: Sequence[str]) -> bool:
+    """Say whether a relation's name has its first word from a sentence, and others not.
+
+    >>> is_misquoted("run behind", "A dog runs after a cat".split()), is_misquoted("wear", ["in"])
+    (True, False)
+    """
+    first, *others = name.split()
+    if not others:
+        return False
+    said = frozenset().union(*map(stems, words))
+    return first in said and not said.issuperset(others)
+
+
 def in_two_clauses(words: Sequence[str], tags: Sequence[str], start: int, end: int) -> bool:
     """Say whether a clause ends between two things: a verb, and behind it a word that joins clauses.
 
