@@ -5,7 +5,7 @@ It is too large to ship: it teaches.
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -143,7 +143,15 @@ class PretrainedScene(SceneHeads):
 class PieceCodes(Codes):
     """Numbers of words, with pieces in place of table rows."""
 
-    pieces: Pieces
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        relations: Sequence[str],
+        tags: Mapping[tuple[str, ...], list[int]],
+        pieces: Pieces,
+    ) -> None:
+        super().__init__(vocabulary, relations, tags)
+        self.pieces = pieces
 
     def rows(self, vocabulary: Vocabulary | None = None) -> Tensor:  # noqa: ARG002
         """Return (words, MOST) the pieces of every word so far."""

@@ -1,7 +1,8 @@
 """Train a teacher for the scene parser: MiniLM with the parser's heads, on graphs drawn by people.
 
 The folder of the model holds ``config.json``, ``vocab.txt`` and ``model.safetensors``, as the wheel of ``teacher.txt``
-does. ``scene_train.py --teachers`` takes what is written here.
+does. ``scene_train.py --teachers`` takes what is written here; ``--resume`` trains it on, and it may learn from
+teachers, too.
 """
 
 import argparse
@@ -17,9 +18,10 @@ import numpy as np
 import torch
 
 import scene_texts
-from scene_batches import Codes, batches
+from scene_batches import Codes, Taught, batches
 from scene_data import Labelled
 from scene_pretrained import CONFIG, NETWORK, PIECES, PieceCodes, PretrainedScene
+from scene_teach import read_phrases, teach
 from scene_train import add_settings, agreement, losses, read_people, settings_of
 from spicegraph_parser.caption_pipeline.encoder import Vocabulary
 
@@ -40,10 +42,14 @@ class Settings:
     clip: float = 5.0
     tag_weight: float = 0.2
     made: float = 0.1
+    phrases: int = 40_000  # phrases with teachers' probabilities that a pass has, where there are any
+    top: float = 1.0  # share of the rates that are reached
     seed: int = 1
 
 
-def fit(network: PretrainedScene, codes: Codes, data: Sequence[Labelled], settings: Settings) -> Iterator[str]:
+def fit(
+    network: PretrainedScene, codes: Codes, data: Sequence[Labelled], taught: Sequence[Taught], settings: Settings
+) -> Iterator[str]:
     """Train a teacher, and yield after each pass what is to be reported."""
     random = np.random.default_rng(settings.seed)
     trained = [(name, own) for name, own in network.named_parameters() if own.requires_grad]
@@ -60,11 +66,12 @@ def fit(network: PretrainedScene, codes: Codes, data: Sequence[Labelled], settin
         network.train()
         lately = []
         shown = [scene_texts.recased(own, random) for own in (*data, *scene_texts.made(data, settings.made, random))]
-        parts = list(batches(codes, shown, settings.batch, random))
+        chosen = [taught[place] for place in random.permutation(len(taught))[: settings.phrases]]
+        parts = list(batches(codes, [*shown, *chosen], settings.batch, random))
         rows = codes.rows()
         for place, batch in enumerate(parts):
             done = (passed + place / len(parts)) / settings.passes
-            scale = min(1.0, (step + 1) / settings.warm) * max(0.02, 1 - done)
+            scale = settings.top * min(1.0, (step + 1) / settings.warm) * max(0.02, 1 - done)
             for group in optimizer.param_groups:
                 group["lr"] = group["top"] * scale
             optimizer.zero_grad()
@@ -84,14 +91,20 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
     torch.backends.mkldnn.matmul.fp32_precision = "bf16"
     kept, held, tags = read_people(arguments.labelled)
     lists = json.loads(arguments.lists.read_bytes())
-    codes = PieceCodes(Vocabulary.from_lists(lists), lists["relations"], tags)
+    known = Vocabulary.from_lists(lists), lists["relations"], tags
+    taught = list(teach(arguments.teachers, Codes(*known), read_phrases(arguments.phrases_of, known[0])))
     network = PretrainedScene(arguments.model, (len(lists["tags"]), len(lists["relations"])))
-    network.start(arguments.model / "model.safetensors")
-    codes.pieces = network.pieces
+    if arguments.resume:
+        network.load_state_dict(torch.load(arguments.resume / NETWORK, weights_only=True))
+    else:
+        network.start(arguments.model / "model.safetensors")
+    codes = PieceCodes(*known, network.pieces)
+    for word in dict.fromkeys(word for own in taught for word in own.words):
+        codes.number(word)
     arguments.out.mkdir(parents=True, exist_ok=True)
     for name in (CONFIG, PIECES):
         shutil.copy(arguments.model / name, arguments.out)
-    for passed, line in enumerate(fit(network, codes, [own for own, _ in kept], settings), start=1):
+    for passed, line in enumerate(fit(network, codes, [own for own, _ in kept], taught, settings), start=1):
         LOG.info("pass %s, %s, held back %s", passed, line, agreement(network, codes, held))
         torch.save(network.state_dict(), arguments.out / NETWORK)
 
@@ -104,6 +117,9 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True, help="folder of the pretrained model")
     parser.add_argument("--lists", type=Path, required=True, help="vocabulary.json of the network that is to be taught")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--resume", type=Path, help="folder of a teacher that is trained on")
+    parser.add_argument("--teachers", type=Path, nargs="*", default=[], help="folders of networks that teach")
+    parser.add_argument("--phrases-of", type=Path, nargs="*", default=[], help="what scene_phrases.py wrote")
     add_settings(parser, Settings)
     arguments = parser.parse_args()
     train(arguments, Settings(**settings_of(arguments, Settings)))
