@@ -61,17 +61,15 @@ def mean(wide: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray], share:
     out = {}
     for name, values in whole.items():
         gates = sizes[int(name.split(".")[1])] if name.startswith("lstm.") else None
-        parts = values[None] if values.ndim == 1 else values
-        olds = other[name][None] if values.ndim == 1 else other[name]
         if name.endswith(".state"):
             rows, columns = places(1, *gates, gates[1]), places(4, *gates, 4 * gates[1])
-            out[name] = np.stack([mixed(*pair, share, rows, columns) for pair in zip(parts, olds, strict=True)])
-            continue
-        rows = places(2, *sizes[of_words[name]], len(parts)) if name in of_words else np.arange(len(parts))
-        columns = places(8, *gates, parts.shape[1]) if gates else np.arange(parts.shape[1])
-        flat = (own.reshape(len(own), -1) for own in (parts, olds))
-        columns = columns if gates else np.arange(parts.reshape(len(parts), -1).shape[1])
-        out[name] = mixed(*flat, share, rows, columns).reshape(values.shape)
+            pairs = zip(values, other[name], strict=True)
+            out[name] = np.stack([mixed(*pair, share, rows, columns) for pair in pairs])
+        else:
+            shown, old = (own.reshape(1 if own.ndim == 1 else len(own), -1) for own in (values, other[name]))
+            rows = places(2, *sizes[of_words[name]], len(shown)) if name in of_words else np.arange(len(shown))
+            columns = places(8, *gates, shown.shape[1]) if gates else np.arange(shown.shape[1])
+            out[name] = mixed(shown, old, share, rows, columns).reshape(values.shape)
     return narrowed(out, shape) if shape.narrow else out
 
 

@@ -189,7 +189,7 @@ class Encoder:
         states, _ = self._first.states(words.table, (rows, rows[layout.back]), layout)
         tags = states @ self._weights["tagger"]
         tags += self._weights["tagger.bias"]
-        odds = _odds(tags)
+        odds = softmax(tags)
         if "narrow" in self._weights:
             states = states @ self._weights["narrow"]
         read = np.concatenate([states, odds], axis=1)
@@ -239,13 +239,6 @@ class Encoder:
             tags = tags + states @ self._weights["late_tagger"]
             tags += self._weights["late_tagger.bias"]
         return tags
-
-
-def _odds(tags: Floats) -> Floats:
-    """Return the probabilities of tags (words, tags) from their scores."""
-    odds: Floats = np.exp(tags - tags.max(axis=1, keepdims=True))
-    odds /= odds.sum(axis=1, keepdims=True)
-    return odds
 
 
 class FirstStates(NamedTuple):
@@ -367,6 +360,13 @@ def _for_tanh(weights: Floats) -> Floats:
     """
     input_gate, forget, cell, output = np.split(weights, 4, axis=-1)
     return np.concatenate([0.5 * input_gate, 0.5 * forget, 0.5 * output, cell], axis=-1)
+
+
+def softmax(scores: Floats) -> Floats:
+    """Return the probabilities (rows, choices) that scores stand for."""
+    odds: Floats = np.exp(scores - scores.max(axis=1, keepdims=True))
+    odds /= odds.sum(axis=1, keepdims=True)
+    return odds
 
 
 def relu(values: Floats) -> Floats:

@@ -85,16 +85,13 @@ class Part(NamedTuple):
         """Return the way from each sentence's word to its end (0) or to its beginning (1)."""
         lengths = self.steps + 1 if direction else self.layout.lengths - self.steps
         order = np.argsort(-lengths, kind="stable")
-        is_word = np.arange(lengths[order[0]]) < lengths[order, None]
-        step, row = np.nonzero(is_word.T)
-        sentence = order[row]
+        own = Layout.of(lengths[order])
+        sentence = order[own.sentence]
         sign = -1 if direction else 1
-        words = self.layout.padded[sentence, self.steps[sentence] + sign * step]
+        words = self.layout.padded[sentence, self.steps[sentence] + sign * own.step]
         before = self.steps[order] - sign
         is_first = (before < 0) | (before == self.layout.lengths[order])
-        return Way(
-            order, words, tuple(is_word.sum(axis=0).tolist()), self.layout.padded[order, before * ~is_first], is_first
-        )
+        return Way(order, words, own.steps, self.layout.padded[order, before * ~is_first], is_first)
 
 
 class Way(NamedTuple):

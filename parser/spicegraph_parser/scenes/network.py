@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from spicegraph_parser.caption_pipeline.encoder import Encoder, Vocabulary, relu, stored_weights
+from spicegraph_parser.caption_pipeline.encoder import Encoder, Vocabulary, relu, softmax, stored_weights
 from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout
 from spicegraph_parser.caption_pipeline.network import in_parts, single_threaded
 from spicegraph_parser.errors import DataError
@@ -156,14 +156,7 @@ class SceneNetwork:
             numbers, is_sure = self._relation_numbers(states, where, sentences_of, layout)
             rows = zip(*(part.tolist() for part in (*where, self._relations[numbers], is_sure)), strict=True)
             for sentence, one, other, name, sure in rows:
-                words = sentences_of[sentence]
-                own = name
-                if not sure or is_misquoted(name, words):
-                    own = self._own_name(name, words, out[sentence], (one, other))
-                if sure and (
-                    own is None or own.split()[0] != name.split()[0]
-                ):  # only other prepositions are taken over
-                    own = name
+                own = self._name(name, sentences_of[sentence], out[sentence], (one, other), is_sure=sure)
                 if own is not None:
                     out[sentence].relations.append((one, other, own))
 
@@ -213,9 +206,7 @@ class SceneNetwork:
         wanted = query @ self._weights["relation_key"].T
         looks = np.matmul(read, wanted[:, :, None])[:, :, 0] * np.float32(query.shape[1] ** -0.5)
         looks[np.arange(looks.shape[1]) >= lengths[sentence, None]] = -np.inf
-        looks = np.exp(looks - looks.max(axis=1, keepdims=True))
-        looks /= looks.sum(axis=1, keepdims=True)
-        context = np.matmul(looks[:, None], read)[:, 0] @ self._weights["relation_value"]
+        context = np.matmul(softmax(looks)[:, None], read)[:, 0] @ self._weights["relation_value"]
         context += self._weights["relation_value.bias"]
         hidden = np.concatenate([query, subject * target, relu(context)], axis=1)
         scores = hidden @ self._weights["relations"]
@@ -232,18 +223,23 @@ class SceneNetwork:
         return best, np.exp(scores).sum(axis=1) < 1 / SURE
 
     @staticmethod
-    def _own_name(name: str, words: Sequence[str], labels: Labels, ends: tuple[int, int]) -> str | None:
-        """Return the name of a pair's relation for which the list has nothing likely.
+    def _name(name: str, words: Sequence[str], labels: Labels, ends: tuple[int, int], *, is_sure: bool) -> str | None:
+        """Return the name of a pair's relation: the likeliest of the list, or the caption's own words.
 
-        That is the caption's own words where these state it, else the one given; nothing where both ends, of which the
-        first is the subject, stand in two clauses.
+        These take its place where it is not sure; where it is, only if they have its verb and other prepositions. One
+        that is not sure is none where both ends, of which the first is the subject, stand in two clauses.
         """
+        if is_sure and not is_misquoted(name, words):
+            return name
         first, later = sorted(ends)
         if in_two_clauses(words, labels.tags, first + 1, later):
-            return None
+            return name if is_sure else None
         words_of_later = [word for head, word in (*labels.parts, *labels.attributes) if head == later]
         end = min([later, *(word for word in words_of_later if word > first)])
-        return own_name(words, labels.tags, first + 1, end, turned=ends[1] < ends[0]) or name
+        own = own_name(words, labels.tags, first + 1, end, turned=ends[1] < ends[0])
+        if own is None or (is_sure and own.partition(" ")[0] != name.partition(" ")[0]):
+            return name
+        return own
 
 
 @cache

@@ -21,7 +21,7 @@ from spicegraph_parser.parse import Caption, Parse, is_word, normalise
 from spicegraph_parser.rules import Fact
 from spicegraph_parser.scenes.network import SceneNetwork, load_network
 from spicegraph_parser.scenes.relations import relation_tokens
-from spicegraph_parser.scenes.visible import Standing, denied_nouns, name_noun, standings
+from spicegraph_parser.scenes.visible import Standing, name_noun, standings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -64,10 +64,11 @@ class Link(NamedTuple):
 
 
 class SentenceGraph(NamedTuple):
-    """What a sentence says of a scene; ``words`` are its forms in lower case."""
+    """What a sentence says of a scene; ``words`` are its forms in lower case, ``why`` their standings."""
 
     words: Sequence[str]
     tags: Sequence[str]
+    why: Sequence[Standing | None]
     nodes: tuple[Node, ...]
     properties: tuple[Property, ...]
     links: tuple[Link, ...]
@@ -85,7 +86,8 @@ def sentence_graph(labels: Labels, forms: Sequence[str], names: Names) -> Senten
         names: among them the names that people use in place of the caption's.
     """
     words = [form.lower() for form in forms]
-    denied = denied_nouns(words, labels.tags)
+    why = standings(words, labels.tags)
+    denied = {at for at, own in enumerate(why) if own is Standing.DENIED and labels.tags[at].startswith("NN")}
     parts: dict[int, list[int]] = {}
     for head, part in labels.parts:
         if head not in denied or part in denied:
@@ -129,7 +131,7 @@ def sentence_graph(labels: Labels, forms: Sequence[str], names: Names) -> Senten
             continue
         ends = nodes[place[one]].tokens, nodes[place[other]].tokens
         links.append(Link(place[one], place[other], name, relation_tokens(name, *ends, words, labels.tags)))
-    return SentenceGraph(words, labels.tags, tuple(nodes), tuple(properties), tuple(links))
+    return SentenceGraph(words, labels.tags, why, tuple(nodes), tuple(properties), tuple(links))
 
 
 def _words(text: str) -> frozenset[str]:
@@ -308,7 +310,7 @@ def _rows(sentence: SentenceGraph, abstract: frozenset[str], offset: int, *, is_
     In descriptions of several sentences people write "have" where they write "with" in captions.
     """
     nodes = sentence.nodes
-    why = standings(sentence.words, sentence.tags)
+    why = sentence.why
     own = [
         Standing.ABSTRACT
         if (is_long and sentence.tags[node.head] in _FINITE) or name_noun(node.name) in abstract

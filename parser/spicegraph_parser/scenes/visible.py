@@ -101,18 +101,6 @@ def standings(forms: Sequence[str], tags: Sequence[str]) -> list[Standing | None
     return out
 
 
-def denied_nouns(words: Sequence[str], tags: Sequence[str]) -> frozenset[int]:
-    """Return the positions of the nouns of a sentence, in lower case, that it denies.
-
-    >>> words = "a man without a hat".split()
-    >>> sorted(denied_nouns(words, "DT NN IN DT NN".split()))
-    [4]
-    """
-    if _DENIALS.isdisjoint(words):
-        return frozenset()
-    return frozenset(at for at in _denied(words, tags) if tags[at].startswith("NN"))
-
-
 def name_noun(name: str) -> str:
     """Return the noun of an object's name, its last word, which says whether it can be seen.
 
