@@ -19,7 +19,7 @@ from scene_batches import Codes
 from scene_network import SceneHeads, Shape
 from spicegraph_parser.caption_pipeline.encoder import Vocabulary
 
-NETWORK, CONFIG, PIECES = "network.pt", "config.json", "vocab.txt"
+NETWORK, CONFIG, PIECES, PRETRAINED = "network.pt", "config.json", "vocab.txt", "model.safetensors"
 MOST = 6  # pieces of a word that are read
 SHAPE = Shape(pair=128, dropout=0.2)
 

@@ -20,13 +20,13 @@ import torch
 import scene_texts
 from scene_batches import Codes, Taught, batches
 from scene_data import Labelled
-from scene_pretrained import CONFIG, NETWORK, PIECES, PieceCodes, PretrainedScene
+from scene_pretrained import CONFIG, NETWORK, PIECES, PRETRAINED, PieceCodes, PretrainedScene
 from scene_teach import read_phrases, teach
 from scene_train import add_settings, agreement, losses, read_people, settings_of
 from spicegraph_parser.caption_pipeline.encoder import Vocabulary
 
 LOG = logging.getLogger("scene_teacher")
-PRETRAINED = ("position", "norm.", "body.")
+BODY = ("position", "norm.", "body.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +53,8 @@ def fit(
     """Train a teacher, and yield after each pass what is to be reported."""
     random = np.random.default_rng(settings.seed)
     trained = [(name, own) for name, own in network.named_parameters() if own.requires_grad]
-    body = [own for name, own in trained if name.startswith(PRETRAINED)]
-    heads = [own for name, own in trained if not name.startswith(PRETRAINED)]
+    body = [own for name, own in trained if name.startswith(BODY)]
+    heads = [own for name, own in trained if not name.startswith(BODY)]
     optimizer = torch.optim.AdamW(
         [{"params": heads, "top": settings.rate}, {"params": body, "top": settings.body_rate}],
         betas=(0.9, 0.99),
@@ -97,7 +97,7 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.resume:
         network.load_state_dict(torch.load(arguments.resume / NETWORK, weights_only=True))
     else:
-        network.start(arguments.model / "model.safetensors")
+        network.start(arguments.model / PRETRAINED)
     codes = PieceCodes(*known, network.pieces)
     for word in dict.fromkeys(word for own in taught for word in own.words):
         codes.number(word)
