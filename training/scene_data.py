@@ -185,13 +185,15 @@ DRAWN = 3, 0.1  # fewest captions in which people draw a noun, and least share o
 OFTEN = 10, 0.5
 SELDOM = 0.1
 SENSES = 3  # of a noun that captions lack, among which one may be an artifact
+HEARD = ("sound.n.01", "sound.n.04", "auditory_communication.n.01", "applause.n.01")
+SOUND_SENSES = 2  # of a noun, among which one is heard
 
 
 def nouns(captions: Iterable[Caption], forms: Iterable[str]) -> dict[str, list[str]]:
     """Return lists of nouns: ``abstract``, of nothing to be seen, and ``drawn``, which people draw as a rule.
 
     ``seldom`` has those of the abstract ones that somebody drew, or that hardly a caption has and that can be an
-    artifact ("basketball": a game, then a ball).
+    artifact ("basketball": a game, then a ball), ``sounds`` those of the others that can be heard.
 
     Abstract are abstractions and events in WordNet that people do not draw ("sense", "testament"; but not "people",
     which WordNet calls a group), and what captions have but people hardly ever draw. The drawn ones are singular.
@@ -227,7 +229,14 @@ def nouns(captions: Iterable[Caption], forms: Iterable[str]) -> dict[str, list[s
         for form, lemma in zip(abstract, map(plural_lemma, abstract), strict=True)
         if drawn[lemma] or (said[lemma] < DRAWN[0] and can_be_artifact(form))
     ]
-    return {"abstract": abstract, "seldom": seldom, "drawn": often}
+    heard = set(map(wordnet.find, HEARD))
+
+    def can_be_heard(form: str) -> bool:
+        senses = wordnet.senses(form, "n")[:SOUND_SENSES]
+        return any(heard & {sense, *wordnet.ancestors(sense)} for sense in senses)
+
+    sounds = sorted(filter(can_be_heard, set(abstract).difference(seldom)))
+    return {"abstract": abstract, "seldom": seldom, "drawn": often, "sounds": sounds}
 
 
 def write(captions: Sequence[Caption], out: Path) -> None:

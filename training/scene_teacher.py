@@ -1,8 +1,8 @@
-"""Train a teacher for the scene parser: MiniLM with the parser's heads, on graphs drawn by people.
+"""Train a teacher for the scene parser: MiniLM or BGE with the parser's heads, on graphs drawn by people.
 
 The folder of the model holds ``config.json``, ``vocab.txt`` and ``model.safetensors``, as the wheel of ``teacher.txt``
-does. ``scene_train.py --teachers`` takes what is written here; ``--resume`` trains it on, and it may learn from
-teachers, too.
+does and as ``scene_bge.py`` writes them. ``scene_train.py --teachers`` takes what is written here; ``--resume`` trains
+it on, and it may learn from teachers, too.
 """
 
 import argparse

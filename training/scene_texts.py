@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from scene_data import Labelled
+from scene_moulds import Moulds, in_background
 
 BEFORE = """the image shows|the image captures|the image depicts|this is a photo of|in this image , there is
-in the image we can see|in the background ,|in the foreground ,|in the background , there is
+in the image we can see|in the foreground ,
 in the foreground , you can see|on the left side of the image ,|on the right side of the image ,
 on the left ,|to the right ,|there is|there are|the scene features|the scene also includes
 in the center of the frame ,|at the top of the picture ,|adding to the scene is|overall ,
@@ -18,7 +19,7 @@ the picture is taken from above and shows|this is a close-up view of|the video s
 an image of|a view of|in the midst of this scene ,|the backdrop is formed by
 the setting is a place with|also visible is|partially visible is|the atmosphere is calm , with
 with a sense of purpose ,|as the day comes to an end ,|in a moment of quiet ,"""
-AFTER = """, adding a touch of charm to the scene|, creating a sense of calm|in the background|in the image
+AFTER = """, adding a touch of charm to the scene|, creating a sense of calm|in the image
 in the scene|, suggesting a quiet day|in the foreground|on the left side of the image
 , which adds depth to the image|, giving the scene a peaceful atmosphere
 that draws the viewer 's attention|and the overall mood is relaxed|, as if time stood still
@@ -42,7 +43,11 @@ the precise location can not be determined .|this is not just an image , but a s
 the photo was taken from a low angle .|the colors are vivid and the details are sharp .
 one can almost feel the energy of the moment ."""
 JOINTS = """, and|and|while|, while|, with|;|, where|, as|. in addition ,|, next to which is|, along with
-, and in the background ,|, near"""
+, near"""
+
+MOULDED = 0.5  # share of captions that are moulded
+IN_BACKGROUND = 0.1  # share of captions whose main thing is in the background
+AFTER_BACKGROUND = ((",",), (",", "there", "is"), ("there", "are"), (",", "you", "can", "see"), ("is",), ())
 
 
 def phrases(text: str) -> list[tuple[str, ...]]:
@@ -78,14 +83,21 @@ def made(data: Sequence[Labelled], share: float, random: np.random.Generator) ->
     def one_of(values: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
         return values[random.integers(len(values))]
 
+    def bare() -> Labelled:
+        return without_period(data[random.integers(len(data))])
+
+    moulds = Moulds(data, random)
     out = []
     for _ in range(int(share * len(data))):
-        own = without_period(data[random.integers(len(data))])
+        own = moulds.moulded(bare(), bare()) if random.random() < MOULDED else bare()
+        if random.random() < IN_BACKGROUND:
+            is_first = random.random() < 0.6
+            own = in_background(own, is_first=is_first, joint=one_of(AFTER_BACKGROUND) if is_first else ())
         if random.random() < 0.05:
             out.append(Labelled(one_of(alone), {}, {}))
             continue
         while random.random() < 0.45 and len(own.words) < 30:
-            own = joined(own, one_of(joints), without_period(data[random.integers(len(data))]))
+            own = joined(own, one_of(joints), moulds.moulded(bare(), bare()) if random.random() < MOULDED else bare())
         front = one_of(before) if random.random() < 0.6 else ()
         behind = one_of(after) if random.random() < 0.5 else ()
         out.append(shifted(own, front, (*behind, ".")))

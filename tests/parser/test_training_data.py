@@ -8,8 +8,9 @@ import json
 import random
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ _PARSES = """\
 @pytest.fixture
 def training(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
     monkeypatch.syspath_prepend(str(_TRAINING))
-    names = ("styles", "heldout", "captions", "silver", "lemma_table", "scene_data", "scene_phrases")
+    names = ("styles", "heldout", "captions", "silver", "lemma_table", "scene_data", "scene_moulds", "scene_phrases")
     modules = {name: importlib.import_module(name) for name in names}
     for name in names:
         monkeypatch.delitem(sys.modules, name)
@@ -209,3 +210,37 @@ def test_nouns_that_captions_lack_may_be_things(training: dict[str, ModuleType])
     assert lists["seldom"] == ["basketball"]
     undrawn = [caption("a man plays basketball", ("a", "man", "plays", "basketball"), (("man",),))] * 3
     assert nouns(undrawn, ["basketball"])["seldom"] == []
+
+
+def _said(own: Any) -> dict[tuple[str, str], str]:
+    return {(own.words[one], own.words[other]): name for (one, other), name in own.relations.items()}
+
+
+def _caption(training: dict[str, ModuleType], text: str, **relations: str) -> Any:
+    """Return a caption whose two objects are its first word and its last one."""
+    words = tuple(text.split())
+    [name] = relations.values()
+    last = len(words) - 1
+    return training["scene_data"].Labelled(words, {(0, last): 3, (0, 0): 4, (last, last): 4}, {(0, last): name})
+
+
+def test_moulds_keep_what_a_caption_says(training: dict[str, ModuleType]) -> None:
+    """Put as descriptions put it, a caption keeps its relation, but that a verb that is added names it, too."""
+    moulds = training["scene_moulds"]
+    cup = _caption(training, "cup on the table", name="on")
+    sitting = _caption(training, "cup sitting on the table", name="sit on")
+    data = [cup, sitting, sitting]
+    mould = moulds.Moulds(data, np.random.default_rng(3))
+    made = [mould.moulded(own, own) for own in data for _ in range(100)]
+    texts = {" ".join(own.words) for own in made}
+    assert len(texts) > 30
+    assert "on the table sits cup" in texts
+    assert all(_said(own)["cup", "table"] in {"on", "sit on"} for own in made)
+
+
+def test_the_background_is_drawn(training: dict[str, ModuleType]) -> None:
+    """What a caption is about is in the background; what hangs on it is not."""
+    caption = _caption(training, "cup on the table", name="on")
+    made = training["scene_moulds"].in_background(caption, is_first=True, joint=(",",))
+    assert made.words == ("in", "the", "background", ",", "cup", "on", "the", "table")
+    assert _said(made) == {("cup", "table"): "on", ("cup", "background"): "in"}
