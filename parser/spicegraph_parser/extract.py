@@ -50,8 +50,9 @@ class Entity(NamedTuple):
 class ParsedCaption:
     """A caption, the parses of its sentences and the facts that the rules found in it, in SPICE's order.
 
-    ``apart`` has what the scene parser read, but what can't be seen: the ``rule`` of each of these facts is ``denied``,
-    ``hedged`` or ``abstract``. ``entities`` are the things of a scene graph, told apart also where they share a name.
+    ``apart`` has what the scene parser read, but what can't be seen or what people do not draw; the ``rule`` of each of
+    these facts says why (``denied``, ``hedged``: ``scenes.visible.Standing``). ``entities`` are the things of a scene
+    graph, told apart also where they share a name.
     """
 
     text: str

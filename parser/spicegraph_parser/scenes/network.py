@@ -37,12 +37,12 @@ the object of a relation whose subject it is. A word with itself has ``OBJECT``.
 
 SURE: Final = 0.6
 """Least probability of a name from the closed list where the caption has a verb of its own (``training/README.md``)."""
-OBJECT_MARGIN: Final = 2.0
+OBJECT_MARGIN: Final = 3.0
 RELATION_MARGIN: Final = 2.0
 """How far the scores of objects and of relations are lowered in descriptions of several sentences.
 
-People draw less of a description than of a caption. Chosen on 100 descriptions of DiscoSG, measured on 200 others
-(``training/README.md``).
+What is not an object there lacks attributes and relations, too. People draw less of a description than of a caption.
+Chosen on 100 descriptions of DiscoSG, measured on 200 others (``training/README.md``).
 """
 
 NETWORK_FILES: Final = ("network.npz", "vocabulary.json")
@@ -73,6 +73,7 @@ class Names:
         abstract: nouns that name nothing to be seen in a description of several sentences.
         unseen: those of them that people never draw, in captions of one sentence either.
         drawn: nouns, in the singular, that people draw as a rule.
+        sounds: abstract nouns that name something to be heard.
     """
 
     vocabulary: Vocabulary
@@ -82,6 +83,7 @@ class Names:
     abstract: frozenset[str]
     unseen: frozenset[str]
     drawn: frozenset[str]
+    sounds: frozenset[str]
 
 
 class SceneNetwork:
@@ -106,26 +108,27 @@ class SceneNetwork:
         self._stated = Stated(names.relations)
         self._tags = np.array(names.vocabulary.tags, dtype=object)
 
-    def label(self, forms: Sequence[str], lengths: Sequence[int], of_description: Sequence[bool]) -> list[Labels]:
+    def label(self, forms: Sequence[str], lengths: Sequence[int], strictness: Sequence[float]) -> list[Labels]:
         """Label sentences.
 
         Args:
             forms: the PTB forms of the words of all sentences, one after the other.
             lengths: the number of words of each sentence, each from 1 to what
                 :func:`spicegraph_parser.caption_pipeline.network.cut_sentences` leaves.
-            of_description: for each sentence, whether it is one of several.
+            strictness: for each sentence, what share of the margins counts, from 0 (a caption) to 1 (part of a long
+                description).
         """
         out: list[Labels] = [Labels([], [], [], [], []) for _ in lengths]
         with single_threaded():
             for part, where in in_parts(lengths):
                 sizes = np.array(lengths, dtype=np.intp)[part]
                 own = [forms[position] for position in where.tolist()]
-                strict = np.array(of_description, dtype=np.float32)[part]
+                strict = np.array(strictness, dtype=np.float32)[part]
                 self._label(own, sizes, strict, [out[at] for at in part.tolist()])
         return out
 
     def _label(self, forms: Sequence[str], lengths: Integers, strict: Floats, out: Sequence[Labels]) -> None:
-        """Fill in the labels of sentences, longest first; ``strict`` (sentences,) is 1 where margins count."""
+        """Fill in the labels of sentences, longest first; ``strict`` (sentences,) is the share of the margins."""
         layout = Layout.of(lengths)
         states, tags = self._encoder.encode(self._encoder.words(forms), layout)
         ends = states @ self._ends
@@ -137,10 +140,15 @@ class SceneNetwork:
         for labels, length in zip(out, lengths.tolist(), strict=True):
             labels.tags.extend(named[start : start + length].tolist())
             start += length
-        found = np.nonzero(objects[:, 0] > OBJECT_MARGIN * strict[layout.sentence])[0]
+        is_object = objects[:, 0] > OBJECT_MARGIN * strict[layout.sentence]
+        found = np.nonzero(is_object)[0]
         for sentence, word in zip(layout.sentence[found].tolist(), layout.step[found].tolist(), strict=True):
             out[sentence].objects.append(word)
         best = self._pair_labels(first, second, RELATION_MARGIN * strict, layout)
+        if strict.any():
+            is_left_out = ((strict > 0)[layout.sentence] & ~is_object)[layout.padded]
+            best[is_left_out[:, :, None] & (best != PART)] = 0
+            best[is_left_out[:, None, :] & (best == RELATION)] = 0
         sentences, ones, others = np.nonzero(best)
         kinds = best[sentences, ones, others]
         for sentence, one, other, kind in np.stack([sentences, ones, others, kinds], axis=1).tolist():
@@ -258,8 +266,9 @@ def load_network(folder: Path) -> SceneNetwork:
             lists["objects"],
             lists["attributes"],
             frozenset(lists["abstract"]) | PICTURES,
-            frozenset(lists["abstract"]).difference(lists["seldom"]),
+            frozenset(lists["abstract"]).difference(lists["seldom"], lists["sounds"]),
             frozenset(lists["drawn"]),
+            frozenset(lists["sounds"]),
         )
         return SceneNetwork(stored_weights(weights), names)
     except (OSError, ValueError, KeyError) as error:

@@ -20,6 +20,8 @@ class Standing(StrEnum):
     HEDGED = "hedged"
     ABSTRACT = "abstract"
     UNRELATED = "unrelated"
+    PLACE = "place"
+    SUMMARY = "summary"
 
 
 CERTAINTY: Final = {
@@ -27,10 +29,12 @@ CERTAINTY: Final = {
     Standing.ABSTRACT: 0.05,
     Standing.HEDGED: 0.1,
     Standing.UNRELATED: 0.2,
+    Standing.PLACE: 0.1,
+    Standing.SUMMARY: 0.05,
 }
 """How certain it is that what a tuple says can be seen; 1 for all others.
 
-Rounded shares of such objects that people drew all the same in 300 descriptions of DiscoSG (``training/README.md``).
+Rounded shares of what people drew all the same in 300 descriptions of DiscoSG (``training/README.md``).
 """
 
 
@@ -68,6 +72,8 @@ _SEEMS: Final = _words("appear appears appeared appearing seem seems seemed seem
 _HINTS: Final = _words("hint hints hinted hinting")
 _AS_IF: Final = _words("if though")
 _MODALS: Final = _words("might may could would")
+_SUMMARIES: Final = _words("overall altogether")
+_IN_SUMMARIES: Final = _words("summary conclusion essence short all total")
 _DENIALS: Final = _NEGATED_VERBS | _NEGATED_NOUNS | _NOTHING | _OF_LACK | _LACKS | _GONE
 _HEDGES: Final = _LIKELY | _SEEMS | _HINTS | _MODALS | {"as"}
 
@@ -76,7 +82,7 @@ PICTURES: Final = _words(
     viewer viewers viewpoint vantage depiction portrayal illustration rendering focus angle center centre middle
     left right upper lower direction position positions location placement arrangement layout orientation objects
     object subject subjects eye glimpse moment day night morning evening afternoon time season landscape tableau
-    individuals element elements detail details"""
+    element elements detail details"""
 )
 """Nouns of what holds or frames a picture, or stands for what is named elsewhere."""
 
@@ -99,6 +105,24 @@ def standings(forms: Sequence[str], tags: Sequence[str]) -> list[Standing | None
         for at in _denied(words, tags):
             out[at] = Standing.DENIED
     return out
+
+
+def is_summary(words: Sequence[str]) -> bool:
+    """Return whether a sentence sums up what was said ("Overall, the image is"); words are in lower case.
+
+    >>> is_summary("in summary , it is a street".split())
+    True
+    """
+    start = tuple(words[:2])
+    return bool(start) and (start[0] in _SUMMARIES or (start[0] == "in" and start[-1] in _IN_SUMMARIES))
+
+
+_PLACES: Final = frozenset({"IN", "TO", "RP"})
+
+
+def is_place(tags: Sequence[str]) -> bool:
+    """Return whether an attribute's tags are those of a place in the picture ("in the distance", "on the left")."""
+    return tags[0] in _PLACES or (tags[0] == "DT" and len(tags) > 1)  # "two" may be said as "both"
 
 
 def name_noun(name: str) -> str:

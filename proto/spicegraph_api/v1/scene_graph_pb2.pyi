@@ -337,7 +337,7 @@ class ApartFact(_message.Message):
     """How certain it is that it can be seen, from 0 to 1."""
     @_builtins.property
     def fact(self) -> Global___Fact:
-        """The fact; its rule says why: "denied", "abstract", "hedged" or "unrelated"."""
+        """The fact; its rule says why: "denied", "abstract", "hedged", "unrelated", "place" or "summary"."""
 
     def __init__(
         self,

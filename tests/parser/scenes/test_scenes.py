@@ -12,9 +12,11 @@ from spicegraph_parser.caption_pipeline.encoder import Vocabulary
 from spicegraph_parser.export import caption_dict, visual_genome_dict
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.loose import DENIED, LOOSE
+from spicegraph_parser.scenes import SCENE_WEIGHTS
 from spicegraph_parser.scenes.network import Labels, Names, load_network
-from spicegraph_parser.scenes.parser import Link, Node, Property, SentenceGraph, facts_of, sentence_graph
+from spicegraph_parser.scenes.parser import facts_of
 from spicegraph_parser.scenes.relations import Stated, in_two_clauses, own_name
+from spicegraph_parser.scenes.sentences import Link, Node, Property, SentenceGraph, sentence_graph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +28,14 @@ _ABSTRACT: Final = _UNSEEN | {"side"}
 
 def _names(*, objects: dict[str, str] | None = None, attributes: dict[str, str] | None = None) -> Names:
     return Names(
-        Vocabulary((), (), ()), (), objects or {}, attributes or {}, _ABSTRACT, _UNSEEN, frozenset({"house", "roof"})
+        Vocabulary((), (), ()),
+        (),
+        objects or {},
+        attributes or {},
+        _ABSTRACT,
+        _UNSEEN,
+        drawn=frozenset({"house", "roof"}),
+        sounds=frozenset({"thunder", "bang"}),
     )
 
 
@@ -180,6 +189,58 @@ def test_what_a_pronoun_owns() -> None:
     assert ("man", "shirt", "wear") in _words([man])
 
 
+def test_its_is_what_the_sentence_is_about_and_they_may_be_one_person() -> None:
+    """Not the nearest thing, and not the roof that the house owns; "their" may be a skier's, but not a woman's."""
+    house = _sentence("A house stands beside a tree", "DT NN VBZ IN DT NN", _labels([1, 5]))
+    roof = _sentence("Its roof is red", "PRP$ NN VBZ JJ", _labels([1]))
+    door = _sentence("Its door is open", "PRP$ NN VBZ JJ", _labels([1]))
+    words = _words([house, roof, door])
+    assert {("house", "roof", "have"), ("house", "door", "have")} < set(words)
+    skier = _sentence("Trees surround a skier", "NNS VBP DT NN", _labels([0, 3]))
+    helmet = _sentence("Their helmet is red", "PRP$ NN VBZ JJ", _labels([1]))
+    assert ("skier", "helmet", "wear") in _words([skier, helmet])
+    woman = _sentence("Trees surround a woman", "NNS VBP DT NN", _labels([0, 3]))
+    assert ("trees", "helmet", "have") in _words([woman, helmet])
+
+
+def test_her_before_a_comma_owns_nothing() -> None:
+    woman = _sentence("A woman stands there", "DT NN VBZ RB", _labels([1]))
+    children = _sentence("Behind her , two children splash", "IN PRP , CD NNS VBP", _labels([4]))
+    assert not [words for words in _words([woman, children]) if len(words) > 1]
+
+
+def test_in_descriptions_positions_are_attributes() -> None:
+    """People draw a "right hand" of a caption, and a hand that is "right" of a description; other compounds stay."""
+    forms, labels = (
+        ["his", "right", "fire", "hydrant"],
+        _labels([3], [(3, 1), (3, 2)])._replace(tags=["PRP$", "JJ", "NN", "NN"]),
+    )
+    inside, alone = (sentence_graph(labels, forms, _names(), is_alone=own) for own in (False, True))
+    assert ([node.name for node in inside.nodes], [own.name for own in inside.properties]) == (
+        ["fire hydrant"],
+        ["right"],
+    )
+    assert ([node.name for node in alone.nodes], alone.properties) == (["right fire hydrant"], ())
+
+
+def test_places_in_the_picture_and_what_summaries_add_are_kept_apart() -> None:
+    """Not from a caption of one sentence, nor what was said before the summary; "both" is no place."""
+    trees = _sentence("Trees stand in the distance", "NNS VBP IN DT NN", _labels([0], (), [(0, 4)]))
+    trees = trees._replace(properties=(Property(0, "in the distance", (2, 3, 4)),))
+    hands = _sentence("Both hands are up", "DT NNS VBP RP", _labels([1], (), [(1, 0), (1, 3)]))
+    overall = _sentence("Overall , trees fill a park", "RB , NNS VBP DT NN", _labels([2, 5], (), (), [(2, 5, "fill")]))
+    found = facts_of([trees, hands, overall], _names())
+    assert {(fact.words, fact.rule) for fact in found.apart} == {
+        (("trees", "in the distance"), "place"),
+        (("hands", "up"), "place"),
+        (("trees", "park", "fill"), "summary"),
+        (("park",), "summary"),
+    }
+    assert {("trees",), ("hands", "both")} <= {fact.words for fact in found.seen}
+    assert ("trees", "in the distance") in _words([trees])
+    assert ("park",) in _words([overall])
+
+
 def test_a_definite_noun_takes_the_name_it_had() -> None:
     """ "The wheel" is the Ferris wheel; "a wheel" is another one."""
     first = _sentence("A ferris wheel turns", "DT NN NN VBZ", _labels([2], [(2, 1)]))
@@ -210,11 +271,21 @@ def test_what_cannot_be_seen_is_kept_apart() -> None:
 
 def test_some_nouns_are_seen_in_a_caption_and_abstract_in_a_description() -> None:
     """ "The side of a bus" is drawn; "on the left side" of a description is not. The last word of a name decides."""
-    side = _sentence("A white left side", "DT JJ JJ NN", _labels([3], [(3, 2)], [(3, 1)]))
+    side = _sentence("A white bus side", "DT JJ NN NN", _labels([3], [(3, 2)], [(3, 1)]))
     calm = _sentence("A sense of calm painting", "DT NN IN JJ NN", _labels([1, 4], [(4, 3)]))
-    assert _words([side]) == [("left side", "white"), ("left side",)]
+    assert _words([side]) == [("bus side", "white"), ("bus side",)]
     assert _words([calm]) == [("calm painting",)]
     assert {fact.rule for fact in facts_of([side, side], _names()).apart} == {"abstract"}
+
+
+def test_sounds_are_things_where_a_caption_is_one_sentence() -> None:
+    """Those that the network says nothing of, as nouns, with the adjectives before them; "bang" may be a verb."""
+    text, tags = "Very loud distant thunder and dogs bang", "RB JJ JJ NN CC NNS VBP"
+    labels = _labels([5])._replace(tags=tags.split())
+    alone = sentence_graph(labels, text.split(), _names(), is_alone=True)
+    assert [node.name for node in alone.nodes] == ["thunder", "dogs"]
+    assert [(own.node, own.name) for own in alone.properties] == [(0, "loud"), (0, "distant")]
+    assert [node.name for node in _sentence(text, tags, labels).nodes] == ["dogs"]
 
 
 def test_tokens_count_through_all_sentences() -> None:
@@ -261,7 +332,7 @@ def test_captions_as_people_draw_them(scenes: CaptionPipeline, text: str, wanted
     [
         ("A dog in a garden chases a cat in the snow.", ("dog", "cat", "chase")),
         ("In a kitchen a cook in an apron cuts onions.", ("cook", "onions", "cut")),
-        ("On the street, two men in hats talk.", ("men", "street", "on")),
+        ("On a stage, a woman in an orange wig sings.", ("woman", "stage", "on")),
     ],
 )
 def test_a_relation_reaches_over_another_one(scenes: CaptionPipeline, text: str, fact: tuple[str, ...]) -> None:
@@ -307,6 +378,11 @@ def test_json_has_what_is_kept_apart(scenes: CaptionPipeline) -> None:
 
 
 @pytest.mark.model
+def test_a_caption_of_sounds(scenes: CaptionPipeline) -> None:
+    [caption] = scenes.captions(["Loud applause and laughter followed by speech"])
+    assert {("applause",), ("applause", "loud"), ("laughter",), ("speech",)} <= {fact.words for fact in caption.facts}
+
+
 def test_a_game_may_be_a_ball(scenes: CaptionPipeline) -> None:
     """What WordNet calls an abstraction first, and a thing then, is not left out of a caption."""
     caption = next(scenes.captions(["a man is dribbling a basketball"]))
@@ -344,6 +420,25 @@ def test_graded_matching_sees_denials(scenes: CaptionPipeline) -> None:
 
 @pytest.mark.model
 @pytest.mark.slow
+def test_in_descriptions_only_objects_have_attributes_and_relations() -> None:
+    """The network's margin for objects holds for all that it says of them; a short caption lacks margins."""
+    text = """The image shows a calm lake under a soft glow of light . In the background , a line of tall trees and a
+    few white buildings can be seen . A sense of peace fills the quiet scene , with gentle shades of blue and green ."""
+    sentences = [part.split() for part in text.split(". ")]
+    forms, lengths = [word for own in sentences for word in own], list(map(len, sentences))
+    network = load_network(SCENE_WEIGHTS)
+
+    def heads(labels: Labels) -> set[int]:
+        ends = [end for one, other, _ in labels.relations for end in (one, other)]
+        return {*ends, *(one for one, _ in labels.attributes)}
+
+    strict = network.label(forms, lengths, [1.0] * len(lengths))
+    assert all(heads(own) <= set(own.objects) for own in strict)
+    plain = network.label(forms, lengths, [0.0] * len(lengths))
+    assert all(set(few.objects) <= set(many.objects) for few, many in zip(strict, plain, strict=True))
+    assert sum(len(own.objects) for own in strict) < sum(len(own.objects) for own in plain)
+
+
 def test_a_text_of_2000_words(scenes: CaptionPipeline) -> None:
     """Also as one sentence, it has a graph."""
     text = "a man in a red hat rides a brown horse near a tree and "

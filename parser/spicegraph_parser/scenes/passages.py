@@ -1,0 +1,70 @@
+"""What the scene parser reads of a text: passages without the marks of Markdown, which language models like to write.
+
+SPICE's own graphs are made of the text as it stands; a description that was written by a model has lists, headings and
+bold words, and often lost the ends of its lines.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from spicegraph_parser.caption_pipeline.analyser import ReadTokens, read_tokens
+from spicegraph_parser.parse import find_spans, normalise
+
+_MARKED: Final = re.compile(r"[\n*`#]|__|[.!?][A-Z]")
+"""What only a text has that is not read as it stands."""
+
+_MARKER: Final = r"[ \t]*(?:[-*•+][ \t]+|\d{1,2}[.)][ \t]+|#{1,6}[ \t]+|>[ \t]+)"
+_ENDS: Final = re.compile(rf"\n[ \t]*\n\s*|\n(?={_MARKER})")
+"""Where a passage ends: at an empty line, and before a line of a list and a heading."""
+
+_HEADING: Final = re.compile(r"(?m)^[ \t]*#{1,6}[ \t].*$")
+_FIRST: Final = re.compile(rf"\A(?:{_MARKER})+")
+_MARKS: Final = re.compile(r"\*+|_{2,}|`+")
+_JOINED: Final = re.compile(r"(?<=[a-z0-9'\")\]])([.!?])(?=(?:[A-Z][a-z]+|A|I)[\s,'])")
+"""Where a sentence starts without a space ("over the scene.The moon")."""
+
+
+def read_text(text: str, index: int) -> ReadTokens:
+    r"""Return the tokens of a text; a list's item and a heading are sentences of their own.
+
+    Args:
+        text: a caption or a description.
+        index: names it in errors.
+
+    Raises:
+        LimitError: it is longer than ``MAX_CAPTION_LENGTH``.
+
+    >>> tokens = read_text("- a **red** car\n- a dog", 0)
+    >>> tokens.forms, tokens.lengths
+    (['a', 'red', 'car', 'a', 'dog'], [3, 2])
+    """
+    normal = normalise(text, index)
+    if not _MARKED.search(text):
+        return read_tokens(text, normal)
+    passages = [_plain(part) for part in _passages(text)]
+    read = [read_tokens(passage, passage) for passage in passages if passage]
+    if not read:
+        return read_tokens(text, normal)
+    forms = [form for own in read for form in own.forms]
+    return ReadTokens(
+        [form for own in read for form in own.ptb],
+        forms,
+        [length for own in read for length in own.lengths],
+        list(find_spans(forms, text)),
+    )
+
+
+def _passages(text: str) -> list[str]:
+    """Return the parts of a text between empty lines, lines of lists and headings."""
+    parts = []
+    for part in _ENDS.split(text):
+        heading = _HEADING.match(part)
+        parts += [part[: heading.end()], part[heading.end() :]] if heading else [part]
+    return parts
+
+
+def _plain(passage: str) -> str:
+    """Return a passage without marks, each run of white space one space."""
+    return _JOINED.sub(r"\1 ", normalise(_MARKS.sub(" ", _FIRST.sub("", passage))))

@@ -1,0 +1,149 @@
+"""What a sentence says of a scene: named nodes with attributes and relations, each with its words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from spicegraph_parser.parse import is_word
+from spicegraph_parser.scenes.relations import relation_tokens
+from spicegraph_parser.scenes.visible import Standing, standings
+from spicegraph_parser.scenes.wording import colours_apart, stated
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from spicegraph_parser.scenes.network import Labels, Names
+
+WITH: Final = "with"
+_POSITIONS: Final = frozenset(["left", "right", "front", "back", "rear", "hind", "upper", "lower"])
+Tokens = tuple[int, ...]
+"""Positions of words in their sentence, from 0."""
+
+
+class Node(NamedTuple):
+    """An object: its name as people would write it, its last word, all of its words, and the thing that it is.
+
+    ``entity`` is -1 until the things of a description are told apart.
+    """
+
+    name: str
+    head: int
+    tokens: Tokens
+    entity: int = -1
+
+
+class Property(NamedTuple):
+    """An attribute of the node with the given index."""
+
+    node: int
+    name: str
+    tokens: Tokens
+
+
+class Link(NamedTuple):
+    """A relation between the nodes with the given indices; no words where the caption only implies it."""
+
+    subject: int
+    object: int
+    name: str
+    tokens: Tokens
+
+
+class SentenceGraph(NamedTuple):
+    """What a sentence says of a scene; ``words`` are its forms in lower case, ``why`` their standings."""
+
+    words: Sequence[str]
+    tags: Sequence[str]
+    why: Sequence[Standing | None]
+    nodes: tuple[Node, ...]
+    properties: tuple[Property, ...]
+    links: tuple[Link, ...]
+
+
+def sentence_graph(labels: Labels, forms: Sequence[str], names: Names, *, is_alone: bool = False) -> SentenceGraph:
+    """Return the graph that a sentence's labels describe, without what has no letter and no digit in its name ("!!!").
+
+    A noun that the sentence denies is an object whether people draw it or not, and "a man is without hat" a relation:
+    so what is denied can be told apart.
+
+    Args:
+        labels: what the network says of the sentence.
+        forms: its words.
+        names: among them the names that people use in place of the caption's.
+        is_alone: it is all of its caption. Then sounds are things, too ("loud thunder and speech"): the people whose
+            graphs the network learned from drew pictures. A "right hand" has a name of two words then; in a
+            description people draw a hand that is "right".
+    """
+    words = [form.lower() for form in forms]
+    why = standings(words, labels.tags)
+    denied = {at for at, own in enumerate(why) if own is Standing.DENIED and labels.tags[at].startswith("NN")}
+    parts: dict[int, list[int]] = {}
+    attributes = [pair for pair in labels.attributes if pair[1] not in denied]
+    for head, part in labels.parts:
+        if not is_alone and words[part] in _POSITIONS:
+            attributes.append((head, part))
+        elif head not in denied or part in denied:
+            parts.setdefault(head, []).append(part)
+    sounds = _sounds(labels, words, names) if is_alone else {}
+    attributes += [(one, other) for one, adjectives in sounds.items() for other in adjectives]
+    relations = [*labels.relations, *((*pair, WITH) for pair in labels.attributes if pair[1] in denied)]
+    if not is_alone:
+        attributes = colours_apart(words, labels.tags, labels.objects, attributes)
+        relations += stated(words, labels.tags, labels.objects, labels.relations)
+    heads = {*labels.objects, *sounds, *(one for one, _ in attributes)}
+    for one, other, _ in relations:
+        heads |= {one, other}
+    within = {part for own in parts.values() for part in own}
+    for at in sorted(denied - heads - within, reverse=True):
+        behind = next((end for end in range(at + 1, len(words)) if end not in denied), len(words)) - 1
+        if behind > at:  # "no fire hydrant"
+            parts.setdefault(behind, []).append(at)
+        else:
+            heads.add(at)
+
+    def named(head: int, rewrites: Mapping[str, str]) -> tuple[str, Tokens]:
+        if head not in parts:
+            return rewrites.get(words[head], words[head]), (head,)
+        tokens = tuple(sorted({head, *parts[head]}))
+        text = " ".join([words[token] for token in tokens])
+        return rewrites.get(text, text), tokens
+
+    place: dict[int, int] = {}
+    nodes: list[Node] = []
+    for head in sorted(heads):
+        name, tokens = named(head, names.objects)
+        if not is_word(name):
+            continue
+        place[head] = len(nodes)
+        nodes.append(Node(name, head, tokens))
+    properties = [
+        Property(place[one], *named(other, names.attributes))
+        for one, other in attributes
+        if one in place and is_word(words[other])
+    ]
+    links = []
+    for one, other, name in relations:
+        if one not in place or other not in place or not is_word(name):
+            continue
+        ends = nodes[place[one]].tokens, nodes[place[other]].tokens
+        links.append(Link(place[one], place[other], name, relation_tokens(name, *ends, words, labels.tags)))
+    return SentenceGraph(words, labels.tags, why, tuple(nodes), tuple(properties), tuple(links))
+
+
+_NOUNS: Final = frozenset({"NN", "NNS"})
+
+
+def _sounds(labels: Labels, words: Sequence[str], names: Names) -> dict[int, list[int]]:
+    """Return the nouns of sounds of which the network says nothing, each with the adjectives before it."""
+    if names.sounds.isdisjoint(words):
+        return {}
+    said = {*labels.objects, *(end for pair in (*labels.parts, *labels.attributes) for end in pair)}
+    said |= {end for one, other, _ in labels.relations for end in (one, other)}
+    found: dict[int, list[int]] = {}
+    for at, (word, tag) in enumerate(zip(words, labels.tags, strict=True)):
+        if word in names.sounds and tag in _NOUNS and at not in said:
+            start = at
+            while start and labels.tags[start - 1].startswith("JJ") and start - 1 not in said:
+                start -= 1
+            found[at] = list(range(start, at))
+    return found

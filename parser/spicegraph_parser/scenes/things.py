@@ -1,0 +1,263 @@
+"""The things of a description: what pronouns and short names stand for, and what belongs to what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
+from spicegraph_parser.discourse import PERSONAL, PERSONS, SEVERAL, THINGS
+from spicegraph_parser.scenes.sentences import Link, Node
+from spicegraph_parser.scenes.visible import name_noun
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spicegraph_parser.scenes.sentences import SentenceGraph
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_FEMALE: Final = _words("she her hers herself")
+_MALE: Final = _words("he him his himself")
+_WOMEN: Final = _words("woman girl lady wife mother mom sister daughter bride girlfriend waitress female")
+_MEN: Final = _words("man boy guy gentleman husband father dad brother son groom boyfriend waiter male")
+_MEMBERS: Final = _words("one another other each")
+_MEMBER_OF: Final = _words("of is has wears holds stands sits lies walks runs appears looks carries rides")
+_NEW: Final = _words("a an another other")
+_ORDINALS: Final = _words("first second third fourth fifth")
+_DETERMINED: Final = 4  # words between a noun and what says whether it is new
+_STAND_INS: Final = _words("one ones other others another each both some all few several two three four")
+PRONOUNS: Final = PERSONAL | THINGS | SEVERAL
+_OWNERS: Final = _words("his her its their")
+_DEFINITE: Final = _OWNERS | _words("the this that these those said")
+_DECISIVE: Final = _NEW | _ORDINALS | _DEFINITE
+_INCLUDING: Final = "including"
+_SUCH: Final = "such"
+_OF_LISTS: Final = frozenset({_INCLUDING, _SUCH})
+_IN_LISTS: Final = frozenset({"DT", "JJ", "NN", "NNS", "NNP", "NNPS", "CD", "CC", ",", "PRP$"})
+_PLURAL: Final = frozenset({"NNS", "NNPS"})
+_NAMELESS: Final = ((_MALE, "man"), (_FEMALE, "woman"), (SEVERAL, "people"))
+_UNRESOLVED: Final = {word: name for words, name in _NAMELESS for word in words}
+HAVE: Final = "have"
+_WEAR: Final = "wear"
+_GARMENTS: Final = _words(
+    """shirt t-shirt jacket coat hat cap dress skirt pants trousers jeans shorts suit uniform sweater hoodie vest glove
+    shoe boot sock scarf tie helmet glasses sunglasses goggles gown robe outfit blouse jersey swimsuit wetsuit bikini
+    belt watch necklace ring earring bracelet apron mask sandal sneaker"""
+)
+_NEAR: Final = 3  # words between an owner's pronoun and the noun
+
+
+class Thing(NamedTuple):
+    """Something that a description has named: its name, its head's singular, whether it is several, and its number.
+
+    ``is_first``: its sentence names nothing before it, but for what a pronoun owns ("its roof").
+    """
+
+    name: str
+    head: str
+    is_plural: bool
+    entity: int = -1
+    is_first: bool = False
+
+
+class Entities:
+    """The things of a description, told apart: what was said of each so far."""
+
+    def __init__(self) -> None:
+        self.groups: list[int | None] = []
+        self.attributes: list[set[str]] = []
+
+    def new(self, group: int | None = None) -> int:
+        """Return the number of a new thing; ``group``: the number of its group."""
+        self.groups.append(group)
+        self.attributes.append(set())
+        return len(self.groups) - 1
+
+    def of_noun(self, name: str, said: set[str], before: str, things: Sequence[Thing], *, is_plural: bool) -> int:
+        """Return the number of what a noun names: a new thing, or the last of its name of which the same was said.
+
+        Args:
+            name: of its object.
+            said: its attributes.
+            before: what decides of the words before it ("a", "the", "second"), if anything does.
+            things: those named before.
+            is_plural: it is several.
+        """
+        same = [thing.entity for thing in reversed(things) if (thing.name, thing.is_plural) == (name, is_plural)]
+        alike = next((entity for entity in same if said & self.attributes[entity]), None)
+        if before in _NEW or not same or (before in _ORDINALS and alike is None):
+            return self.new()
+        return same[0] if alike is None else alike
+
+
+def singular(name: str) -> str:
+    """Return the last word of a name, which says what it is, in the singular."""
+    return plural_lemma(name_noun(name))
+
+
+def resolve(
+    sentence: SentenceGraph, things: list[Thing], abstract: frozenset[str], entities: Entities
+) -> SentenceGraph:
+    """Return a sentence whose nodes have the names they stand for, and add its things to those named before."""
+    nodes: list[Node] = []
+    others: list[Node] = []
+    links = list(sentence.links)
+    said: list[set[str]] = [set() for _ in sentence.nodes]
+    for owner_node, attribute, _ in sentence.properties:
+        said[owner_node].add(attribute)
+    has_first = False
+    subject = _behind_place(sentence)
+    has_owners = not _OWNERS.isdisjoint(sentence.words)
+    has_lists = not _OF_LISTS.isdisjoint(sentence.words)
+    for index, node in enumerate(sentence.nodes):
+        word, tag = sentence.words[node.head], sentence.tags[node.head]
+        is_plural = tag in _PLURAL
+        if word in PRONOUNS:
+            thing = _antecedent(word, things)
+            entity = thing.entity if thing else entities.new()
+            entities.attributes[entity] |= said[index]
+            nodes.append(node._replace(name=thing.name if thing else _UNRESOLVED.get(word, node.name), entity=entity))
+            continue
+        if word in _STAND_INS and (not tag.startswith("NN") or (node.head == 0 and word in _MEMBERS)):
+            group = next((thing for thing in reversed(things) if thing.is_plural), None)
+            if group is None:
+                nodes.append(node._replace(entity=entities.new()))
+            elif word in _MEMBERS:
+                member = Thing(_as_one(group.name), group.head, is_plural=False, entity=entities.new(group.entity))
+                nodes.append(node._replace(name=member.name, entity=member.entity))
+                things.append(member)
+            else:
+                nodes.append(node._replace(name=group.name, entity=group.entity))
+            continue
+        name = _full_name(node, sentence, things, is_plural=is_plural)
+        entity = entities.of_noun(name, said[index], _decided(sentence, node), things, is_plural=is_plural)
+        entities.attributes[entity] |= said[index]
+        if has_lists and entities.groups[entity] is None:
+            entities.groups[entity] = _listed_in(sentence, node, nodes)
+        nodes.append(Node(name, node.head, node.tokens, entity))
+        if name_noun(name) in abstract:
+            continue
+        owned = _owner(sentence, node, things) if has_owners else None
+        if owned is not None:
+            link = _owning(owned, index, sentence, nodes, others)
+            links += [link] if link else []
+        is_first = owned is None and not has_first and node.head >= subject
+        things.append(Thing(name, singular(name), is_plural, entity, is_first))
+        has_first = has_first or is_first
+    return sentence._replace(nodes=(*nodes, *others), links=tuple(links))
+
+
+def _owning(
+    owned: tuple[int, Thing], index: int, sentence: SentenceGraph, nodes: Sequence[Node], others: list[Node]
+) -> Link | None:
+    """Return that a thing has the node of an index, unless the sentence relates both; adds the thing where it must."""
+    pronoun, owner = owned
+    known = next((at for at in range(index - 1, -1, -1) if nodes[at].name == owner.name), None)
+    if known is None:
+        known = len(sentence.nodes) + len(others)
+        others.append(Node(owner.name, pronoun, (pronoun,), owner.entity))
+    elif any({link.subject, link.object} == {known, index} for link in sentence.links):
+        return None
+    wears = singular(nodes[index].name) in _GARMENTS and _is_person(owner)
+    return Link(known, index, _WEAR if wears else HAVE, (pronoun,))
+
+
+_BEHIND_PLACES: Final = frozenset({",", "EX", "VBZ", "VBP", "VBD"})
+
+
+def _behind_place(sentence: SentenceGraph) -> int:
+    """Return where a place ends that a sentence starts with ("to the right of the plate, there is a pitcher")."""
+    if sentence.tags[0] not in {"IN", "TO"}:
+        return 0
+    return next((at for at, tag in enumerate(sentence.tags) if tag in _BEHIND_PLACES), 0)
+
+
+def _as_one(group: str) -> str:
+    """Return the name of a member of a group: "old men" has an "old man"."""
+    before, space, last = group.rpartition(" ")
+    return f"{before}{space}{plural_lemma(last)}"
+
+
+def _decided(sentence: SentenceGraph, node: Node) -> str:
+    """Return the nearest word before a node that says whether it is new; nothing where none does."""
+    start = node.tokens[0]
+    words = reversed(sentence.words[max(0, start - _DETERMINED) : start])
+    return next((word for word in words if word in _DECISIVE), "")
+
+
+def _listed_in(sentence: SentenceGraph, node: Node, before: Sequence[Node]) -> int | None:
+    """Return the group whose members a sentence lists ("animals such as a cow and a horse"), if the node is one."""
+    for at in range(node.tokens[0] - 1, 0, -1):
+        two = sentence.words[at - 1], sentence.words[at]
+        if two[1] == _INCLUDING or two == (_SUCH, "as"):
+            several = (one for one in reversed(before) if one.head < at and sentence.tags[one.head] in _PLURAL)
+            return next((one.entity for one in several), None)
+        if sentence.tags[at] not in _IN_LISTS:
+            return None
+    return None
+
+
+def _owner(sentence: SentenceGraph, node: Node, things: Sequence[Thing]) -> tuple[int, Thing] | None:
+    """Return the pronoun in front of a node ("its roof") and what it stands for."""
+    start = node.tokens[0]
+    for at in range(start - 1, max(-1, start - 1 - _NEAR), -1):
+        word = sentence.words[at]
+        if word in _OWNERS:
+            is_object = sentence.words[at + 1] == ","  # "behind her, two children"
+            thing = None if is_object else _antecedent(word, things)
+            return (at, thing) if thing else None
+    return None
+
+
+def _may_be_they(thing: Thing) -> bool:
+    return _is_person(thing) and thing.head not in _MEN and thing.head not in _WOMEN
+
+
+def _is_person(thing: Thing) -> bool:
+    return thing.head in PERSONS or thing.head in _WOMEN or thing.head in _MEN
+
+
+def _full_name(node: Node, sentence: SentenceGraph, things: Sequence[Thing], *, is_plural: bool) -> str:
+    """Return the longer name that a definite noun of one word has had before, or its own."""
+    start = node.tokens[0]
+    if " " not in node.name and not _DEFINITE.isdisjoint(sentence.words[max(0, start - 2) : start]):
+        for thing in reversed(things):
+            if thing.name == node.name:
+                break
+            if thing.is_plural == is_plural and thing.name.endswith(f" {node.name}"):
+                return thing.name
+    return node.name
+
+
+def _antecedent(word: str, things: Sequence[Thing]) -> Thing | None:
+    """Return what a pronoun stands for: the nearest thing that agrees with it.
+
+    For "it" and "its" the first thing of the sentence, or of the one before, comes first ("The table has a vase. Its
+    legs"). "They" is one person where the text does not say whether a man or a woman.
+    """
+    if word in SEVERAL:
+        return next((thing for thing in reversed(things) if thing.is_plural or _may_be_they(thing)), None)
+    first = next((thing for thing in reversed(things) if thing.is_first), None) if word in THINGS else None
+    for thing in reversed(things) if first is None else (first, *reversed(things)):
+        if thing.is_plural or _is_person(thing) == (word in THINGS):
+            continue
+        if word in THINGS or thing.head not in (_MEN if word in _FEMALE else _WOMEN):
+            return thing
+    return None
+
+
+_PLAIN: Final = {"he": "man", "him": "man", "she": "woman", "they": "people", "them": "people", "it": "object"}
+
+
+def plain_start(word: str, behind: str) -> str:
+    """Return what the network reads for the first word of a sentence: for a pronoun a noun, as captions start.
+
+    Args:
+        word: the first word.
+        behind: the one behind it, in lower case ("one of them" is a person).
+    """
+    lower = word.lower()
+    return "person" if lower in _MEMBERS and behind in _MEMBER_OF else _PLAIN.get(lower, word)

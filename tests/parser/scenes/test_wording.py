@@ -1,0 +1,99 @@
+"""Colours and relations of descriptions, on hand-written tags: what the network says is kept, what it lacks is added."""
+
+from __future__ import annotations
+
+import pytest
+
+from spicegraph_parser.scenes.wording import colours_apart, stated
+
+
+def _said(text: str, tags: str, objects: str, attributes: str = "") -> list[str]:
+    """Return attributes as "object=colour", given as such, by words that a sentence has once."""
+    words = text.split()
+    given = [tuple(map(words.index, pair.split("="))) for pair in attributes.split()]
+    pairs = [(one, other) for one, other in given]
+    found = colours_apart(words, tags.split(), [words.index(own) for own in objects.split()], pairs)
+    return [f"{words[one]}={words[other]}" for one, other in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "tags", "objects", "wanted"),
+    [
+        ("sheep in various shades of brown and white graze", "NNS IN JJ NNS IN JJ CC JJ VBP", "sheep", "brown white"),
+        ("houses , painted in a shade of light beige", "NNS , VBN IN DT NN IN JJ JJ", "houses", "beige"),
+        ("the sky is a clear blue , with clouds", "DT NN VBZ DT JJ JJ , IN NNS", "sky clouds", "blue"),
+        ("the sky is a canvas of blue", "DT NN VBZ DT NN IN JJ", "sky", "blue"),
+        ("rocks exhibit a vibrant red hue", "NNS VBP DT JJ JJ NN", "rocks", "vibrant red"),
+        ("we see the red hues of the sky", "PRP VBP DT JJ NNS IN DT NN", "sky", "red"),
+        ("the tower 's white facade gleams", "DT NN POS JJ NN VBZ", "tower facade", "white"),
+    ],
+)
+def test_colours_said_apart(text: str, tags: str, objects: str, wanted: str) -> None:
+    assert _said(text, tags, objects) == [f"{objects.split(maxsplit=1)[0]}={colour}" for colour in wanted.split()]
+
+
+def test_its_structure_gives_its_colour_to_what_has_it() -> None:
+    """In place of the structure; "its" stands for a thing of the sentence or of the one before."""
+    text, tags = "a tower stands tall , its white structure old", "DT NN VBZ JJ , PRP$ JJ NN JJ"
+    given = "tower=tall structure=white structure=old"
+    assert _said(text, tags, "tower structure", given) == ["tower=tall", "structure=old", "its=white"]
+
+
+@pytest.mark.parametrize(
+    ("text", "tags", "objects", "attributes"),
+    [
+        ("a red car", "DT JJ NN", "car", "car=red"),
+        ("it is a bright red sign", "PRP VBZ DT JJ JJ NN", "sign", "sign=bright sign=red"),
+        ("in shades of green", "IN NNS IN JJ", "", ""),
+        ("a field with cows of various shades of brown", "DT NN IN NNS IN JJ NNS IN JJ", "field", ""),
+        ("a wall with a surface of white paint", "DT NN IN DT NN IN JJ NN", "wall", ""),
+        ("of white", "IN JJ", "", ""),
+        ("a dog", "DT NN", "dog", ""),
+    ],
+)
+def test_colours_that_stay(text: str, tags: str, objects: str, attributes: str) -> None:
+    """Those of their own noun, and those of a noun that is no object."""
+    assert _said(text, tags, objects, attributes) == attributes.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "tags", "wanted"),
+    [
+        ("walls are adorned with white tiles", "NNS VBP VBN IN JJ NNS", "tiles adorn walls"),
+        ("a street lined with trees", "DT NN VBN IN NNS", "trees line street"),
+        ("a bus is fully equipped with a rack", "DT NN VBZ RB VBN IN DT NN", "bus have rack"),
+        ("the man on a bed , sporting a red cap", "DT NN IN DT NN , VBG DT JJ NN", "man wear cap"),
+        ("the man sees a wall which features a door", "DT NN VBZ DT NN WDT VBZ DT NN", "wall have door"),
+        ("a man plays with a dog", "DT NN VBZ IN DT NN", ""),
+        ("a red cap", "DT JJ NN", ""),
+    ],
+)
+def test_stated_relations(text: str, tags: str, wanted: str) -> None:
+    """Between the first object, or the one before the verb, and one that has no relation."""
+    words = text.split()
+    nouns = [at for at, tag in enumerate(tags.split()) if tag.startswith("NN")]
+    found = [f"{words[one]} {name} {words[other]}" for one, other, name in stated(words, tags.split(), nouns, [])]
+    assert found == ([wanted] if wanted else [])
+    known = [(at, 0, "known") for at in nouns]
+    assert not list(stated(words, tags.split(), nouns, known))
+
+
+@pytest.mark.parametrize(
+    ("text", "tags", "known", "wanted"),
+    [
+        (
+            "a man holds a cup , and a plate on a table",
+            "DT NN VBZ DT NN , CC DT NN IN DT NN",
+            (1, 4, "hold"),
+            [(1, 8, "hold")],
+        ),
+        ("on a shelf stand cups and plates", "IN DT NN VBP NNS CC NNS", (4, 2, "stand on"), [(6, 2, "stand on")]),
+        ("cups and plates on a shelf", "NNS CC NNS IN DT NN", (0, 5, "on"), []),
+    ],
+)
+def test_what_a_list_shares(
+    text: str, tags: str, known: tuple[int, int, str], wanted: list[tuple[int, int, str]]
+) -> None:
+    """The second of two has the relations of the first to what stands before both."""
+    nouns = [at for at, tag in enumerate(tags.split()) if tag.startswith("NN")]
+    assert list(stated(text.split(), tags.split(), nouns, [known])) == wanted
