@@ -13,7 +13,7 @@ from spicegraph_parser.collapse import collapse
 from spicegraph_parser.errors import LimitError
 from spicegraph_parser.graph import SceneGraph, merge
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
-from spicegraph_parser.loose import DENIED, LOOSE, NEGATIONS, loose_facts
+from spicegraph_parser.loose import DENIED, LOOSE, NEGATIONS, SAID, SAID_RULE, loose_facts
 from spicegraph_parser.parse import Caption
 from spicegraph_parser.rules import Fact, apply_rules
 
@@ -67,11 +67,19 @@ class ParsedCaption:
         return tuple(fact.words for fact in self.facts)
 
     @property
-    def every_fact(self) -> tuple[Fact, ...]:
-        """The facts, and behind them those of loose words, which SPICE's graphs leave out."""
-        loose = loose_facts(Caption(self.text, self.sentences), self.facts)
+    def said(self) -> tuple[Fact, ...]:
+        """The facts that scores count: behind those that people draw, what else a description says of what is seen."""
         if not self.apart:
-            return (*self.facts, *loose)
+            return self.facts
+        return (*self.facts, *[fact._replace(rule=SAID_RULE) for fact in self.apart if fact.rule in SAID])
+
+    @property
+    def every_fact(self) -> tuple[Fact, ...]:
+        """The facts that scores count, and behind them those of loose words, which SPICE's graphs leave out."""
+        said = self.said
+        loose = loose_facts(Caption(self.text, self.sentences), said)
+        if not self.apart:
+            return (*said, *loose)
         denied = [fact for fact in self.apart if fact.rule == DENIED and len(fact.words) == 1]
         absent = {token for fact in denied for token in fact.tokens[0]}
         kept = [
@@ -82,7 +90,7 @@ class ParsedCaption:
         ]
         named = [fact._replace(rule=LOOSE) for fact in denied]
         notes = [Fact((fact.words[0], "no"), DENIED, (fact.tokens[0], ())) for fact in denied]
-        return (*self.facts, *named, *kept, *notes)
+        return (*said, *named, *kept, *notes)
 
     def graph(self, lexicon: Lexicon | None = None, *, exact: bool = False) -> SceneGraph:
         """Return the scene graph of this caption alone."""

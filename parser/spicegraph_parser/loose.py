@@ -127,6 +127,11 @@ QUANTITY: Final = "quantity"
 
 SCENE_RULE: Final = "scene"
 """That of a fact of a scene graph."""
+SAID_RULE: Final = "said"
+"""That of a fact of a description that people do not draw, and that scores count all the same."""
+SCENE_RULES: Final = frozenset({SCENE_RULE, SAID_RULE})
+SAID: Final = frozenset({"faint", "place", "unrelated"})
+"""The reasons why people do not draw such facts."""
 
 STANDS_FOR: Final = "stands for"
 """A note: the first word stands for the second, at its place ("group" for "people")."""
@@ -199,6 +204,11 @@ def without_loose(facts: Sequence[Fact]) -> Sequence[Fact]:
     while end and facts[end - 1].rule in _BESIDE:
         end -= 1
     return facts if end == len(facts) else facts[:end]
+
+
+def drawn(facts: Sequence[Fact]) -> Sequence[Fact]:
+    """Return a caption's facts without those that people do not draw, and without loose words."""
+    return [fact for fact in without_loose(facts) if fact.rule != SAID_RULE]
 
 
 def _denials(caption: Caption) -> Iterator[Fact]:

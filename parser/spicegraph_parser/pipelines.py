@@ -76,8 +76,8 @@ class CaptionPipeline:
         return self.front_end.captions(texts, batch_size=batch_size)
 
     def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        """Return the facts of each caption, in order, with those of loose words behind SPICE's if they are wanted."""
-        return (caption.every_fact if self.loose else caption.facts for caption in self.captions(texts))
+        """Return the facts of each caption that scores count, with those of loose words if they are wanted."""
+        return (caption.every_fact if self.loose else caption.said for caption in self.captions(texts))
 
 
 @dataclass(frozen=True, slots=True)

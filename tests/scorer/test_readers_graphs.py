@@ -13,6 +13,7 @@ from spicegraph_parser import Fact, merge
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.export import json_ld, to_graphml
 from spicegraph_parser.lexicon import load_lexicon
+from spicegraph_parser.loose import LOOSE, SAID_RULE, SCENE_RULE
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.readers.parses import GraphTexts, Notation, check_graphs, read_graphs
 
@@ -175,12 +176,13 @@ def test_no_content_does_more_than_be_refused(
 
 
 class _Captions:
-    """Facts of captions: one object, the caption itself."""
+    """Facts of captions: one object, the caption itself; and one that people would not draw, and a loose word."""
 
     signature = "captions"
 
     def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        return ((Fact((text,), "", ()),) for text in texts)
+        beside = Fact(("shadow",), SAID_RULE, ()), Fact(("x",), LOOSE, ())
+        return ((Fact((text,), SCENE_RULE, ()), *beside) for text in texts)
 
 
 @pytest.mark.parametrize(
@@ -194,11 +196,14 @@ class _Captions:
     ],
 )
 def test_texts_beside_captions_are_graphs_in_every_notation(text: str) -> None:
-    """What a text looks like decides; a caption that has braces or numbers in it stays one."""
+    """What a text looks like decides; a caption that has braces or numbers in it stays one.
+
+    Of captions beside graphs, which people drew, what people would not draw is left out.
+    """
     captions = ["{ a dog }", "2 | dogs", "a man"]
     found = list(GraphTexts(_Captions()).facts([captions[0], text, *captions[1:]]))
     assert sorted(fact.words for fact in found.pop(1)) == sorted(RIDES)
-    assert [facts[0].words for facts in found] == [(caption,) for caption in captions]
+    assert [[fact.words for fact in facts] for facts in found] == [[(caption,), ("x",)] for caption in captions]
     read = check_graphs([Item(1, text, tuple(captions))], source="x")
     assert list(read) == [text]
     assert next(GraphTexts(_Captions(), read).facts([text])) is read[text].facts, "it is not read again"

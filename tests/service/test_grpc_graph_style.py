@@ -11,16 +11,19 @@ import pytest
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_scorer import score
+from spicegraph_scorer.core.facts import FactTable
 from spicegraph_scorer.core.items import Item
 from spicegraph_service.cli import main
 from spicegraph_service.client import Client, item
 from spicegraph_service.server.tasks import ItemsWork, ItemWork, RequestData
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from conftest import RunningServer
+
+    from spicegraph_parser.rules import Fact
 
 pytestmark = pytest.mark.model
 
@@ -41,6 +44,10 @@ STYLES = {
     scene_graph_pb2.GRAPH_STYLE_SCENE: "scene",
 }
 METRICS = ["spice", "spice-exact", "spice-g", "spider", "rouge"]
+
+
+def _facts(texts: list[str]) -> Iterator[tuple[Fact, ...]]:
+    return load_pipeline("scene").facts(texts)
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -87,6 +94,24 @@ def test_a_parse_has_the_style_and_what_is_kept_apart(client: Client) -> None:
     assert [(span.start, span.end) for span in people.fact.slots[0].spans] == [(13, 19)]
     assert "people" not in {node.concept.strings[0] for node in scene.graph.objects}
     assert client.server_info().scene_pipeline == load_pipeline("scene").signature
+
+
+def test_a_graph_has_what_people_draw_and_a_score_all_that_is_said(client: Client) -> None:
+    """Of a description: the server's graph and tuples are those of the parser, its score that of the library."""
+    text = """A wooden coffee table sits in front of the sofa, holding a vase of fresh tulips and two magazines. To the
+    left of the sofa, a tall floor lamp casts a warm glow."""
+    caption = next(load_pipeline("scene").captions([text]))
+    style = scene_graph_pb2.GRAPH_STYLE_SCENE
+    (scene,) = client.parse([text], graph_style=style)
+    assert {apart.fact.rule for apart in scene.apart} == {"faint"}
+    assert [tuple(slot.word for slot in fact.slots) for fact in scene.facts] == list(caption.tuples)
+    assert len(scene.tuples) == len(caption.graph().tuples())
+    references = ["A table holds a vase.", "A lamp stands left of a sofa."]
+    reply = client.score([item("1", text, references)], metrics=["spice"], graph_style=style)
+    items = [Item("1", text, tuple(references))]
+    assert reply.corpus.scores[0].value == score(items, pipeline="scene").corpus["SPICE"]
+    drawn = FactTable("drawn", {text: caption.facts, **dict(zip(references, _facts(references), strict=True))})
+    assert reply.corpus.scores[0].value != score(items, pipeline=drawn).corpus["SPICE"]
 
 
 def test_a_reference_set_serves_both_styles(client: Client) -> None:

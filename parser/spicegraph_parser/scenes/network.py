@@ -41,8 +41,9 @@ OBJECT_MARGIN: Final = 3.0
 RELATION_MARGIN: Final = 2.0
 """How far the scores of objects and of relations are lowered in descriptions of several sentences.
 
-What is not an object there lacks attributes and relations, too. People draw less of a description than of a caption.
-Chosen on 100 descriptions of DiscoSG, measured on 200 others (``training/README.md``).
+What is not an object there lacks attributes and relations, too. People draw less of a description than of a caption;
+what the margins leave out is faint. Chosen on 100 descriptions of DiscoSG, measured on 200 others
+(``training/README.md``).
 """
 
 NETWORK_FILES: Final = ("network.npz", "vocabulary.json")
@@ -51,7 +52,8 @@ NETWORK_FILES: Final = ("network.npz", "vocabulary.json")
 class Labels(NamedTuple):
     """What the network says of a sentence; words count from 0.
 
-    ``relations`` has subject, object and the relation's name; ``tags`` are the words' PTB tags.
+    ``relations`` has subject, object and the relation's name; ``tags`` are the words' PTB tags; ``faint`` has further
+    objects, attributes and relations, which the margins of a description leave out.
     """
 
     tags: list[str]
@@ -59,6 +61,12 @@ class Labels(NamedTuple):
     parts: list[tuple[int, int]]
     attributes: list[tuple[int, int]]
     relations: list[tuple[int, int, str]]
+    faint: Labels | None = None
+
+    @classmethod
+    def empty(cls, *, has_faint: bool = False) -> Labels:
+        """Return labels to be filled in."""
+        return cls([], [], [], [], [], cls.empty() if has_faint else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +126,7 @@ class SceneNetwork:
             strictness: for each sentence, what share of the margins counts, from 0 (a caption) to 1 (part of a long
                 description).
         """
-        out: list[Labels] = [Labels([], [], [], [], []) for _ in lengths]
+        out = [Labels.empty(has_faint=share > 0) for share in strictness]
         with single_threaded():
             for part, where in in_parts(lengths):
                 sizes = np.array(lengths, dtype=np.intp)[part]
@@ -140,20 +148,25 @@ class SceneNetwork:
         for labels, length in zip(out, lengths.tolist(), strict=True):
             labels.tags.extend(named[start : start + length].tolist())
             start += length
+        faints = [labels.faint or labels for labels in out]
         is_object = objects[:, 0] > OBJECT_MARGIN * strict[layout.sentence]
-        found = np.nonzero(is_object)[0]
-        for sentence, word in zip(layout.sentence[found].tolist(), layout.step[found].tolist(), strict=True):
-            out[sentence].objects.append(word)
-        best = self._pair_labels(first, second, RELATION_MARGIN * strict, layout)
+        found = np.nonzero(objects[:, 0] > 0)[0]
+        rows = zip(layout.sentence[found].tolist(), layout.step[found].tolist(), is_object[found].tolist(), strict=True)
+        for sentence, word, is_clear in rows:
+            (out if is_clear else faints)[sentence].objects.append(word)
+        best, every = self._pair_labels(first, second, RELATION_MARGIN * strict, layout)
         if strict.any():
             is_left_out = ((strict > 0)[layout.sentence] & ~is_object)[layout.padded]
             best[is_left_out[:, :, None] & (best != PART)] = 0
             best[is_left_out[:, None, :] & (best == RELATION)] = 0
-        sentences, ones, others = np.nonzero(best)
+        sentences, ones, others = np.nonzero(every)
         kinds = best[sentences, ones, others]
-        for sentence, one, other, kind in np.stack([sentences, ones, others, kinds], axis=1).tolist():
-            if kind != RELATION:
-                (out[sentence].parts if kind == PART else out[sentence].attributes).append((one, other))
+        is_clear = kinds > 0
+        kinds = np.where(is_clear, kinds, every[sentences, ones, others])
+        pairs = np.stack([sentences, ones, others, kinds, is_clear], axis=1)
+        for sentence, one, other, kind, clear in pairs[kinds != RELATION].tolist():
+            own = (out if clear else faints)[sentence]
+            (own.parts if kind == PART else own.attributes).append((one, other))
         related = kinds == RELATION
         where = sentences[related], ones[related], others[related]
         if len(where[0]):
@@ -162,16 +175,18 @@ class SceneNetwork:
                 forms[start : start + length] for start, length in zip(starts, lengths.tolist(), strict=True)
             ]
             numbers, is_sure = self._relation_numbers(states, where, sentences_of, layout)
-            rows = zip(*(part.tolist() for part in (*where, self._relations[numbers], is_sure)), strict=True)
-            for sentence, one, other, name, sure in rows:
-                own = self._name(name, sentences_of[sentence], out[sentence], (one, other), is_sure=sure)
-                if own is not None:
-                    out[sentence].relations.append((one, other, own))
+            named_rows = zip(
+                *(part.tolist() for part in (*where, self._relations[numbers], is_sure, is_clear[related])), strict=True
+            )
+            for sentence, one, other, name, sure, clear in named_rows:
+                name_of = self._name(name, sentences_of[sentence], out[sentence], (one, other), is_sure=sure)
+                if name_of is not None:
+                    (out if clear else faints)[sentence].relations.append((one, other, name_of))
 
-    def _pair_labels(self, first: Floats, second: Floats, margins: Floats, layout: Layout) -> Integers:
+    def _pair_labels(self, first: Floats, second: Floats, margins: Floats, layout: Layout) -> tuple[Integers, Integers]:
         """Best labels (sentences, n, n) of pairs from vectors (words, width) of both words.
 
-        ``margins`` (sentences,) lower the scores of relations.
+        First those where ``margins`` (sentences,) lower the scores of relations, then those without.
         """
         sentences, longest = layout.padded.shape
         bilinear = relu(first) @ self._pairs[:-1]
@@ -181,14 +196,11 @@ class SceneNetwork:
         columns = np.ones((sentences, longest, width), dtype=np.float32)
         columns[:, :, :-1] = relu(second)[layout.padded]
         scores = np.matmul(rows, columns.transpose(0, 2, 1)).reshape(sentences, longest, -1, longest)
+        every = _best_labels(scores, layout)
+        if not margins.any():
+            return every, every
         scores[:, :, RELATION - 1] -= margins[:, None, None]
-        best: Integers = scores.argmax(axis=2) + 1
-        best[scores.max(axis=2) <= 0] = 0
-        best[:, np.arange(longest), np.arange(longest)] = 0
-        sentence, step = layout.padding
-        best[sentence, step] = 0
-        best[sentence, :, step] = 0
-        return best
+        return _best_labels(scores, layout), every
 
     def _relation_numbers(
         self,
@@ -248,6 +260,17 @@ class SceneNetwork:
         if own is None or (is_sure and own.partition(" ")[0] != name.partition(" ")[0]):
             return name
         return own
+
+
+def _best_labels(scores: Floats, layout: Layout) -> Integers:
+    best: Integers = scores.argmax(axis=2) + 1
+    best[scores.max(axis=2) <= 0] = 0
+    longest = np.arange(layout.padded.shape[1])
+    best[:, longest, longest] = 0
+    sentence, step = layout.padding
+    best[sentence, step] = 0
+    best[sentence, :, step] = 0
+    return best
 
 
 @cache

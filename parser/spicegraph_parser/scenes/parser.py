@@ -84,7 +84,7 @@ def facts_of(sentences: Sequence[SentenceGraph], known: Names) -> Facts:
     every = [*relations, *attributes, *objects]
     return Facts(
         tuple([Fact(row.words, SCENE_RULE, row.tokens) for row in every if row.standing is None]),
-        tuple([Fact(row.words, row.standing.value, row.tokens) for row in every if row.standing]),
+        tuple([Fact(row.words, _RULES[row.standing], row.tokens) for row in every if row.standing]),
         _entities(said, entities.groups),
     )
 
@@ -142,24 +142,27 @@ def _rows(sentence: SentenceGraph, abstract: frozenset[str], offset: int, *, is_
         else why[node.head]
         for node in nodes
     ]
+    is_marked = any(why) or any(own)
     places = [_moved(node.tokens, offset) for node in nodes]
-    for one, other, relation, tokens in sentence.links:
+    for one, other, relation, tokens, is_faint in sentence.links:
         subject, target = nodes[one], nodes[other]
         if subject.name == target.name and PRONOUNS & {sentence.words[subject.head], sentence.words[target.head]}:
             continue
         name = HAVE if is_long and relation == WITH else relation
-        standing = _worst([own[one], own[other], *[why[token] for token in tokens]]) or otherwise
+        marks = (own[one], own[other], *[why[token] for token in tokens]) if is_marked else ()
+        standing = _worst(marks) or otherwise or (Standing.FAINT if is_faint else None)
         words, ends = (subject.name, target.name, name), (subject.entity, target.entity)
         yield _Row(words, (places[one], places[other], _moved(tokens, offset)), standing, ends)
-    for index, name, tokens in sentence.properties:
+    for index, name, tokens, is_faint in sentence.properties:
         is_placed = is_long and is_place([sentence.tags[token] for token in tokens])
-        standing = _worst([own[index], *[why[token] for token in tokens]]) or (
-            Standing.PLACE if is_placed else otherwise
-        )
+        marks = (own[index], *[why[token] for token in tokens]) if is_marked else ()
+        faintly = Standing.PLACE if is_placed else Standing.FAINT if is_faint else None
+        standing = _worst(marks) or otherwise or faintly
         node = nodes[index]
         yield _Row((node.name, name), (places[index], _moved(tokens, offset)), standing, (node.entity,))
     for node, place, own_standing in zip(nodes, places, own, strict=True):
-        yield _Row((node.name,), (place,), own_standing or otherwise, (node.entity,))
+        standing = own_standing or otherwise or (Standing.FAINT if node.is_faint else None)
+        yield _Row((node.name,), (place,), standing, (node.entity,))
 
 
 def _moved(tokens: Tokens, offset: int) -> Tokens:
@@ -167,12 +170,13 @@ def _moved(tokens: Tokens, offset: int) -> Tokens:
     return tuple([token + offset for token in tokens]) if offset else tokens
 
 
+_RULES: Final = {standing: standing.value for standing in Standing}
 _WORST_FIRST: Final = (Standing.DENIED, Standing.ABSTRACT, Standing.HEDGED)
 
 
 def _worst(marks: Iterable[Standing | None]) -> Standing | None:
     """Return the first of denied, abstract, hedged that is among marks."""
-    found = {mark for mark in marks if mark}
+    found = {mark for mark in marks if mark} if marks else None
     return next((mark for mark in _WORST_FIRST if mark in found), None) if found else None
 
 

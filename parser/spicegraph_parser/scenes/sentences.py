@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.parse import is_word
@@ -10,12 +11,14 @@ from spicegraph_parser.scenes.visible import Standing, standings
 from spicegraph_parser.scenes.wording import colours_apart, stated
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from spicegraph_parser.scenes.network import Labels, Names
 
 WITH: Final = "with"
 _POSITIONS: Final = frozenset(["left", "right", "front", "back", "rear", "hind", "upper", "lower"])
+Pairs = Sequence[tuple[int, int]]
+Relations = Sequence[tuple[int, int, str]]
 Tokens = tuple[int, ...]
 """Positions of words in their sentence, from 0."""
 
@@ -23,13 +26,14 @@ Tokens = tuple[int, ...]
 class Node(NamedTuple):
     """An object: its name as people would write it, its last word, all of its words, and the thing that it is.
 
-    ``entity`` is -1 until the things of a description are told apart.
+    ``entity`` is -1 until the things of a description are told apart; ``is_faint``: the margins leave it out.
     """
 
     name: str
     head: int
     tokens: Tokens
     entity: int = -1
+    is_faint: bool = False
 
 
 class Property(NamedTuple):
@@ -38,6 +42,7 @@ class Property(NamedTuple):
     node: int
     name: str
     tokens: Tokens
+    is_faint: bool = False
 
 
 class Link(NamedTuple):
@@ -47,10 +52,14 @@ class Link(NamedTuple):
     object: int
     name: str
     tokens: Tokens
+    is_faint: bool = False
 
 
 class SentenceGraph(NamedTuple):
-    """What a sentence says of a scene; ``words`` are its forms in lower case, ``why`` their standings."""
+    """What a sentence says of a scene; ``words`` are its forms in lower case, ``why`` their standings.
+
+    Nodes that are faint stand behind the others.
+    """
 
     words: Sequence[str]
     tags: Sequence[str]
@@ -110,23 +119,33 @@ def sentence_graph(labels: Labels, forms: Sequence[str], names: Names, *, is_alo
 
     place: dict[int, int] = {}
     nodes: list[Node] = []
-    for head in sorted(heads):
-        name, tokens = named(head, names.objects)
-        if not is_word(name):
-            continue
-        place[head] = len(nodes)
-        nodes.append(Node(name, head, tokens))
-    properties = [
-        Property(place[one], *named(other, names.attributes))
-        for one, other in attributes
-        if one in place and is_word(words[other])
-    ]
-    links = []
-    for one, other, name in relations:
-        if one not in place or other not in place or not is_word(name):
-            continue
-        ends = nodes[place[one]].tokens, nodes[place[other]].tokens
-        links.append(Link(place[one], place[other], name, relation_tokens(name, *ends, words, labels.tags)))
+    properties: list[Property] = []
+    links: list[Link] = []
+
+    def add(heads: set[int], attributes: Pairs, relations: Relations, *, is_faint: bool = False) -> None:
+        for head in sorted(heads):
+            name, tokens = named(head, names.objects)
+            if is_word(name):
+                place[head] = len(nodes)
+                nodes.append(Node(name, head, tokens, is_faint=is_faint))
+        properties.extend(
+            Property(place[one], *named(other, names.attributes), is_faint)
+            for one, other in attributes
+            if one in place and is_word(words[other])
+        )
+        for one, other, name in relations:
+            if one in place and other in place and is_word(name):
+                ends = nodes[place[one]].tokens, nodes[place[other]].tokens
+                tokens = relation_tokens(name, *ends, words, labels.tags)
+                links.append(Link(place[one], place[other], name, tokens, is_faint))
+
+    add(heads, attributes, relations)
+    if labels.faint is not None:
+        _, objects, _, further, others, _ = labels.faint
+        known = {relation[:2] for relation in relations}
+        others = [relation for relation in others if relation[:2] not in known]
+        ends = {*objects, *(one for one, _ in further), *(end for relation in others for end in relation[:2])}
+        add(ends - place.keys() - within - denied, further, others, is_faint=True)
     return SentenceGraph(words, labels.tags, why, tuple(nodes), tuple(properties), tuple(links))
 
 

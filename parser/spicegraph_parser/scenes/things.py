@@ -86,9 +86,11 @@ class Entities:
             things: those named before.
             is_plural: it is several.
         """
-        same = [thing.entity for thing in reversed(things) if (thing.name, thing.is_plural) == (name, is_plural)]
-        alike = next((entity for entity in same if said & self.attributes[entity]), None)
-        if before in _NEW or not same or (before in _ORDINALS and alike is None):
+        if before in _NEW:
+            return self.new()
+        same = [thing.entity for thing in reversed(things) if thing.name == name and thing.is_plural == is_plural]
+        alike = next((entity for entity in same if said & self.attributes[entity]), None) if said else None
+        if not same or (before in _ORDINALS and alike is None):
             return self.new()
         return same[0] if alike is None else alike
 
@@ -106,8 +108,9 @@ def resolve(
     others: list[Node] = []
     links = list(sentence.links)
     said: list[set[str]] = [set() for _ in sentence.nodes]
-    for owner_node, attribute, _ in sentence.properties:
-        said[owner_node].add(attribute)
+    for own in sentence.properties:
+        if not own.is_faint:
+            said[own.node].add(own.name)
     has_first = False
     subject = _behind_place(sentence)
     has_owners = not _OWNERS.isdisjoint(sentence.words)
@@ -133,11 +136,14 @@ def resolve(
                 nodes.append(node._replace(name=group.name, entity=group.entity))
             continue
         name = _full_name(node, sentence, things, is_plural=is_plural)
+        if node.is_faint:
+            nodes.append(node._replace(name=name))
+            continue
         entity = entities.of_noun(name, said[index], _decided(sentence, node), things, is_plural=is_plural)
         entities.attributes[entity] |= said[index]
         if has_lists and entities.groups[entity] is None:
             entities.groups[entity] = _listed_in(sentence, node, nodes)
-        nodes.append(Node(name, node.head, node.tokens, entity))
+        nodes.append(node._replace(name=name, entity=entity))
         if name_noun(name) in abstract:
             continue
         owned = _owner(sentence, node, things) if has_owners else None
@@ -159,7 +165,7 @@ def _owning(
     if known is None:
         known = len(sentence.nodes) + len(others)
         others.append(Node(owner.name, pronoun, (pronoun,), owner.entity))
-    elif any({link.subject, link.object} == {known, index} for link in sentence.links):
+    elif any({link.subject, link.object} == {known, index} and not link.is_faint for link in sentence.links):
         return None
     wears = singular(nodes[index].name) in _GARMENTS and _is_person(owner)
     return Link(known, index, _WEAR if wears else HAVE, (pronoun,))
@@ -184,8 +190,8 @@ def _as_one(group: str) -> str:
 def _decided(sentence: SentenceGraph, node: Node) -> str:
     """Return the nearest word before a node that says whether it is new; nothing where none does."""
     start = node.tokens[0]
-    words = reversed(sentence.words[max(0, start - _DETERMINED) : start])
-    return next((word for word in words if word in _DECISIVE), "")
+    words = sentence.words[max(0, start - _DETERMINED) : start]
+    return "" if _DECISIVE.isdisjoint(words) else next(word for word in reversed(words) if word in _DECISIVE)
 
 
 def _listed_in(sentence: SentenceGraph, node: Node, before: Sequence[Node]) -> int | None:

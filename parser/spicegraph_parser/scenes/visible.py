@@ -22,6 +22,7 @@ class Standing(StrEnum):
     UNRELATED = "unrelated"
     PLACE = "place"
     SUMMARY = "summary"
+    FAINT = "faint"
 
 
 CERTAINTY: Final = {
@@ -31,6 +32,7 @@ CERTAINTY: Final = {
     Standing.UNRELATED: 0.2,
     Standing.PLACE: 0.1,
     Standing.SUMMARY: 0.05,
+    Standing.FAINT: 0.15,
 }
 """How certain it is that what a tuple says can be seen; 1 for all others.
 

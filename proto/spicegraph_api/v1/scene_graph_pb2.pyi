@@ -327,7 +327,7 @@ Global___SceneTuple: _TypeAlias = SceneTuple  # noqa: Y015
 
 @_typing.final
 class ApartFact(_message.Message):
-    """What a caption states, but what can't be seen."""
+    """What a caption states, but what can't be seen, or what people would not draw."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -337,7 +337,9 @@ class ApartFact(_message.Message):
     """How certain it is that it can be seen, from 0 to 1."""
     @_builtins.property
     def fact(self) -> Global___Fact:
-        """The fact; its rule says why: "denied", "abstract", "hedged", "unrelated", "place" or "summary"."""
+        """The fact; its rule says why: "denied", "abstract", "hedged" and "summary"; scores count "faint", "place" and
+        "unrelated" all the same.
+        """
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.extract import ParsedCaption, extract
 from spicegraph_parser.graph_text import graph_fault, is_graph_text, read_graph_text
+from spicegraph_parser.loose import SAID_RULE
 from spicegraph_parser.parse import read_conllu
 from spicegraph_parser.rules import Fact
 from spicegraph_parser.ud2 import Scheme, ud1_lines
@@ -37,7 +38,8 @@ class GraphTexts:
     """Facts of captions and of graphs as text, ``( man , ride , horse )`` or another notation, side by side.
 
     Whether a text is a graph, the text alone decides; the others go to ``source``, also those that only look like
-    one, which :func:`check_graphs` finds. ``graphs`` are texts that it has read; others are read here.
+    one, which :func:`check_graphs` finds. ``graphs`` are texts that it has read; others are read here. Of a description
+    beside graphs only what people would draw counts, for people drew the graphs.
     """
 
     source: FactSource
@@ -53,7 +55,12 @@ class GraphTexts:
         known = self.graphs or {}
         wanted = [(text, known.get(text) or _graph_of(text)) for text in texts]
         parsed = self.source.facts([text for text, graph in wanted if not isinstance(graph, ParsedCaption)])
-        return (graph.facts if isinstance(graph, ParsedCaption) else next(parsed) for _, graph in wanted)
+        return (
+            graph.facts
+            if isinstance(graph, ParsedCaption)
+            else tuple([fact for fact in next(parsed) if fact.rule != SAID_RULE])
+            for _, graph in wanted
+        )
 
 
 def check_graphs(items: Iterable[Item], *, source: str) -> dict[str, ParsedCaption]:

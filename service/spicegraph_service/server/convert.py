@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_api.v1 import evaluation_service_pb2, scene_graph_pb2, scores_pb2
-from spicegraph_parser.loose import without_loose
 from spicegraph_parser.scenes.visible import CERTAINTY, Standing
 from spicegraph_scorer.core.categories import Counts
 from spicegraph_scorer.metrics.chair import ChairExplanation
@@ -33,7 +32,7 @@ def caption_message(text: str, parse: StoredParse, graph: SceneGraph) -> scene_g
     places = {id(fact): index for index, fact in enumerate(parse.facts)}
     return scene_graph_pb2.ParsedCaption(
         text=text,
-        facts=[_fact(fact, parse.spans) for fact in without_loose(parse.facts)],
+        facts=[_fact(fact, parse.spans) for fact in parse.drawn],
         graph=_graph(graph, places),
         tuples=[_tuple(scene_tuple) for scene_tuple in graph.tuples()],
         apart=[

@@ -198,7 +198,7 @@ class Evaluator:
         results = []
         for text in work.texts:
             parse = self._parses[text]
-            graph = merge([parse.facts], self._lexicon)
+            graph = merge([parse.drawn], self._lexicon)
             results.append(convert.caption_message(unmarked(text)[1], parse, graph).SerializeToString())
         return GroupReply(tuple(results))
 

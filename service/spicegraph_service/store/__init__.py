@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import msgspec
 
 from spicegraph_parser.errors import SpicegraphError
+from spicegraph_parser.loose import drawn
 from spicegraph_parser.rules import Fact  # noqa: TC001 (msgspec reads the annotation)
 
 if TYPE_CHECKING:
@@ -224,12 +225,18 @@ _DECODED_PARSES = 20_000  # parses that a process keeps decoded: the references 
 class StoredParse(NamedTuple):
     """A parse as the store keeps it: the caption's facts, and for each of its words the place in the text.
 
-    The facts of loose words stand behind the others. ``apart`` has what a scene graph states, but what can't be seen.
+    ``facts`` are those that scores count; those of loose words stand behind the others. ``apart`` has what a
+    description says, but what can't be seen or what people do not draw.
     """
 
     facts: tuple[Fact, ...]
     spans: tuple[tuple[int, int], ...]
     apart: tuple[Fact, ...] = ()
+
+    @property
+    def drawn(self) -> Sequence[Fact]:
+        """The facts of the caption's graph."""
+        return drawn(self.facts)
 
 
 def stored_parse(caption: ParsedCaption) -> StoredParse:

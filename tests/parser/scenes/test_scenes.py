@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -10,8 +11,9 @@ import pytest
 from spicegraph_parser import CaptionPipeline, DataError, load_pipeline, merge
 from spicegraph_parser.caption_pipeline.encoder import Vocabulary
 from spicegraph_parser.export import caption_dict, visual_genome_dict
+from spicegraph_parser.extract import ParsedCaption
 from spicegraph_parser.lexicon import load_lexicon
-from spicegraph_parser.loose import DENIED, LOOSE
+from spicegraph_parser.loose import DENIED, LOOSE, SAID_RULE, SCENE_RULE, drawn
 from spicegraph_parser.scenes import SCENE_WEIGHTS
 from spicegraph_parser.scenes.network import Labels, Names, load_network
 from spicegraph_parser.scenes.parser import facts_of
@@ -241,6 +243,40 @@ def test_places_in_the_picture_and_what_summaries_add_are_kept_apart() -> None:
     assert ("park",) in _words([overall])
 
 
+def test_what_is_faint_is_said_and_not_drawn() -> None:
+    """It stands apart, names nothing that a pronoun stands for, and hides no relation that is drawn."""
+    labels = _labels([1], (), [(1, 0)])._replace(
+        tags=["JJ", "NN", "IN", "JJ", "NN"],
+        faint=_labels([4], (), [(4, 3)], [(1, 4, "near")]),
+    )
+    house = sentence_graph(labels, ["red", "house", "near", "old", "barn"], _names())
+    assert [(node.name, node.is_faint) for node in house.nodes] == [("house", False), ("barn", True)]
+    roof = _sentence("Its roof is red", "PRP$ NN VBZ JJ", _labels([1], (), [(1, 3)]))
+    found = facts_of([house, roof], _names())
+    assert {(fact.words, fact.rule) for fact in found.apart} == {
+        (("barn",), "faint"),
+        (("barn", "old"), "faint"),
+        (("house", "barn", "near"), "faint"),
+    }
+    assert ("house", "roof", "have") in {fact.words for fact in found.seen}
+    caption = ParsedCaption("", (), found.seen, found.apart)
+    assert [fact.words for fact in caption.said[len(caption.facts) :]] == [fact.words for fact in found.apart]
+    assert [fact.rule for fact in caption.said] == [SCENE_RULE] * len(caption.facts) + [SAID_RULE] * len(found.apart)
+    assert drawn(caption.said) == list(caption.facts)
+    assert ("barn",) not in caption.tuples
+
+
+def test_faint_relations_give_way_to_what_an_owner_has() -> None:
+    """ "Its roof" says that it has a roof, though the network relates both faintly."""
+    labels = _labels([1, 4])._replace(
+        tags=["DT", "NN", "CC", "PRP$", "NN"], faint=_labels((), (), (), [(4, 1, "on top of")])
+    )
+    house = sentence_graph(labels, ["the", "house", "and", "its", "roof"], _names())
+    found = facts_of([house, house], _names())
+    assert ("house", "roof", "have") in {fact.words for fact in found.seen}
+    assert (("roof", "house", "on top of"), "faint") in {(fact.words, fact.rule) for fact in found.apart}
+
+
 def test_a_definite_noun_takes_the_name_it_had() -> None:
     """ "The wheel" is the Ferris wheel; "a wheel" is another one."""
     first = _sentence("A ferris wheel turns", "DT NN NN VBZ", _labels([2], [(2, 1)]))
@@ -435,8 +471,28 @@ def test_in_descriptions_only_objects_have_attributes_and_relations() -> None:
     strict = network.label(forms, lengths, [1.0] * len(lengths))
     assert all(heads(own) <= set(own.objects) for own in strict)
     plain = network.label(forms, lengths, [0.0] * len(lengths))
+    assert all(own.faint is None for own in plain)
+    for own, whole in zip(strict, plain, strict=True):
+        assert own.faint is not None
+        assert sorted([*own.objects, *own.faint.objects]) == whole.objects
+        assert {*own.attributes, *own.faint.attributes} == set(whole.attributes)
+        ends = {relation[:2] for relation in (*own.relations, *own.faint.relations)}
+        assert ends == {relation[:2] for relation in whole.relations}
     assert all(set(few.objects) <= set(many.objects) for few, many in zip(strict, plain, strict=True))
     assert sum(len(own.objects) for own in strict) < sum(len(own.objects) for own in plain)
+
+
+@pytest.mark.model
+def test_scores_count_what_people_do_not_draw(scenes: CaptionPipeline) -> None:
+    """Of a description, too: whether with loose words or without, and the graph has less."""
+    text = """A wooden coffee table sits in front of the sofa, holding a vase of fresh tulips and two magazines. To the
+    left of the sofa, a tall floor lamp casts a warm glow."""
+    caption = next(scenes.captions([text]))
+    said = {fact.words for fact in caption.said}
+    assert set(caption.tuples) < said
+    assert {fact.words for fact in next(replace(scenes, loose=False).facts([text]))} == said
+    assert said <= {fact.words for fact in next(scenes.facts([text]))}
+    assert len(list(caption.graph().tuples())) < len(said)
 
 
 def test_a_text_of_2000_words(scenes: CaptionPipeline) -> None:

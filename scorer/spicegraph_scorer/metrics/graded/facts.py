@@ -16,7 +16,7 @@ from spicegraph_parser.loose import (
     NOTES,
     PLURAL,
     QUANTITY,
-    SCENE_RULE,
+    SCENE_RULES,
     STANDS_FOR,
 )
 from spicegraph_parser.parse import word_set
@@ -82,7 +82,7 @@ def read_caption(facts: Sequence[Fact]) -> Told:
         if not _NUMBERS_ALONE.isdisjoint(strings):
             facts = [other for fact in facts for other in _without_number(fact)]
         strings = set(chain.from_iterable(map(_words_of, facts)))
-    if facts and facts[0][1] == SCENE_RULE:
+    if facts and facts[0][1] in SCENE_RULES:
         strings = _stated(facts)
     return Told(facts, _content_of(facts, strings))
 
@@ -126,7 +126,7 @@ def _stated(facts: Iterable[Fact]) -> set[str]:
     return set(
         chain.from_iterable(
             words[:2]
-            if tokens and rule == SCENE_RULE and len(words) == 3 and len(tokens[2]) <= words[2].count(" ")
+            if tokens and rule in SCENE_RULES and len(words) == 3 and len(tokens[2]) <= words[2].count(" ")
             else words
             for words, rule, tokens in facts
         )
