@@ -238,21 +238,27 @@ def _full_name(node: Node, sentence: SentenceGraph, things: Sequence[Thing], *, 
     return node.name
 
 
+_OF_SUBJECTS: Final = THINGS | {"they"}
+
+
 def _antecedent(word: str, things: Sequence[Thing]) -> Thing | None:
     """Return what a pronoun stands for: the nearest thing that agrees with it.
 
-    For "it" and "its" the first thing of the sentence, or of the one before, comes first ("The table has a vase. Its
-    legs"). "They" is one person where the text does not say whether a man or a woman.
+    For "it", "its" and "they" the first thing of the sentence, or of the one before, comes first ("The table has a
+    vase. Its legs").
     """
+    first = next((thing for thing in reversed(things) if thing.is_first), None) if word in _OF_SUBJECTS else None
+    inward = reversed(things) if first is None else (first, *reversed(things))
+    return next((thing for thing in inward if _agrees(word, thing)), None)
+
+
+def _agrees(word: str, thing: Thing) -> bool:
+    """Say whether a pronoun may stand for a thing; "they" may be one person of whom it is not said whether a man."""
     if word in SEVERAL:
-        return next((thing for thing in reversed(things) if thing.is_plural or _may_be_they(thing)), None)
-    first = next((thing for thing in reversed(things) if thing.is_first), None) if word in THINGS else None
-    for thing in reversed(things) if first is None else (first, *reversed(things)):
-        if thing.is_plural or _is_person(thing) == (word in THINGS):
-            continue
-        if word in THINGS or thing.head not in (_MEN if word in _FEMALE else _WOMEN):
-            return thing
-    return None
+        return thing.is_plural or _may_be_they(thing)
+    if thing.is_plural or _is_person(thing) == (word in THINGS):
+        return False
+    return word in THINGS or thing.head not in (_MEN if word in _FEMALE else _WOMEN)
 
 
 _PLAIN: Final = {"he": "man", "him": "man", "she": "woman", "they": "people", "them": "people", "it": "object"}

@@ -203,6 +203,9 @@ def test_its_is_what_the_sentence_is_about_and_they_may_be_one_person() -> None:
     assert ("skier", "helmet", "wear") in _words([skier, helmet])
     woman = _sentence("Trees surround a woman", "NNS VBP DT NN", _labels([0, 3]))
     assert ("trees", "helmet", "have") in _words([woman, helmet])
+    people = _sentence("People walk under trees", "NNS VBP IN NNS", _labels([0, 3]))
+    smile = _sentence("They are merry", "PRP VBP JJ", _labels([0], (), [(0, 2)]))
+    assert ("people", "merry") in _words([people, smile])
 
 
 def test_her_before_a_comma_owns_nothing() -> None:
