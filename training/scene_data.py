@@ -196,7 +196,8 @@ def nouns(captions: Iterable[Caption], forms: Iterable[str]) -> dict[str, list[s
     artifact ("basketball": a game, then a ball), ``sounds`` those of the others that can be heard.
 
     Abstract are abstractions and events in WordNet that people do not draw ("sense", "testament"; but not "people",
-    which WordNet calls a group), and what captions have but people hardly ever draw. The drawn ones are singular.
+    which WordNet calls a group), and what captions have but people hardly ever draw, unless WordNet calls it physical
+    ("streetlights"). The drawn ones are singular.
     """
     wordnet = load_wordnet()
     thing, roots = wordnet.find("physical_entity.n.01"), [wordnet.find(name) for name in UNSEEN]
@@ -212,8 +213,9 @@ def nouns(captions: Iterable[Caption], forms: Iterable[str]) -> dict[str, list[s
     abstract = []
     for form in filter(str.isalpha, forms):
         lemma = plural_lemma(form)
-        is_thing = wordnet.is_kind_of(form, thing) and not wordnet.is_kind_of(form, roots[1])
-        is_unseen = not is_thing and any(wordnet.is_kind_of(form, root) for root in roots)
+        if wordnet.is_kind_of(form, thing) and not wordnet.is_kind_of(form, roots[1]):
+            continue
+        is_unseen = any(wordnet.is_kind_of(form, root) for root in roots)
         if (is_unseen and not are_drawn(lemma, *DRAWN)) or (
             said[lemma] >= DRAWN[0] and not are_drawn(lemma, 1, SELDOM)
         ):
