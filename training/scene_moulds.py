@@ -18,7 +18,8 @@ Piece = range | tuple[str, ...]
 """Positions of a sentence's words, or words that stand between them."""
 
 
-def _lists(text: str) -> list[tuple[str, ...]]:
+def phrases(text: str) -> list[tuple[str, ...]]:
+    """Return the phrases of a text, between lines and ``|``, as words."""
     return [tuple(phrase.split()) for line in text.splitlines() for phrase in line.split("|")]
 
 
@@ -39,16 +40,18 @@ FINITE = {"lay": "lies"}
 BE = frozenset(("is", "are", "being"))
 HAVE = frozenset(("with", "has", "have", "having"))
 WEAR = frozenset(("wearing", "wears"))
-SEEN = _lists("""can be seen|is seen|are seen|is visible|are visible|is located|is positioned|is situated|is placed
+SEEN = phrases("""can be seen|is seen|are seen|is visible|are visible|is located|is positioned|is situated|is placed
 are located|are positioned|is clearly visible""")
-THERE = _lists("""there is|there are|there 's|we see|you can see|we can see|is|are|one can see""")
-FEATURES = _lists("""features|boasts|has|displays|, with|, featuring|showcases|is equipped with|have|, complete with""")
-DRESSED = _lists("""dressed in|clad in|is dressed in|, dressed in|is wearing|, wearing|sporting|donning|is clad in
+THERE = phrases("""there is|there are|there 's|we see|you can see|we can see|is|are|one can see""")
+FEATURES = phrases(
+    """features|boasts|has|displays|, with|, featuring|showcases|is equipped with|have|, complete with"""
+)
+DRESSED = phrases("""dressed in|clad in|is dressed in|, dressed in|is wearing|, wearing|sporting|donning|is clad in
 , clad in|, who is wearing""")
 COLOURS = _words("white black red blue green yellow brown gray orange pink purple silver beige tan gold")
-COLOURED = _lists("""is|are|is predominantly|, painted in|is painted in shades of|, in hues of|is painted a vibrant
+COLOURED = phrases("""is|are|is predominantly|, painted in|is painted in shades of|, in hues of|is painted a vibrant
 is mostly|, rendered in|is a vibrant|is painted in|, colored in|is a striking|, its color|displays hues of""")
-SAID = _lists("""is|are|appears|looks|, which is|, visibly""")
+SAID = phrases("""is|are|appears|looks|, which is|, visibly""")
 ADVERBS = _words(
     """majestically prominently elegantly comfortably neatly proudly gracefully quietly securely casually
 confidently leisurely patiently tall"""
@@ -148,11 +151,7 @@ class Moulds:
         if other.words[said.start].lower() in BE and len(more.middle) > 1:
             said = range(said.start + 1, said.stop)
         size = len(own.words)
-        both = Labelled(
-            (*own.words, *(other.words[at] for at in said)),
-            own.pairs | _shifted(other.pairs, said, size),
-            own.relations | _shifted(other.relations, said, size),
-        )
+        both = together(own, other, said)
         added = range(size, size + len(said))
         name = {(parts.ends[0], more.ends[1] - said.start + size): other.relations[more.ends]}
         comma = (",",)
@@ -237,11 +236,7 @@ class Moulds:
         phrase = range(more.second.start, more.second.stop) if self._chance(0.5) else more.first
         head = more.ends[phrase is not more.first]
         size = len(own.words)
-        both = Labelled(
-            (*own.words, *(other.words[at] for at in phrase)),
-            own.pairs | _shifted(other.pairs, phrase, size),
-            own.relations | _shifted(other.relations, phrase, size),
-        )
+        both = together(own, other, phrase)
         added = range(size, size + len(phrase))
         new = head - phrase.start + size
         joint = ("and",) if self._chance(0.85) else (",",)
@@ -259,6 +254,16 @@ class Moulds:
             spans = [range(parts.first.stop + by), *(range(own.start + by, own.stop + by) for own in parts[1:3])]
             return made, Simple(*spans, (subject, target + by))
         return made, Simple(parts.first, parts.middle, range(parts.second.start, len(made.words)), parts.ends)
+
+
+def together(own: Labelled, other: Labelled, inside: range) -> Labelled:
+    """Return a caption with some words of another one behind it, and what both say of their own words."""
+    size = len(own.words)
+    return Labelled(
+        (*own.words, *(other.words[at] for at in inside)),
+        own.pairs | _shifted(other.pairs, inside, size),
+        own.relations | _shifted(other.relations, inside, size),
+    )
 
 
 def _shifted(values: dict[tuple[int, int], Value], inside: range, size: int) -> dict[tuple[int, int], Value]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from scene_data import Labelled
-from scene_moulds import Moulds, in_background
+from scene_moulds import Moulds, arranged, in_background, phrases, together
 
 BEFORE = """the image shows|the image captures|the image depicts|this is a photo of|in this image , there is
 in the image we can see|in the foreground ,
@@ -50,25 +50,15 @@ IN_BACKGROUND = 0.1  # share of captions whose main thing is in the background
 AFTER_BACKGROUND = ((",",), (",", "there", "is"), ("there", "are"), (",", "you", "can", "see"), ("is",), ())
 
 
-def phrases(text: str) -> list[tuple[str, ...]]:
-    """Return the phrases of one of the texts above as words."""
-    return [tuple(phrase.split()) for line in text.splitlines() for phrase in line.split("|")]
-
-
 def shifted(own: Labelled, before: Sequence[str], after: Sequence[str]) -> Labelled:
     """Return a sentence with words before and behind it."""
-    by = len(before)
-    return Labelled(
-        (*before, *own.words, *after),
-        {(one + by, other + by): label for (one, other), label in own.pairs.items()},
-        {(one + by, other + by): name for (one, other), name in own.relations.items()},
-    )
+    return arranged(own, (tuple(before), range(len(own.words)), tuple(after)))
 
 
 def joined(one: Labelled, joint: Sequence[str], other: Labelled) -> Labelled:
     """Return two captions as one sentence."""
-    first, second = shifted(one, (), (*joint, *other.words)), shifted(other, (*one.words, *joint), ())
-    return Labelled(second.words, first.pairs | second.pairs, first.relations | second.relations)
+    both, size = together(one, other, range(len(other.words))), len(one.words)
+    return arranged(both, (range(size), tuple(joint), range(size, len(both.words))))
 
 
 def without_period(own: Labelled) -> Labelled:

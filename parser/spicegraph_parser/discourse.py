@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from spicegraph_parser.parse import Caption, Parse
+from spicegraph_parser.parse import Caption, Parse, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,15 +17,11 @@ LONG = "+long"
 """What a pipeline's name ends with where pronouns are resolved across sentences."""
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-PERSONAL = _words("he him his himself she her hers herself")
-THINGS = _words("it its itself")
-SEVERAL = _words("they them their theirs themselves")
+PERSONAL = word_set("he him his himself she her hers herself")
+THINGS = word_set("it its itself")
+SEVERAL = word_set("they them their theirs themselves")
 _RESOLVED = PERSONAL | THINGS | SEVERAL
-PERSONS = _words(
+PERSONS = word_set(
     """adult artist athlete baby batter biker bride boy boyfriend brother catcher chef child cook couple cowboy
     customer cyclist dad dancer daughter doctor driver employee father female fireman fisherman friend gentleman
     girl girlfriend goalie groom guard guy husband infant jockey kid lady machinist male man mom mother

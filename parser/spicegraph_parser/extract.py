@@ -13,7 +13,7 @@ from spicegraph_parser.collapse import collapse
 from spicegraph_parser.errors import LimitError
 from spicegraph_parser.graph import SceneGraph, merge
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
-from spicegraph_parser.loose import DENIED, LOOSE, NEGATIONS, SAID, SAID_RULE, loose_facts
+from spicegraph_parser.loose import DENIED, LOOSE, NEGATIONS, SAID_RULE, loose_facts
 from spicegraph_parser.parse import Caption
 from spicegraph_parser.rules import Fact, apply_rules
 
@@ -71,6 +71,8 @@ class ParsedCaption:
         """The facts that scores count: behind those that people draw, what else a description says of what is seen."""
         if not self.apart:
             return self.facts
+        from spicegraph_parser.scenes.visible import SAID  # noqa: PLC0415 (only scene graphs keep facts apart)
+
         return (*self.facts, *[fact._replace(rule=SAID_RULE) for fact in self.apart if fact.rule in SAID])
 
     @property

@@ -130,8 +130,6 @@ SCENE_RULE: Final = "scene"
 SAID_RULE: Final = "said"
 """That of a fact of a description that people do not draw, and that scores count all the same."""
 SCENE_RULES: Final = frozenset({SCENE_RULE, SAID_RULE})
-SAID: Final = frozenset({"faint", "place", "unrelated"})
-"""The reasons why people do not draw such facts."""
 
 STANDS_FOR: Final = "stands for"
 """A note: the first word stands for the second, at its place ("group" for "people")."""
@@ -147,6 +145,7 @@ NOTES: Final = frozenset({STANDS_FOR, NO_OBJECT, DENIED, LEMMA, IMPLIED})
 """The rules of notes, which stand last. They say how other facts are read and are not facts themselves."""
 
 _BESIDE: Final = NOTES | {LOOSE, PLURAL, QUANTITY}
+_UNDRAWN: Final = _BESIDE | {SAID_RULE}
 _CONTENT: Final = frozenset({"NN", "VB", "JJ", "CD"})  # the first two letters of a PTB tag
 _EMPTY: Final = frozenset({"be", "have", "do"})
 _OBJECT_SLOTS: Final = {1: 1, 2: 1, 3: 2}  # by the length of a fact
@@ -200,15 +199,20 @@ def loose_facts(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
 
 def without_loose(facts: Sequence[Fact]) -> Sequence[Fact]:
     """Return a caption's facts without those that SPICE has not, which stand last."""
-    end = len(facts)
-    while end and facts[end - 1].rule in _BESIDE:
-        end -= 1
-    return facts if end == len(facts) else facts[:end]
+    return _until(facts, _BESIDE)
 
 
 def drawn(facts: Sequence[Fact]) -> Sequence[Fact]:
-    """Return a caption's facts without those that people do not draw, and without loose words."""
-    return [fact for fact in without_loose(facts) if fact.rule != SAID_RULE]
+    """Return a caption's facts without loose words, and without those that people do not draw, which stand before."""
+    return _until(facts, _UNDRAWN)
+
+
+def _until(facts: Sequence[Fact], last: frozenset[str]) -> Sequence[Fact]:
+    """Return facts without those at their end whose rule is one of the last."""
+    end = len(facts)
+    while end and facts[end - 1].rule in last:
+        end -= 1
+    return facts if end == len(facts) else facts[:end]
 
 
 def _denials(caption: Caption) -> Iterator[Fact]:

@@ -18,12 +18,10 @@ from spicegraph_service.client import Client, item
 from spicegraph_service.server.tasks import ItemsWork, ItemWork, RequestData
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from conftest import RunningServer
-
-    from spicegraph_parser.rules import Fact
 
 pytestmark = pytest.mark.model
 
@@ -44,10 +42,6 @@ STYLES = {
     scene_graph_pb2.GRAPH_STYLE_SCENE: "scene",
 }
 METRICS = ["spice", "spice-exact", "spice-g", "spider", "rouge"]
-
-
-def _facts(texts: list[str]) -> Iterator[tuple[Fact, ...]]:
-    return load_pipeline("scene").facts(texts)
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -100,7 +94,8 @@ def test_a_graph_has_what_people_draw_and_a_score_all_that_is_said(client: Clien
     """Of a description: the server's graph and tuples are those of the parser, its score that of the library."""
     text = """A wooden coffee table sits in front of the sofa, holding a vase of fresh tulips and two magazines. To the
     left of the sofa, a tall floor lamp casts a warm glow."""
-    caption = next(load_pipeline("scene").captions([text]))
+    scenes = load_pipeline("scene")
+    caption = next(scenes.captions([text]))
     style = scene_graph_pb2.GRAPH_STYLE_SCENE
     (scene,) = client.parse([text], graph_style=style)
     assert {apart.fact.rule for apart in scene.apart} == {"faint"}
@@ -110,7 +105,7 @@ def test_a_graph_has_what_people_draw_and_a_score_all_that_is_said(client: Clien
     reply = client.score([item("1", text, references)], metrics=["spice"], graph_style=style)
     items = [Item("1", text, tuple(references))]
     assert reply.corpus.scores[0].value == score(items, pipeline="scene").corpus["SPICE"]
-    drawn = FactTable("drawn", {text: caption.facts, **dict(zip(references, _facts(references), strict=True))})
+    drawn = FactTable("drawn", {text: caption.facts, **dict(zip(references, scenes.facts(references), strict=True))})
     assert reply.corpus.scores[0].value != score(items, pipeline=drawn).corpus["SPICE"]
 
 

@@ -170,7 +170,7 @@ def _moved(tokens: Tokens, offset: int) -> Tokens:
     return tuple([token + offset for token in tokens]) if offset else tokens
 
 
-_RULES: Final = {standing: standing.value for standing in Standing}
+_RULES: Final = {standing: standing.value for standing in Standing}  # an enum's own lookup of a value is slow
 _WORST_FIRST: Final = (Standing.DENIED, Standing.ABSTRACT, Standing.HEDGED)
 
 

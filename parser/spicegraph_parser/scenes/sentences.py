@@ -141,11 +141,12 @@ def sentence_graph(labels: Labels, forms: Sequence[str], names: Names, *, is_alo
 
     add(heads, attributes, relations)
     if labels.faint is not None:
-        _, objects, _, further, others, _ = labels.faint
+        faint = labels.faint
         known = {relation[:2] for relation in relations}
-        others = [relation for relation in others if relation[:2] not in known]
-        ends = {*objects, *(one for one, _ in further), *(end for relation in others for end in relation[:2])}
-        add(ends - place.keys() - within - denied, further, others, is_faint=True)
+        others = [relation for relation in faint.relations if relation[:2] not in known]
+        ends = {*faint.objects, *(one for one, _ in faint.attributes)}
+        ends |= {end for relation in others for end in relation[:2]}
+        add(ends - place.keys() - within - denied, faint.attributes, others, is_faint=True)
     return SentenceGraph(words, labels.tags, why, tuple(nodes), tuple(properties), tuple(links))
 
 

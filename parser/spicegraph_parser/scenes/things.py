@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
 from spicegraph_parser.discourse import PERSONAL, PERSONS, SEVERAL, THINGS
+from spicegraph_parser.parse import word_set
 from spicegraph_parser.scenes.sentences import Link, Node
 from spicegraph_parser.scenes.visible import name_noun
 
@@ -15,23 +16,19 @@ if TYPE_CHECKING:
     from spicegraph_parser.scenes.sentences import SentenceGraph
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_FEMALE: Final = _words("she her hers herself")
-_MALE: Final = _words("he him his himself")
-_WOMEN: Final = _words("woman girl lady wife mother mom sister daughter bride girlfriend waitress female")
-_MEN: Final = _words("man boy guy gentleman husband father dad brother son groom boyfriend waiter male")
-_MEMBERS: Final = _words("one another other each")
-_MEMBER_OF: Final = _words("of is has wears holds stands sits lies walks runs appears looks carries rides")
-_NEW: Final = _words("a an another other")
-_ORDINALS: Final = _words("first second third fourth fifth")
+_FEMALE: Final = word_set("she her hers herself")
+_MALE: Final = word_set("he him his himself")
+_WOMEN: Final = word_set("woman girl lady wife mother mom sister daughter bride girlfriend waitress female")
+_MEN: Final = word_set("man boy guy gentleman husband father dad brother son groom boyfriend waiter male")
+_MEMBERS: Final = word_set("one another other each")
+_MEMBER_OF: Final = word_set("of is has wears holds stands sits lies walks runs appears looks carries rides")
+_NEW: Final = word_set("a an another other")
+_ORDINALS: Final = word_set("first second third fourth fifth")
 _DETERMINED: Final = 4  # words between a noun and what says whether it is new
-_STAND_INS: Final = _words("one ones other others another each both some all few several two three four")
+_STAND_INS: Final = word_set("one ones other others another each both some all few several two three four")
 PRONOUNS: Final = PERSONAL | THINGS | SEVERAL
-_OWNERS: Final = _words("his her its their")
-_DEFINITE: Final = _OWNERS | _words("the this that these those said")
+_OWNERS: Final = word_set("his her its their")
+_DEFINITE: Final = _OWNERS | word_set("the this that these those said")
 _DECISIVE: Final = _NEW | _ORDINALS | _DEFINITE
 _INCLUDING: Final = "including"
 _SUCH: Final = "such"
@@ -42,7 +39,7 @@ _NAMELESS: Final = ((_MALE, "man"), (_FEMALE, "woman"), (SEVERAL, "people"))
 _UNRESOLVED: Final = {word: name for words, name in _NAMELESS for word in words}
 HAVE: Final = "have"
 _WEAR: Final = "wear"
-_GARMENTS: Final = _words(
+_GARMENTS: Final = word_set(
     """shirt t-shirt jacket coat hat cap dress skirt pants trousers jeans shorts suit uniform sweater hoodie vest glove
     shoe boot sock scarf tie helmet glasses sunglasses goggles gown robe outfit blouse jersey swimsuit wetsuit bikini
     belt watch necklace ring earring bracelet apron mask sandal sneaker"""

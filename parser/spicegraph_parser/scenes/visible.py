@@ -9,6 +9,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from spicegraph_parser.parse import word_set
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -36,50 +38,51 @@ CERTAINTY: Final = {
 }
 """How certain it is that what a tuple says can be seen; 1 for all others.
 
-Rounded shares of what people drew all the same in 300 descriptions of DiscoSG (``training/README.md``).
+Rounded shares of what people drew all the same in 300 descriptions of DiscoSG; of places, summaries and what is faint,
+in 100 (``training/README.md``).
 """
 
+SAID: Final = frozenset({Standing.FAINT, Standing.PLACE, Standing.UNRELATED})
+"""Why people do not draw what a description says of the picture; scores count it all the same."""
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_NEGATED_VERBS: Final = _words("not n't never cannot")
-_NEGATED_NOUNS: Final = _words("no without neither nor")
-_JOINTS: Final = _words("neither nor")
-_NOTHING: Final = _words("nothing nobody")
-_OF_LACK: Final = _words("devoid absence lack void bereft empty free instead rather")  # with "of", "from" or "than"
-_LACKS: Final = _words("lacks lacked lacking")
-_LINKS: Final = _words("of from than")
-_NO_DENIAL: Final = _words(
+_NEGATED_VERBS: Final = word_set("not n't never cannot")
+_NEGATED_NOUNS: Final = word_set("no without neither nor")
+_JOINTS: Final = word_set("neither nor")
+_NOTHING: Final = word_set("nothing nobody")
+_OF_LACK: Final = word_set("devoid absence lack void bereft empty free instead rather")  # with "of", "from" or "than"
+_LACKS: Final = word_set("lacks lacked lacking")
+_LINKS: Final = word_set("of from than")
+_NO_DENIAL: Final = word_set(
     "only just merely simply longer far unlike necessarily until yet doubt matter parking smoking"
 )
-_ARTICLES: Final = _words("a an the")
-_SEEN: Final = _words("visible present seen shown depicted pictured discernible included evident apparent")
-_GONE: Final = _words("absent missing")
-_BETWEEN: Final = _words("be clearly readily fully immediately easily directly actually any")
-_BE: Final = _words("is are was were being be 's 're")
-_ENDS: Final = _words(", . ; : ! ? -- ( ) but while although though except whereas however yet because which who where")
+_ARTICLES: Final = word_set("a an the")
+_SEEN: Final = word_set("visible present seen shown depicted pictured discernible included evident apparent")
+_GONE: Final = word_set("absent missing")
+_BETWEEN: Final = word_set("be clearly readily fully immediately easily directly actually any")
+_BE: Final = word_set("is are was were being be 's 're")
+_ENDS: Final = word_set(
+    ", . ; : ! ? -- ( ) but while although though except whereas however yet because which who where"
+)
 _FINITE: Final = frozenset({"VBZ", "VBP", "VBD", "MD"})
 _PARTICIPLES: Final = frozenset({"VBG", "VBN"})
 _PREPOSITIONS: Final = frozenset({"IN", "TO"})
 _FAR_OR: Final = 6  # words within which "or" continues a list behind a comma
 
-_LIKELY: Final = _words(
+_LIKELY: Final = word_set(
     """possibly perhaps maybe probably likely presumably apparently potentially supposedly seemingly conceivably
     evoking evoke evokes reminiscent unclear uncertain unknown imagine imagining presume assume assumed
     suggest suggests suggesting suggested imply implies implying implied indicating indicates"""
 )
-_SEEMS: Final = _words("appear appears appeared appearing seem seems seemed seeming look looks looking")
-_HINTS: Final = _words("hint hints hinted hinting")
-_AS_IF: Final = _words("if though")
-_MODALS: Final = _words("might may could would")
-_SUMMARIES: Final = _words("overall altogether")
-_IN_SUMMARIES: Final = _words("summary conclusion essence short all total")
+_SEEMS: Final = word_set("appear appears appeared appearing seem seems seemed seeming look looks looking")
+_HINTS: Final = word_set("hint hints hinted hinting")
+_AS_IF: Final = word_set("if though")
+_MODALS: Final = word_set("might may could would")
+_SUMMARIES: Final = word_set("overall altogether")
+_IN_SUMMARIES: Final = word_set("summary conclusion essence short all total")
 _DENIALS: Final = _NEGATED_VERBS | _NEGATED_NOUNS | _NOTHING | _OF_LACK | _LACKS | _GONE
 _HEDGES: Final = _LIKELY | _SEEMS | _HINTS | _MODALS | {"as"}
 
-PICTURES: Final = _words(
+PICTURES: Final = word_set(
     """image images scene scenes snapshot view perspective composition backdrop foreground midground setting clip
     viewer viewers viewpoint vantage depiction portrayal illustration rendering focus angle center centre middle
     left right upper lower direction position positions location placement arrangement layout orientation objects

@@ -9,6 +9,8 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
+from spicegraph_parser.parse import word_set
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
@@ -16,22 +18,18 @@ Pair = tuple[int, int]
 Relation = tuple[int, int, str]
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_COLOURS: Final = _words(
+_COLOURS: Final = word_set(
     """white black red blue green yellow brown gray grey orange pink purple silver beige tan gold golden maroon teal
     turquoise crimson navy violet bronze cream ivory burgundy lavender vibrant bright"""
 )
-_HUES: Final = _words("hue hues color colors colour colours shade shades tone tones tint tints scheme expanse")
-_SURFACES: Final = _words("structure structures surface surfaces exterior exteriors facade facades finish")
+_HUES: Final = word_set("hue hues color colors colour colours shade shades tone tones tint tints scheme expanse")
+_SURFACES: Final = word_set("structure structures surface surfaces exterior exteriors facade facades finish")
 _APART: Final = _HUES | _SURFACES
-_MIXES: Final = _HUES | _words("mix blend mixture combination canvas")
-_OWNERS: Final = _words("its their")
-_JOINTS: Final = _words(", and or &")
-_BE: Final = _words("is are")
-_LINKS: Final = _BE | _words("who which that has have been also")
+_MIXES: Final = _HUES | word_set("mix blend mixture combination canvas")
+_OWNERS: Final = word_set("its their")
+_JOINTS: Final = word_set(", and or &")
+_BE: Final = word_set("is are")
+_LINKS: Final = _BE | word_set("who which that has have been also")
 _BEFORE_COLOURS: Final = frozenset({"JJ", "RB", "DT"})
 
 
@@ -112,8 +110,8 @@ _ADORNED: Final = {
     **dict.fromkeys(("adorned", "decorated", "embellished"), "adorn"),
     **dict.fromkeys(("covered", "carpeted", "blanketed"), "cover"),
 }
-_FEATURES: Final = _words("features featuring boasts boasting displays displaying bears bearing showcases houses has")
-_WEARS: Final = _words("sporting sports sport donning dons wears wearing")
+_FEATURES: Final = word_set("features featuring boasts boasting displays displaying bears bearing showcases houses has")
+_WEARS: Final = word_set("sporting sports sport donning dons wears wearing")
 _HAVE_OR_WEAR: Final = dict.fromkeys(_FEATURES, "have") | dict.fromkeys(_WEARS, "wear")
 _IN_PHRASES: Final = frozenset({"DT", "JJ", "JJR", "CD", "RB", "NN", "NNP", "PRP$", "VBN"})
 

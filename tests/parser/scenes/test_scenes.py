@@ -265,7 +265,7 @@ def test_what_is_faint_is_said_and_not_drawn() -> None:
     caption = ParsedCaption("", (), found.seen, found.apart)
     assert [fact.words for fact in caption.said[len(caption.facts) :]] == [fact.words for fact in found.apart]
     assert [fact.rule for fact in caption.said] == [SCENE_RULE] * len(caption.facts) + [SAID_RULE] * len(found.apart)
-    assert drawn(caption.said) == list(caption.facts)
+    assert list(drawn(caption.said)) == list(caption.facts)
     assert ("barn",) not in caption.tuples
 
 
