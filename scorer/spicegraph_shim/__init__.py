@@ -12,31 +12,27 @@ For a script that is to stay as it is: ``python -m spicegraph_shim script.py ...
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import sys
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.abc import MetaPathFinder
+from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Final
+
+from spicegraph_scorer.compat import module_spec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
     from types import ModuleType
 
 __all__ = ["install"]
 
-_HOME: Final = "spicegraph_scorer.compat"
 _REPLACED: Final = {
-    "pycocoevalcap": f"{_HOME}.pycocoevalcap",
-    "pyciderevalcap": f"{_HOME}.pyciderevalcap",
-    "coco_caption.pycocoevalcap": f"{_HOME}.pycocoevalcap",
+    "pycocoevalcap": "pycocoevalcap",
+    "pyciderevalcap": "pyciderevalcap",
+    "coco_caption.pycocoevalcap": "pycocoevalcap",
 }
-"""Packages that are answered even where they are installed."""
-_FILLED_IN: Final = {
-    "pycocotools": f"{_HOME}.pycocotools",
-    "coco_caption": _HOME,
-    "coco_caption.pycocotools": f"{_HOME}.pycocotools",
-}
+"""Packages that are answered even where they are installed, and their paths below ``spicegraph_scorer.compat``."""
+_FILLED_IN: Final = {"pycocotools": "pycocotools", "coco_caption": "", "coco_caption.pycocotools": "pycocotools"}
 """Packages that are answered where they are not installed."""
 
 
@@ -65,36 +61,16 @@ class _Finder(MetaPathFinder):
     ) -> ModuleSpec | None:
         """Return where a module comes from; ``None`` leaves it to the other finders."""
         del target
-        home = _home_of(fullname, _REPLACED)
-        if home is None and PathFinder.find_spec(fullname, path) is None:
-            home = _home_of(fullname, _FILLED_IN)
-        found = None if home is None else importlib.util.find_spec(home)
-        if home is None or found is None:
-            return None
-        return ModuleSpec(fullname, _Alias(home), is_package=found.submodule_search_locations is not None)
+        spec = _spec_of(fullname, _REPLACED)
+        if spec is None and PathFinder.find_spec(fullname, path) is None:
+            spec = _spec_of(fullname, _FILLED_IN)
+        return spec
 
 
-class _Alias(Loader):
-    """Gives a module the names of another; the classes are the same objects."""
-
-    def __init__(self, home: str) -> None:
-        self._home = home
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Fill a module that was just made."""
-        home = importlib.import_module(self._home)
-        names = {name: value for name, value in vars(home).items() if not name.startswith("__")}
-        module.__dict__.update(names, __doc__=home.__doc__)
-
-
-def _home_of(fullname: str, packages: dict[str, str]) -> str | None:
-    """Return the module of spicegraph that stands for another, of the longest package name that fits."""
+def _spec_of(fullname: str, packages: dict[str, str]) -> ModuleSpec | None:
+    """Return what answers a module, by the longest package name that fits."""
     fitting = [name for name in packages if fullname == name or fullname.startswith(f"{name}.")]
     if not fitting:
         return None
     package = max(fitting, key=len)
-    home = packages[package] + fullname.removeprefix(package)
-    try:
-        return home if importlib.util.find_spec(home) else None
-    except ModuleNotFoundError:  # find_spec imports the parent, which may not be there either
-        return None
+    return module_spec(fullname, (packages[package] + fullname.removeprefix(package)).removeprefix("."))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import json
 import pickle
@@ -19,6 +20,7 @@ from pycocotools.coco import COCO as TheirCOCO
 
 from spicegraph_parser.errors import DataError, InputError
 from spicegraph_parser.rules import Fact
+from spicegraph_scorer import compat
 from spicegraph_scorer.adapters import pycocoevalcap as ours
 from spicegraph_scorer.compat.pycocoevalcap import (
     COCO,
@@ -94,6 +96,25 @@ def references(tmp_path: Path) -> Path:
 )
 def test_modules_have_the_originals_names(module: str, name: str, expected: type) -> None:
     assert getattr(importlib.import_module(f"spicegraph_scorer.compat.{module}"), name) is expected
+
+
+def test_type_checkers_see_the_names_of_the_table() -> None:
+    """The stubs say of each path what the table says; none is left over."""
+    folder = Path(compat.__file__).parent
+    stubs: dict[str, tuple[str, str]] = {}
+    for stub in folder.rglob("*.pyi"):
+        statement = ast.parse(stub.read_text()).body[0]
+        assert isinstance(statement, ast.ImportFrom)
+        names = ", ".join(ast.unparse(name) for name in statement.names)
+        path = ".".join(stub.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")
+        stubs[path] = (str(statement.module).removeprefix("spicegraph_scorer.adapters."), names)
+    assert stubs == compat.MODULES
+
+
+@pytest.mark.parametrize("path", ["pycocoevalcap.wmd", "pycocoevalcap.eval.other"])
+def test_other_paths_do_not_exist(path: str) -> None:
+    with pytest.raises(ModuleNotFoundError, match=path):
+        importlib.import_module(f"spicegraph_scorer.compat.{path}")
 
 
 def test_self_critical_reward_of_image_captioning_pytorch() -> None:

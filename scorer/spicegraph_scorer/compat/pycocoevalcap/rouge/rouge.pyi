@@ -1,5 +1,3 @@
-"""``pycocoevalcap.rouge.rouge``."""
-
 from spicegraph_scorer.adapters.pycocoevalcap import Rouge
 
 __all__ = ["Rouge"]

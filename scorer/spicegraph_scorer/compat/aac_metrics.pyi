@@ -1,5 +1,3 @@
-"""The functions of aac-metrics."""
-
 from spicegraph_scorer.adapters.aac_metrics import cider_d, spice, spider, spider_fl, spider_max
 
 __all__ = ["cider_d", "spice", "spider", "spider_fl", "spider_max"]

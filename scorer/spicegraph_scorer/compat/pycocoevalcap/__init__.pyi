@@ -1,5 +1,3 @@
-"""The classes of pycocoevalcap; the modules in this folder have the names that they have there."""
-
 from spicegraph_scorer.adapters.pycocoevalcap import (
     COCO,
     Bleu,

@@ -1,5 +1,3 @@
-"""``pyciderevalcap.ciderD.ciderD``."""
-
 from spicegraph_scorer.adapters.pycocoevalcap import CiderD
 
 __all__ = ["CiderD"]

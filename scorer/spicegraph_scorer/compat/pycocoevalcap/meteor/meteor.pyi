@@ -1,5 +1,3 @@
-"""``pycocoevalcap.meteor.meteor``."""
-
 from spicegraph_scorer.adapters.pycocoevalcap import Meteor
 
 __all__ = ["Meteor"]

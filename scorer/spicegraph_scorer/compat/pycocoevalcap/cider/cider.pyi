@@ -1,5 +1,3 @@
-"""``pycocoevalcap.cider.cider``."""
-
 from spicegraph_scorer.adapters.pycocoevalcap import Cider
 
 __all__ = ["Cider"]

@@ -1,5 +1,3 @@
-"""``pycocoevalcap.spice.spice``."""
-
 from spicegraph_scorer.adapters.pycocoevalcap import Spice
 
 __all__ = ["Spice"]

@@ -1,5 +1,3 @@
-"""``pycocoevalcap.bleu.bleu``."""
-
 from spicegraph_scorer.adapters.pycocoevalcap import Bleu
 
 __all__ = ["Bleu"]

@@ -1,5 +1,3 @@
-"""``pycocoevalcap.tokenizer.ptbtokenizer``."""
-
 from spicegraph_scorer.adapters.pycocoevalcap import PTBTokenizer
 
 __all__ = ["PTBTokenizer"]

@@ -1,5 +1,3 @@
-"""SPICE in the shape of torchmetrics, without torch."""
-
 from spicegraph_scorer.adapters.torchmetrics import SPICE_CATEGORIES, SpiceMetric
 
 __all__ = ["SPICE_CATEGORIES", "SpiceMetric"]

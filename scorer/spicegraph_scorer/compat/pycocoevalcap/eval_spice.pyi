@@ -1,5 +1,3 @@
-"""``pycocoevalcap.eval_spice``: AllSPICE."""
-
 from spicegraph_scorer.adapters.pycocoevalcap import COCOEvalCapSpice
 
 __all__ = ["COCOEvalCapSpice"]

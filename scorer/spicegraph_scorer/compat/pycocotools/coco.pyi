@@ -1,5 +1,3 @@
-"""``pycocotools.coco``: captions only."""
-
 from spicegraph_scorer.adapters.pycocoevalcap import COCO
 
 __all__ = ["COCO"]

@@ -1,5 +1,3 @@
-"""``pyciderevalcap.cider.cider``: CIDEr without clipping."""
-
 from spicegraph_scorer.adapters.pycocoevalcap import PlainCider as Cider
 
 __all__ = ["Cider"]
