@@ -15,9 +15,9 @@ from time import process_time
 import numpy as np
 
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_scorer.studies.agreement.captions import correlate
-from spicegraph_scorer.studies.agreement.judgements import Judgement, MetricScores
-from spicegraph_scorer.studies.agreement.protocols import CAPTION_PROTOCOLS
+from spicegraph_studies.agreement.captions import correlate
+from spicegraph_studies.agreement.judgements import Judgement, MetricScores
+from spicegraph_studies.agreement.protocols import CAPTION_PROTOCOLS
 
 
 def main() -> None:

@@ -17,7 +17,8 @@ import time
 from pathlib import Path
 
 from spicegraph_api.v1 import challenge_pb2 as pb
-from spicegraph_service.client import ChallengeClient, Client, item
+from spicegraph_challenge.client import ChallengeClient
+from spicegraph_service.client import Client, item
 
 GOLDEN = Path(__file__).parent.parent / "tests" / "golden" / "spice" / "spice_parses.jsonl.gz"
 COCO_VAL_IMAGES = 40_504

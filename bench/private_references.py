@@ -24,24 +24,24 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_challenge.model.accounts import Account
+from spicegraph_challenge.model.catalogue import ALL_DIGITS, TOTAL_LIMIT, Disclosure
+from spicegraph_challenge.model.leaderboard import shown_scores
+from spicegraph_challenge.model.schema import Challenge, Role, RunScore
+from spicegraph_challenge.pages import views
+from spicegraph_challenge.sandbox.files import Image
+from spicegraph_challenge.sandbox.tasks import Finish, error_rows, finish
+from spicegraph_challenge.sandbox.validation import read_submission, split_images
 from spicegraph_parser import load_pipeline
 from spicegraph_parser.ptb import tokenize
 from spicegraph_scorer import Item
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.tokens import Corpus
+from spicegraph_scorer.errors import error_words
 from spicegraph_scorer.metrics import make_metrics
 from spicegraph_scorer.scoring import resources
-from spicegraph_scorer.studies.errors import error_words
-from spicegraph_service.challenge.accounts import Account
-from spicegraph_service.challenge.catalogue import ALL_DIGITS, TOTAL_LIMIT, Disclosure
-from spicegraph_service.challenge.files import Image
-from spicegraph_service.challenge.leaderboard import shown_scores
-from spicegraph_service.challenge.schema import Challenge, Role, RunScore
-from spicegraph_service.challenge.tasks import Finish, error_rows, finish
-from spicegraph_service.challenge.validation import read_submission, split_images
 from spicegraph_service.output.pages import render_page
-from spicegraph_service.server.processes import frame
-from spicegraph_service.web import views
+from spicegraph_service.pool.processes import frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

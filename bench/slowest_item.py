@@ -26,8 +26,8 @@ from load.captions import CANDIDATES
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_parser import load_pipeline
 from spicegraph_parser.extract import RARE
-from spicegraph_service.server.evaluate import Evaluator
-from spicegraph_service.server.tasks import (
+from spicegraph_service.pool.evaluate import Evaluator
+from spicegraph_service.pool.tasks import (
     CaptionsWork,
     GraphStyle,
     ItemsWork,

@@ -25,7 +25,7 @@ import grpc
 from load.captions import REFERENCES, new_candidates
 from load.server import server
 from spicegraph_service.client import Client, item
-from spicegraph_service.server.auth import create_token
+from spicegraph_service.rpc.auth import create_token
 from spicegraph_service.store import open_store
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.graded.verdicts import FEATURES, Observed, conformal_threshold, observe
-from spicegraph_scorer.studies.agreement.hallucinations import Span, average_precision, changed_spans, marked_spans
+from spicegraph_studies.agreement.hallucinations import Span, average_precision, changed_spans, marked_spans
 
 SETS = ("hat", "nocaps_foil_pairs_half", "valse_foilit_pairs", "sugarcrepe_pairs")
 FOLDS = 5

@@ -21,18 +21,18 @@ from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import add_EvaluationServiceServicer_to_server
 from spicegraph_api.v1.reference_service_pb2_grpc import add_ReferenceServiceServicer_to_server
 from spicegraph_parser.errors import DataError, InputError
-from spicegraph_service.server.auth import Authenticator, Certificates, TlsFiles
-from spicegraph_service.server.batching import Dispatcher
-from spicegraph_service.server.cache import ParseCache, StoreThread
-from spicegraph_service.server.evaluation import EvaluationServicer
-from spicegraph_service.server.interceptor import CallInterceptor
-from spicegraph_service.server.limits import Budget, Limits
-from spicegraph_service.server.references import References, ReferencesServicer
-from spicegraph_service.server.scheduler import Scheduler
-from spicegraph_service.server.service import HealthMonitor, Service, TokenService, enable_reflection
-from spicegraph_service.server.tasks import Setup, pack_data
-from spicegraph_service.server.telemetry import CallLog, ProcessCollector, Telemetry
-from spicegraph_service.server.workers import WorkerPool
+from spicegraph_service.pool.batching import Dispatcher
+from spicegraph_service.pool.cache import ParseCache, StoreThread
+from spicegraph_service.pool.tasks import Setup, pack_data
+from spicegraph_service.pool.workers import WorkerPool
+from spicegraph_service.rpc.auth import Authenticator, Certificates, TlsFiles
+from spicegraph_service.rpc.evaluation import EvaluationServicer
+from spicegraph_service.rpc.interceptor import CallInterceptor
+from spicegraph_service.rpc.limits import Budget, Limits
+from spicegraph_service.rpc.references import References, ReferencesServicer
+from spicegraph_service.rpc.scheduler import Scheduler
+from spicegraph_service.rpc.service import HealthMonitor, Service, TokenService, enable_reflection
+from spicegraph_service.rpc.telemetry import CallLog, ProcessCollector, Telemetry
 from spicegraph_service.store import MEMORY, open_store, parse_signature
 
 if TYPE_CHECKING:
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
     from aiohttp.web import AbstractRouteDef
 
-    from spicegraph_service.challenge.runner import ChallengeConfig
-    from spicegraph_service.server.tasks import WorkerInfo
-    from spicegraph_service.server.tracing import Tracing
-    from spicegraph_service.web.gateway import Gateway
-    from spicegraph_service.web.server import WebConfig, WebServer
+    from spicegraph_challenge.queue.runner import ChallengeConfig
+    from spicegraph_service.pool.tasks import WorkerInfo
+    from spicegraph_service.rpc.gateway import Gateway
+    from spicegraph_service.rpc.http_server import WebConfig, WebServer
+    from spicegraph_service.rpc.tracing import Tracing
 
 _EVALUATION = evaluation_service_pb2.DESCRIPTOR.services_by_name["EvaluationService"]
 _REFERENCES = reference_service_pb2.DESCRIPTOR.services_by_name["ReferenceService"]
@@ -232,7 +232,7 @@ class Server:
         self._tracing: Tracing | None = None
         if config.opentelemetry:
             # The exporters take longer to import than all the rest of the server.
-            from spicegraph_service.server.tracing import Tracing  # noqa: PLC0415
+            from spicegraph_service.rpc.tracing import Tracing  # noqa: PLC0415
 
             self._tracing = Tracing(self.telemetry.registry)
         self._certificates = Certificates(config.tls) if config.tls is not None else None
@@ -264,7 +264,7 @@ class Server:
         )
         if config.challenges is not None:
             # Its database takes a third of the time in which a server starts.
-            from spicegraph_service.challenge.service import ChallengeService  # noqa: PLC0415
+            from spicegraph_challenge.service import ChallengeService  # noqa: PLC0415
 
             # A lane of its own, so that a call waits behind one chunk of a submission at most.
             scheduler = self._open_lane(Scheduler(Budget(config.queue_captions), chunks_at_once=1), suffix=_PRIVATE)
@@ -274,8 +274,8 @@ class Server:
 
     def _build_web(self, config: WebConfig) -> WebServer:
         # What it is made of takes a tenth of a second to import.
-        from spicegraph_service.web.gateway import Gateway  # noqa: PLC0415
-        from spicegraph_service.web.server import WebServer  # noqa: PLC0415
+        from spicegraph_service.rpc.gateway import Gateway  # noqa: PLC0415
+        from spicegraph_service.rpc.http_server import WebServer  # noqa: PLC0415
 
         gateway = Gateway(self.services, self._interceptor, max_calls=self.config.max_calls)
         return WebServer(
@@ -293,8 +293,8 @@ class Server:
         """Return the pages of the evaluation server, where there is one."""
         if self.config.challenges is None:
             return ()
-        from spicegraph_service.web.board import Board  # noqa: PLC0415
-        from spicegraph_service.web.visit import Sessions, shared_key  # noqa: PLC0415
+        from spicegraph_challenge.pages.board import Board  # noqa: PLC0415
+        from spicegraph_challenge.pages.visit import Sessions, shared_key  # noqa: PLC0415
 
         service = next(one for one in self.services if one.descriptor.name == "ChallengeService")
         return Board(gateway, service, Sessions(shared_key(self.config.challenges.folder))).routes()

@@ -12,16 +12,10 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.scoring import score
-from spicegraph_scorer.studies.agreement import (
-    CAPTION_PROTOCOLS,
-    Judgement,
-    Scoring,
-    agree_on_captions,
-    caption_protocol,
-)
-from spicegraph_scorer.studies.agreement.captions import correlate
-from spicegraph_scorer.studies.agreement.judgements import MetricScores, caption_scores
-from spicegraph_scorer.studies.agreement.protocols import Own, Ratings, prepare
+from spicegraph_studies.agreement import CAPTION_PROTOCOLS, Judgement, Scoring, agree_on_captions, caption_protocol
+from spicegraph_studies.agreement.captions import correlate
+from spicegraph_studies.agreement.judgements import MetricScores, caption_scores
+from spicegraph_studies.agreement.protocols import Own, Ratings, prepare
 
 QUICK = Resampling(draws=40, seed=7)
 GIVEN = Scoring(metrics=())

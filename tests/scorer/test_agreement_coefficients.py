@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_scorer.studies.agreement.coefficients import (
+from spicegraph_studies.agreement.coefficients import (
     COEFFICIENTS,
     KENDALL,
     accuracy_permutation,
@@ -23,7 +23,7 @@ from spicegraph_scorer.studies.agreement.coefficients import (
     resampled,
     williams,
 )
-from spicegraph_scorer.studies.agreement.pair_counts import image_pairs, permutation
+from spicegraph_studies.agreement.pair_counts import image_pairs, permutation
 
 SCIPY = {
     "tau_b": lambda x, y: stats.kendalltau(x, y, variant="b"),

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_scorer.studies.agreement import Scoring
-from spicegraph_scorer.studies.agreement.hallucinations import (
+from spicegraph_studies.agreement import Scoring
+from spicegraph_studies.agreement.hallucinations import (
     HALLUCINATION_PROTOCOLS,
     Marked,
     Suspect,

@@ -13,9 +13,9 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.scoring import score
-from spicegraph_scorer.studies.agreement import PAIR_PROTOCOLS, CaptionPair, Scoring, agree_on_pairs, pair_protocol
-from spicegraph_scorer.studies.agreement.pairwise import ALL, MEAN
-from spicegraph_scorer.studies.agreement.protocols import TIE_CREDIT, ReferenceChoice, Ties, prepare_pairs
+from spicegraph_studies.agreement import PAIR_PROTOCOLS, CaptionPair, Scoring, agree_on_pairs, pair_protocol
+from spicegraph_studies.agreement.pairwise import ALL, MEAN
+from spicegraph_studies.agreement.protocols import TIE_CREDIT, ReferenceChoice, Ties, prepare_pairs
 
 QUICK = Resampling(draws=40, seed=7)
 PLAIN = PAIR_PROTOCOLS["plain"]

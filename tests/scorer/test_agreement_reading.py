@@ -9,7 +9,7 @@ import pytest
 from scipy import io
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.studies.agreement import read_judgements, read_pairs
+from spicegraph_studies.agreement import read_judgements, read_pairs
 
 TOKENS = (
     "1_a.jpg#0\tA dog runs .\n1_a.jpg#1\tOne brown dog is running .\n"

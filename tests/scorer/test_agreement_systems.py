@@ -10,8 +10,8 @@ from scipy import stats
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_scorer.studies.agreement import agree_on_systems
-from spicegraph_scorer.studies.agreement.reading import read_system_scores, read_system_table
+from spicegraph_studies.agreement import agree_on_systems
+from spicegraph_studies.agreement.reading import read_system_scores, read_system_table
 
 QUICK = Resampling(draws=60, seed=7)
 HUMAN = {f"s{n}": {"M1": m1, "M2": m2} for n, (m1, m2) in enumerate([(0.2, 3.0), (0.3, 2.5), (0.5, 4.0), (0.6, None)])}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.parse import Caption, Parse, Word
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_scorer.studies.agreement.word_model import (
+from spicegraph_studies.agreement.word_model import (
     expected_point,
     fit,
     observed_point,
@@ -21,7 +21,7 @@ from spicegraph_scorer.studies.agreement.word_model import (
     precision_at_recall,
     weights_of,
 )
-from spicegraph_scorer.studies.agreement.words import (
+from spicegraph_studies.agreement.words import (
     Tagged,
     count_words,
     study_words,

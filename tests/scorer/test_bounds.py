@@ -16,7 +16,7 @@ from scipy.stats import kendalltau
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer import Item, score
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_scorer.studies.bounds import (
+from spicegraph_studies.bounds import (
     SUBSTITUTES,
     Distribution,
     Lower,
@@ -27,7 +27,7 @@ from spicegraph_scorer.studies.bounds import (
     lower_trials,
     system,
 )
-from spicegraph_scorer.studies.bounds.results import resample_weights
+from spicegraph_studies.bounds.results import resample_weights
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

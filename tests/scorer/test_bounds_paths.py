@@ -22,16 +22,16 @@ from spicegraph_scorer.metrics.cider import Cider, CiderWarning
 from spicegraph_scorer.metrics.meteor import Meteor, Meteor2005, bundled_wordnet
 from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 from spicegraph_scorer.metrics.rouge import Rouge155
-from spicegraph_scorer.studies.bounds import Lower, Study, Trial, human, lower_trials, system
-from spicegraph_scorer.studies.bounds.paths import CALL_THE_METRIC, PATHS, path_of
-from spicegraph_scorer.studies.bounds.study import batches
+from spicegraph_studies.bounds import Lower, Study, Trial, human, lower_trials, system
+from spicegraph_studies.bounds.paths import CALL_THE_METRIC, PATHS, path_of
+from spicegraph_studies.bounds.study import batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.metric import Metric
     from spicegraph_scorer.metrics.meteor.original import BundledWordNet
-    from spicegraph_scorer.studies.bounds.study import Table
+    from spicegraph_studies.bounds.study import Table
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_scorer import score_tuples
-from spicegraph_scorer.studies.errors import CHANCES, KINDS, Side, analyse_errors, explain, hallucinations
-from spicegraph_scorer.studies.errors.rules import Near
+from spicegraph_scorer.errors import CHANCES, KINDS, Side, analyse_errors, explain, hallucinations
+from spicegraph_scorer.errors.rules import Near
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,6 +9,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
+from spicegraph_scorer.errors import wrong_statements
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.graded.verdicts import (
     CONTRADICTED,
@@ -21,7 +22,6 @@ from spicegraph_scorer.metrics.graded.verdicts import (
     object_words,
     observe,
 )
-from spicegraph_scorer.studies.errors import wrong_statements
 
 pytestmark = pytest.mark.model
 

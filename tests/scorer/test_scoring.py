@@ -24,7 +24,7 @@ from spicegraph_scorer import (
 from spicegraph_scorer.adapters.caption_metric import CaptionMetric
 from spicegraph_scorer.metrics import GROUPS, MetricEntry, metric_names
 from spicegraph_scorer.metrics.rouge import RougeL
-from spicegraph_scorer.studies.bounds import Study, find_bounds
+from spicegraph_studies.bounds import Study, find_bounds
 from word_facts import WordFacts
 
 if TYPE_CHECKING:

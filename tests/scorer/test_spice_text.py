@@ -15,7 +15,7 @@ from spicegraph_scorer.core.tokens import TOKENIZER, Corpus, toolkit_text
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import choose_best, compare_systems, score
-from spicegraph_scorer.studies.bounds import Study, find_bounds
+from spicegraph_studies.bounds import Study, find_bounds
 from word_facts import WordFacts
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "coco"

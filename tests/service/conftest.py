@@ -88,7 +88,7 @@ class RunningServer:
     def _children(self) -> list[tuple[int, list[bytes]]]:
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         commands = [(int(pid), Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")) for pid in children]
-        return [(pid, command) for pid, command in commands if b"spicegraph_service.server.workers" in command]
+        return [(pid, command) for pid, command in commands if b"spicegraph_service.pool.workers" in command]
 
     def rss_mb(self, pid: int) -> float:
         """Resident memory of one process."""

@@ -13,13 +13,12 @@ import pytest
 from scipy import stats
 
 from spicegraph_parser import load_pipeline
-from spicegraph_scorer.studies.agreement import CAPTION_PROTOCOLS, PAIR_PROTOCOLS
-from spicegraph_scorer.studies.agreement.coefficients import COEFFICIENTS
 from spicegraph_service.cli import main
-from spicegraph_service.cli.agree import Coefficient
-from spicegraph_service.engines import local
 from spicegraph_service.output.studies import Column, Grid, cell_text, to_csv, to_latex
 from spicegraph_service.store import open_store, parse_signature
+from spicegraph_studies.agreement import CAPTION_PROTOCOLS, PAIR_PROTOCOLS, tagging
+from spicegraph_studies.agreement.coefficients import COEFFICIENTS
+from spicegraph_studies.cli.agree import Coefficient
 
 pytestmark = pytest.mark.slow
 
@@ -242,7 +241,7 @@ def test_words_do_not_depend_on_processes_or_the_cache(tmp_path, capsys, monkeyp
         assert not list(captions)
         return iter(())
 
-    monkeypatch.setattr(local, "encoded_words", nothing)
+    monkeypatch.setattr(tagging, "encoded_words", nothing)
     assert run(capsys, *options, "--cache", cache) == expected
     with pytest.raises(AssertionError):
         run(capsys, *options, "--lemmas", "--cache", cache)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spicegraph_scorer import read_items, score
-from spicegraph_scorer.studies.bounds import Study, find_bounds, human, system
 from spicegraph_service.cli import main
 from spicegraph_service.engines.local import spread_over
-from spicegraph_service.output.bounds import bounds_study
 from spicegraph_service.output.studies import STUDY_FORMATS, StudyFormat
+from spicegraph_studies.bounds import Study, find_bounds, human, system
+from spicegraph_studies.pages.bounds import bounds_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable

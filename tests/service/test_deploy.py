@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from spicegraph_service.cli.app import make_app
-from spicegraph_service.server.telemetry import ProcessCollector, Telemetry
+from spicegraph_service.rpc.telemetry import ProcessCollector, Telemetry
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 TEXTS = [path for path in sorted(DEPLOY.rglob("*")) if path.is_file()]

@@ -25,8 +25,8 @@ from spicegraph_api.v1 import (
 from spicegraph_api.v1.methods import METHODS
 from spicegraph_service.app import Server, ServerConfig
 from spicegraph_service.client import SERVICE_CONFIG
-from spicegraph_service.server import interceptor
-from spicegraph_service.server.auth import SCOPES
+from spicegraph_service.rpc import interceptor
+from spicegraph_service.rpc.auth import SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

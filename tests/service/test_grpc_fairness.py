@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from spicegraph_service.client import item
-from spicegraph_service.server.batching import Dispatcher
-from spicegraph_service.server.cache import ParseCache, StoreThread
-from spicegraph_service.server.limits import Budget, FullError
-from spicegraph_service.server.scheduler import CHUNK_ITEMS, item_chunks
-from spicegraph_service.server.tasks import CaptionsWork, GroupReply, ItemWork, Work, WorkReply
+from spicegraph_service.pool.batching import Dispatcher
+from spicegraph_service.pool.cache import ParseCache, StoreThread
+from spicegraph_service.pool.tasks import CaptionsWork, GroupReply, ItemWork, Work, WorkReply
+from spicegraph_service.rpc.limits import Budget, FullError
+from spicegraph_service.rpc.scheduler import CHUNK_ITEMS, item_chunks
 from spicegraph_service.store import open_store
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from spicegraph_scorer.core.facts import FactTable
 from spicegraph_scorer.core.items import Item
 from spicegraph_service.cli import main
 from spicegraph_service.client import Client, item
-from spicegraph_service.server.tasks import ItemsWork, ItemWork, RequestData
+from spicegraph_service.pool.tasks import ItemsWork, ItemWork, RequestData
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,11 +18,11 @@ import pytest
 from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from spicegraph_service.client import Client, item
-from spicegraph_service.server.batching import Dispatcher
-from spicegraph_service.server.cache import ParseCache, StoreThread
-from spicegraph_service.server.processes import ChildProcess, ProcessEndedError
-from spicegraph_service.server.tasks import CaptionsWork, GroupReply, WorkReply
-from spicegraph_service.server.workers import WorkerDiedError
+from spicegraph_service.pool.batching import Dispatcher
+from spicegraph_service.pool.cache import ParseCache, StoreThread
+from spicegraph_service.pool.processes import ChildProcess, ProcessEndedError
+from spicegraph_service.pool.tasks import CaptionsWork, GroupReply, WorkReply
+from spicegraph_service.pool.workers import WorkerDiedError
 from spicegraph_service.store import open_store
 
 if TYPE_CHECKING:
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
     from conftest import RunningServer
 
-    from spicegraph_service.server.tasks import Task
+    from spicegraph_service.pool.tasks import Task
 
 pytestmark = pytest.mark.slow
 
 ECHO = """
 import sys, time
-from spicegraph_service.server.processes import open_replies, read_frame
+from spicegraph_service.pool.processes import open_replies, read_frame
 with open_replies() as replies:
     replies.beat(0.05)
     while (data := read_frame(sys.stdin.buffer)) is not None:
@@ -74,7 +74,7 @@ def test_heartbeats_are_not_replies_and_stop_with_the_process(echo: str) -> None
 
 SILENT = """
 import sys, time
-from spicegraph_service.server.processes import open_replies, read_frame
+from spicegraph_service.pool.processes import open_replies, read_frame
 with open_replies() as replies:
     replies.send(read_frame(sys.stdin.buffer))
     while sys.argv[1] == "computes":
@@ -240,7 +240,7 @@ class Pool:
 
 @pytest.mark.parametrize("others", [0, 1])
 def test_a_worker_is_not_held_by_a_call_whose_caller_has_gone(others: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spicegraph_service.server import batching
+    from spicegraph_service.pool import batching
 
     monkeypatch.setattr(batching, "_PATIENCE_S", 0.05)
     monkeypatch.setattr(batching, "_LONG_S", 0.1)

@@ -15,9 +15,9 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.extract import rare_collections
 from spicegraph_service import app
 from spicegraph_service.app import ServerConfig, host_and_port, is_local
-from spicegraph_service.server.auth import TlsFiles
-from spicegraph_service.server.cache import Lru
-from spicegraph_service.server.limits import Budget, FullError, SharedBucket, TokenBucket
+from spicegraph_service.pool.cache import Lru
+from spicegraph_service.rpc.auth import TlsFiles
+from spicegraph_service.rpc.limits import Budget, FullError, SharedBucket, TokenBucket
 
 
 def test_a_server_looks_for_reference_cycles_in_short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,8 +231,8 @@ def test_nothing_is_open_by_accident(config: ServerConfig, refused: str | None) 
 @pytest.mark.model
 def test_a_worker_that_has_grown_is_replaced() -> None:
     """Between two tasks, so that no call fails of it. Here each has grown, by more than less than nothing."""
-    from spicegraph_service.server.tasks import CaptionsWork, Setup, Work
-    from spicegraph_service.server.workers import WorkerPool
+    from spicegraph_service.pool.tasks import CaptionsWork, Setup, Work
+    from spicegraph_service.pool.workers import WorkerPool
 
     async def play() -> tuple[set[int], int]:
         pool = WorkerPool(Setup(), 1, growth_bytes=-1)
@@ -252,9 +252,9 @@ def test_a_worker_that_has_grown_is_replaced() -> None:
 
 
 def test_a_revoked_token_is_refused_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    from spicegraph_service.server import auth
-    from spicegraph_service.server.cache import StoreThread
-    from spicegraph_service.server.status import CallError
+    from spicegraph_service.pool.cache import StoreThread
+    from spicegraph_service.rpc import auth
+    from spicegraph_service.rpc.status import CallError
     from spicegraph_service.store import open_store
 
     monkeypatch.setattr(auth, "_REMEMBERED_S", 0.0)

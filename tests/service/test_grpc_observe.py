@@ -18,7 +18,7 @@ import pytest
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from spicegraph_service.client import AsyncClient, Client
-from spicegraph_service.server.telemetry import CallLog, JsonFormatter, Telemetry
+from spicegraph_service.rpc.telemetry import CallLog, JsonFormatter, Telemetry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -181,7 +181,7 @@ def test_the_log_names_so_many_calls_a_second_and_counts_the_others() -> None:
 
 LOUD = """
 import logging, os, sys, warnings
-from spicegraph_service.server.telemetry import logging_to_stderr
+from spicegraph_service.rpc.telemetry import logging_to_stderr
 with logging_to_stderr(level="info", as_json=True):
     os.write(2, b"E1122 12:00:00.000000 12 ssl_transport.cc:1] handshake failed\\n")
     print("from a library", file=sys.stderr)

@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from spicegraph_service.server.cache import RefreshAheadCache
-from spicegraph_service.server.interceptor import _refusals
-from spicegraph_service.server.limits import Budget, FullError
+from spicegraph_service.pool.cache import RefreshAheadCache
+from spicegraph_service.rpc.interceptor import _refusals
+from spicegraph_service.rpc.limits import Budget, FullError
 from spicegraph_service.store import StoreError
 
 

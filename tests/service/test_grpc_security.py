@@ -22,9 +22,9 @@ from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from spicegraph_service.cli import main
 from spicegraph_service.client import Client, TlsOptions, item
-from spicegraph_service.server.auth import Authenticator, create_token
-from spicegraph_service.server.cache import StoreThread
-from spicegraph_service.server.status import CallError
+from spicegraph_service.pool.cache import StoreThread
+from spicegraph_service.rpc.auth import Authenticator, create_token
+from spicegraph_service.rpc.status import CallError
 from spicegraph_service.store import open_store
 
 if TYPE_CHECKING:

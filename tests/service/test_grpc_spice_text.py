@@ -11,7 +11,7 @@ from spicegraph_api.v1 import scores_pb2
 from spicegraph_scorer import score
 from spicegraph_scorer.core.items import Item
 from spicegraph_service.client import item
-from spicegraph_service.server.tasks import ItemsWork, ItemWork, RequestData
+from spicegraph_service.pool.tasks import ItemsWork, ItemWork, RequestData
 
 if TYPE_CHECKING:
     from spicegraph_service.client import Client

@@ -22,8 +22,8 @@ from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from spicegraph_parser.errors import InputError
 from spicegraph_service.cli import main
 from spicegraph_service.client import Client, item
-from spicegraph_service.server.auth import Certificates, TlsFiles
-from spicegraph_service.server.service import HealthMonitor
+from spicegraph_service.rpc.auth import Certificates, TlsFiles
+from spicegraph_service.rpc.service import HealthMonitor
 from spicegraph_service.store import StoreError
 
 if TYPE_CHECKING:

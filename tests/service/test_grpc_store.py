@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from fakeredis import TcpFakeServer
 
-from spicegraph_service.challenge.database import Database
+from spicegraph_challenge.model.database import Database
 from spicegraph_service.store import (
     ReferenceSet,
     Store,

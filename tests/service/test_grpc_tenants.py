@@ -16,7 +16,7 @@ from spicegraph_api.v1 import reference_service_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_service.cli import main
 from spicegraph_service.client import Client, item
-from spicegraph_service.server.auth import create_token, rotate_token
+from spicegraph_service.rpc.auth import create_token, rotate_token
 from spicegraph_service.store import open_store, parse_signature
 
 if TYPE_CHECKING:

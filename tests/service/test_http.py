@@ -20,7 +20,7 @@ from google.protobuf.message_factory import GetMessageClass
 from spicegraph_api.v1 import challenge_pb2, reference_service_pb2, scores_pb2
 from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_service.client import Client, item
-from spicegraph_service.web import codec
+from spicegraph_service.rpc import codec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spicegraph_api.v1 import challenge_pb2, scores_pb2
+from spicegraph_challenge.client import ChallengeClient
+from spicegraph_challenge.model.accounts import add_user
+from spicegraph_challenge.model.database import Database
+from spicegraph_challenge.model.schema import Role
 from spicegraph_scorer import METRICS, Item, score
 from spicegraph_scorer.metrics import MetricEntry
-from spicegraph_service.challenge.accounts import add_user
-from spicegraph_service.challenge.database import Database
-from spicegraph_service.challenge.schema import Role
-from spicegraph_service.client import ChallengeClient, Client, item
+from spicegraph_service.client import Client, item
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

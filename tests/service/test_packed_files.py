@@ -10,11 +10,11 @@ import sys
 import pytest
 import zstandard
 
+from spicegraph_challenge.sandbox.tasks import WORK, Prepare, Prepared
+from spicegraph_challenge.sandbox.validation import read_submission, split_images
 from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_scorer.readers import read_items, read_references
 from spicegraph_scorer.readers.source import Limits
-from spicegraph_service.challenge.tasks import WORK, Prepare, Prepared
-from spicegraph_service.challenge.validation import read_submission, split_images
 from spicegraph_service.cli import main
 
 ITEMS = "".join(

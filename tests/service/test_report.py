@@ -18,10 +18,10 @@ from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics import MetricData
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
 from spicegraph_service.cli import main
-from spicegraph_service.output.report import REPORT_FORMATS, Report, ReportFormat, ReportOptions, build_report
-from spicegraph_service.output.report.data import State, SystemInput
-from spicegraph_service.output.report.images import Shown, image_sources, overlay
-from spicegraph_service.output.report.render import CHUNK, to_html, to_json, to_markdown
+from spicegraph_service.report import REPORT_FORMATS, Report, ReportFormat, ReportOptions, build_report
+from spicegraph_service.report.data import State, SystemInput
+from spicegraph_service.report.images import Shown, image_sources, overlay
+from spicegraph_service.report.render import CHUNK, to_html, to_json, to_markdown
 from word_facts import WordFacts
 
 if TYPE_CHECKING:

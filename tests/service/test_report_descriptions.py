@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spicegraph_scorer import Item, Resampling
-from spicegraph_service.output.report import ReportOptions, build_report
-from spicegraph_service.output.report.data import SystemInput
-from spicegraph_service.output.report.images import sentence_spans
-from spicegraph_service.output.report.render import to_json
+from spicegraph_service.report import ReportOptions, build_report
+from spicegraph_service.report.data import SystemInput
+from spicegraph_service.report.images import sentence_spans
+from spicegraph_service.report.render import to_json
 
 if TYPE_CHECKING:
-    from spicegraph_service.output.report.data import CandidateView, Report, TupleView
+    from spicegraph_service.report.data import CandidateView, Report, TupleView
 
 pytestmark = pytest.mark.model
 

@@ -12,10 +12,10 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.cli import main
 from spicegraph_service.output.pages import permalink, render_page
-from spicegraph_service.output.report import ReportOptions, build_report
-from spicegraph_service.output.report.data import SystemInput
-from spicegraph_service.output.report.render import _blocks, to_html, to_markdown
-from spicegraph_service.output.report.verdict import verdict
+from spicegraph_service.report import ReportOptions, build_report
+from spicegraph_service.report.data import SystemInput
+from spicegraph_service.report.render import _blocks, to_html, to_markdown
+from spicegraph_service.report.verdict import verdict
 
 if TYPE_CHECKING:
     from pathlib import Path

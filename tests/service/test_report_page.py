@@ -11,9 +11,9 @@ import pytest
 
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_service.output.report import ReportOptions, build_report
-from spicegraph_service.output.report.data import SystemInput
-from spicegraph_service.output.report.render import to_html, to_parts
+from spicegraph_service.report import ReportOptions, build_report
+from spicegraph_service.report.data import SystemInput
+from spicegraph_service.report.render import to_html, to_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,10 +14,10 @@ from spicegraph_scorer import score
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.readers import read_items
-from spicegraph_service.output.report import ReportOptions, build_report
-from spicegraph_service.output.report.data import InputFile, Made, SystemInput
-from spicegraph_service.output.report.images import Shown
-from spicegraph_service.output.report.render import to_html
+from spicegraph_service.report import ReportOptions, build_report
+from spicegraph_service.report.data import InputFile, Made, SystemInput
+from spicegraph_service.report.images import Shown
+from spicegraph_service.report.render import to_html
 
 if TYPE_CHECKING:
     from collections.abc import Callable

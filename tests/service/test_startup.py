@@ -23,11 +23,13 @@ SERVER = {"google.protobuf", "grpc", "jinja2", "sqlalchemy"}
 METRIC_MODULES = {f"spicegraph_scorer.metrics.{name}" for name in ("capture", "chair", "fluency", "graded", "meteor")}
 PARSING = {"spicegraph_parser.caption_pipeline.network", "spicegraph_parser.scenes.parser", "networkx", "ray", "spacy"}
 STUDIES = {
-    "spicegraph_scorer.studies",
+    "spicegraph_scorer.errors",
+    "spicegraph_studies",
     "concurrent.futures.process",
     "spicegraph_service.engines.ray",
-    "spicegraph_service.output.report",
-    "spicegraph_service.server",
+    "spicegraph_service.report",
+    "spicegraph_service.rpc",
+    "spicegraph_service.pool",
 }
 UNUSED = {
     "--help": SERVER | PARSING | {"numpy", "rich", "spicegraph_scorer"},
@@ -39,7 +41,7 @@ UNUSED = {
     | {"spicegraph_scorer.metrics.spice"},
     "score a={0} b={0} --metrics bleu": SERVER | METRIC_MODULES | PARSING | STUDIES,
     "compare {0} {0} --metrics bleu": SERVER | METRIC_MODULES | PARSING | STUDIES,
-    "bounds {} --metrics spice": (SERVER - {"jinja2"}) | {"spacy", "spicegraph_service.output.report"},
+    "bounds {} --metrics spice": (SERVER - {"jinja2"}) | {"spacy", "spicegraph_service.report"},
     "parse {} --format jsonl": SERVER
     | METRIC_MODULES
     | STUDIES

@@ -13,8 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_challenge.pages import tables as challenge
 from spicegraph_service.cli import main
-from spicegraph_service.output import challenge, tables
+from spicegraph_service.output import tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

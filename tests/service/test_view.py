@@ -18,8 +18,8 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from spicegraph_parser.errors import InputError
-from spicegraph_service.web.local import _by_category, _choices
-from spicegraph_service.web.results import Query, Results
+from spicegraph_service.report.local import _by_category, _choices
+from spicegraph_service.report.results import Query, Results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -72,6 +72,12 @@ _PLACES: Mapping[str, str] = {
     **dict.fromkeys(("cache", "token", "backup", "restore"), "stores"),
 }
 
+_WINGS: Mapping[str, str] = {
+    "agree": "spicegraph_studies.cli.agree",
+    "bounds": "spicegraph_studies.cli.bounds",
+    "challenge": "spicegraph_challenge.cli",
+}
+
 
 def _not_loaded() -> None:
     """Stand for a command that this run does not call."""
@@ -79,7 +85,7 @@ def _not_loaded() -> None:
 
 def _load(name: str) -> Callable[..., None] | typer.Typer:
     loaded: Callable[..., None] | typer.Typer = getattr(
-        import_module(f"spicegraph_service.cli.{_PLACES.get(name, name)}"), name
+        import_module(_WINGS.get(name, f"spicegraph_service.cli.{_PLACES.get(name, name)}")), name
     )
     if not isinstance(loaded, typer.Typer):
         return flattened(loaded)

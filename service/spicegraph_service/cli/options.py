@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.metrics import MetricData
     from spicegraph_scorer.readers.tables import Columns
-    from spicegraph_service.output.report.images import Shown
+    from spicegraph_service.report.images import Shown
 
 MetricsOption = Annotated[
     str, typer.Option(metavar="NAMES", help=f"Comma-separated: {', '.join((*METRICS, *GROUPS))}.")
@@ -273,7 +273,7 @@ class PageOptions:
                 option = "--embed-images" if self.embed_images else "--images-url"
                 raise InputError(f"{option}: which images? Name their folder with --images")
             return None
-        from spicegraph_service.output.report.images import Shown  # noqa: PLC0415 (pages alone need it)
+        from spicegraph_service.report.images import Shown  # noqa: PLC0415 (pages alone need it)
 
         return Shown(self.images, self.images_url, self.embed_images, Path(output).parent if output else Path())
 

@@ -15,16 +15,16 @@ import typer
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.cli.options import InputOptions, PageOptions, ParsingOptions, ScoringOptions, system_name
-from spicegraph_service.output.report.build import ReportOptions, build_report
-from spicegraph_service.output.report.data import InputFile, Made, SystemInput
-from spicegraph_service.output.report.render import REPORT_FORMATS, ReportFormat, to_html, to_parts
 from spicegraph_service.output.terminal import check_output, format_by_ending, warned_progress, write_text
+from spicegraph_service.report.build import ReportOptions, build_report
+from spicegraph_service.report.data import InputFile, Made, SystemInput
+from spicegraph_service.report.render import REPORT_FORMATS, ReportFormat, to_html, to_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from spicegraph_scorer.core.facts import FactSource
-    from spicegraph_service.output.report import Report
+    from spicegraph_service.report import Report
 
 
 def made(paths: Iterable[str | None]) -> Made:

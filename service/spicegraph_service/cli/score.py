@@ -291,8 +291,8 @@ def compare(
             return
         if chosen is ComparisonFormat.HTML:
             from spicegraph_service.cli.report import made, write_report  # noqa: PLC0415
-            from spicegraph_service.output.report import ReportFormat, ReportOptions  # noqa: PLC0415
-            from spicegraph_service.output.report.data import SystemInput  # noqa: PLC0415
+            from spicegraph_service.report import ReportFormat, ReportOptions  # noqa: PLC0415
+            from spicegraph_service.report.data import SystemInput  # noqa: PLC0415
 
             options = ReportOptions(
                 metrics=names,

@@ -18,7 +18,7 @@ from spicegraph_service.output.terminal import printable, write_stdout
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spicegraph_service.web.server import WebConfig
+    from spicegraph_service.rpc.http_server import WebConfig
 
 
 class LogFormat(StrEnum):
@@ -210,9 +210,9 @@ def serve(
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     with server_extra():
         from spicegraph_service import app  # noqa: PLC0415
-        from spicegraph_service.server.auth import TlsFiles  # noqa: PLC0415
-        from spicegraph_service.server.limits import Limits  # noqa: PLC0415
-        from spicegraph_service.server.telemetry import logging_to_stderr  # noqa: PLC0415
+        from spicegraph_service.rpc.auth import TlsFiles  # noqa: PLC0415
+        from spicegraph_service.rpc.limits import Limits  # noqa: PLC0415
+        from spicegraph_service.rpc.telemetry import logging_to_stderr  # noqa: PLC0415
     if (tls_cert is None) != (tls_key is None) or (tls_client_ca is not None and tls_cert is None):
         raise InputError("TLS needs both --tls-cert and --tls-key")
     tls = TlsFiles(tls_cert, tls_key, tls_client_ca) if tls_cert is not None and tls_key is not None else None
@@ -220,7 +220,7 @@ def serve(
         raise InputError(f"--log-level: expected debug, info, warning or error, got {log_level!a}")
     hosted = None
     if challenges is not None:
-        from spicegraph_service.challenge.runner import ChallengeConfig  # noqa: PLC0415
+        from spicegraph_challenge.queue.runner import ChallengeConfig  # noqa: PLC0415
 
         hosted = ChallengeConfig(
             challenges,
@@ -277,7 +277,7 @@ def _web_config(address: str | None, origins: str) -> WebConfig | None:
             raise InputError("--http-origins is for --http ADDRESS")
         return None
     with server_extra("server,web"):
-        from spicegraph_service.web.server import WebConfig  # noqa: PLC0415
+        from spicegraph_service.rpc.http_server import WebConfig  # noqa: PLC0415
     return WebConfig(address, listed)
 
 

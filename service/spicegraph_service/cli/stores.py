@@ -19,7 +19,7 @@ from spicegraph_service.store import Store, open_store
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spicegraph_service.challenge.backup import Places
+    from spicegraph_challenge.backup import Places
 
 StoreOption = Annotated[
     str | None,
@@ -70,7 +70,7 @@ class StatePlaces:
         Raises:
             DataError: one is a database server, which has a tool of its own.
         """
-        from spicegraph_service.challenge.backup import Places, place_of  # noqa: PLC0415
+        from spicegraph_challenge.backup import Places, place_of  # noqa: PLC0415
 
         store = place_of("--store", self.store or default_store(), by="redis-cli --rdb")
         challenges = place_of("--challenges", self.challenges, by="pg_dump")
@@ -181,7 +181,7 @@ def create(
 ) -> None:
     """Make a token and print it. It is shown only once: the store keeps only its hash."""
     with server_extra():
-        from spicegraph_service.server.auth import SCOPES, create_token  # noqa: PLC0415
+        from spicegraph_service.rpc.auth import SCOPES, create_token  # noqa: PLC0415
 
     scopes = tuple(dict.fromkeys(scope or SCOPES))
     for wanted in scopes:
@@ -220,7 +220,7 @@ def rotate(
 ) -> None:
     """Replace a token: print a new one of the same name, tenant, scopes and rate; the old one expires a day later."""
     with server_extra():
-        from spicegraph_service.server.auth import rotate_token  # noqa: PLC0415
+        from spicegraph_service.rpc.auth import rotate_token  # noqa: PLC0415
 
     with closing(_token_store(store)) as opened:
         secret = rotate_token(opened, token_id, overlap_s=3600 * overlap)
@@ -282,7 +282,7 @@ def backup(
 ) -> None:
     """Back up what a server keeps: its store and its challenges with their files. The server may run meanwhile."""
     with server_extra():
-        from spicegraph_service.challenge.backup import make_backup  # noqa: PLC0415
+        from spicegraph_challenge.backup import make_backup  # noqa: PLC0415
 
     made = make_backup(places.chosen(), Path(folder))
     files = f", {len(made.files):,} files of challenges" if made.files is not None else ""
@@ -297,7 +297,7 @@ def restore(
 ) -> None:
     """Put a backup back, before the server starts. What exists already is never replaced."""
     with server_extra():
-        from spicegraph_service.challenge.backup import check_backup, restore_backup  # noqa: PLC0415
+        from spicegraph_challenge.backup import check_backup, restore_backup  # noqa: PLC0415
 
     found = check_backup(Path(folder)) if check else restore_backup(Path(folder), places.chosen())
     note(f"{folder}: of {found.created} by version {found.version}, {'whole' if check else 'put back'}")

@@ -41,8 +41,8 @@ def view(
 ) -> None:
     """Look at results in the browser: filter, sort and compare any number of items, until Ctrl-C."""
     with server_extra("web"):
-        from spicegraph_service.web.local import Viewer, serve_here  # noqa: PLC0415
-        from spicegraph_service.web.results import Results  # noqa: PLC0415
+        from spicegraph_service.report.local import Viewer, serve_here  # noqa: PLC0415
+        from spicegraph_service.report.results import Results  # noqa: PLC0415
     names = system_names(results)
     files = [(name, system_name(source)[1]) for name, source in zip(names, results, strict=True)]
     texts = _captions(captions or [], names)
@@ -87,7 +87,7 @@ def demo(
 ) -> None:
     """Try captions in the browser: their graph, their tuples and their scores as you type, until Ctrl-C."""
     with server_extra("web"):
-        from spicegraph_service.web.local import Demo, serve_here  # noqa: PLC0415
+        from spicegraph_service.report.local import Demo, serve_here  # noqa: PLC0415
     page = Demo(pipeline, _DEMO_METRICS)
     serve_here(page.routes, port=port, browse=browser, announce=_announce)
 

@@ -11,7 +11,6 @@ Example:
     1.0
 """
 
-from spicegraph_service.client.challenges import ChallengeClient
 from spicegraph_service.client.evaluation import (
     SERVICE_CONFIG,
     AsyncClient,
@@ -25,7 +24,6 @@ from spicegraph_service.client.evaluation import (
 __all__ = [
     "SERVICE_CONFIG",
     "AsyncClient",
-    "ChallengeClient",
     "Client",
     "ScoreOptions",
     "TlsOptions",

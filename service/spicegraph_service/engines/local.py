@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
 
     from spicegraph_scorer.core.facts import FactSource
-    from spicegraph_scorer.studies.agreement.words import Tagged
-    from spicegraph_scorer.studies.bounds import Spread
     from spicegraph_service.store import StoredParse
 
 _LOOK_UP: Final = 8192
@@ -53,6 +51,23 @@ _LOOK_UP: Final = 8192
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 Parsed = TypeVar("Parsed")
+
+
+class Spread(Protocol):
+    """What applies a function to many arguments and gives the results in order: ``map``, or that of processes."""
+
+    def __call__(self, function: Callable[[Argument], Result], arguments: Iterable[Argument], /) -> Iterator[Result]:
+        """Return the results in the order of the arguments."""
+        ...
+
+
+class Encode(Protocol):
+    """Makes one byte string of each caption, with a pipeline."""
+
+    def __call__(self, pipeline: CaptionPipeline, texts: Iterable[str], /) -> Iterator[bytes]:
+        """Return the byte strings in the order of the captions."""
+        ...
+
 
 _fact_lists = msgspec.msgpack.Decoder(list[tuple[Fact, ...]])
 _byte_lists = msgspec.msgpack.Decoder(list[bytes])
@@ -220,80 +235,6 @@ def unpacked(parses: Iterable[bytes]) -> Iterator[StoredParse]:
 
 
 @dataclass(frozen=True, slots=True)
-class WordSource:
-    """Turns captions into their tagged words, in order; ``signature`` names the pipeline."""
-
-    signature: str
-    source: Packing
-
-    def words(self, texts: Iterable[str]) -> Iterator[frozenset[Tagged]]:
-        """Return the nouns, adjectives and verbs of each caption.
-
-        Raises:
-            StoreError: the cache holds something else.
-        """
-        # Imported here: the study of words brings scipy's statistics, half a second that no other command should take.
-        from spicegraph_scorer.studies.agreement.words import Tagged  # noqa: PLC0415
-
-        decoder = msgspec.msgpack.Decoder(list[Tagged])
-        for data in self.source.packed(texts):
-            try:
-                yield frozenset(decoder.decode(data))
-            except msgspec.DecodeError as error:
-                raise StoreError(
-                    f"the cache contains an entry that is not a list of words ({error}); use another cache"
-                ) from error
-
-
-@contextmanager
-def local_words(
-    pipeline: str, *, lemmas: bool = False, workers: int = 1, cache: str | None = None
-) -> Iterator[WordSource]:
-    """Give a source of tagged words.
-
-    Args:
-        pipeline: name of the spaCy pipeline.
-        lemmas: count ``dogs`` as ``dog``.
-        workers: processes that tag; 1 is this one.
-        cache: where words are kept from run to run: an SQLite file, or ``redis://HOST``; ``None``: nowhere.
-            It may be one that keeps parses.
-
-    Raises:
-        DataError: the pipeline is not installed.
-        StoreError: the cache cannot be opened.
-    """
-    with ExitStack() as stack:
-        if workers == 1:
-            loaded = load_pipeline(pipeline)
-            source = _Tagging(loaded.signature, partial(encoded_words, loaded, lemmas=lemmas), lemmas)
-        else:
-            processes = stack.enter_context(parsing_processes(pipeline, workers))
-            source = _Tagging(processes.signature, partial(processes.packed_words, lemmas=lemmas), lemmas)
-        if cache is None:
-            yield WordSource(source.pipeline, source)
-            return
-        store = open_store(cache)
-        stack.callback(store.close)
-        yield WordSource(source.pipeline, Stored(source, store))
-
-
-@dataclass(frozen=True, slots=True)
-class _Tagging:
-    """Tags, in this process or in others."""
-
-    pipeline: str
-    tag: Callable[[Iterable[str]], Iterator[bytes]]
-    lemmas: bool
-
-    @property
-    def signature(self) -> str:
-        return f"{self.pipeline} {'lemmas' if self.lemmas else 'words'}"
-
-    def packed(self, texts: Iterable[str]) -> Iterator[bytes]:
-        return self.tag(texts)
-
-
-@dataclass(frozen=True, slots=True)
 class Pool:
     """Processes that apply functions; ``ended`` is the error's message where one of them ends unexpectedly."""
 
@@ -395,11 +336,11 @@ class ParsingProcesses:
 
     def packed(self, texts: Iterable[str]) -> Iterator[bytes]:
         """Return what the store keeps of each caption, in order."""
-        return self._parsed(texts, _packed, _byte_lists.decode)
+        return self.encoded(texts, encoded_parses)
 
-    def packed_words(self, texts: Iterable[str], *, lemmas: bool) -> Iterator[bytes]:
-        """Return the tagged words of each caption as the store keeps them, in order."""
-        return self._parsed(texts, partial(_packed_words, lemmas=lemmas), _byte_lists.decode)
+    def encoded(self, texts: Iterable[str], encode: Encode) -> Iterator[bytes]:
+        """Return what a function, which other processes can import, makes of each caption, in order."""
+        return self._parsed(texts, partial(_encoded, encode=encode), _byte_lists.decode)
 
     def _parsed(
         self, texts: Iterable[str], parse: Callable[[list[str]], bytes], decode: Callable[[bytes], list[Parsed]]
@@ -448,12 +389,9 @@ def by_length(texts: Sequence[str], parse: Callable[[list[str]], Iterable[Parsed
     return [found[index] for index in range(len(texts))]
 
 
-def encoded_words(pipeline: CaptionPipeline, texts: Iterable[str], *, lemmas: bool) -> Iterator[bytes]:
-    """Yield the tagged words of each caption as stores keep them: MessagePack, and equal words give equal bytes."""
-    # Imported here: the study of words brings scipy's statistics, half a second that no other command should take.
-    from spicegraph_scorer.studies.agreement.words import tagged_words  # noqa: PLC0415
-
-    return (msgspec.msgpack.encode(sorted(words)) for words in tagged_words(pipeline.parse(texts), lemmas=lemmas))
+def encoded_parses(pipeline: CaptionPipeline, texts: Iterable[str]) -> Iterator[bytes]:
+    """Yield the parse of each caption as stores keep it."""
+    return (encode_parse(stored_parse(caption)) for caption in pipeline.captions(texts))
 
 
 # What follows runs in the processes; each has its one pipeline, or the reason why it could not be loaded.
@@ -484,12 +422,5 @@ def _facts(texts: list[str], *, loose: bool) -> bytes:
     return msgspec.msgpack.encode(by_length(texts, replace(_pipeline(), loose=loose).facts))
 
 
-def _packed(texts: list[str]) -> bytes:
-    def packed(texts: list[str]) -> Iterator[bytes]:
-        return (encode_parse(stored_parse(caption)) for caption in _pipeline().captions(texts))
-
-    return msgspec.msgpack.encode(by_length(texts, packed))
-
-
-def _packed_words(texts: list[str], *, lemmas: bool) -> bytes:
-    return msgspec.msgpack.encode(by_length(texts, partial(encoded_words, _pipeline(), lemmas=lemmas)))
+def _encoded(texts: list[str], *, encode: Encode) -> bytes:
+    return msgspec.msgpack.encode(by_length(texts, partial(encode, _pipeline())))

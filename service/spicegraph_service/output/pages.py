@@ -27,6 +27,15 @@ _NUMBER = re.compile(r"-?\d+")
 _TRUSTS = "'strict-dynamic'"  # what a trusted script adds is trusted
 _PICTURES = "http: https: file: data:"
 
+PAGE_HEADERS = {
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+}
+"""What every page that a server answers with is sent with: no other site shows it or reads it."""
+
 
 def render_page(
     template: str,

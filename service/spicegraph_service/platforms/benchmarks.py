@@ -22,10 +22,10 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.adapters.evalai import leaderboard_scores, score_files
 from spicegraph_scorer.metrics import MetricData, check_names
 from spicegraph_service.output.pages import render_page
-from spicegraph_service.output.report import ReportOptions, build_report
-from spicegraph_service.output.report.data import SystemInput
-from spicegraph_service.output.report.render import to_html
 from spicegraph_service.output.terminal import made_folder, refuse_overwriting
+from spicegraph_service.report import ReportOptions, build_report
+from spicegraph_service.report.data import SystemInput
+from spicegraph_service.report.render import to_html
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spicegraph_api.v1 import challenge_pb2 as pb
-from spicegraph_service.challenge.accounts import add_user
-from spicegraph_service.challenge.database import Database
-from spicegraph_service.challenge.schema import Role
-from spicegraph_service.client import ChallengeClient
+from spicegraph_challenge.client import ChallengeClient
+from spicegraph_challenge.model.accounts import add_user
+from spicegraph_challenge.model.database import Database
+from spicegraph_challenge.model.schema import Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

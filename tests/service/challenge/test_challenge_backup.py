@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spicegraph_api.v1 import challenge_pb2 as pb
-from spicegraph_service.challenge.backup import Places, check_backup, make_backup, restore_backup
+from spicegraph_challenge.backup import Places, check_backup, make_backup, restore_backup
+from spicegraph_challenge.client import ChallengeClient
 from spicegraph_service.cli import main
-from spicegraph_service.client import ChallengeClient, Client
+from spicegraph_service.client import Client
 from spicegraph_service.store import ReferenceSet, StoreError, open_store
 
 if TYPE_CHECKING:
@@ -105,9 +106,9 @@ def test_damage_is_seen(backup: Path, tmp_path: Path) -> None:
 
 
 def test_a_file_that_the_database_needs_must_be_there(tmp_path: Path) -> None:
-    from spicegraph_service.challenge.database import Database
-    from spicegraph_service.challenge.files import FileStore
-    from spicegraph_service.challenge.schema import Challenge, ReferenceSet, Split, Visibility
+    from spicegraph_challenge.model.database import Database
+    from spicegraph_challenge.model.schema import Challenge, ReferenceSet, Split, Visibility
+    from spicegraph_challenge.sandbox.files import FileStore
 
     files = FileStore(tmp_path / "files")
     with files.incoming() as incoming:

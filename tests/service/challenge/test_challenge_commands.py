@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_challenge.pages.tables import to_csv, to_html, to_json
 from spicegraph_service.cli import main
-from spicegraph_service.output.challenge import to_csv, to_html, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -228,7 +228,7 @@ def test_migrations_are_what_the_tables_say(own_arena: Arena) -> None:
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
-    from spicegraph_service.challenge.schema import Base
+    from spicegraph_challenge.model.schema import Base
 
     with ThreadPoolExecutor(4) as pool:  # servers that start at the same time
         databases = list(pool.map(lambda _: own_arena.database(), range(4)))

@@ -20,16 +20,16 @@ import pytest
 from sqlalchemy import func, select
 
 from spicegraph_api.v1 import challenge_pb2 as pb
-from spicegraph_service.challenge import submissions
-from spicegraph_service.challenge.accounts import Account
-from spicegraph_service.challenge.schema import Job, JobKind, Role, Run, State, Submission, User
-from spicegraph_service.challenge.submissions import NewSubmission, accept
-from spicegraph_service.client import ChallengeClient
+from spicegraph_challenge.client import ChallengeClient
+from spicegraph_challenge.model.accounts import Account
+from spicegraph_challenge.model.schema import Job, JobKind, Role, Run, State, Submission, User
+from spicegraph_challenge.queue import submissions
+from spicegraph_challenge.queue.submissions import NewSubmission, accept
 
 if TYPE_CHECKING:
     from conftest import Arena, RunningServer
 
-    from spicegraph_service.challenge.database import Database
+    from spicegraph_challenge.model.database import Database
 
 pytestmark = pytest.mark.model
 CODES = grpc.StatusCode

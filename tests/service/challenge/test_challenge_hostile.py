@@ -15,9 +15,9 @@ import pytest
 
 from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_api.v1.challenge_pb2_grpc import ChallengeServiceStub
-from spicegraph_service.challenge.files import Image
-from spicegraph_service.challenge.validation import method_of, read_submission, split_images
-from spicegraph_service.client import ChallengeClient
+from spicegraph_challenge.client import ChallengeClient
+from spicegraph_challenge.sandbox.files import Image
+from spicegraph_challenge.sandbox.validation import method_of, read_submission, split_images
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
+from spicegraph_challenge.sandbox.tasks import Finish, error_rows, finish, least_images
 from spicegraph_parser import load_pipeline
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import SPICE_TEXTS, tokenize_texts
@@ -20,10 +21,9 @@ from spicegraph_scorer.metrics import METRICS, MetricData
 from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import score
-from spicegraph_service.challenge.tasks import Finish, error_rows, finish, least_images
-from spicegraph_service.server.evaluate import Evaluator
-from spicegraph_service.server.processes import frame
-from spicegraph_service.server.tasks import ItemsWork, ItemWork, Work, WorkReply
+from spicegraph_service.pool.evaluate import Evaluator
+from spicegraph_service.pool.processes import frame
+from spicegraph_service.pool.tasks import ItemsWork, ItemWork, Work, WorkReply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from conftest import Arena
 
+    from spicegraph_challenge.client import ChallengeClient
     from spicegraph_scorer.core.tokens import SpiceText
-    from spicegraph_service.client import ChallengeClient
 
 pytestmark = pytest.mark.model
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import select, text
 
+from spicegraph_challenge.model.database import Database
+from spicegraph_challenge.model.schema import Challenge, RunScore, User
 from spicegraph_parser.errors import InputError
-from spicegraph_service.challenge.database import Database
-from spicegraph_service.challenge.schema import Challenge, RunScore, User
 
 if TYPE_CHECKING:
     from pathlib import Path

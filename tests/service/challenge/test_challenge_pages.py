@@ -22,18 +22,18 @@ from sqlalchemy import select
 
 from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
+from spicegraph_challenge.client import ChallengeClient
+from spicegraph_challenge.model import schema
+from spicegraph_challenge.model.accounts import add_user
+from spicegraph_challenge.model.database import Database
+from spicegraph_challenge.model.leaderboard import ScorerVersion
+from spicegraph_challenge.model.schema import Role, State
+from spicegraph_challenge.pages import views
+from spicegraph_challenge.pages.visit import Sessions, shared_key
+from spicegraph_challenge.queue.runner import ChallengeConfig
 from spicegraph_service.app import Server, ServerConfig
-from spicegraph_service.challenge import schema
-from spicegraph_service.challenge.accounts import add_user
-from spicegraph_service.challenge.database import Database
-from spicegraph_service.challenge.leaderboard import ScorerVersion
-from spicegraph_service.challenge.runner import ChallengeConfig
-from spicegraph_service.challenge.schema import Role, State
-from spicegraph_service.client import ChallengeClient
 from spicegraph_service.output.pages import render_page, static
-from spicegraph_service.web import views
-from spicegraph_service.web.server import WebConfig
-from spicegraph_service.web.visit import Sessions, shared_key
+from spicegraph_service.rpc.http_server import WebConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -12,8 +12,8 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_api.v1.challenge_pb2_grpc import ChallengeServiceStub
-from spicegraph_service.client import ChallengeClient
-from spicegraph_service.output.challenge import BOARD_FORMATS
+from spicegraph_challenge.client import ChallengeClient
+from spicegraph_challenge.pages.tables import BOARD_FORMATS
 from spicegraph_service.store import open_store, parse_signature
 
 if TYPE_CHECKING:

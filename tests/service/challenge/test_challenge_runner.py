@@ -15,18 +15,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spicegraph_service.challenge import catalogue, submissions
-from spicegraph_service.challenge import runner as challenge_runner
-from spicegraph_service.challenge.accounts import Account, add_user
-from spicegraph_service.challenge.catalogue import NewChallenge, NewReferences, NewSplit
-from spicegraph_service.challenge.database import Database, Transactions
-from spicegraph_service.challenge.files import FileStore
-from spicegraph_service.challenge.leaderboard import ScorerVersion
-from spicegraph_service.challenge.runner import Runner, _Held
-from spicegraph_service.challenge.sandbox import Allowance, OverAllowanceError, Sandbox, SandboxError
-from spicegraph_service.challenge.schema import JobKind, Role, State, Submission
-from spicegraph_service.challenge.submissions import NewSubmission, accept, cancel, used_files
-from spicegraph_service.challenge.tasks import Prepare, Prepared
+from spicegraph_challenge.model import catalogue
+from spicegraph_challenge.model.accounts import Account, add_user
+from spicegraph_challenge.model.catalogue import NewChallenge, NewReferences, NewSplit
+from spicegraph_challenge.model.database import Database, Transactions
+from spicegraph_challenge.model.leaderboard import ScorerVersion
+from spicegraph_challenge.model.schema import JobKind, Role, State, Submission
+from spicegraph_challenge.queue import runner as challenge_runner
+from spicegraph_challenge.queue import submissions
+from spicegraph_challenge.queue.runner import Runner, _Held
+from spicegraph_challenge.queue.submissions import NewSubmission, accept, cancel, used_files
+from spicegraph_challenge.sandbox.files import FileStore
+from spicegraph_challenge.sandbox.processes import Allowance, OverAllowanceError, Sandbox, SandboxError
+from spicegraph_challenge.sandbox.tasks import Prepare, Prepared
 from spicegraph_service.store import StoreError, StoreFullError
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def test_a_job_s_end_is_told_though_its_lease_is_seen_to_be_gone(
         made._work = {JobKind.VALIDATE: work}
         await made._do(held)
 
-    with caplog.at_level(logging.INFO, "spicegraph_service.challenge.runner"):
+    with caplog.at_level(logging.INFO, "spicegraph_challenge.queue.runner"):
         asyncio.run(run())
     assert caplog.messages == [f"submission {submission} is sound"]
     with database.reading() as session:
@@ -140,7 +141,7 @@ def test_a_job_that_was_cancelled_is_dropped(
         await made._do(held)
         return stopped
 
-    with caplog.at_level(logging.INFO, "spicegraph_service.challenge.runner"):
+    with caplog.at_level(logging.INFO, "spicegraph_challenge.queue.runner"):
         assert asyncio.run(run())
     assert caplog.messages == [f"job {held.lease.job_id} is held by another server or cancelled"]
 
@@ -205,7 +206,7 @@ def test_a_full_disk_is_logged_once_and_its_end_too(
         with suppress(asyncio.CancelledError):
             await task
 
-    with caplog.at_level(logging.INFO, "spicegraph_service.challenge.runner"):
+    with caplog.at_level(logging.INFO, "spicegraph_challenge.queue.runner"):
         asyncio.run(run())
     assert caplog.messages == ["no jobs can be taken now: database or disk is full", "jobs are taken again"]
 
@@ -233,7 +234,7 @@ def test_a_job_waits_for_room_on_the_disk_of_files_however_long_it_takes(
         made._work = {JobKind.VALIDATE: work}
         await made._do(held)
 
-    with caplog.at_level(logging.INFO, "spicegraph_service.challenge.runner"):
+    with caplog.at_level(logging.INFO, "spicegraph_challenge.queue.runner"):
         asyncio.run(run())
     assert caplog.messages == [
         f"job {held.lease.job_id} must wait: incoming/1: no room left on the disk",

@@ -19,11 +19,12 @@ from grpc_status import rpc_status
 from sqlalchemy import update
 
 from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_challenge.client import ChallengeClient
+from spicegraph_challenge.model.schema import Run
+from spicegraph_challenge.pages.tables import to_html
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import score
-from spicegraph_service.challenge.schema import Run
-from spicegraph_service.client import ChallengeClient, Client
-from spicegraph_service.output.challenge import to_html
+from spicegraph_service.client import Client
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from conftest import Arena
 
     from spicegraph_api.v1 import challenge_pb2 as pb
-    from spicegraph_service.client import ChallengeClient
+    from spicegraph_challenge.client import ChallengeClient
 
 pytestmark = pytest.mark.model
 

@@ -1,0 +1,358 @@
+"""From matches to findings, their counts over a corpus, and hallucination in the manner of CHAIR.
+
+Every tuple without a partner gets exactly one explanation. CHAIR (Rohrbach et al., EMNLP 2018) checks 80 object
+classes against ground-truth boxes; here, with an open vocabulary, everything that a caption says is checked against
+what the references say. Its figures are upper bounds: what no reference mentions may still be in the image.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spicegraph_scorer.core.categories import ALL
+from spicegraph_scorer.errors.rules import (
+    CHANCES,
+    INVENTED,
+    MISSED,
+    Finding,
+    Kind,
+    MatchView,
+    Side,
+    agreement,
+    word,
+)
+from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from spicegraph_parser.graph import SceneTuple
+    from spicegraph_scorer.metrics.graded.explain import GradedExplanation
+    from spicegraph_scorer.metrics.spice.match import Match
+    from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
+
+KINDS: Mapping[str, Kind] = {**INVENTED, **MISSED}
+"""Every kind of error by its key."""
+
+
+def explain(match: Match) -> tuple[Finding, ...]:
+    """Explain every tuple without a partner, the candidate's first.
+
+    Each of them gets exactly one finding, so that findings add up to the counts behind the score: those of
+    the candidate to its unmatched tuples (``fp``), those of the references to theirs.
+
+    Args:
+        match: from ``SpiceStatistic.match``.
+
+    Example:
+        >>> from spicegraph_scorer import score_tuples
+        >>> result = score_tuples([["car"], ["car", "blue"]], [[["car"], ["car", "red"]]])
+        >>> [(finding.kind, finding.words) for finding in explain(result.statistic.match)]
+        [('color_confused', ('red', 'blue')), ('color_missed', ('red', 'car'))]
+    """
+    view = MatchView(match)
+    sides: tuple[tuple[Side, Sequence[SceneTuple], Sequence[tuple[int, ...]]], ...] = (
+        (Side.INVENTED, match.candidate, match.candidate_partners),
+        (Side.MISSED, match.reference, match.reference_partners),
+    )
+    return tuple(
+        finding
+        for side, tuples, partners in sides
+        for index, found in enumerate(partners)
+        if not found
+        for finding in _first(view, side, index, tuples[index])
+    )
+
+
+def _first(view: MatchView, side: Side, index: int, scene_tuple: SceneTuple) -> Iterator[Finding]:
+    """Yield the finding of the first rule that explains the tuple."""
+    length = len(scene_tuple.concepts)
+    for name, kind in KINDS.items():
+        if kind.side is side and kind.length == length:
+            found = kind.rule(view, scene_tuple)
+            if found is not None:
+                words, counterpart, near = found
+                yield Finding(name, words, index, counterpart, agreement(scene_tuple), near)
+                return
+
+
+def error_words(match: Match) -> frozenset[tuple[str, tuple[str, ...]]]:
+    """Return the kinds and words of a match's errors, each once, without those that follow from another.
+
+    Example:
+        >>> from spicegraph_scorer import score_tuples
+        >>> result = score_tuples([["car"], ["car", "blue"]], [[["car"], ["car", "red"]]])
+        >>> sorted(error_words(result.statistic.match))
+        [('color_confused', ('red', 'blue')), ('color_missed', ('red', 'car'))]
+    """
+    return frozenset((found.kind, found.words) for found in explain(match) if KINDS[found.kind].primary)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorGroup:
+    """Errors of a kind with the same words.
+
+    Attributes:
+        words: what the group is about, such as ``("red", "blue")``; the kind's ``columns`` name them.
+        count: how many tuples.
+        weight: for what is missed, the sum over tuples of the reference captions that agree on each.
+        of: how many objects of that name the side has in all (objects only, else ``None``).
+        items: positions of the items, in order, without repeats.
+    """
+
+    words: tuple[str, ...]
+    count: int
+    weight: int
+    of: int | None
+    items: tuple[int, ...]
+
+    @property
+    def rate(self) -> float | None:
+        """Share of the objects of that name that are missed or invented, in [0, 1]."""
+        return self.count / self.of if self.of else None
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorKind:
+    """All errors of a kind: ``count`` of the ``of`` tuples that can have it, in ``items`` items.
+
+    ``of`` counts the tuples that ``CHANCES`` names, matched or not: of colours said of a wrong object none can be
+    confused, so that a system with many wrong objects does not look careful with colours.
+    """
+
+    name: str
+    count: int
+    of: int
+    items: int
+    groups: tuple[ErrorGroup, ...]
+
+    @property
+    def rate(self) -> float | None:
+        """Share of the tuples that can have the error, in [0, 1]; ``None`` where there are none."""
+        return self.count / self.of if self.of else None
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorReport:
+    """The findings of every item, and the same by kind, in the order of ``KINDS``."""
+
+    findings: tuple[tuple[Finding, ...], ...]
+    kinds: tuple[ErrorKind, ...]
+
+    def kind(self, name: str) -> ErrorKind:
+        """Return the errors of a kind."""
+        return next(kind for kind in self.kinds if kind.name == name)
+
+
+def analyse_errors(statistics: Sequence[SpiceStatistic]) -> ErrorReport:
+    """Explain and count the errors of a corpus, from the matches that its SPICE scores were made from.
+
+    Groups come with the heaviest first: by the references that agree, then by count.
+
+    Example:
+        >>> from spicegraph_scorer import score_tuples
+        >>> result = score_tuples([["cat"]], [[["dog"]], [["dog"]]])
+        >>> analyse_errors([result.statistic]).kind("object_missed").groups[0]
+        ErrorGroup(words=('dog',), count=1, weight=2, of=1, items=(0,))
+    """
+    matches = [statistic.match for statistic in statistics]
+    findings = tuple(map(explain, matches))
+    found: defaultdict[str, defaultdict[tuple[str, ...], list[tuple[int, Finding]]]]
+    found = defaultdict(lambda: defaultdict(list))
+    for item, row in enumerate(findings):
+        for finding in row:
+            found[finding.kind][finding.words].append((item, finding))
+    totals, names = _totals(matches), _object_names(matches)
+    return ErrorReport(
+        findings,
+        tuple(
+            _kind(name, found[name], totals[kind.among], names[kind.side] if kind.length == 1 else None)
+            for name, kind in KINDS.items()
+        ),
+    )
+
+
+def _kind(
+    name: str,
+    found: dict[tuple[str, ...], list[tuple[int, Finding]]],
+    total: int,
+    names: Counter[str] | None,
+) -> ErrorKind:
+    groups = [
+        ErrorGroup(
+            words,
+            len(rows),
+            sum(finding.agreeing for _, finding in rows),
+            names[words[0]] if names is not None and len(words) == 1 else None,
+            tuple(dict.fromkeys(item for item, _ in rows)),
+        )
+        for words, rows in found.items()
+    ]
+    groups.sort(key=_heaviest)
+    items = {item for group in groups for item in group.items}
+    return ErrorKind(name, sum(group.count for group in groups), total, len(items), tuple(groups))
+
+
+def _heaviest(group: ErrorGroup) -> tuple[int, int, tuple[str, ...]]:
+    return -group.weight, -group.count, group.words
+
+
+def _totals(matches: Sequence[Match]) -> Counter[str]:
+    """Count the tuples that can have errors, by the keys of ``CHANCES``."""
+    totals: Counter[str] = Counter()
+    for match in matches:
+        view = MatchView(match)
+        for side, tuples, partners in (
+            (Side.INVENTED, match.candidate, match.candidate_partners),
+            (Side.MISSED, match.reference, match.reference_partners),
+        ):
+            for own, found in zip(tuples, partners, strict=True):
+                for name, chance in _CHANCES[side, len(own.concepts)]:
+                    totals[name] += chance.holds(view, own, matched=bool(found))
+    return totals
+
+
+_CHANCES = {
+    (side, length): [(name, c) for name, c in CHANCES.items() if (c.side, c.length) == (side, length)]
+    for side in Side
+    for length in (1, 2, 3)
+}
+
+
+def _object_names(matches: Sequence[Match]) -> dict[Side, Counter[str]]:
+    """Count the objects of each side by name."""
+    names: dict[Side, Counter[str]] = {side: Counter() for side in Side}
+    for match in matches:
+        names[Side.INVENTED].update(word(t, 0) for t in match.candidate if len(t.concepts) == 1)
+        names[Side.MISSED].update(word(t, 0) for t in match.reference if len(t.concepts) == 1)
+    return names
+
+
+@dataclass(frozen=True, slots=True)
+class Hallucination:
+    """What candidates say in a category and no reference does.
+
+    Attributes:
+        category: a SPICE category, such as ``Object``.
+        invented: candidate tuples without a partner.
+        said: all candidate tuples.
+        captions: candidates with at least one invented tuple.
+        of: all candidates.
+    """
+
+    category: str
+    invented: int
+    said: int
+    captions: int
+    of: int
+
+    @property
+    def per_instance(self) -> float | None:
+        """CHAIR_i: share of what is said that no reference has, in [0, 1]; ``None`` if nothing is said."""
+        return self.invented / self.said if self.said else None
+
+    @property
+    def per_sentence(self) -> float | None:
+        """CHAIR_s: share of the captions that say at least one such thing, in [0, 1]."""
+        return self.captions / self.of if self.of else None
+
+
+def hallucinations(statistics: Sequence[SpiceStatistic]) -> tuple[Hallucination, ...]:
+    """Return the hallucination of every category but the total, from the counts behind the scores.
+
+    Example:
+        >>> from spicegraph_scorer import score_tuples
+        >>> result = score_tuples([["cat"], ["mat"]], [[["mat"]]])
+        >>> {h.category: h.per_instance for h in hallucinations([result.statistic])}["Object"]
+        0.5
+    """
+    categories = [name for name in (statistics[0].counts if statistics else ()) if name != ALL]
+    return tuple(_category(name, statistics) for name in categories)
+
+
+def _category(name: str, statistics: Sequence[SpiceStatistic]) -> Hallucination:
+    counts = [statistic.counts[name] for statistic in statistics]
+    wrong = [count.candidate - count.matched for count in counts]
+    return Hallucination(name, sum(wrong), sum(count.candidate for count in counts), sum(map(bool, wrong)), len(counts))
+
+
+@dataclass(frozen=True, slots=True)
+class WrongStatement:
+    """What captions say of an object and their references, by SPICE-G's verdicts, do not support.
+
+    Attributes:
+        words: an object; object and attribute; or subject, relation, object.
+        count: in how many captions it is not supported.
+        said: in how many captions it stands.
+        contradicted: in how many the references have something else in its place.
+        instead: what they have there, the most frequent first.
+        items: positions of the captions in which it is not supported.
+    """
+
+    words: tuple[str, ...]
+    count: int
+    said: int
+    contradicted: int
+    instead: tuple[str, ...]
+    items: tuple[int, ...]
+
+    @property
+    def rate(self) -> float:
+        """``count`` over ``said``, in (0, 1]."""
+        return self.count / self.said
+
+
+def wrong_statements(explanations: Sequence[GradedExplanation]) -> tuple[WrongStatement, ...]:
+    """Return what the references of captions do not support, the most frequent first.
+
+    Of what is said of an unsupported object, only the object is listed.
+
+    Args:
+        explanations: SPICE-G's, of one system's captions.
+    """
+    said: Counter[tuple[str, ...]] = Counter()
+    wrong: defaultdict[tuple[str, ...], dict[int, str | None]] = defaultdict(dict)
+    contradicted: Counter[tuple[str, ...]] = Counter()
+    for item, why in enumerate(explanations):
+        verdicts = {found.words: found.verdict for found in why.verdicts.tuples}
+        said.update(verdicts.keys())
+        for words, instead in _unsupported(why, verdicts):
+            wrong[words][item] = instead
+            contradicted[words] += verdicts[words] == CONTRADICTED
+    found = [
+        WrongStatement(
+            words,
+            len(items),
+            said[words],
+            contradicted[words],
+            tuple(name for name, _ in Counter(filter(None, items.values())).most_common()),
+            tuple(items),
+        )
+        for words, items in wrong.items()
+    ]
+    return tuple(sorted(found, key=_most_frequent))
+
+
+def _unsupported(
+    why: GradedExplanation, verdicts: Mapping[tuple[str, ...], str]
+) -> Iterator[tuple[tuple[str, ...], str | None]]:
+    """Yield each unsupported tuple whose objects are supported, once, and what the references have instead."""
+    instead = {found.word: found.instead for found in why.verdicts.words if found.instead is not None}
+    for mine in {found.words: found for found in why.candidate}.values():
+        words = mine.words
+        objects = {(words[0],), (words[-1],)} if len(words) == 3 else {words[:1]}
+        if verdicts[words] == SUPPORTED:
+            continue
+        if len(words) > 1 and any(verdicts.get(name, SUPPORTED) != SUPPORTED for name in objects):
+            continue
+        if mine.denied_by is not None:
+            yield words, why.reference[mine.denied_by].words[-1]
+        else:
+            own = (part for label in words for name in label.split("/") for part in (name, *name.split()))
+            yield words, next((instead[part] for part in own if part in instead), None)
+
+
+def _most_frequent(found: WrongStatement) -> tuple[int, int, tuple[str, ...]]:
+    return -found.count, found.said, found.words

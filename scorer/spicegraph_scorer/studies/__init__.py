@@ -1,1 +1,0 @@
-"""What scores are used for beside scoring: kinds of errors, agreement with people, bounds."""

@@ -1,0 +1,227 @@
+"""Backups of a server's state: made while it runs, checked, and put back where there is nothing.
+
+A backup is a folder: ``server.db`` (parses, reference sets, tokens), ``challenges.db``, ``files/`` (what was uploaded
+to challenges) and ``backup.json``, which lists them all. Each database is one moment's state. The databases come first:
+files are stored before a database names them, and never changed, so none that it needs is missing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sqlite3
+import tempfile
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from spicegraph_challenge.model.database import Database
+from spicegraph_challenge.queue.submissions import used_files
+from spicegraph_parser.errors import DataError, InputError
+from spicegraph_service.store import StoreError, make_private
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_FORMAT = 1
+_LISTING = "backup.json"
+_STORE, _CHALLENGES, _FILES = "server.db", "challenges.db", "files"
+_WITHOUT_LOG = "PRAGMA journal_mode = DELETE"  # one file, without a log beside it
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a server keeps its state; ``None``: it has none of that, or it is backed up by other means.
+
+    Attributes:
+        store: the SQLite file of ``serve --store``.
+        challenges: the SQLite file of ``serve --challenges``.
+        files: the folder of ``serve --challenge-files``.
+    """
+
+    store: Path | None = None
+    challenges: Path | None = None
+    files: Path | None = None
+
+    def databases(self) -> Mapping[str, Path]:
+        """Return the databases by their names in a backup."""
+        found = {_STORE: self.store, _CHALLENGES: self.challenges}
+        return {name: path for name, path in found.items() if path is not None}
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """What a backup holds: sizes in bytes and SHA-256 of its databases, and the names of uploaded files."""
+
+    format: int
+    version: str
+    created: str
+    databases: dict[str, tuple[int, str]]
+    files: tuple[str, ...] | None
+
+
+def make_backup(places: Places, folder: Path) -> Listing:
+    """Copy a server's state into a new folder, which is there whole or not at all. The server may run meanwhile.
+
+    Raises:
+        InputError: the folder exists, or a place does not.
+        StoreError: a database or the disk fails, or a file is missing or damaged.
+    """
+    if folder.exists():
+        raise InputError(f"{folder}: exists already; a backup goes into a new folder")
+    if not places.databases() and places.files is None:
+        raise InputError("there is nothing to back up: name a store, a challenge database or a folder of files")
+    # Beside its database, a folder of files may be missing as long as the database needs none.
+    alone = [places.files] if places.files is not None and places.challenges is None else []
+    for path in (*places.databases().values(), *alone):
+        if not path.exists():
+            raise InputError(f"{path}: there is no such file or folder")
+    with _errors(folder):
+        folder.absolute().parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.absolute().parent))
+    try:
+        with _errors(folder):
+            for name, path in places.databases().items():
+                _copy_database(path, partial / name)
+            files = _copy_files(places.files / "objects", partial / _FILES) if places.files is not None else None
+            if files is not None and places.challenges is not None:
+                _check_needed(partial / _CHALLENGES, files)
+            databases = {name: _measured(partial / name) for name in places.databases()}
+            created = datetime.now(UTC).isoformat(timespec="seconds")
+            listing = Listing(_FORMAT, version("spicegraph"), created, databases, files)
+            (partial / _LISTING).write_bytes(msgspec.json.format(msgspec.json.encode(listing)) + b"\n")
+            (partial / _LISTING).chmod(0o600)
+            partial.rename(folder)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    return listing
+
+
+def restore_backup(folder: Path, places: Places) -> Listing:
+    """Put a backup where there is nothing yet. It is checked whole before anything is written.
+
+    Raises:
+        InputError: the folder is not a backup, a place is taken, or the backup does not hold what a place is for.
+        StoreError: the backup is damaged, or the disk fails.
+    """
+    listing = check_backup(folder)
+    for name, path in places.databases().items():
+        if name not in listing.databases:
+            raise InputError(f"{folder}: holds no {name}")
+        for taken in (path, Path(f"{path}-wal")):
+            if taken.exists():
+                raise InputError(f"{taken}: exists already; move it away first")
+    if places.files is not None:
+        if listing.files is None:
+            raise InputError(f"{folder}: does not contain files of challenges")
+        if (places.files / "objects").exists():
+            raise InputError(f"{places.files}: has files already; move it away first")
+    with _errors(folder):
+        if places.files is not None:
+            # Files come before the database that names them, as in a running server.
+            _copy_files(folder / _FILES, places.files / "objects")
+        for name, path in places.databases().items():
+            path.absolute().parent.mkdir(parents=True, exist_ok=True)
+            _copy_database(folder / name, path)
+    return listing
+
+
+def check_backup(folder: Path) -> Listing:
+    """Check that a backup holds what it lists, byte for byte.
+
+    Raises:
+        InputError: it is not a backup, or one of a newer version.
+        StoreError: it is damaged.
+    """
+    try:
+        listing = msgspec.json.decode((folder / _LISTING).read_bytes(), type=Listing)
+    except (OSError, msgspec.DecodeError) as error:
+        raise InputError(f"{folder}: is not a backup ({_LISTING} can't be read: {error})") from error
+    if listing.format > _FORMAT:
+        raise InputError(f"{folder}: was made by a newer version of spicegraph ({listing.version})")
+    with _errors(folder):
+        for name, expected in listing.databases.items():
+            if not (folder / name).is_file() or _measured(folder / name) != expected:
+                raise StoreError(f"{folder / name}: is not what was backed up")
+        for key in listing.files or ():
+            path = folder / _FILES / key[:2] / key
+            if not path.is_file() or _measured(path)[1] != key:
+                raise StoreError(f"{path}: is not what was backed up")
+    return listing
+
+
+def _copy_database(source: Path, target: Path) -> None:
+    """Copy one moment's state of an SQLite file that others may write meanwhile."""
+    make_private(str(target))
+    # All pages in one step: a reader in write-ahead mode, which no writer waits for.
+    with (
+        closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as opened,
+        closing(sqlite3.connect(target)) as copy,
+    ):
+        opened.backup(copy)
+        copy.execute(_WITHOUT_LOG)
+        (sound,) = copy.execute("PRAGMA integrity_check(1)").fetchone()
+    if sound != "ok":
+        raise StoreError(f"{source}: is damaged: {sound}")
+
+
+def _copy_files(source: Path, target: Path) -> tuple[str, ...]:
+    """Copy the uploaded files, whose names are the SHA-256 of their content; return the names."""
+    target.mkdir(parents=True, mode=0o700)
+    names = []
+    for path in sorted(source.glob("*/*")):
+        copy = target / path.name[:2] / path.name
+        copy.parent.mkdir(exist_ok=True, mode=0o700)
+        try:
+            shutil.copyfile(path, copy)
+        except FileNotFoundError:  # the server has deleted it meanwhile: nothing needed it
+            copy.unlink(missing_ok=True)
+            continue
+        copy.chmod(0o600)
+        if _measured(copy)[1] != path.name:
+            raise StoreError(f"{path}: is damaged: its content is not what its name says")
+        names.append(path.name)
+    return tuple(names)
+
+
+def _check_needed(database: Path, files: tuple[str, ...]) -> None:
+    with Database(str(database), migrate=False) as opened, opened.reading() as session:
+        missing = sorted(used_files(session) - set(files))
+    with closing(sqlite3.connect(database)) as copy:
+        copy.execute(_WITHOUT_LOG)
+    if missing:
+        raise StoreError(f"{len(missing)} uploaded files are missing, the first is {missing[0]}")
+
+
+def _measured(path: Path) -> tuple[int, str]:
+    with path.open("rb") as stream:
+        return path.stat().st_size, hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@contextmanager
+def _errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(f"{folder}: {error}") from error
+    except OSError as error:
+        raise StoreError(f"{error.filename or folder}: {error.strerror or error}") from error
+
+
+def place_of(option: str, place: str, *, by: str) -> Path | None:
+    """Return the file of a place as the server's options name it; ``none`` and ``memory`` are none.
+
+    Raises:
+        DataError: it is a database server, which has a tool of its own.
+    """
+    if place in {"none", "memory"}:
+        return None
+    if "://" in place:
+        kind = place.partition("://")[0]
+        raise DataError(f"{option}: {kind} is backed up with {by}; give {option} none to leave it out")
+    return Path(place)

@@ -1,0 +1,165 @@
+"""How the commands reach a server, and what becomes of its errors."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003 (typer reads the annotations when it runs)
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from spicegraph_parser.errors import InputError, SpicegraphError
+from spicegraph_service.cli.stores import server_extra
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import grpc
+
+    from spicegraph_challenge.client import ChallengeClient
+
+
+class ServerError(SpicegraphError):
+    """The server refused a call, or cannot be reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Which server, and as whom."""
+
+    server: str
+    token: str
+    tls: bool
+    tls_ca: Path | None
+
+
+def connection(
+    context: typer.Context,
+    *,
+    server: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="The evaluation server.", envvar="SPICEGRAPH_SERVER")
+    ] = "localhost:50051",
+    token: Annotated[
+        str, typer.Option(help="Your token; the environment variable is safer.", envvar="SPICEGRAPH_TOKEN")
+    ] = "",
+    tls: Annotated[
+        bool, typer.Option("--tls", help="Use TLS with the system's certificate authorities.", envvar="SPICEGRAPH_TLS")
+    ] = False,
+    tls_ca: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Use TLS with this certificate authority (PEM).", envvar="SPICEGRAPH_TLS_CA"),
+    ] = None,
+) -> None:
+    """Take part in a challenge on an evaluation server (spicegraph serve --challenges), or organise one."""
+    context.obj = Connection(server, token, tls, tls_ca)
+
+
+_FILE = "chunk"
+_WORDS: Mapping[str, str] = {
+    "challenge.name": "the challenge's name",
+    "challenge.title": "--title",
+    "challenge.description": "--description",
+    "challenge.metrics": "--metrics",
+    "challenge.primary_score": "--rank-by",
+    "challenge.splits": "--references",
+    "challenge.open_time": "--opens",
+    "challenge.close_time": "--closes",
+    "challenge.daily_limit": "--daily",
+    "challenge.total_limit": "--total",
+    "challenge.disclosure.digits": "--digits",
+    "challenge.disclosure.category_images": "--category-images",
+    "challenge.disclosure.equal_percent": "--equal",
+    "challenge.disclosure.error_images": "--error-images",
+    "metrics": "--metrics",
+    "open_time": "--opens",
+    "close_time": "--closes",
+    "target": "--references",
+    "settings.file_name": "the file's name",
+    "settings.method": "--method",
+    "settings.description": "--description",
+    "settings.split": "--split",
+    "settings.idempotency_key": "--key",
+    "score": "--by",
+    "image_limit": "--images",
+    "name": "the name",
+    "expire_time": "--expires",
+    _FILE: "the file",
+}
+"""What the contract's fields, and whatever is inside of them, are called on the command line."""
+
+
+@contextmanager
+def connected(context: typer.Context, *, file: str | None = None) -> Iterator[ChallengeClient]:
+    """Give a client; what the server says against a call becomes one error, in the command line's words.
+
+    Args:
+        context: holds which server, and whose token.
+        file: the file that is sent.
+
+    Raises:
+        ServerError: a call failed.
+        InputError: there is no token, or a file cannot be read.
+    """
+    with server_extra():
+        import grpc  # noqa: PLC0415
+
+        from spicegraph_challenge.client import ChallengeClient  # noqa: PLC0415
+        from spicegraph_service.client import TlsOptions  # noqa: PLC0415
+    chosen = context.find_object(Connection)
+    if chosen is None or not chosen.token:
+        raise InputError("a user's token is needed: set SPICEGRAPH_TOKEN, or spicegraph challenge --token TOKEN ...")
+    try:
+        authority = chosen.tls_ca.read_bytes() if chosen.tls_ca is not None else None
+        tls = TlsOptions(authority) if chosen.tls or authority else None
+        with ChallengeClient(chosen.server, chosen.token, tls=tls) as client:
+            yield client
+    except grpc.RpcError as error:
+        raise ServerError(_told(chosen.server, error, file)) from error
+    except OSError as error:
+        raise InputError(f"{error.filename}: can't be read ({error.strerror})") from error
+
+
+def _told(server: str, error: grpc.RpcError, file: str | None) -> str:
+    """Return what the server says, with everything that it finds wrong."""
+    import grpc  # noqa: PLC0415
+    from google.rpc.error_details_pb2 import BadRequest  # noqa: PLC0415
+    from grpc_status import rpc_status  # noqa: PLC0415
+
+    call = cast("grpc.Call", error)  # what gRPC raises is both
+    text = call.details() or "no reason given"
+    if call.code() is grpc.StatusCode.UNAVAILABLE and "connect" in text:
+        return f"{server}: no server answers there"
+    status = rpc_status.from_call(call)
+    found: list[tuple[str, str]] = []
+    for detail in status.details if status is not None else ():
+        bad = BadRequest()
+        if detail.Unpack(bad):
+            found += [(_word(wrong.field, file), wrong.description) for wrong in bad.field_violations]
+    field, colon, rest = text.partition(": ")
+    if not found or not colon:
+        return text
+    first = f"{_word(field, file)}: {rest}"
+    lines = [f"{word}: {reason}" for word, reason in found]
+    if lines == [first]:
+        return first
+    about = f"{_word(field, file)}: "
+    return "\n".join([first, *(f"  {line.removeprefix(about)}" for line in lines)])
+
+
+def _word(field: str, file: str | None) -> str:
+    """Return what a field is called on the command line: the longest part of its path that has a word.
+
+    Example:
+        >>> _word("challenge.splits[0].name", None), _word("chunk", "captions.json")
+        ('--references', 'captions.json')
+    """
+    if field == _FILE and file is not None:
+        return file
+    path = field
+    while path not in _WORDS:
+        path, more = re.subn(r"(\[\d+\]|\.?[^.\[\]]+)$", "", path)
+        if not more or not path:
+            return field
+    return _WORDS[path]

@@ -1,0 +1,283 @@
+"""What participants do, and organisers too."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from spicegraph_challenge.cli.connection import connected
+from spicegraph_service.output.terminal import (
+    check_output,
+    format_by_ending,
+    note,
+    progress_bar,
+    write_stdout,
+    write_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from google.protobuf.message import Message
+
+    from spicegraph_api.v1 import challenge_pb2 as pb
+    from spicegraph_challenge.client import ChallengeClient
+
+FAILED = 1
+"""Exit code of a command that waited for a submission which did not succeed."""
+
+SubmissionArgument = Annotated[str, typer.Argument(metavar="SUBMISSION", help="Its id.")]
+ChallengeArgument = Annotated[str, typer.Argument(metavar="CHALLENGE")]
+
+
+class ShownAs(StrEnum):
+    """Output formats."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+class BoardShownAs(StrEnum):
+    """Output formats of a leaderboard."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    HTML = "html"
+
+
+FormatOption = Annotated[ShownAs, typer.Option("--format", help="The output format.")]
+_BY_ENDING = {
+    ".json": BoardShownAs.JSON,
+    ".csv": BoardShownAs.CSV,
+    ".html": BoardShownAs.HTML,
+    ".htm": BoardShownAs.HTML,
+    ".txt": BoardShownAs.TABLE,
+}
+
+
+def show(
+    context: typer.Context,
+    name: Annotated[str | None, typer.Argument(metavar="[CHALLENGE]", help="Default: all.")] = None,
+    *,
+    form: FormatOption = ShownAs.TABLE,
+) -> None:
+    """Show the challenges, or one with what you may still submit."""
+    from spicegraph_challenge.pages.tables import challenge_table, challenge_view  # noqa: PLC0415
+    from spicegraph_service.output.tables import rendered  # noqa: PLC0415
+
+    with connected(context) as client:
+        if name is None:
+            found = list(client.list_challenges())
+            text = _json(found) if form is ShownAs.JSON else rendered([challenge_table(found)])
+        else:
+            one = client.get_challenge(name)
+            text = _json(one) if form is ShownAs.JSON else rendered(challenge_view(one))
+    write_stdout(text)
+
+
+def submit(
+    context: typer.Context,
+    challenge: ChallengeArgument,
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="captions_SPLIT_METHOD_results.json, or a zip of such files.")
+    ],
+    *,
+    method: Annotated[
+        str, typer.Option(help="The method's name on the leaderboard; default: taken from the file's name.")
+    ] = "",
+    description: Annotated[str, typer.Option(help="A note that is stored with the submission.")] = "",
+    split: Annotated[str, typer.Option(help="The split of a JSON file whose name does not contain it.")] = "",
+    key: Annotated[
+        str, typer.Option(help="A key that makes retries safe: the same key means the same submission.")
+    ] = "",
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for the scores.")] = True,
+    form: FormatOption = ShownAs.TABLE,
+) -> None:
+    """Submit results and wait for their scores. The exit code is 1 where the submission fails."""
+    with connected(context, file=file) as client:
+        found, existed = client.submit(challenge, file, method=method, description=description, split=split, key=key)
+        note(f"{found.id}: {'was submitted before' if existed else 'is stored'}")
+        _show(_watched(client, found.id) if wait else found, form, wait=wait)
+
+
+def status(
+    context: typer.Context,
+    submission: SubmissionArgument,
+    *,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it is finished.")] = False,
+    form: FormatOption = ShownAs.TABLE,
+) -> None:
+    """Show a submission: its state, its faults or its scores."""
+    with connected(context) as client:
+        _show(_watched(client, submission) if wait else client.get_submission(submission), form, wait=wait)
+
+
+def submissions(
+    context: typer.Context,
+    challenge: ChallengeArgument,
+    *,
+    of: Annotated[str, typer.Option("--user", help="For organisers: only the submissions of this user.")] = "",
+    form: FormatOption = ShownAs.TABLE,
+) -> None:
+    """List your submissions, the newest first; organisers see all."""
+    from spicegraph_challenge.pages.tables import submission_table  # noqa: PLC0415
+    from spicegraph_service.output.tables import rendered  # noqa: PLC0415
+
+    with connected(context) as client:
+        found = list(client.list_submissions(challenge, user=of))
+    write_stdout(_json(found) if form is ShownAs.JSON else rendered([submission_table(found)]))
+
+
+def faults(
+    context: typer.Context,
+    submission: SubmissionArgument,
+) -> None:
+    """List all faults of a refused file, as JSON."""
+    with connected(context) as client:
+        write_stdout(_json(list(client.faults(submission))))
+
+
+def images(
+    context: typer.Context,
+    challenge: ChallengeArgument,
+    *,
+    split: Annotated[str, typer.Option(help="The split; default: the first.")] = "",
+) -> None:
+    """Write the images that results must describe, as COCO's image info file (JSON)."""
+    with connected(context) as client:
+        write_stdout(b"".join(client.image_info(challenge, split=split)).decode() + "\n")
+
+
+def cancel(
+    context: typer.Context,
+    submission: SubmissionArgument,
+) -> None:
+    """Cancel a submission that has not ended. It does not count."""
+    with connected(context) as client:
+        client.cancel(submission)
+
+
+def choose(
+    context: typer.Context,
+    challenge: ChallengeArgument,
+    submission: Annotated[str | None, typer.Argument(metavar="[SUBMISSION]", help="Default: none.")] = None,
+) -> None:
+    """Choose which of your submissions stands on the leaderboard; by default, the latest with results for a split."""
+    with connected(context) as client:
+        client.choose(challenge, submission)
+
+
+def leaderboard(
+    context: typer.Context,
+    challenge: ChallengeArgument,
+    *,
+    split: Annotated[list[str] | None, typer.Option(help="Splits; default: all.")] = None,
+    reference_set: Annotated[str, typer.Option("--set", help="The reference set; default: all of the split.")] = "",
+    by: Annotated[
+        str, typer.Option(metavar="SCORE", help="The score that determines the ranking, e.g. SPICE_Color.")
+    ] = "",
+    form: Annotated[
+        BoardShownAs | None,
+        typer.Option("--format", help="The format; default: the one of -o's file ending, else a table."),
+    ] = None,
+    output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")] = None,
+) -> None:
+    """Show the leaderboards of a challenge: a table, JSON, CSV, or a self-contained HTML page."""
+    if output is not None:
+        check_output(output)
+    chosen = form or format_by_ending(output, _BY_ENDING, BoardShownAs.TABLE)
+    with connected(context) as client:
+        wanted = [
+            (found.name, reference.name)
+            for found in client.get_challenge(challenge).challenge.splits
+            if not split or found.name in split
+            for reference in found.reference_sets
+            if reference_set in {"", reference.name}
+        ]
+        boards = list(_boards(client, challenge, wanted, by=by, whole=bool(split)))
+    write_text(_board(boards, chosen), output)
+
+
+def _boards(
+    client: ChallengeClient, challenge: str, wanted: Sequence[tuple[str, str]], *, by: str, whole: bool
+) -> Iterator[pb.GetLeaderboardResponse]:
+    """Yield leaderboards by split and reference set: all, or else those that the caller may see, if there are any."""
+    import grpc  # noqa: PLC0415
+
+    hidden: list[grpc.RpcError] = []
+    for split, reference_set in wanted:
+        try:
+            yield client.leaderboard(challenge, split=split, reference_set=reference_set, score=by)
+        except grpc.RpcError as error:
+            if whole or cast("grpc.Call", error).code() is not grpc.StatusCode.PERMISSION_DENIED:
+                raise
+            note(cast("grpc.Call", error).details() or "")
+            hidden.append(error)
+    if wanted and len(hidden) == len(wanted):
+        raise hidden[0]
+
+
+def _board(boards: Sequence[pb.GetLeaderboardResponse], form: BoardShownAs) -> str:
+    from spicegraph_challenge.pages.tables import (  # noqa: PLC0415
+        BOARD_FORMATS,
+        BoardFormat,
+        board_tables,
+    )
+    from spicegraph_service.output.tables import rendered  # noqa: PLC0415
+
+    if form is BoardShownAs.TABLE:
+        return rendered(board_tables(boards))
+    return BOARD_FORMATS[BoardFormat(form.value)](boards)
+
+
+def _watched(client: ChallengeClient, submission_id: str) -> pb.Submission:
+    """Return a submission that has ended; on a terminal, show how it gets there."""
+    from spicegraph_challenge.pages.tables import state_name  # noqa: PLC0415
+
+    found = client.get_submission(submission_id)
+    with progress_bar() as progress:
+        for found in client.watch(submission_id):
+            if progress is not None:
+                place = f" (number {found.queue_position})" if found.HasField("queue_position") else ""
+                progress(f"{state_name(found)}{place}", round(100 * found.progress), 100)
+    return found
+
+
+def _show(found: pb.Submission, form: ShownAs, *, wait: bool) -> None:
+    """Write a submission; leave with an error where it was waited for and has no scores."""
+    from spicegraph_challenge.pages.tables import state_name, submission_view  # noqa: PLC0415
+    from spicegraph_service.output.tables import rendered  # noqa: PLC0415
+
+    write_stdout(_json(found) if form is ShownAs.JSON else rendered(submission_view(found)))
+    if wait and state_name(found) != "SUCCEEDED":
+        raise typer.Exit(FAILED)
+
+
+def _json(found: Message | Sequence[Message]) -> str:
+    """Return messages as JSON with the contract's field names."""
+    import msgspec  # noqa: PLC0415
+    from google.protobuf.json_format import MessageToDict  # noqa: PLC0415
+
+    def plain(message: Message) -> dict[str, object]:
+        made: dict[str, object] = MessageToDict(message, preserving_proto_field_name=True)
+        return made
+
+    value = [plain(message) for message in found] if isinstance(found, list) else plain(found)  # type: ignore[arg-type]
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+
+
+PARTICIPANTS_COMMANDS: tuple[Callable[..., None], ...] = (
+    show,
+    submit,
+    status,
+    submissions,
+    faults,
+    images,
+    cancel,
+    choose,
+    leaderboard,
+)
+"""In the order of ``--help``."""

@@ -1,0 +1,514 @@
+"""Between the messages of the contract and the tables: uploads are received and checked, replies are made."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_api.v1 import scores_pb2
+from spicegraph_challenge.model import catalogue
+from spicegraph_challenge.model.catalogue import DAILY_LIMIT, TOTAL_LIMIT, Disclosure, NewChallenge, NewSplit
+from spicegraph_challenge.model.leaderboard import shown_scores, visible
+from spicegraph_challenge.model.schema import MemberRole, Role, State, Visibility
+from spicegraph_challenge.queue.submissions import queue_position
+from spicegraph_challenge.sandbox.validation import method_of
+from spicegraph_scorer.metrics import lower_is_better
+from spicegraph_service.rpc.status import Violation, invalid, wrong
+from spicegraph_service.rpc.validation import (
+    EMPTY_VALUES,
+    empty_candidates,
+    graph_style,
+    graph_style_value,
+    patiently,
+    spice_text,
+    spice_text_value,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+
+    from sqlalchemy.orm import Session
+
+    from spicegraph_challenge.model import schema
+    from spicegraph_challenge.model.accounts import Account
+    from spicegraph_challenge.model.database import Transactions
+    from spicegraph_challenge.model.leaderboard import Row, ScorerVersion, ShownScore, Standing
+    from spicegraph_challenge.sandbox.files import FaultRow, Incoming
+    from spicegraph_service.pool.tasks import WorkerInfo
+
+_LONGEST_FILE_NAME = 255
+_LONGEST_METHOD = 100
+_LONGEST_KEY = 100
+_LONGEST_DESCRIPTION = 2_000
+_KEY = re.compile(r"[!-~]*")
+
+
+async def first(requests: AsyncIterator[Any], expected: str) -> tuple[Any, AsyncIterator[Any]]:
+    """Return the payload of an upload's first message, and the messages that follow.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: it holds something else.
+    """
+    rest = patiently(requests)
+    message = await anext(rest, None)
+    if message is None or message.WhichOneof("payload") != expected:
+        raise wrong("payload", f"the first message holds {expected}")
+    return getattr(message, expected), rest
+
+
+async def receive(
+    requests: AsyncIterator[Any], incoming: Incoming, transactions: Transactions, *, most_bytes: int
+) -> str:
+    """Write the chunks of an upload to a file; return its key. Nothing beyond the limit is read.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: it is empty or too large, or a message is not a chunk.
+        StoreError: the disk fails.
+    """
+    async for message in requests:
+        if message.WhichOneof("payload") != "chunk":
+            raise wrong("payload", "messages after the first hold chunks")
+        chunk: bytes = message.chunk
+        if incoming.size + len(chunk) > most_bytes:
+            reason = f"the file is larger than {most_bytes:,} bytes"
+            raise invalid([Violation("chunk", reason)], reason="FILE_TOO_LARGE")
+        await transactions.thread(lambda data=chunk: incoming.write(data))  # type: ignore[misc]
+    if not incoming.size:
+        raise wrong("chunk", "the file is empty")
+    return await transactions.thread(incoming.finish)
+
+
+def check_settings(settings: pb.SubmissionSettings) -> None:
+    """Check the settings of a submission.
+
+    Raises:
+        CallError: INVALID_ARGUMENT, naming every wrong field.
+    """
+    found = [
+        *_text("settings.file_name", settings.file_name, _LONGEST_FILE_NAME, needed=True),
+        *_text("settings.method", settings.method, _LONGEST_METHOD),
+    ]
+    if PurePath(settings.file_name.replace("\\", "/")).name != settings.file_name:
+        found.append(Violation("settings.file_name", "is a path, expected a name"))
+    if len(settings.description) > _LONGEST_DESCRIPTION or "\0" in settings.description:
+        found.append(Violation("settings.description", f"at most {_LONGEST_DESCRIPTION:,} characters, and no NUL"))
+    if len(settings.idempotency_key) > _LONGEST_KEY or not _KEY.fullmatch(settings.idempotency_key):
+        found.append(Violation("settings.idempotency_key", f"at most {_LONGEST_KEY} characters, all printable ASCII"))
+    if found:
+        raise invalid(found)
+
+
+def _text(field: str, value: str, longest: int, *, needed: bool = False) -> Iterator[Violation]:
+    if len(value) > longest or not value.isprintable() or (needed and not value.strip()):
+        yield Violation(field, f"{'1' if needed else '0'} to {longest} printable characters")
+
+
+def method_name(settings: pb.SubmissionSettings, splits: Iterable[str]) -> str:
+    """Return the method's name: the given one, or what the file's name says."""
+    if settings.method.strip():
+        return settings.method.strip()
+    named = method_of(settings.file_name, splits)
+    return named[1] if named is not None else PurePath(settings.file_name).stem[:_LONGEST_METHOD]
+
+
+def check_target(session: Session, target: pb.ReferencesTarget, account: Account) -> None:
+    """Check that the reference set of an upload exists, and that the caller may upload it.
+
+    Raises:
+        CallError: NOT_FOUND, PERMISSION_DENIED, or INVALID_ARGUMENT.
+    """
+    challenge = catalogue.find_challenge(session, target.challenge)
+    account.check_may(MemberRole.ORGANISER, challenge)
+    for field in ("split", "reference_set"):
+        if not getattr(target, field):
+            raise wrong(f"target.{field}", "is empty")
+    catalogue.find_reference_set(catalogue.find_split(challenge, target.split), target.reference_set)
+
+
+def split_names(session: Session, settings: pb.SubmissionSettings) -> list[str]:
+    """Return the names of the splits of a submission's challenge.
+
+    Raises:
+        CallError: NOT_FOUND, or INVALID_ARGUMENT: the submission names another split.
+    """
+    challenge = catalogue.find_challenge(session, settings.challenge)
+    names = [split.name for split in challenge.splits]
+    if settings.split and settings.split not in names:
+        raise wrong("settings.split", f"is not a split of this challenge; there are {', '.join(names)}")
+    return names
+
+
+SHOWN_FAULTS = 50
+_LATEST = datetime(9999, 12, 31, tzinfo=UTC)
+
+_VISIBILITIES: Mapping[pb.Visibility.ValueType, Visibility] = {
+    pb.VISIBILITY_UNSPECIFIED: Visibility.ALWAYS,
+    pb.VISIBILITY_ALWAYS: Visibility.ALWAYS,
+    pb.VISIBILITY_AFTER_CLOSE: Visibility.AFTER_CLOSE,
+    pb.VISIBILITY_ORGANISERS: Visibility.ORGANISERS,
+}
+_ROLES: Mapping[pb.UserRole.ValueType, Role] = {
+    pb.USER_ROLE_UNSPECIFIED: Role.PARTICIPANT,
+    pb.USER_ROLE_PARTICIPANT: Role.PARTICIPANT,
+    pb.USER_ROLE_ORGANISER: Role.ORGANISER,
+    pb.USER_ROLE_HOST: Role.HOST,
+}
+_MEMBER_ROLES: Mapping[pb.ChallengeRole.ValueType, MemberRole | None] = {
+    pb.CHALLENGE_ROLE_UNSPECIFIED: None,
+    pb.CHALLENGE_ROLE_VIEWER: MemberRole.VIEWER,
+    pb.CHALLENGE_ROLE_ORGANISER: MemberRole.ORGANISER,
+    pb.CHALLENGE_ROLE_OWNER: MemberRole.OWNER,
+}
+_STATES: Mapping[State, pb.SubmissionState.ValueType] = {
+    State.VALIDATING: pb.SUBMISSION_STATE_VALIDATING,
+    State.QUEUED: pb.SUBMISSION_STATE_QUEUED,
+    State.RUNNING: pb.SUBMISSION_STATE_RUNNING,
+    State.SUCCEEDED: pb.SUBMISSION_STATE_SUCCEEDED,
+    State.FAILED: pb.SUBMISSION_STATE_FAILED,
+    State.CANCELLED: pb.SUBMISSION_STATE_CANCELLED,
+}
+Known = TypeVar("Known")
+Number = TypeVar("Number", bound=int)
+
+
+def _known(field: str, value: Number, table: Mapping[Number, Known]) -> Known:
+    if value not in table:
+        raise wrong(field, f"{value} is not one of its values")
+    return table[value]
+
+
+def visibility_of(field: str, value: pb.Visibility.ValueType) -> Visibility:
+    """Return a visibility.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: the number is not one of the enumeration's values.
+    """
+    return _known(field, value, _VISIBILITIES)
+
+
+def role_of(value: pb.UserRole.ValueType) -> Role:
+    """Return a role.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: the number is not one of the enumeration's values.
+    """
+    return _known("role", value, _ROLES)
+
+
+def member_role_of(value: pb.ChallengeRole.ValueType) -> MemberRole | None:
+    """Return a role in a challenge; ``None``: not a member.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: the number is not one of the enumeration's values.
+    """
+    return _known("role", value, _MEMBER_ROLES)
+
+
+def member_role_value(role: MemberRole | None) -> pb.ChallengeRole.ValueType:
+    """Return the contract's value for a role in a challenge."""
+    return next(value for value, known in _MEMBER_ROLES.items() if known is role)
+
+
+def moment_of(field: str, value: Timestamp) -> datetime | None:
+    """Return a moment; 1970 stands for none.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: it is out of range.
+    """
+    if not value.seconds and not value.nanos:
+        return None
+    try:
+        moment = value.ToDatetime(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
+        raise wrong(field, "is not a point in time") from error
+    if not datetime(1970, 1, 1, tzinfo=UTC) <= moment <= _LATEST:
+        raise wrong(field, "is before 1970 or after 9999")
+    return moment
+
+
+def timestamp(moment: datetime | None) -> Timestamp | None:
+    """Return a moment as a message."""
+    if moment is None:
+        return None
+    message = Timestamp()
+    message.FromDatetime(moment)
+    return message
+
+
+def new_challenge(message: pb.Challenge, info: WorkerInfo) -> NewChallenge:
+    """Return the challenge that a request describes; ``info``: what the workers can do.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: an enum or a moment is wrong.
+    """
+    splits = tuple(
+        NewSplit(
+            split.name,
+            tuple(found.name for found in split.reference_sets),
+            visibility_of(f"challenge.splits[{place}].score_visibility", split.score_visibility),
+            visibility_of(f"challenge.splits[{place}].leaderboard_visibility", split.leaderboard_visibility),
+        )
+        for place, split in enumerate(message.splits)
+    )
+    return NewChallenge(
+        message.name,
+        message.title,
+        message.description,
+        tuple(message.metrics),
+        message.primary_score,
+        splits,
+        moment_of("challenge.open_time", message.open_time),
+        moment_of("challenge.close_time", message.close_time),
+        message.daily_limit if message.HasField("daily_limit") else DAILY_LIMIT,
+        message.total_limit if message.HasField("total_limit") else TOTAL_LIMIT,
+        disclosure_of(message.disclosure),
+        spice_text(message.spice_text, field="challenge.spice_text"),
+        graph_style(message.graph_style, info, field="challenge.graph_style"),
+        empty_candidates(message.empty, default="refuse", field="challenge.empty"),
+    )
+
+
+def disclosure_of(message: pb.Disclosure) -> Disclosure:
+    """Return what scores may tell participants, with the defaults in place."""
+    default = Disclosure()
+    return Disclosure(
+        message.digits,
+        message.category_images or default.category_images,
+        message.equal_percent or default.equal_percent,
+        message.error_images or default.error_images,
+    )
+
+
+def challenge_message(challenge: schema.Challenge) -> pb.Challenge:
+    """Return a challenge."""
+    shown = {value: key for key, value in _VISIBILITIES.items()}
+    return pb.Challenge(
+        name=challenge.name,
+        title=challenge.title,
+        description=challenge.description,
+        metrics=challenge.metrics,
+        primary_score=challenge.primary_score,
+        splits=[
+            pb.ChallengeSplit(
+                name=split.name,
+                reference_sets=[
+                    pb.ChallengeReferenceSet(
+                        name=found.name, image_count=found.image_count, caption_count=found.caption_count
+                    )
+                    for found in split.reference_sets
+                ],
+                score_visibility=shown[split.score_visibility],
+                leaderboard_visibility=shown[split.leaderboard_visibility],
+            )
+            for split in challenge.splits
+        ],
+        open_time=timestamp(challenge.opens),
+        close_time=timestamp(challenge.closes),
+        daily_limit=challenge.daily_limit,
+        total_limit=challenge.total_limit,
+        create_time=timestamp(challenge.created),
+        ready=challenge.ready,
+        disclosure=pb.Disclosure(
+            digits=challenge.score_digits,
+            category_images=challenge.category_images,
+            equal_percent=challenge.equal_percent,
+            error_images=challenge.error_images,
+        ),
+        spice_text=spice_text_value(challenge.spice_text),
+        graph_style=graph_style_value(challenge.graph_style),
+        empty=EMPTY_VALUES[challenge.empty],
+    )
+
+
+def user_message(user: schema.User) -> pb.User:
+    """Return a user with their tokens' names."""
+    shown = {value: key for key, value in _ROLES.items()}
+    return pb.User(
+        name=user.name,
+        role=shown[user.role],
+        create_time=timestamp(user.created),
+        tokens=[token_message(token) for token in user.tokens],
+    )
+
+
+def token_message(token: schema.Token) -> pb.UserToken:
+    """Return a token without its secret."""
+    return pb.UserToken(
+        id=token.id,
+        name=token.name,
+        create_time=timestamp(token.created),
+        expire_time=timestamp(token.expires),
+        last_use_time=timestamp(token.used),
+    )
+
+
+def fault_message(row: FaultRow) -> pb.SubmissionFault:
+    """Return a fault."""
+    return pb.SubmissionFault(file=row.file, item=row.item, field=row.field, reason=row.reason)
+
+
+def submission_message(
+    session: Session,
+    submission: schema.Submission,
+    account: Account,
+    now: datetime,
+    *,
+    scorer: ScorerVersion | None,
+    faults: Sequence[FaultRow] = (),
+) -> pb.Submission:
+    """Return a submission as its user, or an organiser, may see it now."""
+    message = pb.Submission(
+        id=submission.id,
+        challenge=submission.challenge.name,
+        user=submission.user.name,
+        method=submission.method,
+        description=submission.description,
+        file_name=submission.file_name,
+        sha256=submission.sha256,
+        file_bytes=submission.file_bytes,
+        state=_STATES[submission.state],
+        queue_position=queue_position(session, submission, now),
+        create_time=timestamp(submission.created),
+        start_time=timestamp(submission.started),
+        end_time=timestamp(submission.ended),
+        splits=[found.split.name for found in submission.files],
+    )
+    if submission.state is State.RUNNING:
+        message.progress = submission.job.progress if submission.job is not None else 0.0
+    if submission.state is State.FAILED:
+        message.failure.CopyFrom(_failure(submission, faults))
+    if submission.state is State.SUCCEEDED:
+        run = submission.runs[-1]
+        message.scores.extend(_split_scores(submission, run, account, now))
+        message.origin.CopyFrom(_origin(run, scorer))
+    return message
+
+
+def _failure(submission: schema.Submission, faults: Sequence[FaultRow]) -> pb.SubmissionFailure:
+    return pb.SubmissionFailure(
+        reason=submission.failure or "",
+        message=submission.failure_message,
+        faults=[fault_message(row) for row in faults[:SHOWN_FAULTS]],
+        fault_count=submission.fault_count,
+    )
+
+
+def _split_scores(
+    submission: schema.Submission, run: schema.Run, account: Account, now: datetime
+) -> Iterable[pb.SplitScores]:
+    challenge = submission.challenge
+    for found in submission.files:
+        if not visible(found.split.score_visibility, challenge, account, now):
+            continue
+        for reference_set in found.split.reference_sets:
+            rows = [row for row in run.scores if row.reference_set_id == reference_set.id]
+            yield pb.SplitScores(
+                split=found.split.name,
+                reference_set=reference_set.name,
+                image_count=reference_set.image_count,
+                scores=map(_score, shown_scores(rows, challenge, account)),
+                empty_candidate_count=found.empty_captions,
+                errors=_errors(run, reference_set.id, challenge, account),
+            )
+
+
+def _errors(run: schema.Run, set_id: int, challenge: schema.Challenge, account: Account) -> Iterator[pb.ErrorCount]:
+    """Yield the errors that a caller may see: organisers all that were kept, which are rounded down already."""
+    least = challenge.error_images
+    if account.may(MemberRole.VIEWER, challenge):
+        least = 0
+    elif least == catalogue.NO_ERRORS:
+        return
+    for row in (run.errors or {}).get(str(set_id), ()):
+        if row["images"] >= least:
+            yield pb.ErrorCount(
+                kind=row["kind"],
+                title=row["title"],
+                words=row["words"],
+                columns=row["columns"],
+                image_count=row["images"],
+            )
+
+
+def _score(row: ShownScore) -> pb.CorpusScore:
+    return pb.CorpusScore(name=row.name, value=row.value, low=row.low, high=row.high)
+
+
+def _origin(run: schema.Run, scorer: ScorerVersion | None) -> pb.ScoreOrigin:
+    return pb.ScoreOrigin(
+        version=run.version,
+        signatures=[scores_pb2.MetricSignature(metric=name, fields=fields) for name, fields in run.signatures.items()],
+        score_time=timestamp(run.created),
+        outdated=scorer is not None and not scorer.is_of(run),
+    )
+
+
+def leaderboard_message(
+    found: Standing, account: Account, now: datetime, *, scorer: ScorerVersion | None
+) -> pb.GetLeaderboardResponse:
+    """Return a leaderboard."""
+    return pb.GetLeaderboardResponse(
+        title=found.challenge.title,
+        challenge=found.challenge.name,
+        split=found.split.name,
+        reference_set=found.reference_set.name,
+        score=found.score,
+        rows=[_row(row, found.challenge, account, scorer) for row in found.rows],
+        create_time=timestamp(now),
+        lower_is_better=sorted(lower_is_better(found.challenge.metrics)),
+        history=[
+            pb.LeaderboardPoint(user=point.user, create_time=timestamp(point.created), value=point.value)
+            for point in found.history
+        ],
+    )
+
+
+def _row(row: Row, challenge: schema.Challenge, account: Account, scorer: ScorerVersion | None) -> pb.LeaderboardRow:
+    return pb.LeaderboardRow(
+        rank=row.rank,
+        user=row.submission.user.name,
+        method=row.submission.method,
+        create_time=timestamp(row.submission.created),
+        scores=map(_score, shown_scores(row.scores, challenge, account)),
+        origin=_origin(row.run, scorer),
+        submission=row.submission.id if account.may(MemberRole.VIEWER, challenge) else "",
+    )
+
+
+def change_challenge(challenge: schema.Challenge, request: pb.UpdateChallengeRequest) -> None:
+    """Change what a request names.
+
+    Raises:
+        CallError: INVALID_ARGUMENT, or NOT_FOUND: a split.
+    """
+    for field in ("title", "description", "primary_score", "daily_limit", "total_limit"):
+        if request.HasField(field):
+            setattr(challenge, field, getattr(request, field))
+    if request.HasField("open_time"):
+        challenge.opens = moment_of("open_time", request.open_time)
+    if request.HasField("close_time"):
+        challenge.closes = moment_of("close_time", request.close_time)
+    if request.HasField("disclosure"):
+        disclosure = disclosure_of(request.disclosure)
+        catalogue.check_disclosure(disclosure)
+        challenge.score_digits = disclosure.digits
+        challenge.category_images = disclosure.category_images
+        challenge.equal_percent = disclosure.equal_percent
+        challenge.error_images = disclosure.error_images
+    catalogue.check_texts(challenge.title, challenge.description, challenge.primary_score)
+    catalogue.check_limits(challenge.daily_limit, challenge.total_limit)
+    catalogue.check_times(challenge.opens, challenge.closes)
+    for place, change in enumerate(request.visibilities):
+        split = catalogue.find_split(challenge, change.split)
+        path = f"visibilities[{place}]"
+        if change.score_visibility:
+            split.score_visibility = visibility_of(f"{path}.score_visibility", change.score_visibility)
+        if change.leaderboard_visibility:
+            split.leaderboard_visibility = visibility_of(
+                f"{path}.leaderboard_visibility", change.leaderboard_visibility
+            )

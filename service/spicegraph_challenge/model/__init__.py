@@ -1,0 +1,1 @@
+"""Users, challenges and leaderboards in the database."""

@@ -1,0 +1,247 @@
+"""Users and their tokens.
+
+They have tables of their own beside the tokens of ``spicegraph token``: a user's row is locked while a submission is
+accepted, so it must be in the same database, and the other store may be Redis or memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from sqlalchemy import func, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import joinedload, selectinload
+
+from spicegraph_challenge.model.schema import MemberRole, Role, Submission, Token, User
+from spicegraph_service.rpc.status import denied, name_taken, not_found, taken_name, unauthenticated, wrong
+from spicegraph_service.store import DEFAULT_TENANT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy.orm import Session
+
+    from spicegraph_challenge.model.schema import Challenge
+
+_PREFIX = "sgu_"
+_LONGEST_TOKEN = 200
+_LONGEST_NAME = 100
+_TOUCHED = timedelta(minutes=1)  # how exactly the last use of a token is recorded
+_WHO: Mapping[MemberRole, str] = {
+    MemberRole.VIEWER: "members of the challenge",
+    MemberRole.ORGANISER: "organisers",
+    MemberRole.OWNER: "owners of the challenge",
+}
+NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.\-]{0,38}[A-Za-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Who calls, and their roles in challenges, by the challenges' keys."""
+
+    user_id: int
+    name: str
+    role: Role
+    members: Mapping[int, MemberRole] = field(default_factory=dict)
+
+    @property
+    def organises(self) -> bool:
+        """Whether they see and manage everything on the server."""
+        return self.role is Role.ORGANISER
+
+    @property
+    def creates(self) -> bool:
+        """Whether they may create challenges."""
+        return self.role in {Role.ORGANISER, Role.HOST}
+
+    def role_in(self, challenge: Challenge) -> MemberRole | None:
+        """Return their role in a challenge, if they have one."""
+        return MemberRole.OWNER if self.organises else self.members.get(challenge.id)
+
+    def may(self, role: MemberRole, challenge: Challenge) -> bool:
+        """Whether they have the rights of a role in a challenge."""
+        own = self.role_in(challenge)
+        return own is not None and own.includes(role)
+
+    def check_may(self, role: MemberRole, challenge: Challenge) -> None:
+        """Check that they have the rights of a role in a challenge.
+
+        Raises:
+            CallError: PERMISSION_DENIED.
+        """
+        if not self.may(role, challenge):
+            raise denied(f"only {_WHO[role]} may call this")
+
+    def check_organises(self) -> None:
+        """Check that they may manage the server.
+
+        Raises:
+            CallError: PERMISSION_DENIED.
+        """
+        if not self.organises:
+            raise denied("only organisers may call this")
+
+    @property
+    def share(self) -> str:
+        """See :class:`~spicegraph_service.rpc.service.Caller`."""
+        return f"user {self.user_id}"
+
+    def begin(self) -> None:
+        """Count nothing."""
+
+    def end(self) -> None:
+        """Count nothing."""
+
+    @property
+    def tenant(self) -> str:
+        """See :class:`~spicegraph_service.rpc.service.Caller`: users own nothing but their submissions."""
+        return DEFAULT_TENANT
+
+    def charge(self, captions: int) -> None:
+        """Count nothing: users are bound by the number of their submissions."""
+
+
+def check_name(field: str, name: str) -> None:
+    """Check a name of a user, a challenge, a split or a reference set.
+
+    Raises:
+        CallError: INVALID_ARGUMENT.
+    """
+    if not NAME.fullmatch(name):
+        raise wrong(field, '1 to 40 letters, digits, "." and "-", the first and the last a letter or digit')
+
+
+def find_account(session: Session, authorization: str | None, now: datetime) -> tuple[Account, str | None]:
+    """Return the caller of an ``authorization`` header, and the id of their token if its use is to be recorded.
+
+    Raises:
+        CallError: UNAUTHENTICATED.
+    """
+    scheme, _, secret = (authorization or "").partition(" ")
+    secret = secret.strip()
+    if scheme.lower() != "bearer" or not secret:
+        raise unauthenticated("the call needs a user's token: authorization: Bearer TOKEN")
+    if not secret.startswith(_PREFIX) or len(secret) > _LONGEST_TOKEN:
+        raise unauthenticated("the token is not valid here; users' tokens begin with sgu_")
+    query = select(Token).join(Token.user).where(Token.hash == _hash(secret), User.removed.is_(None))
+    token = session.scalars(query.options(joinedload(Token.user).selectinload(User.memberships))).one_or_none()
+    if token is None:
+        raise unauthenticated("the token is not valid")
+    if token.expires is not None and token.expires <= now:
+        raise unauthenticated("the token has expired")
+    user = token.user
+    account = Account(user.id, user.name, user.role, {one.challenge_id: one.role for one in user.memberships})
+    return account, token.id if token.used is None or now - token.used >= _TOUCHED else None
+
+
+def touch_token(session: Session, token_id: str, now: datetime) -> None:
+    """Record that a token is in use."""
+    session.execute(update(Token).where(Token.id == token_id).values(used=now))
+
+
+def add_user(
+    session: Session, name: str, role: Role, now: datetime, *, expires: datetime | None = None
+) -> tuple[User, str]:
+    """Add a user with a token, which may end; return the user and the token's secret.
+
+    Raises:
+        CallError: the name is wrong or taken.
+    """
+    check_name("name", name)
+    # One at a time: names that differ in case alone would pass for each other on a leaderboard.
+    session.execute(select(User.id).order_by(User.id).limit(1).with_for_update())
+    alike = session.scalars(select(User).where(func.lower(User.name) == name.lower()).order_by(User.id)).all()
+    for other in alike:
+        if other.removed is None:
+            raise name_taken("user", other.name)
+        if session.scalar(select(func.count()).where(Submission.user_id == other.id)):
+            raise taken_name(other.name)
+    user = alike[0] if alike else User()
+    user.name, user.role, user.created, user.removed = name, role, now, None
+    session.add(user)
+    try:
+        session.flush()
+    except IntegrityError as error:  # the very first, at the same moment
+        raise name_taken("user", name) from error
+    _, secret = _make_token(session, user, "first", now, expires)
+    session.refresh(user, ["tokens"])
+    return user, secret
+
+
+def list_users(session: Session, after: str, count: int) -> Sequence[User]:
+    """Return up to ``count`` users whose names sort after the given one."""
+    query = select(User).where(User.removed.is_(None), User.name > after).order_by(User.name).limit(count)
+    return session.scalars(query.options(selectinload(User.tokens))).all()
+
+
+def remove_user(session: Session, name: str, now: datetime) -> None:
+    """Shut a user out.
+
+    Raises:
+        CallError: NOT_FOUND.
+    """
+    user = find_user(session, name)
+    user.removed = now
+    user.memberships.clear()  # who is given the name later does not inherit them
+    for token in user.tokens:
+        session.delete(token)
+
+
+def add_token(
+    session: Session, caller: Account, user_name: str, name: str, now: datetime, *, expires: datetime | None = None
+) -> tuple[Token, str]:
+    """Make a token for a user; return it and its secret.
+
+    Raises:
+        CallError: the name is wrong, the user unknown, or the caller may not.
+    """
+    if user_name and user_name != caller.name:
+        caller.check_organises()
+    if not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
+        raise wrong("name", f"1 to {_LONGEST_NAME} printable characters")
+    return _make_token(session, find_user(session, user_name or caller.name), name, now, expires)
+
+
+def revoke_token(session: Session, caller: Account, token_id: str) -> None:
+    """Delete a token.
+
+    Raises:
+        CallError: NOT_FOUND, also for others' tokens.
+    """
+    token = session.get(Token, token_id)
+    if token is None or not (caller.organises or token.user_id == caller.user_id):
+        raise not_found("token", token_id)
+    session.delete(token)
+
+
+def find_user(session: Session, name: str) -> User:
+    """Return a user who has not been removed.
+
+    Raises:
+        CallError: NOT_FOUND.
+    """
+    user = session.scalars(select(User).where(User.name == name, User.removed.is_(None))).one_or_none()
+    if user is None:
+        raise not_found("user", name)
+    return user
+
+
+def _make_token(session: Session, user: User, name: str, now: datetime, expires: datetime | None) -> tuple[Token, str]:
+    """Make 32 random bytes a token: a plain SHA-256 protects them, there is nothing to guess."""
+    if expires is not None and expires <= now:
+        raise wrong("expire_time", "is over")
+    secret = _PREFIX + secrets.token_urlsafe(32)
+    token = Token(id=secrets.token_hex(6), user_id=user.id, name=name, hash=_hash(secret), created=now, expires=expires)
+    session.add(token)
+    session.flush()
+    return token, secret
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()

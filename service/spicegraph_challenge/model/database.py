@@ -1,0 +1,276 @@
+"""The database: opened, brought to this version's schema, and asked in transactions.
+
+SQLite takes its write lock when a transaction begins, so that what a transaction has read still holds when it writes;
+PostgreSQL locks the rows that a transaction asks for. The functions that need one of the two ask for rows ``FOR
+UPDATE``, which SQLite does not know and does not need.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Engine, create_engine, event, func, make_url, select, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DataError as NoRoomError
+from sqlalchemy.orm import Session
+
+from spicegraph_parser.errors import DataError, InputError
+from spicegraph_service.store import StoreError, make_private, why_not_opened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from alembic.runtime.migration import MigrationInfo
+    from sqlalchemy import Connection
+    from sqlalchemy.engine.interfaces import DBAPIConnection
+    from sqlalchemy.pool import ConnectionPoolEntry
+
+_THREADS = 8
+_BUSY_MS = 30_000
+_MIGRATION_LOCK = 0x73706963  # any number that nobody else locks in this database
+_DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
+
+
+T = TypeVar("T")
+
+
+class Database:
+    """A database of the evaluation server, with this version's schema.
+
+    Args:
+        place: an SQLite file's path, or ``postgresql://USER@HOST/NAME``.
+        migrate: bring the schema up to date; several servers may do that at the same time.
+
+    Raises:
+        InputError: the place is neither.
+        DataError: the database's driver is not installed, or its schema is a newer version's.
+        StoreError: it cannot be opened.
+    """
+
+    def __init__(self, place: str, *, migrate: bool = True) -> None:
+        self._engine = _engine(place)
+        # Readers see one state of the database; those of SQLite neither wait for its writer nor hold it up.
+        one_state = {"sqlite_begin": "BEGIN"} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        self._readers = self._engine.execution_options(**one_state)
+        if migrate:
+            try:
+                self.migrate()
+            except BaseException:
+                self.close()
+                raise
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether all servers of this database are on this machine."""
+        return self._engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """Give a session whose changes are there, durably, when this ends well; otherwise none of them is.
+
+        Raises:
+            StoreError: the database fails.
+        """
+        with _told(), Session(self._engine, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """Give a session that sees one state of the database and changes nothing.
+
+        Raises:
+            StoreError: the database fails.
+        """
+        with _told(), Session(self._readers, expire_on_commit=False) as session:
+            yield session
+
+    def now(self, session: Session) -> datetime:
+        """Return the time that all servers of this database share: PostgreSQL's own clock."""
+        if self.is_sqlite:
+            return datetime.now(UTC)
+        moment: datetime = session.execute(select(func.clock_timestamp())).scalar_one()
+        return moment.astimezone(UTC)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        """Return the database."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close all connections."""
+        self.close()
+
+    def migrate(self, to: str = "", *, dry_run: bool = False) -> list[str]:
+        """Bring the schema to a revision, in one transaction that locks out other servers.
+
+        Args:
+            to: the revision; empty: the newest, which this version of spicegraph needs.
+            dry_run: run the migrations, and take everything back.
+
+        Returns:
+            The steps, such as ``0001 -> 0002``; none where the schema is there already.
+
+        Raises:
+            InputError: there is no such revision.
+            DataError: the schema is a newer version's.
+            StoreError: the database fails.
+        """
+        steps: list[str] = []
+
+        def applied(*, step: MigrationInfo, **_: object) -> None:
+            steps.append(f"{', '.join(step.source_revision_ids) or 'empty'} -> {step.destination_revision_ids[0]}")
+
+        with (
+            _told(),
+            as_file(files("spicegraph_challenge.model") / "migrations") as folder,
+            self._engine.connect() as connection,
+            connection.begin() as transaction,
+        ):
+            if not self.is_sqlite:
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+            config = Config()
+            config.set_main_option("script_location", str(folder).replace("%", "%%"))
+            config.attributes.update(connection=connection, applied=applied)
+            revisions = [script.revision for script in ScriptDirectory.from_config(config).walk_revisions()][::-1]
+            now = MigrationContext.configure(connection).get_current_revision()
+            wanted = to or revisions[-1]
+            if now is not None and now not in revisions:
+                raise DataError(f"the challenge database is a newer version's: its schema is {now}")
+            if wanted not in revisions:
+                raise InputError(f"there is no schema {wanted!a}; there are {', '.join(revisions)}")
+            back = now is not None and revisions.index(wanted) < revisions.index(now)
+            (command.downgrade if back else command.upgrade)(config, wanted)
+            if dry_run:
+                transaction.rollback()
+        return steps
+
+
+class Transactions:
+    """Runs transactions outside of the event loop."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="challenge")
+
+    async def read(self, work: Callable[[Session, datetime], T]) -> T:
+        """Run a transaction that only reads; it is given the time, too.
+
+        Raises:
+            StoreError: the database fails.
+        """
+
+        def run() -> T:
+            with self._database.reading() as session:
+                return work(session, self._database.now(session))
+
+        return await asyncio.get_running_loop().run_in_executor(self._threads, run)
+
+    async def write(self, work: Callable[[Session, datetime], T]) -> T:
+        """Run a transaction; when this returns, it is durable.
+
+        Raises:
+            StoreError: the database fails.
+        """
+
+        def run() -> T:
+            with self._database.writing() as session:
+                return work(session, self._database.now(session))
+
+        return await asyncio.get_running_loop().run_in_executor(self._threads, run)
+
+    async def thread(self, work: Callable[[], T]) -> T:
+        """Run what waits for a disk."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    def close(self) -> None:
+        """Let what runs end, and close the database."""
+        self._threads.shutdown()
+        self._database.close()
+
+
+def _engine(place: str) -> Engine:
+    if "://" not in place:
+        return _sqlite(place)
+    try:
+        url = make_url(place)
+        if url.drivername == "sqlite":
+            return _sqlite(url.database or "")
+        if url.drivername not in {*_DRIVERS, *_DRIVERS.values()}:
+            raise InputError(f"a challenge database is an SQLite file or a postgresql:// URL, got {url.drivername!a}")
+        url = url.set(drivername=_DRIVERS.get(url.drivername, url.drivername))
+        return create_engine(url, pool_pre_ping=True, pool_size=8, max_overflow=8, connect_args={"connect_timeout": 10})
+    except (ArgumentError, ValueError) as error:
+        raise InputError(f"the URL of the challenge database is wrong: {error}") from error
+    except (NoSuchModuleError, ModuleNotFoundError) as error:
+        raise DataError("PostgreSQL needs the extra: pip install 'spicegraph[postgres]'") from error
+
+
+def _sqlite(path: str) -> Engine:
+    if path in {"", ":memory:", "memory"}:
+        raise InputError("the challenge database is a file: what is acknowledged must outlive the server")
+    try:
+        Path(path).absolute().parent.mkdir(parents=True, exist_ok=True)
+        make_private(path)
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror or error}") from error
+    if why := why_not_opened(path):
+        raise StoreError(f"{path}: unable to open database file ({why})")
+    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": _BUSY_MS / 1000})
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
+    if isinstance(connection, sqlite3.Connection):
+        connection.isolation_level = None  # BEGIN is ours
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    connection.exec_driver_sql(connection.get_execution_options().get("sqlite_begin", "BEGIN IMMEDIATE"))
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Turn the database's errors into ours, which name no statement and no value.
+
+    Raises:
+        InputError: a text cannot be stored or sought.
+        StoreError: the database fails.
+    """
+    try:
+        yield
+    except NoRoomError as error:  # PostgreSQL keeps no NUL
+        raise InputError("a text of the request holds a character that no text here may have") from error
+    except OperationalError as error:
+        raise StoreError(f"the challenge database: {_short(error)}") from error
+    except SQLAlchemyError as error:
+        if _is_damage(error):
+            raise StoreError(f"the challenge database is damaged: {_short(error)}; restore a backup") from error
+        raise StoreError(f"the challenge database refuses a {type(error).__name__}: {_short(error)}") from error
+
+
+def _short(error: SQLAlchemyError) -> str:
+    origin = error.orig if isinstance(error, DBAPIError) else error
+    return str(origin).partition("\n")[0]
+
+
+def _is_damage(error: SQLAlchemyError) -> bool:
+    origin = error.orig if isinstance(error, DBAPIError) else None
+    return getattr(origin, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}

@@ -1,0 +1,276 @@
+"""Who stands where: the submissions that users chose, ordered by one of their scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqlalchemy import select
+from sqlalchemy.orm import selectinload
+
+from spicegraph_challenge.model.catalogue import ALL_DIGITS
+from spicegraph_challenge.model.schema import (
+    Challenge,
+    Choice,
+    Job,
+    JobKind,
+    MemberRole,
+    ReferenceSet,
+    Run,
+    RunScore,
+    Split,
+    State,
+    Submission,
+    SubmissionFile,
+    Visibility,
+)
+from spicegraph_scorer.core.tokens import SPICE_TEXTS
+from spicegraph_scorer.metrics import lower_is_better
+from spicegraph_service.pool.tasks import WorkerInfo
+from spicegraph_service.rpc.status import denied, wrong
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy.orm import Session
+
+    from spicegraph_challenge.model.accounts import Account
+    from spicegraph_service.pool.tasks import RequestData
+
+
+_FIRST_ROWS = 10  # whose history is shown
+_FEWEST_PLACES = 1  # for scores of older versions, which do not say
+
+
+@dataclass(frozen=True, slots=True)
+class ScorerVersion:
+    """What scores now: the package's version, the metrics' signatures, and the names of each metric's scores.
+
+    ``workers`` says which metrics need parses, of which texts, and which pipelines give them.
+    """
+
+    version: str
+    signatures: Mapping[str, Mapping[str, str]]
+    scores: Mapping[str, tuple[str, ...]]
+    workers: WorkerInfo = field(default_factory=WorkerInfo)
+
+    def signatures_of(self, names: Iterable[str], given: RequestData) -> dict[str, dict[str, str]]:
+        """Return the signatures of metrics in a challenge that gives them a text to parse and a style of graphs."""
+        parsing = self.workers.parsing
+        text = {"text": SPICE_TEXTS[given.spice_text]}
+        graphs = {"pipeline": self.workers.scene_pipeline} if given.graph_style == "scene" else {}
+        return {
+            name: {
+                **self.signatures.get(name, {}),
+                **(text if parsing.get(name) else {}),
+                **(graphs if name in parsing else {}),
+            }
+            for name in names
+        }
+
+    def is_of(self, run: Run) -> bool:
+        """Say whether a run's scores would come out the same today."""
+        wanted = self.signatures_of(run.signatures, run.submission.challenge.given)
+        return run.version == self.version and run.signatures == wanted
+
+
+class ShownScore(NamedTuple):
+    """A corpus score with its interval, as a caller may see it."""
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A submission on the leaderboard; ``rank`` is ``None`` where its score is undefined."""
+
+    rank: int | None
+    submission: Submission
+    run: Run
+    scores: tuple[RunScore, ...]
+
+
+class Point(NamedTuple):
+    """A score of a user's submission, as the caller may see it."""
+
+    user: str
+    created: datetime
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A leaderboard: rows in order, the score that orders them, and how the first ones came there."""
+
+    challenge: Challenge
+    split: Split
+    reference_set: ReferenceSet
+    score: str
+    rows: tuple[Row, ...]
+    history: tuple[Point, ...]
+
+
+def visible(when: Visibility, challenge: Challenge, account: Account, now: datetime) -> bool:
+    """Say whether a caller may see something."""
+    return account.may(MemberRole.VIEWER, challenge) or _SHOWN[when](challenge, now)
+
+
+def _always(_challenge: Challenge, _now: datetime) -> bool:
+    return True
+
+
+def _closed(challenge: Challenge, now: datetime) -> bool:
+    return challenge.closes is not None and now >= challenge.closes
+
+
+def _never(_challenge: Challenge, _now: datetime) -> bool:
+    return False
+
+
+_SHOWN: Mapping[Visibility, Callable[[Challenge, datetime], bool]] = {
+    Visibility.ALWAYS: _always,
+    Visibility.AFTER_CLOSE: _closed,
+    Visibility.ORGANISERS: _never,
+}
+
+
+def shown_scores(rows: Iterable[RunScore], challenge: Challenge, account: Account) -> tuple[ShownScore, ...]:
+    """Return scores as a caller may see them: participants see rounded ones, and no category of few images."""
+    if account.may(MemberRole.VIEWER, challenge):
+        return tuple(ShownScore(row.name, row.value, row.low, row.high) for row in rows)
+    return tuple(
+        ShownScore(row.name, *(_rounded(value, row, challenge) for value in (row.value, row.low, row.high)))
+        for row in rows
+        if _rests_on_enough(row, challenge)
+    )
+
+
+def _rests_on_enough(row: RunScore, challenge: Challenge) -> bool:
+    return row.images is None or challenge.category_images == 1 or row.images >= challenge.category_images
+
+
+def _rounded(value: float | None, row: RunScore, challenge: Challenge) -> float | None:
+    if value is None or challenge.score_digits == ALL_DIGITS:
+        return value
+    return round(value, challenge.score_digits or row.places or _FEWEST_PLACES)
+
+
+def check_visible(split: Split, challenge: Challenge, account: Account, now: datetime) -> None:
+    """Check that a caller may see the leaderboard of a split.
+
+    Raises:
+        CallError: PERMISSION_DENIED.
+    """
+    if not visible(split.leaderboard_visibility, challenge, account, now):
+        when = "not shown to participants" if split.leaderboard_visibility is Visibility.ORGANISERS else "shown later"
+        raise denied(f"the leaderboard of the split {split.name!r} is {when}", reason="NOT_VISIBLE")
+
+
+def standing(session: Session, split: Split, reference_set: ReferenceSet, score: str, account: Account) -> Standing:
+    """Return the leaderboard of a split: one submission per user, the best first, equal ones by the earlier time.
+
+    Scores that participants see as equal are equal: a rank must not tell more than the score.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: there is no such score.
+    """
+    challenge = split.challenge
+    rows = []
+    found = _submissions(session, split)
+    chosen = _choices(session, split)
+    for submission in _entries(found, chosen):
+        run = submission.runs[-1]
+        scores = _against(run, reference_set)
+        if scores:
+            rows.append((submission, run, scores))
+    seen = (row.name for _, _, scores in rows for row in shown_scores(scores, challenge, account))
+    names = list(dict.fromkeys(seen))
+    by = score or challenge.primary_score or (names[0] if names else "")
+    if by and names and by not in names:
+        if score:
+            raise wrong("score", f"there is no score {by!a}; there are {', '.join(names)}")
+        by = names[0]
+    ranked = _ranked(rows, by, challenge)
+    first = {row.submission.user_id for row in ranked[:_FIRST_ROWS]}
+    history = tuple(
+        Point(one.user.name, one.created, value)
+        for one in found
+        if one.user_id in first
+        and chosen.get(one.user_id, one.id) == one.id
+        and (value := _value(_against(one.runs[-1], reference_set), by, challenge)) is not None
+    )
+    return Standing(challenge, split, reference_set, by, ranked, history)
+
+
+def _against(run: Run, reference_set: ReferenceSet) -> tuple[RunScore, ...]:
+    return tuple(row for row in run.scores if row.reference_set_id == reference_set.id)
+
+
+def _submissions(session: Session, split: Split) -> Sequence[Submission]:
+    """Return the submissions with results for a split that succeeded, the oldest first."""
+    query = (
+        select(Submission)
+        .join(SubmissionFile)
+        .where(SubmissionFile.split_id == split.id, Submission.state == State.SUCCEEDED)
+        .order_by(Submission.created, Submission.id)
+        .options(selectinload(Submission.user), selectinload(Submission.runs).selectinload(Run.scores))
+    )
+    return session.scalars(query).all()
+
+
+def _choices(session: Session, split: Split) -> Mapping[int, str | None]:
+    choices = session.scalars(select(Choice).where(Choice.challenge_id == split.challenge_id))
+    return {choice.user_id: choice.submission_id for choice in choices}
+
+
+def _entries(found: Iterable[Submission], chosen: Mapping[int, str | None]) -> list[Submission]:
+    """Return each user's entry: the chosen submission, or the latest that succeeded, if that has no results for it."""
+    entries: dict[int, Submission] = {}
+    for submission in found:
+        user = submission.user_id
+        standing = entries.get(user)
+        hidden = user in chosen and chosen[user] is None
+        if not hidden and (standing is None or standing.id != chosen.get(user)):
+            entries[user] = submission
+    return list(entries.values())
+
+
+def _ranked(
+    rows: Sequence[tuple[Submission, Run, tuple[RunScore, ...]]], score: str, challenge: Challenge
+) -> tuple[Row, ...]:
+    sign = 1 if score in lower_is_better(challenge.metrics) else -1
+
+    def order(row: tuple[Submission, Run, tuple[RunScore, ...]]) -> tuple[bool, float, datetime, str]:
+        found = _value(row[2], score, challenge)
+        return found is None, sign * (found or 0.0), row[0].created, row[0].id
+
+    ordered = sorted(rows, key=order)
+    return tuple(
+        Row(rank if _value(scores, score, challenge) is not None else None, submission, run, scores)
+        for rank, (submission, run, scores) in enumerate(ordered, start=1)
+    )
+
+
+def _value(scores: Sequence[RunScore], name: str, challenge: Challenge) -> float | None:
+    """Return a score as it ranks: rounded, since a rank must not tell more than the score."""
+    return next((_rounded(row.value, row, challenge) for row in scores if row.name == name), None)
+
+
+def rescore(session: Session, challenge: Challenge, current: ScorerVersion, *, everything: bool) -> int:
+    """Have submissions scored again, behind all that wait; return how many."""
+    query = (
+        select(Submission)
+        .where(Submission.challenge_id == challenge.id, Submission.state == State.SUCCEEDED)
+        .order_by(Submission.created)
+        .options(selectinload(Submission.runs), selectinload(Submission.job))
+    )
+    count = 0
+    for submission in session.scalars(query):
+        if submission.job is None and (everything or not current.is_of(submission.runs[-1])):
+            session.add(Job(kind=JobKind.RESCORE, submission_id=submission.id))
+            count += 1
+    return count

@@ -1,0 +1,392 @@
+"""The tables of the evaluation server.
+
+Moments are integers: microseconds since 1970, UTC. Both databases compare them exactly, and neither has an opinion
+about time zones.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Enum,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+from sqlalchemy.types import TypeDecorator
+
+from spicegraph_scorer.core.tokens import SpiceText  # noqa: TC001 (SQLAlchemy reads the annotation)
+from spicegraph_scorer.readers.checks import Empty  # noqa: TC001 (as above)
+from spicegraph_service.pool.tasks import GraphStyle, RequestData
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Visibility(StrEnum):
+    """When participants see something."""
+
+    ALWAYS = "always"
+    AFTER_CLOSE = "after-close"
+    ORGANISERS = "organisers"
+
+
+class Role(StrEnum):
+    """What a user may do."""
+
+    PARTICIPANT = "participant"
+    ORGANISER = "organiser"
+    HOST = "host"
+
+
+class MemberRole(StrEnum):
+    """What a member of a challenge may do; each role has the rights of those before it."""
+
+    VIEWER = "viewer"
+    ORGANISER = "organiser"
+    OWNER = "owner"
+
+    def includes(self, other: MemberRole) -> bool:
+        """Whether the role has the rights of another."""
+        ranks = list(MemberRole)
+        return ranks.index(self) >= ranks.index(other)
+
+
+class State(StrEnum):
+    """The state of a submission; the contract's ``SubmissionState`` says what each means."""
+
+    VALIDATING = "validating"
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing follows."""
+        return self in {State.SUCCEEDED, State.FAILED, State.CANCELLED}
+
+
+UNCHARGED = (State.FAILED, State.CANCELLED)
+"""States that count against no limit."""
+
+_CHARGED = text("state NOT IN ('failed', 'cancelled')")
+
+
+class JobKind(StrEnum):
+    """What is to be done."""
+
+    VALIDATE = "validate"
+    SCORE = "score"
+    RESCORE = "rescore"
+    PARSE = "parse"
+
+
+class Moment(TypeDecorator[datetime]):
+    """A moment, exact to the microsecond."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: object) -> int | None:
+        """Return what is stored."""
+        del dialect
+        return None if value is None else (value - _EPOCH) // _MICROSECOND
+
+    def process_result_value(self, value: int | None, dialect: object) -> datetime | None:
+        """Return the moment."""
+        del dialect
+        return None if value is None else _EPOCH + value * _MICROSECOND
+
+
+def _words(kind: type[StrEnum]) -> Enum:
+    """Return a column of an enum's values as text: neither database then needs a type of its own."""
+
+    def values(members: type[StrEnum]) -> list[str]:
+        return [member.value for member in members]
+
+    return Enum(kind, native_enum=False, length=20, values_callable=values, create_constraint=False)
+
+
+_BIG = BigInteger().with_variant(Integer, "sqlite")  # only an INTEGER key counts up by itself in SQLite
+
+
+class Base(DeclarativeBase):
+    """Base of the tables; constraints have names, so that migrations can change them."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(column_0_label)s",
+            "uq": "uq_%(table_name)s_%(column_0_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map = {  # noqa: RUF012 (SQLAlchemy's own convention)
+        datetime: Moment,
+        Visibility: _words(Visibility),
+        Role: _words(Role),
+        MemberRole: _words(MemberRole),
+        State: _words(State),
+        JobKind: _words(JobKind),
+        dict[str, Any]: JSON,
+        list[str]: JSON,
+    }
+
+
+class User(Base):
+    """Somebody who may call. A user who was shut out has ``removed``; their submissions stay."""
+
+    __tablename__ = "users"
+
+    id: Mapped[int] = mapped_column(_BIG, primary_key=True)
+    name: Mapped[str] = mapped_column(String(40), unique=True)
+    role: Mapped[Role]
+    created: Mapped[datetime]
+    removed: Mapped[datetime | None]
+    tokens: Mapped[list[Token]] = relationship(back_populates="user", order_by="Token.created, Token.id")
+    memberships: Mapped[list[Member]] = relationship(back_populates="user", cascade="all, delete-orphan")
+
+
+class Token(Base):
+    """A bearer token: the SHA-256 of it, never the token."""
+
+    __tablename__ = "user_tokens"
+
+    id: Mapped[str] = mapped_column(String(16), primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id"), index=True)
+    name: Mapped[str] = mapped_column(String(100))
+    hash: Mapped[str] = mapped_column(String(64), unique=True)
+    created: Mapped[datetime]
+    expires: Mapped[datetime | None]
+    used: Mapped[datetime | None]
+    user: Mapped[User] = relationship(back_populates="tokens")
+
+
+class Challenge(Base):
+    """A challenge."""
+
+    __tablename__ = "challenges"
+
+    id: Mapped[int] = mapped_column(_BIG, primary_key=True)
+    name: Mapped[str] = mapped_column(String(40), unique=True)
+    title: Mapped[str] = mapped_column(String(200))
+    description: Mapped[str] = mapped_column(Text)
+    metrics: Mapped[list[str]]
+    primary_score: Mapped[str] = mapped_column(String(100))
+    opens: Mapped[datetime | None]
+    closes: Mapped[datetime | None]
+    daily_limit: Mapped[int]
+    total_limit: Mapped[int]
+    score_digits: Mapped[int]
+    category_images: Mapped[int]
+    equal_percent: Mapped[int]
+    error_images: Mapped[int] = mapped_column(default=-1)
+    spice_text: Mapped[SpiceText] = mapped_column(String(20), default="written")
+    graph_style: Mapped[GraphStyle] = mapped_column(String(20), default="spice")
+    empty: Mapped[Empty] = mapped_column(String(20), default="refuse")
+    created: Mapped[datetime]
+    splits: Mapped[list[Split]] = relationship(
+        back_populates="challenge", order_by="Split.position", cascade="all, delete-orphan"
+    )
+    members: Mapped[list[Member]] = relationship(back_populates="challenge", cascade="all, delete-orphan")
+
+    @property
+    def given(self) -> RequestData:
+        """What the challenge gives its metrics."""
+        return RequestData(spice_text=self.spice_text, graph_style=self.graph_style)
+
+    @property
+    def ready(self) -> bool:
+        """Whether all references are there."""
+        return all(reference_set.file for split in self.splits for reference_set in split.reference_sets)
+
+
+class Member(Base):
+    """Somebody who sees or manages a challenge. Those of earlier versions have no members."""
+
+    __tablename__ = "challenge_members"
+
+    challenge_id: Mapped[int] = mapped_column(ForeignKey("challenges.id", ondelete="CASCADE"), primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id"), primary_key=True)
+    role: Mapped[MemberRole]
+    challenge: Mapped[Challenge] = relationship(back_populates="members")
+    user: Mapped[User] = relationship(back_populates="memberships")
+
+
+class Split(Base):
+    """A part of a challenge."""
+
+    __tablename__ = "splits"
+    __table_args__ = (UniqueConstraint("challenge_id", "name"),)
+
+    id: Mapped[int] = mapped_column(_BIG, primary_key=True)
+    challenge_id: Mapped[int] = mapped_column(ForeignKey("challenges.id", ondelete="CASCADE"))
+    position: Mapped[int]
+    name: Mapped[str] = mapped_column(String(40))
+    score_visibility: Mapped[Visibility]
+    leaderboard_visibility: Mapped[Visibility]
+    challenge: Mapped[Challenge] = relationship(back_populates="splits")
+    reference_sets: Mapped[list[ReferenceSet]] = relationship(
+        back_populates="split", order_by="ReferenceSet.position", cascade="all, delete-orphan"
+    )
+
+
+class ReferenceSet(Base):
+    """References of a split: ``file`` is the key of the normalised file, ``source`` that of what was uploaded."""
+
+    __tablename__ = "challenge_reference_sets"
+    __table_args__ = (UniqueConstraint("split_id", "name"),)
+
+    id: Mapped[int] = mapped_column(_BIG, primary_key=True)
+    split_id: Mapped[int] = mapped_column(ForeignKey("splits.id", ondelete="CASCADE"))
+    position: Mapped[int]
+    name: Mapped[str] = mapped_column(String(40))
+    file: Mapped[str | None] = mapped_column(String(64))
+    source: Mapped[str | None] = mapped_column(String(64))
+    image_count: Mapped[int]
+    caption_count: Mapped[int]
+    split: Mapped[Split] = relationship(back_populates="reference_sets")
+
+
+class Submission(Base):
+    """A submission."""
+
+    __tablename__ = "submissions"
+    __table_args__ = (
+        UniqueConstraint("user_id", "challenge_id", "idempotency_key"),
+        # The same bytes are one submission, but for one that has failed or was cancelled.
+        Index(
+            "ux_submissions_content",
+            "user_id",
+            "challenge_id",
+            "sha256",
+            unique=True,
+            sqlite_where=_CHARGED,
+            postgresql_where=_CHARGED,
+        ),
+        Index("ix_submissions_challenge_created", "challenge_id", "created", "id"),
+    )
+
+    id: Mapped[str] = mapped_column(String(16), primary_key=True)
+    challenge_id: Mapped[int] = mapped_column(ForeignKey("challenges.id"))
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id"))
+    method: Mapped[str] = mapped_column(String(100))
+    description: Mapped[str] = mapped_column(Text)
+    file_name: Mapped[str] = mapped_column(String(255))
+    split: Mapped[str] = mapped_column(String(40))
+    sha256: Mapped[str] = mapped_column(String(64))
+    file_bytes: Mapped[int] = mapped_column(BigInteger)
+    idempotency_key: Mapped[str | None] = mapped_column(String(100))
+    state: Mapped[State]
+    created: Mapped[datetime]
+    started: Mapped[datetime | None]
+    ended: Mapped[datetime | None]
+    failure: Mapped[str | None] = mapped_column(String(40))
+    failure_message: Mapped[str] = mapped_column(Text, default="")
+    faults: Mapped[str | None] = mapped_column(String(64))
+    fault_count: Mapped[int] = mapped_column(default=0)
+    challenge: Mapped[Challenge] = relationship()
+    user: Mapped[User] = relationship()
+    files: Mapped[list[SubmissionFile]] = relationship(order_by="SubmissionFile.split_id")
+    runs: Mapped[list[Run]] = relationship(order_by="Run.id", back_populates="submission")
+    job: Mapped[Job | None] = relationship(back_populates="submission")
+
+
+class SubmissionFile(Base):
+    """The sound results of a submission for one split, and how many of its captions are empty."""
+
+    __tablename__ = "submission_files"
+
+    submission_id: Mapped[str] = mapped_column(ForeignKey("submissions.id"), primary_key=True)
+    split_id: Mapped[int] = mapped_column(ForeignKey("splits.id"), primary_key=True)
+    file: Mapped[str] = mapped_column(String(64))
+    empty_captions: Mapped[int] = mapped_column(default=0)
+    split: Mapped[Split] = relationship()
+
+
+class Run(Base):
+    """One scoring of a submission. The newest counts; older ones stay. A job leaves one run at most.
+
+    ``errors`` holds, by the id of a reference set, what may be shown of errors; runs of older versions have none.
+    """
+
+    __tablename__ = "runs"
+
+    id: Mapped[int] = mapped_column(_BIG, primary_key=True)
+    submission_id: Mapped[str] = mapped_column(ForeignKey("submissions.id"), index=True)
+    job_id: Mapped[int] = mapped_column(BigInteger, unique=True)
+    version: Mapped[str] = mapped_column(String(100))
+    signatures: Mapped[dict[str, Any]]
+    created: Mapped[datetime]
+    errors: Mapped[dict[str, Any] | None]
+    submission: Mapped[Submission] = relationship(back_populates="runs")
+    scores: Mapped[list[RunScore]] = relationship(order_by="RunScore.position")
+
+
+class RunScore(Base):
+    """A score of a run against one reference set.
+
+    ``places`` are the decimal places that leave the score of a single image unseen; ``images``, of the score of a
+    category, how many images have the category in their references. Runs of older versions have neither.
+    """
+
+    __tablename__ = "run_scores"
+
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    reference_set_id: Mapped[int] = mapped_column(ForeignKey("challenge_reference_sets.id"), primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    name: Mapped[str] = mapped_column(String(100))
+    value: Mapped[float | None]
+    low: Mapped[float | None]
+    high: Mapped[float | None]
+    images: Mapped[int | None]
+    places: Mapped[int | None]
+
+
+class Choice(Base):
+    """Which submission of a user stands on the leaderboard; with ``submission_id`` of ``None``, none does."""
+
+    __tablename__ = "choices"
+
+    challenge_id: Mapped[int] = mapped_column(ForeignKey("challenges.id"), primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id"), primary_key=True)
+    submission_id: Mapped[str | None] = mapped_column(ForeignKey("submissions.id"))
+
+
+class Job(Base):
+    """Work to do. A server that holds it has its name in ``owner`` until ``lease_end``, and extends that.
+
+    ``fence`` counts who took it: what a server does with a job it no longer holds has an older fence, and is refused.
+    """
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        Index("ix_jobs_kind_id", "kind", "id"),
+        # Ids of finished jobs are never given again: a run remembers its job's.
+        {"sqlite_autoincrement": True},
+    )
+
+    id: Mapped[int] = mapped_column(_BIG, primary_key=True)
+    kind: Mapped[JobKind]
+    submission_id: Mapped[str | None] = mapped_column(ForeignKey("submissions.id"), unique=True)
+    reference_set_id: Mapped[int | None] = mapped_column(
+        ForeignKey("challenge_reference_sets.id", ondelete="CASCADE"), unique=True
+    )
+    owner: Mapped[str | None] = mapped_column(String(40))
+    lease_end: Mapped[datetime | None]
+    fence: Mapped[int] = mapped_column(default=0)
+    progress: Mapped[float] = mapped_column(default=0.0)
+    submission: Mapped[Submission | None] = relationship(back_populates="job")

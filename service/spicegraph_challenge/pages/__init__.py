@@ -1,0 +1,1 @@
+"""The evaluation server as pages and tables."""

@@ -1,0 +1,554 @@
+"""The evaluation server in a browser: every page is calls of the contract, as their user, and shows what they answer.
+
+Nothing here knows more than a caller of gRPC does: roles, limits and what scores may tell are checked by the calls.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import aclosing
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from aiohttp import web
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
+from spicegraph_challenge.pages import views
+from spicegraph_challenge.pages.tables import BOARD_FORMATS, BoardFormat
+from spicegraph_challenge.pages.visit import NotOursError, Visit, go, path_to, unauthenticated
+from spicegraph_service.rpc.gateway import FailedCallError
+from spicegraph_service.rpc.status import CallError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+
+    from aiohttp import BodyPartReader
+    from google.protobuf.message import Message
+
+    from spicegraph_challenge.model.accounts import Account
+    from spicegraph_challenge.pages.visit import Sessions
+    from spicegraph_service.rpc.gateway import Gateway
+    from spicegraph_service.rpc.service import Service
+
+    _Chunk = pb.GetSubmissionReportResponse | pb.GetImageInfoResponse
+    _Upload = pb.CreateSubmissionRequest | pb.UploadReferencesRequest
+    _Page = Callable[[Visit], Awaitable[web.StreamResponse]]
+
+_PIECE = 256 << 10
+_FAULTS = 100
+_SUBMISSIONS = 50
+_REPORT_POLICY = "sandbox allow-scripts; frame-ancestors 'none'"  # it shows captions: without this site's cookies
+_WHOLE = re.compile(r"-?[0-9]{1,9}")
+_LOCAL_PATH = re.compile(r"/(?![/\\])[\x21-\x7e]*")
+
+
+class Board:
+    """The pages.
+
+    Args:
+        gateway: makes their calls.
+        service: says who a token's user is.
+        sessions: reads and makes the cookies.
+    """
+
+    def __init__(self, gateway: Gateway, service: Service, sessions: Sessions) -> None:
+        self._gateway = gateway
+        self._service = service
+        self._sessions = sessions
+
+    def routes(self) -> Iterable[web.AbstractRouteDef]:
+        """Yield the route of every page and form."""
+        yield web.get("/", partial(_redirect, "/challenges"))
+        yield web.get("/sign-in", self._ask_token)
+        yield web.post("/sign-in", self._sign_in)
+        yield web.post("/sign-out", self._page(self._sign_out))
+        for path, page in _PAGES.items():
+            yield web.get(path, self._page(page))
+        for path, page in _FORMS.items():
+            yield web.post(path, self._page(page))
+
+    def _page(self, page: _Page) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        """Return what answers for a page: those who have not signed in are sent there."""
+
+        async def answer(request: web.Request) -> web.StreamResponse:
+            visit = Visit(request, self._gateway, self._sessions.of(request))
+            try:
+                if visit.session is None:
+                    raise web.HTTPSeeOther(_sign_in_path(request))
+                caller = await self._service.identify(visit.session.authorization, None)
+                visit.me = cast("Account", caller)
+                return await page(visit)
+            except (CallError, FailedCallError) as error:
+                if unauthenticated(error):
+                    away = web.HTTPSeeOther(_sign_in_path(request))
+                    self._sessions.end(away)
+                    raise away from error
+                return visit.failed(error if isinstance(error, FailedCallError) else FailedCallError.of(error))
+            except NotOursError:
+                return visit.page("error.html.j2", status=403, faults=(), message=_NOT_OURS)
+
+        return answer
+
+    async def _ask_token(self, request: web.Request) -> web.Response:
+        return Visit(request, self._gateway).page("sign_in.html.j2", next=request.query.get("next", ""), message="")
+
+    async def _sign_in(self, request: web.Request) -> web.Response:
+        visit = Visit(request, self._gateway)
+        try:
+            form = await visit.read_form()
+            token, after = form.get("token", "").strip(), form.get("next", "")
+            await self._service.identify(f"Bearer {token}", None)
+        except NotOursError:
+            return visit.page("error.html.j2", status=403, faults=(), message=_NOT_OURS)
+        except CallError as error:
+            if not unauthenticated(error):
+                return visit.failed(FailedCallError.of(error))
+            message = "This is not the token of a user of this server."
+            return visit.page("sign_in.html.j2", status=401, next=after, message=message)
+        inside = web.HTTPSeeOther(after if _LOCAL_PATH.fullmatch(after) else "/challenges")
+        self._sessions.begin(inside, token, secure=request.secure)
+        raise inside
+
+    async def _sign_out(self, visit: Visit) -> web.Response:
+        await visit.read_form()
+        outside = web.HTTPSeeOther("/sign-in")
+        self._sessions.end(outside)
+        raise outside
+
+
+_NOT_OURS = "This form does not come from a page of this site, or you have signed in anew since. Open the page again."
+
+
+def _sign_in_path(request: web.Request) -> str:
+    return path_to("/sign-in", next=request.path_qs) if request.method == "GET" else "/sign-in"
+
+
+async def _redirect(path: str, _request: web.Request) -> web.Response:
+    raise web.HTTPSeeOther(path)
+
+
+# --- participants -----------------------------------------------------------------------------------------------
+
+
+async def _challenges(visit: Visit) -> web.Response:
+    request = pb.ListChallengesRequest(page_token=visit.request.query.get("after", ""))
+    found = await visit.ask(pb.ListChallengesResponse, "ListChallenges", request)
+    cards = [views.challenge_card(challenge, datetime.now(UTC)) for challenge in found.challenges]
+    return visit.page("challenges.html.j2", challenges=cards, next=found.next_page_token)
+
+
+async def _challenge(visit: Visit) -> web.Response:
+    name = visit.request.match_info["name"]
+    found = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=name))
+    request = pb.ListSubmissionsRequest(
+        challenge=name, page_size=_SUBMISSIONS, page_token=visit.request.query.get("after", "")
+    )
+    listed = await visit.ask(pb.ListSubmissionsResponse, "ListSubmissions", request)
+    may = views.rights(found.role)
+    return visit.page(
+        "challenge.html.j2",
+        may=may,
+        challenge=views.challenge_page(found.challenge, datetime.now(UTC)),
+        quota=views.quota(found),
+        submissions=views.submission_rows(listed.submissions, found.challenge, full=may["see"]),
+        ranked_by=views.main_score(found.challenge, listed.submissions),
+        next=listed.next_page_token,
+    )
+
+
+async def _submit(visit: Visit) -> web.Response:
+    part = await visit.read_upload()
+    if part is None:
+        return visit.page("error.html.j2", status=400, faults=(), message="Choose a file.")
+    settings = pb.SubmissionSettings(
+        challenge=visit.request.match_info["name"],
+        file_name=visit.file_name,
+        method=visit.form.get("method", "").strip(),
+        description=visit.form.get("description", ""),
+        split=visit.form.get("split", ""),
+    )
+    messages = _messages(pb.CreateSubmissionRequest(settings=settings), part)
+    made = await visit.ask(pb.CreateSubmissionResponse, "CreateSubmission", messages)
+    return _arrive(visit, path_to("/submissions", made.submission.id))
+
+
+async def _messages(first: _Upload, part: BodyPartReader) -> AsyncIterator[_Upload]:
+    """Yield the messages of an upload: the first, and a file in pieces."""
+    yield first
+    while chunk := await part.read_chunk(_PIECE):
+        yield type(first)(chunk=chunk)
+
+
+def _arrive(visit: Visit, path: str) -> web.Response:
+    """Send a browser on after an upload, or tell its script where to."""
+    if visit.request.headers.get("Accept") == "application/json":
+        return web.json_response({"location": path})
+    raise web.HTTPSeeOther(path)
+
+
+async def _get_submission(visit: Visit) -> pb.Submission:
+    request = pb.GetSubmissionRequest(id=visit.request.match_info["id"])
+    return (await visit.ask(pb.GetSubmissionResponse, "GetSubmission", request)).submission
+
+
+async def _submission(visit: Visit) -> web.Response:
+    submission = await _get_submission(visit)
+    faults = pb.ListSubmissionFaultsResponse()
+    if submission.failure.fault_count:
+        request = pb.ListSubmissionFaultsRequest(
+            id=submission.id, page_size=_FAULTS, page_token=visit.request.query.get("after", "")
+        )
+        faults = await visit.ask(pb.ListSubmissionFaultsResponse, "ListSubmissionFaults", request)
+    found = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=submission.challenge))
+    may = views.rights(found.role)
+    return visit.page(
+        "submission.html.j2",
+        may=may,
+        submission=views.submission_page(
+            submission, await _before(visit, submission), full=may["see"], own=_me(visit) == submission.user
+        ),
+        faults=faults.faults,
+        fault_count=submission.failure.fault_count,
+        next=faults.next_page_token,
+    )
+
+
+async def _before(visit: Visit, submission: pb.Submission) -> pb.Submission | None:
+    """Return the submission of the same user before one that has scores."""
+    if not submission.scores:
+        return None
+    request = pb.ListSubmissionsRequest(
+        challenge=submission.challenge, user=submission.user, page_size=_SUBMISSIONS, page_token=submission.id
+    )
+    listed = await visit.ask(pb.ListSubmissionsResponse, "ListSubmissions", request)
+    return next((one for one in listed.submissions if one.scores), None)
+
+
+async def _state(visit: Visit) -> web.Response:
+    submission = await _get_submission(visit)
+    return web.json_response(
+        {
+            "ended": submission.HasField("end_time"),
+            "line": views.state_line(submission),
+            "progress": submission.progress if submission.HasField("progress") else None,
+        }
+    )
+
+
+async def _cancel(visit: Visit) -> web.Response:
+    await visit.read_form()
+    request = pb.CancelSubmissionRequest(id=visit.request.match_info["id"])
+    await visit.ask(pb.CancelSubmissionResponse, "CancelSubmission", request)
+    raise go("/submissions", request.id)
+
+
+async def _choose(visit: Visit) -> web.Response:
+    await visit.read_form()
+    submission = await _get_submission(visit)
+    request = pb.ChooseSubmissionRequest(challenge=submission.challenge, submission=submission.id)
+    await visit.ask(pb.ChooseSubmissionResponse, "ChooseSubmission", request)
+    raise go("/challenges", submission.challenge, "leaderboard")
+
+
+async def _choose_none(visit: Visit) -> web.Response:
+    await visit.read_form()
+    request = pb.ChooseSubmissionRequest(challenge=visit.request.match_info["name"])
+    await visit.ask(pb.ChooseSubmissionResponse, "ChooseSubmission", request)
+    raise go("/challenges", request.challenge, "leaderboard")
+
+
+async def _leaderboard(visit: Visit) -> web.Response:
+    name, query = visit.request.match_info["name"], visit.request.query
+    split, _, reference_set = query.get("of", "").partition("/")
+    request = pb.GetLeaderboardRequest(
+        challenge=name, split=split, reference_set=reference_set, score=query.get("score", "")
+    )
+    board = await visit.ask(pb.GetLeaderboardResponse, "GetLeaderboard", request)
+    if query.get("format") in {BoardFormat.JSON, BoardFormat.CSV}:
+        wanted = BoardFormat(query["format"])
+        disposition = {"Content-Disposition": f'attachment; filename="leaderboard.{wanted.value}"'}
+        kind = "application/json" if wanted is BoardFormat.JSON else "text/csv"
+        return web.Response(text=BOARD_FORMATS[wanted]([board]), content_type=kind, headers=disposition)
+    found = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=name))
+    return visit.page("board.html.j2", script="leaderboard.js", name=name, **views.board_page(board, found.challenge))
+
+
+async def _account(visit: Visit) -> web.Response:
+    return visit.page("account.html.j2", secret="")
+
+
+async def _make_token(visit: Visit) -> web.Response:
+    form = await visit.read_form()
+    user = form.get("user", "")
+    request = pb.CreateUserTokenRequest(user=user, name=form.get("name", ""))
+    made = await visit.ask(pb.CreateUserTokenResponse, "CreateUserToken", request)
+    if user and user != _me(visit):
+        return await _show_users(visit, user=user, secret=made.secret)
+    return visit.page("account.html.j2", secret=made.secret)
+
+
+async def _revoke_token(visit: Visit) -> web.Response:
+    await visit.read_form()
+    request = pb.RevokeUserTokenRequest(id=visit.request.match_info["id"])
+    await visit.ask(pb.RevokeUserTokenResponse, "RevokeUserToken", request)
+    raise go("/users")
+
+
+def _me(visit: Visit) -> str:
+    return visit.me.name if visit.me is not None else ""
+
+
+# --- organisers -------------------------------------------------------------------------------------------------
+
+
+async def _new(visit: Visit) -> web.Response:
+    values = views.edit_values(pb.Challenge(daily_limit=5, total_limit=20, splits=[pb.ChallengeSplit()]))
+    return _edit_page(visit, heading="New challenge", action="/new", new=True, values=values)
+
+
+def _edit_page(visit: Visit, **values: Any) -> web.Response:
+    return visit.page(
+        "edit.html.j2",
+        visibilities=views.VISIBILITIES,
+        texts=views.SPICE_TEXTS,
+        graphs=views.GRAPH_STYLES,
+        empty=views.EMPTY,
+        digits=views.DIGITS,
+        **values,
+    )
+
+
+def _disclosure(form: Mapping[str, str]) -> pb.Disclosure:
+    return pb.Disclosure(
+        digits=_whole(form.get("digits", ""), least=-1),
+        category_images=_whole(form.get("category_images", "")),
+        equal_percent=_whole(form.get("equal_percent", "")),
+        error_images=_whole(form.get("error_images", ""), least=-1),
+    )
+
+
+async def _create(visit: Visit) -> web.Response:
+    form = await visit.read_form()
+    splits: dict[str, list[str]] = {}
+    for one in filter(None, (part.strip() for part in form.get("sets", "").split(","))):
+        split, _, reference_set = one.partition("/")
+        splits.setdefault(split, []).append(reference_set)
+    challenge = pb.Challenge(
+        name=form.get("name", "").strip(),
+        title=form.get("title", ""),
+        description=_lines(form.get("description", "")),
+        metrics=[name for part in form.get("metrics", "").split(",") if (name := part.strip())],
+        primary_score=form.get("primary_score", "").strip(),
+        open_time=_moment(form.get("open_time", "")),
+        close_time=_moment(form.get("close_time", "")),
+        daily_limit=_whole(form.get("daily_limit", "")),
+        total_limit=_whole(form.get("total_limit", "")),
+        splits=[
+            pb.ChallengeSplit(
+                name=split,
+                reference_sets=[pb.ChallengeReferenceSet(name=one) for one in sets],
+                score_visibility=views.value_of(pb.Visibility, form.get("scores ", "")),
+                leaderboard_visibility=views.value_of(pb.Visibility, form.get("board ", "")),
+            )
+            for split, sets in splits.items()
+        ],
+        disclosure=_disclosure(form),
+        spice_text=views.value_of(scores_pb2.SpiceText, form.get("spice_text", "")),
+        graph_style=views.value_of(scene_graph_pb2.GraphStyle, form.get("graph_style", "")),
+        empty=views.value_of(scores_pb2.EmptyCandidates, form.get("empty", "")),
+    )
+    made = await visit.ask(
+        pb.CreateChallengeResponse, "CreateChallenge", pb.CreateChallengeRequest(challenge=challenge)
+    )
+    raise go("/challenges", made.challenge.name)
+
+
+async def _edit(visit: Visit) -> web.Response:
+    name = visit.request.match_info["name"]
+    found = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=name))
+    return _edit_page(
+        visit,
+        heading=f"Edit {name}",
+        action=path_to("/challenges", name, "edit"),
+        new=False,
+        values=views.edit_values(found.challenge),
+    )
+
+
+async def _update(visit: Visit) -> web.Response:
+    form = await visit.read_form()
+    name = visit.request.match_info["name"]
+    splits = {key.partition(" ")[2] for key in form if key.startswith(("scores ", "board "))}
+    request = pb.UpdateChallengeRequest(
+        name=name,
+        title=form.get("title", ""),
+        description=_lines(form.get("description", "")),
+        primary_score=form.get("primary_score", "").strip(),
+        open_time=_moment(form.get("open_time", "")) or Timestamp(),
+        close_time=_moment(form.get("close_time", "")) or Timestamp(),
+        daily_limit=_whole(form.get("daily_limit", "")),
+        total_limit=_whole(form.get("total_limit", "")),
+        visibilities=[
+            pb.SplitVisibility(
+                split=split,
+                score_visibility=views.value_of(pb.Visibility, form.get(f"scores {split}", "")),
+                leaderboard_visibility=views.value_of(pb.Visibility, form.get(f"board {split}", "")),
+            )
+            for split in sorted(splits)
+        ],
+        disclosure=_disclosure(form) if "digits" in form else None,
+    )
+    await visit.ask(pb.UpdateChallengeResponse, "UpdateChallenge", request)
+    raise go("/challenges", name)
+
+
+def _lines(text: str) -> str:
+    """Browsers send lines with carriage returns."""
+    return text.replace("\r\n", "\n")
+
+
+def _moment(text: str) -> Timestamp | None:
+    """Return a moment that was chosen in UTC; ``None``: none was."""
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
+    except ValueError as error:
+        raise web.HTTPBadRequest(text=f"not a moment: {text!a}") from error
+    made = Timestamp()
+    made.FromDatetime(moment)
+    return made
+
+
+def _whole(text: str, *, least: int = 0) -> int:
+    """Return a number; nothing is 0, which stands for the default or for none."""
+    if not text.strip():
+        return 0
+    if not _WHOLE.fullmatch(text.strip()) or int(text) < least:
+        raise web.HTTPBadRequest(text=f"not a whole number: {text!a}")
+    return int(text)
+
+
+async def _upload_references(visit: Visit) -> web.Response:
+    part = await visit.read_upload()
+    if part is None:
+        return visit.page("error.html.j2", status=400, faults=(), message="Choose a file.")
+    name = visit.request.match_info["name"]
+    split, _, reference_set = visit.form.get("set", "").partition("/")
+    target = pb.ReferencesTarget(challenge=name, split=split, reference_set=reference_set)
+    messages = _messages(pb.UploadReferencesRequest(target=target), part)
+    await visit.ask(pb.UploadReferencesResponse, "UploadReferences", messages)
+    return _arrive(visit, path_to("/challenges", name))
+
+
+async def _delete(visit: Visit) -> web.Response:
+    await visit.read_form()
+    request = pb.DeleteChallengeRequest(name=visit.request.match_info["name"])
+    await visit.ask(pb.DeleteChallengeResponse, "DeleteChallenge", request)
+    raise go("/challenges")
+
+
+async def _rescore(visit: Visit) -> web.Response:
+    await visit.read_form()
+    request = pb.RescoreChallengeRequest(challenge=visit.request.match_info["name"])
+    await visit.ask(pb.RescoreChallengeResponse, "RescoreChallenge", request)
+    raise go("/challenges", request.challenge)
+
+
+async def _report(visit: Visit) -> web.StreamResponse:
+    """Send the error report, which shows references, as a page that has nothing of this site's."""
+    request = pb.GetSubmissionReportRequest(
+        id=visit.request.match_info["id"],
+        split=visit.request.query.get("split", ""),
+        reference_set=visit.request.query.get("set", ""),
+    )
+    response = web.StreamResponse(headers={"Content-Security-Policy": _REPORT_POLICY})
+    response.content_type, response.charset = "text/html", "utf-8"
+    return await _send(visit, response, "GetSubmissionReport", request)
+
+
+async def _images(visit: Visit) -> web.StreamResponse:
+    """Send the images of a split as a file."""
+    name, split = visit.request.match_info["name"], visit.request.query.get("split", "")
+    file = re.sub(r"[^\w.-]", "_", f"image_info_{name}_{split}.json", flags=re.ASCII)
+    response = web.StreamResponse(headers={"Content-Disposition": f'attachment; filename="{file}"'})
+    response.content_type = "application/json"
+    return await _send(visit, response, "GetImageInfo", pb.GetImageInfoRequest(challenge=name, split=split))
+
+
+async def _send(visit: Visit, response: web.StreamResponse, method: str, request: Message) -> web.StreamResponse:
+    """Send a call's chunks; what fails before the first becomes a page."""
+    async with aclosing(visit.stream(method, request)) as chunks:
+        async for message in chunks:
+            if not response.prepared:
+                await response.prepare(visit.request)
+            await response.write(cast("_Chunk", message).chunk)
+    await response.write_eof()
+    return response
+
+
+async def _users(visit: Visit) -> web.Response:
+    return await _show_users(visit)
+
+
+async def _show_users(visit: Visit, *, user: str = "", secret: str = "") -> web.Response:
+    request = pb.ListUsersRequest(page_token=visit.request.query.get("after", ""))
+    found = await visit.ask(pb.ListUsersResponse, "ListUsers", request)
+    return visit.page(
+        "users.html.j2",
+        users=[views.user_row(one) for one in found.users],
+        roles=views.ROLES,
+        next=found.next_page_token,
+        user=user,
+        secret=secret,
+    )
+
+
+async def _add_user(visit: Visit) -> web.Response:
+    form = await visit.read_form()
+    request = pb.CreateUserRequest(
+        name=form.get("name", "").strip(), role=views.value_of(pb.UserRole, form.get("role", ""))
+    )
+    made = await visit.ask(pb.CreateUserResponse, "CreateUser", request)
+    return await _show_users(visit, user=made.user.name, secret=made.secret)
+
+
+async def _remove_user(visit: Visit) -> web.Response:
+    await visit.read_form()
+    request = pb.DeleteUserRequest(name=visit.request.match_info["name"])
+    await visit.ask(pb.DeleteUserResponse, "DeleteUser", request)
+    raise go("/users")
+
+
+_PAGES: dict[str, _Page] = {
+    "/challenges": _challenges,
+    "/challenges/{name}": _challenge,
+    "/challenges/{name}/leaderboard": _leaderboard,
+    "/challenges/{name}/edit": _edit,
+    "/challenges/{name}/images": _images,
+    "/submissions/{id}": _submission,
+    "/submissions/{id}/state": _state,
+    "/submissions/{id}/report": _report,
+    "/account": _account,
+    "/users": _users,
+    "/new": _new,
+}
+
+_FORMS: dict[str, _Page] = {
+    "/challenges/{name}/submissions": _submit,
+    "/challenges/{name}/choose": _choose_none,
+    "/challenges/{name}/edit": _update,
+    "/challenges/{name}/references": _upload_references,
+    "/challenges/{name}/delete": _delete,
+    "/challenges/{name}/rescore": _rescore,
+    "/submissions/{id}/cancel": _cancel,
+    "/submissions/{id}/choose": _choose,
+    "/tokens": _make_token,
+    "/tokens/{id}/revoke": _revoke_token,
+    "/users": _add_user,
+    "/users/{name}/remove": _remove_user,
+    "/new": _create,
+}

@@ -1,0 +1,1 @@
+"""Submissions from their arrival to their scores."""

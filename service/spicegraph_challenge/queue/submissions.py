@@ -1,0 +1,454 @@
+"""Submissions from their arrival to their end: accepted, listed, queued, done as jobs, cancelled and chosen.
+
+A job is taken by one server at a time, under a lease that the server extends while it works. When a server dies, its
+lease runs out and another server takes the job. Whatever the first server still writes, should it only have been slow,
+carries an older fence and is refused: each job ends once.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from sqlalchemy import func, or_, select, tuple_
+
+from spicegraph_challenge.model.catalogue import find_challenge
+from spicegraph_challenge.model.schema import (
+    UNCHARGED,
+    Challenge,
+    Choice,
+    Job,
+    JobKind,
+    MemberRole,
+    ReferenceSet,
+    Run,
+    RunScore,
+    State,
+    Submission,
+    SubmissionFile,
+    User,
+)
+from spicegraph_service.rpc.status import not_found, quota_used, refused, wrong
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy.orm import Session
+
+    from spicegraph_challenge.model.accounts import Account
+    from spicegraph_challenge.sandbox.tasks import Finished
+
+
+ID = re.compile(r"[0-9a-f]{16}")
+
+
+@dataclass(frozen=True, slots=True)
+class NewSubmission:
+    """A submission whose file has arrived; the contract's ``SubmissionSettings`` says what each field means."""
+
+    challenge: str
+    method: str
+    description: str
+    file_name: str
+    split: str
+    sha256: str
+    file_bytes: int
+    idempotency_key: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Submissions of a user that count, today (UTC) and in all."""
+
+    today: int
+    total: int
+
+    def left(self, challenge: Challenge) -> int | None:
+        """Return how many more may follow now; ``None``: any number."""
+        rooms = [
+            max(0, limit - used)
+            for limit, used in ((challenge.daily_limit, self.today), (challenge.total_limit, self.total))
+            if limit
+        ]
+        return min(rooms) if rooms else None
+
+
+def check_open(challenge: Challenge, account: Account, now: datetime) -> None:
+    """Check that a challenge takes submissions; organisers may try theirs out at any time.
+
+    Raises:
+        CallError: FAILED_PRECONDITION.
+    """
+    if not challenge.ready:
+        raise refused(
+            "NOT_READY", f"the challenge {challenge.name!r} does not have all its references yet", challenge.name
+        )
+    if account.may(MemberRole.ORGANISER, challenge):
+        return
+    check_opened(challenge, now)
+    if challenge.closes is not None and now >= challenge.closes:
+        raise refused("CLOSED", f"the challenge closed at {_shown(challenge.closes)}", challenge.name)
+
+
+def check_opened(challenge: Challenge, now: datetime) -> None:
+    """Check that a challenge has opened.
+
+    Raises:
+        CallError: FAILED_PRECONDITION.
+    """
+    if challenge.opens is not None and now < challenge.opens:
+        raise refused("NOT_OPEN", f"the challenge opens at {_shown(challenge.opens)}", challenge.name)
+
+
+def usage(session: Session, challenge: Challenge, user_id: int, now: datetime) -> Usage:
+    """Count the submissions of a user that count against the limits."""
+    charged = (
+        Submission.challenge_id == challenge.id,
+        Submission.user_id == user_id,
+        Submission.state.not_in(UNCHARGED),
+    )
+    total = session.scalar(select(func.count()).select_from(Submission).where(*charged)) or 0
+    today = session.scalar(
+        select(func.count()).select_from(Submission).where(*charged, Submission.created >= _day(now))
+    )
+    return Usage(today or 0, total)
+
+
+def accept(session: Session, account: Account, new: NewSubmission, now: datetime) -> tuple[Submission, bool]:
+    """Store a submission and its job; return it, and whether it was there before.
+
+    Raises:
+        CallError: the challenge takes none, a limit is used up, or the key belongs to another file.
+    """
+    session.execute(select(User.id).where(User.id == account.user_id).with_for_update()).one()
+    challenge = find_challenge(session, new.challenge, share=True)
+    known = _known(session, challenge, account, new)
+    if known is not None:
+        return known, True
+    check_open(challenge, account, now)
+    _check_limits(challenge, account, usage(session, challenge, account.user_id, now), now)
+    submission = Submission(
+        id=secrets.token_hex(8),
+        challenge_id=challenge.id,
+        user_id=account.user_id,
+        method=new.method,
+        description=new.description,
+        file_name=new.file_name,
+        split=new.split,
+        sha256=new.sha256,
+        file_bytes=new.file_bytes,
+        idempotency_key=new.idempotency_key,
+        state=State.VALIDATING,
+        created=now,
+        failure_message="",
+        fault_count=0,
+    )
+    session.add(submission)
+    session.flush()
+    session.add(Job(kind=JobKind.VALIDATE, submission_id=submission.id))
+    session.flush()
+    session.refresh(submission)
+    return submission, False
+
+
+def _known(session: Session, challenge: Challenge, account: Account, new: NewSubmission) -> Submission | None:
+    """Return the submission that this one repeats."""
+    own = select(Submission).where(Submission.challenge_id == challenge.id, Submission.user_id == account.user_id)
+    if new.idempotency_key is not None:
+        known = session.scalars(own.where(Submission.idempotency_key == new.idempotency_key)).one_or_none()
+        if known is not None:
+            if known.sha256 != new.sha256:
+                raise wrong("settings.idempotency_key", "was used for another file")
+            return known
+    return session.scalars(own.where(Submission.sha256 == new.sha256, Submission.state.not_in(UNCHARGED))).one_or_none()
+
+
+def _check_limits(challenge: Challenge, account: Account, used: Usage, now: datetime) -> None:
+    subject = f"challenge:{challenge.name} user:{account.name}"
+    if challenge.total_limit and used.total >= challenge.total_limit:
+        message = f"the limit of {challenge.total_limit} submissions is used up"
+        raise quota_used(subject, message, retry_after_s=None)
+    if challenge.daily_limit and used.today >= challenge.daily_limit:
+        seconds = (_day(now) + timedelta(days=1) - now).total_seconds()
+        message = f"the limit of {challenge.daily_limit} submissions a day (UTC) is used up"
+        raise quota_used(subject, message, retry_after_s=seconds)
+
+
+def find_submission(session: Session, account: Account, submission_id: str, *, lock: bool = False) -> Submission:
+    """Return a submission of the caller's own; members of its challenge find all.
+
+    Raises:
+        CallError: NOT_FOUND.
+    """
+    query = select(Submission).where(Submission.id == submission_id)
+    submission = session.scalars(query.with_for_update() if lock else query).one_or_none()
+    if submission is None or not (
+        submission.user_id == account.user_id or account.may(MemberRole.VIEWER, submission.challenge)
+    ):
+        raise not_found("submission", submission_id)
+    return submission
+
+
+def list_submissions(
+    session: Session, account: Account, challenge: Challenge, *, user: str, after: str, count: int
+) -> Sequence[Submission]:
+    """Return up to ``count`` submissions that follow the one with the id ``after``, the newest first."""
+    query = select(Submission).where(Submission.challenge_id == challenge.id)
+    if not account.may(MemberRole.VIEWER, challenge):
+        query = query.where(Submission.user_id == account.user_id)
+    elif user:
+        query = query.join(User).where(User.name == user)
+    if after:
+        last = find_submission(session, account, after)
+        query = query.where(tuple_(Submission.created, Submission.id) < (last.created, last.id))
+    return session.scalars(query.order_by(Submission.created.desc(), Submission.id.desc()).limit(count)).all()
+
+
+def queue_position(session: Session, submission: Submission, now: datetime) -> int | None:
+    """Return the place of a queued submission, 1 is next; ``None`` if it does not wait."""
+    if submission.state is not State.QUEUED or submission.job is None:
+        return None
+    waiting = or_(Job.lease_end.is_(None), Job.lease_end < now)
+    before = select(func.count()).select_from(Job).where(Job.kind == JobKind.SCORE, Job.id < submission.job.id, waiting)
+    return 1 + (session.scalar(before) or 0)
+
+
+def cancel(session: Session, account: Account, submission_id: str, now: datetime) -> Submission:
+    """Cancel a submission; whoever works on it finds its job gone. Twice is once.
+
+    Raises:
+        CallError: NOT_FOUND, PERMISSION_DENIED, or FAILED_PRECONDITION: it has ended.
+    """
+    submission = find_submission(session, account, submission_id)
+    if submission.user_id != account.user_id:
+        account.check_may(MemberRole.ORGANISER, submission.challenge)
+    # Jobs are locked before submissions, here as where a job ends: no two transactions wait for each other.
+    job = session.scalars(select(Job).where(Job.submission_id == submission.id).with_for_update()).one_or_none()
+    session.refresh(submission, with_for_update=True)
+    if submission.state is State.CANCELLED:
+        return submission
+    if submission.state.ended:
+        raise refused("ENDED", f"the submission has ended: it {submission.state.value}", submission.id)
+    submission.state, submission.ended = State.CANCELLED, now
+    if job is not None:
+        session.delete(job)
+    session.flush()
+    session.expire(submission, ["job"])
+    return submission
+
+
+def choose(session: Session, account: Account, challenge_name: str, submission_id: str | None) -> None:
+    """Choose the caller's submission that stands on the leaderboard, or none.
+
+    Raises:
+        CallError: NOT_FOUND, or FAILED_PRECONDITION: the submission has no scores.
+    """
+    challenge = find_challenge(session, challenge_name)
+    session.execute(select(User.id).where(User.id == account.user_id).with_for_update()).one()
+    if submission_id is not None:
+        submission = session.get(Submission, submission_id)
+        if submission is None or submission.user_id != account.user_id or submission.challenge_id != challenge.id:
+            raise not_found("submission", submission_id)
+        if submission.state is not State.SUCCEEDED:
+            raise refused(
+                "NOT_SUCCEEDED", "only a submission that succeeded can stand on the leaderboard", submission_id
+            )
+    choice = session.get(Choice, (challenge.id, account.user_id))
+    if choice is None:
+        session.add(Choice(challenge_id=challenge.id, user_id=account.user_id, submission_id=submission_id))
+    else:
+        choice.submission_id = submission_id
+
+
+def used_files(session: Session) -> set[str]:
+    """Return the keys of the files that are needed; what was refused or cancelled is not, only its faults are."""
+    columns = (Submission.faults, SubmissionFile.file, ReferenceSet.file, ReferenceSet.source)
+    queries = [
+        select(Submission.sha256).where(Submission.state.not_in(UNCHARGED)),
+        *(select(column).where(column.is_not(None)) for column in columns),
+    ]
+    return {key for query in queries for key in session.scalars(query) if key is not None}
+
+
+def _day(now: datetime) -> datetime:
+    return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _shown(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+_TAKEN_IN_A_ROW = 3
+_MOST_TAKEN = 50
+"""How often a job is taken before it counts as one that ends servers."""
+
+
+class LeaseLostError(Exception):
+    """This server holds the job no longer: it was cancelled, or the lease ran out and another server has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A job that this server holds."""
+
+    job_id: int
+    kind: JobKind
+    fence: int
+    submission_id: str | None
+    reference_set_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a submission fails; ``faults`` is the key of the file of faults."""
+
+    reason: str
+    message: str
+    faults: str | None = None
+    fault_count: int = 0
+
+
+def claim(session: Session, kinds: Sequence[JobKind], owner: str, now: datetime, lease_s: float) -> Lease | None:
+    """Take the next free job of these kinds: the first kind first, then the oldest job.
+
+    One that was taken several times, and may be what ends servers, goes behind those that were taken less often.
+    """
+    free = or_(Job.lease_end.is_(None), Job.lease_end < now)
+    for kind in kinds:
+        query = select(Job).where(Job.kind == kind, free).order_by(Job.fence // _TAKEN_IN_A_ROW, Job.id).limit(1)
+        job = session.scalars(query.with_for_update(skip_locked=True)).one_or_none()
+        if job is None:
+            continue
+        job.owner, job.lease_end = owner, now + timedelta(seconds=lease_s)
+        job.fence += 1
+        job.progress = 0.0
+        lease = Lease(job.id, job.kind, job.fence, job.submission_id, job.reference_set_id)
+        if job.fence > _MOST_TAKEN:
+            _fail(session, job, Failure("INTERNAL", "the server failed on it again and again"), now)
+            return None
+        if job.kind is JobKind.SCORE and job.submission_id is not None:
+            submission = session.get_one(Submission, job.submission_id, with_for_update=True)
+            submission.state = State.RUNNING
+            submission.started = submission.started or now
+        return lease
+    return None
+
+
+def extend(session: Session, lease: Lease, owner: str, now: datetime, *, lease_s: float, progress: float) -> None:
+    """Hold a job for longer, and tell how much of it is done.
+
+    Raises:
+        LeaseLostError: this server no longer holds it.
+    """
+    job = _held(session, lease, owner)
+    job.lease_end = now + timedelta(seconds=lease_s)
+    job.progress = progress
+
+
+def end_validated(session: Session, lease: Lease, owner: str, files: Mapping[int, tuple[str, int]]) -> None:
+    """Keep the sound results of a submission, by split with the number of empty captions, and put it into the queue.
+
+    Raises:
+        LeaseLostError: this server no longer holds it.
+    """
+    job = _held(session, lease, owner)
+    submission = session.get_one(Submission, job.submission_id, with_for_update=True)
+    for split_id, (key, empty) in files.items():
+        session.add(SubmissionFile(submission_id=submission.id, split_id=split_id, file=key, empty_captions=empty))
+    submission.state = State.QUEUED
+    job.kind, job.owner, job.lease_end, job.progress = JobKind.SCORE, None, None, 0.0
+
+
+def end_scored(
+    session: Session,
+    lease: Lease,
+    owner: str,
+    now: datetime,
+    *,
+    version: str,
+    signatures: Mapping[str, Mapping[str, str]],
+    scores: Mapping[int, Finished],
+) -> None:
+    """Keep the scores and errors of a submission by reference set; the job is done.
+
+    Raises:
+        LeaseLostError: this server no longer holds it.
+    """
+    job = _held(session, lease, owner)
+    submission = session.get_one(Submission, job.submission_id, with_for_update=True)
+    run = Run(
+        submission_id=submission.id,
+        job_id=job.id,
+        version=version,
+        signatures={name: dict(fields) for name, fields in signatures.items()},
+        created=now,
+        errors={str(set_id): [row._asdict() for row in found.errors] for set_id, found in scores.items()},
+    )
+    session.add(run)
+    session.flush()
+    for set_id, found in scores.items():
+        for position, row in enumerate(found.scores):
+            session.add(RunScore(run_id=run.id, reference_set_id=set_id, position=position, **row._asdict()))
+    if job.kind is JobKind.SCORE:
+        submission.state, submission.ended = State.SUCCEEDED, now
+    session.delete(job)
+
+
+def end_parsed(session: Session, lease: Lease, owner: str) -> None:
+    """Record that the references of a set are parsed.
+
+    Raises:
+        LeaseLostError: this server no longer holds the job.
+    """
+    session.delete(_held(session, lease, owner))
+
+
+def end_failed(session: Session, lease: Lease, owner: str, now: datetime, failure: Failure) -> None:
+    """End a job without a result. A submission that is only scored again keeps its old scores.
+
+    Raises:
+        LeaseLostError: this server no longer holds it.
+    """
+    _fail(session, _held(session, lease, owner), failure, now)
+
+
+def give_up(session: Session, lease: Lease, owner: str) -> None:
+    """Let another server take a job that this one cannot finish now.
+
+    Raises:
+        LeaseLostError: this server no longer holds it.
+    """
+    _free(session, _held(session, lease, owner))
+
+
+def release_all(session: Session, owner: str) -> None:
+    """Let others take everything that this server holds: it stops."""
+    for job in session.scalars(select(Job).where(Job.owner == owner).order_by(Job.id).with_for_update()):
+        _free(session, job)
+
+
+def _free(session: Session, job: Job) -> None:
+    job.owner, job.lease_end, job.progress = None, None, 0.0
+    if job.kind is JobKind.SCORE:
+        session.get_one(Submission, job.submission_id, with_for_update=True).state = State.QUEUED
+
+
+def _fail(session: Session, job: Job, failure: Failure, now: datetime) -> None:
+    if job.kind in {JobKind.VALIDATE, JobKind.SCORE} and job.submission_id is not None:
+        submission = session.get_one(Submission, job.submission_id, with_for_update=True)
+        submission.state, submission.ended = State.FAILED, now
+        submission.failure, submission.failure_message = failure.reason, failure.message
+        submission.faults, submission.fault_count = failure.faults, failure.fault_count
+    session.delete(job)
+
+
+def _held(session: Session, lease: Lease, owner: str) -> Job:
+    """Return a job that this server still holds, locked."""
+    query = select(Job).where(Job.id == lease.job_id, Job.owner == owner, Job.fence == lease.fence)
+    job = session.scalars(query.with_for_update()).one_or_none()
+    if job is None:
+        raise LeaseLostError(f"job {lease.job_id}")
+    return job

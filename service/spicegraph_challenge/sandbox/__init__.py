@@ -1,0 +1,1 @@
+"""Strangers' files, read in processes with limits on memory and time."""

@@ -1,0 +1,258 @@
+"""The files of the evaluation server: where they are kept, and the ones it makes from what was sent.
+
+Files are stored by their content: written once, durable before their keys are known, never changed. Those that the
+server makes are MessagePack values, each behind its length; references stand in pieces, so that scoring never holds
+more than one of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, BinaryIO, NamedTuple
+
+import msgspec
+
+from spicegraph_service.pool.processes import frame, read_frame
+from spicegraph_service.store import StoreError, StoreFullError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+
+NO_ROOM = {28, 122}  # ENOSPC, EDQUOT
+_ABANDONED_S = 24 * 3600.0
+_BLOCK = 1 << 20
+
+
+class Incoming:
+    """A file that is being written; it has no name yet."""
+
+    def __init__(self, path: Path, stream: BinaryIO) -> None:
+        self._digest = hashlib.sha256()
+        self._stream = stream
+        self.path = path
+        self.size = 0
+
+    def write(self, data: bytes) -> None:
+        """Append bytes."""
+        with _errors(self.path):
+            self._stream.write(data)
+        self._digest.update(data)
+        self.size += len(data)
+
+    def finish(self) -> str:
+        """Bring the bytes to the disk; return the key that the file will have."""
+        with _errors(self.path):
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
+        return self._digest.hexdigest()
+
+
+class FileStore:
+    """A folder of files that are called by the SHA-256 of their content.
+
+    Several servers may share it, as they share the database.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._objects = folder / "objects"
+        self._incoming = folder / "incoming"
+        with _errors(folder):
+            for part in (self._objects, self._incoming):
+                part.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def path(self, key: str) -> Path:
+        """Return where a file is."""
+        return self._objects / key[:2] / key
+
+    @contextmanager
+    def incoming(self) -> Iterator[Incoming]:
+        """Give a file to write; it is deleted at the end unless it was kept.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        path = self._incoming / secrets.token_hex(12)
+        with _errors(path), path.open("xb") as stream:
+            path.chmod(0o600)
+            try:
+                yield Incoming(path, stream)
+            finally:
+                path.unlink(missing_ok=True)
+
+    def keep(self, incoming: Incoming, key: str) -> None:
+        """Give a finished file its name, durably. Doing it twice does no harm.
+
+        Raises:
+            StoreError: it cannot be done.
+        """
+        target = self.path(key)
+        with _errors(target):
+            target.parent.mkdir(exist_ok=True, mode=0o700)
+            incoming.path.replace(target)
+            for folder in (target.parent, self._objects):
+                _sync(folder)
+
+    def adopt(self, path: Path) -> str:
+        """Store a copy of a file; return its key.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        with self.incoming() as incoming, path.open("rb") as stream:
+            while block := stream.read(_BLOCK):
+                incoming.write(block)
+            key = incoming.finish()
+            self.keep(incoming, key)
+        return key
+
+    @contextmanager
+    def workspace(self) -> Iterator[Path]:
+        """Give a private folder for temporary files; it is deleted at the end."""
+        with (
+            _errors(self._incoming),
+            tempfile.TemporaryDirectory(dir=self._incoming, ignore_cleanup_errors=True) as folder,
+        ):
+            yield Path(folder)
+
+    def sweep(self, used: Collection[str], *, age_s: float = _ABANDONED_S) -> int:
+        """Delete old files that nothing refers to, such as a crash leaves; return how many there were."""
+        before = time.time() - age_s
+        gone = 0
+        with _errors(self._objects):
+            for path in (*self._objects.glob("*/*"), *self._incoming.iterdir()):
+                if path.name not in used and path.stat().st_mtime < before:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+                    gone += 1
+        return gone
+
+
+def _sync(folder: Path) -> None:
+    """Bring a folder's entries to the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            raise StoreFullError(f"{path}: no room left on the disk") from error
+        raise StoreError(f"{path}: {error.strerror or error}") from error
+
+
+_IMAGES_PER_FRAME = 64
+
+
+class Image(NamedTuple):
+    """An image of a reference set: its id, its file name where that is known, and how many references it has."""
+
+    id: int | str
+    file_name: str
+    references: int
+
+
+class Result(NamedTuple):
+    """A submitted caption."""
+
+    id: int | str
+    caption: str
+
+
+class FaultRow(NamedTuple):
+    """A fault of a submitted file; the contract's ``SubmissionFault`` says what each field means."""
+
+    file: str
+    item: str
+    field: str
+    reason: str
+
+
+class _Referenced(NamedTuple):
+    id: int | str
+    references: tuple[str, ...]
+
+
+_encoder = msgspec.msgpack.Encoder()
+_images = msgspec.msgpack.Decoder(list[Image])
+_referenced = msgspec.msgpack.Decoder(list[_Referenced])
+_results = msgspec.msgpack.Decoder(list[Result])
+_faults = msgspec.msgpack.Decoder(list[FaultRow])
+
+
+def reference_frames(
+    captions: Mapping[int | str, tuple[str, ...]], file_names: Mapping[int | str, str]
+) -> Iterator[bytes]:
+    """Yield the file of a reference set: all its images, then those with references, some at a time."""
+    images = [Image(key, file_names.get(key, ""), len(texts)) for key, texts in captions.items()]
+    yield frame(_encoder.encode(images))
+    rows = [_Referenced(key, texts) for key, texts in captions.items() if texts]
+    for start in range(0, len(rows), _IMAGES_PER_FRAME):
+        yield frame(_encoder.encode(rows[start : start + _IMAGES_PER_FRAME]))
+
+
+def read_images(path: Path) -> list[Image]:
+    """Return the images of a reference set."""
+    with path.open("rb") as stream:
+        return _images.decode(_next(stream))
+
+
+def image_info(paths: Iterable[Path]) -> bytes:
+    """Return the images of reference sets, each once, as COCO's image info: JSON without annotations."""
+    images: dict[int | str, Image] = {}
+    for path in paths:
+        for image in read_images(path):
+            known = images.setdefault(image.id, image)
+            if image.file_name and not known.file_name:
+                images[image.id] = image
+    rows = [{"id": one.id, **({"file_name": one.file_name} if one.file_name else {})} for one in images.values()]
+    return msgspec.json.encode({"images": rows})
+
+
+def read_references(path: Path) -> Iterator[tuple[int | str, tuple[str, ...]]]:
+    """Yield id and references of every image of a reference set that has some."""
+    with path.open("rb") as stream:
+        read_frame(stream)
+        while (data := read_frame(stream)) is not None:
+            yield from _referenced.decode(data)
+
+
+def result_frames(results: Sequence[Result]) -> bytes:
+    """Return the file of a submission's results for one split."""
+    return frame(_encoder.encode(results))
+
+
+def read_results(path: Path) -> dict[int | str, str]:
+    """Return the captions of a submission for one split, by image."""
+    with path.open("rb") as stream:
+        return dict(_results.decode(_next(stream)))
+
+
+def fault_frames(faults: Iterable[FaultRow]) -> bytes:
+    """Return the file of a submission's faults."""
+    return frame(_encoder.encode(list(faults)))
+
+
+def read_faults(path: Path) -> list[FaultRow]:
+    """Return the faults of a submission."""
+    with path.open("rb") as stream:
+        return _faults.decode(_next(stream))
+
+
+def _next(stream: IO[bytes]) -> bytes:
+    data = read_frame(stream)
+    if data is None:
+        raise ValueError(f"{stream.name} is cut off")
+    return data

@@ -1,0 +1,369 @@
+"""What the server asks of a sandbox, what it hears back, and how each task is done there."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import pickle
+import warnings
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from spicegraph_challenge.sandbox.files import (
+    fault_frames,
+    read_images,
+    read_references,
+    read_results,
+    reference_frames,
+    result_frames,
+)
+from spicegraph_parser.errors import DataError, InputError, LimitError
+from spicegraph_scorer.core.tokens import SpiceText  # noqa: TC001 (msgspec reads the annotation)
+from spicegraph_scorer.readers.checks import Empty  # noqa: TC001 (as above)
+from spicegraph_service.pool.processes import read_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from spicegraph_scorer.core.items import Item
+
+
+_FEWEST_PLACES, _MOST_PLACES = 1, 4
+_ROUNDING = 1e-9
+_ROUNDED = 10  # numbers of images with an error
+_ERROR_WORDS = (8, 4)  # errors of certain words: in what captions say, and in what they lack
+
+
+class Validate(msgspec.Struct, frozen=True, tag="validate"):
+    """Check a submitted file.
+
+    ``splits`` holds, for every split of the challenge, the paths of its reference sets; ``output`` is a folder that
+    takes the results.
+    """
+
+    path: str
+    file_name: str
+    split: str
+    splits: dict[str, tuple[str, ...]]
+    output: str
+    caption_characters: int
+    equal_percent: int
+    empty: Empty = "refuse"
+
+
+class Validated(msgspec.Struct, frozen=True, tag="validated"):
+    """What came out: the path of the results of each split, with its empty captions; or path and number of faults."""
+
+    results: dict[str, str] = {}
+    empty: dict[str, int] = {}
+    faults: str = ""
+    fault_count: int = 0
+
+
+class Prepare(msgspec.Struct, frozen=True, tag="prepare"):
+    """Read COCO annotations, and write them to ``output`` as a reference set."""
+
+    path: str
+    output: str
+
+
+class Prepared(msgspec.Struct, frozen=True, tag="prepared"):
+    """The numbers of images with references and of references; or ``faults``, what is wrong with the file."""
+
+    image_count: int = 0
+    caption_count: int = 0
+    faults: tuple[str, ...] = ()
+
+
+class Finish(msgspec.Struct, frozen=True, tag="finish"):
+    """Make scores and intervals of the statistics of all items; ``statistics`` is a file with a frame per chunk.
+
+    ``data`` is the server's own for the metrics: that with which the statistics were collected. ``secret``, which no
+    participant knows, draws what is hidden of the numbers of errors.
+    """
+
+    metrics: tuple[str, ...]
+    statistics: str
+    data: bytes = b""
+    secret: str = ""
+
+
+class ScoreRow(NamedTuple):
+    """A corpus score with its interval; the table of scores says what ``images`` and ``places`` are."""
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    images: int | None
+    places: int
+
+
+class ErrorRow(NamedTuple):
+    """Errors of a kind, all or those of certain words; the contract's ``ErrorCount`` says what each field means."""
+
+    kind: str
+    title: str
+    words: tuple[str, ...]
+    columns: tuple[str, ...]
+    images: int
+
+
+class Finished(msgspec.Struct, frozen=True, tag="finished"):
+    """The scores, in the order of the metrics, and the errors that enough images have."""
+
+    scores: tuple[ScoreRow, ...]
+    errors: tuple[ErrorRow, ...] = ()
+
+
+class Report(msgspec.Struct, frozen=True, tag="report"):
+    """Make an error report of the results at ``results`` against the references at ``references``.
+
+    ``data`` is the server's own for the metrics, if it has any, ``spice_text`` the text that SPICE parses.
+    """
+
+    results: str
+    references: str
+    name: str
+    title: str
+    metrics: tuple[str, ...]
+    pipeline: str
+    limit: int
+    output: str
+    data: bytes = b""
+    spice_text: SpiceText = "written"
+
+
+class Reported(msgspec.Struct, frozen=True, tag="reported"):
+    """The report is written."""
+
+
+class TaskFailed(msgspec.Struct, frozen=True, tag="error"):
+    """The task failed: for want of memory, which the file needs too much of, or of room on the server's disk.
+
+    ``kind`` is the error's name.
+    """
+
+    lacks: Literal["", "memory", "disk"]
+    kind: str
+
+
+SandboxTask: TypeAlias = Validate | Prepare | Finish | Report
+SandboxReply: TypeAlias = Validated | Prepared | Finished | Reported | TaskFailed
+
+_encoder = msgspec.msgpack.Encoder()
+_tasks: msgspec.msgpack.Decoder[SandboxTask] = msgspec.msgpack.Decoder(SandboxTask)
+_replies: msgspec.msgpack.Decoder[SandboxReply] = msgspec.msgpack.Decoder(SandboxReply)
+
+
+def encode(value: SandboxTask | SandboxReply) -> bytes:
+    """Return the bytes of a message."""
+    return _encoder.encode(value)
+
+
+def decode_task(data: bytes) -> SandboxTask:
+    """Return the task that the server sent."""
+    return _tasks.decode(data)
+
+
+def decode_reply(data: bytes) -> Any:
+    """Return the reply that a child sent: the kind that belongs to its task, or a :class:`TaskFailed`."""
+    return _replies.decode(data)
+
+
+def _validate(task: Validate) -> Validated:
+    from spicegraph_challenge.sandbox.validation import read_submission, split_images  # noqa: PLC0415
+
+    splits = {name: split_images(read_images(Path(path)) for path in paths) for name, paths in task.splits.items()}
+    found = read_submission(
+        task.path,
+        task.file_name,
+        task.split,
+        splits,
+        caption_characters=task.caption_characters,
+        equal_percent=task.equal_percent,
+        empty=task.empty,
+    )
+    folder = Path(task.output)
+    if found.faults:
+        path = folder / "faults"
+        path.write_bytes(fault_frames(found.faults))
+        return Validated(faults=str(path), fault_count=len(found.faults))
+    results, empty = {}, {}
+    for number, (split, rows) in enumerate(found.results.items()):
+        path = folder / f"results-{number}"
+        path.write_bytes(result_frames(rows))
+        results[split] = str(path)
+        empty[split] = sum(not row.caption.strip() for row in rows)
+    return Validated(results, empty)
+
+
+def _prepare(task: Prepare) -> Prepared:
+    from spicegraph_scorer.readers.references import read_annotations  # noqa: PLC0415
+    from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source  # noqa: PLC0415
+
+    try:
+        with open_source(task.path) as source:
+            found = read_annotations(source._replace(name="annotations"), limits=DEFAULT_LIMITS)
+    except (DataError, InputError, LimitError) as error:
+        first, *rest = str(error).replace(task.path, "annotations").splitlines()
+        return Prepared(faults=tuple(line.strip() for line in rest) or (first,))
+    with Path(task.output).open("wb") as stream:
+        stream.writelines(reference_frames(found.captions, found.file_names))
+    counts = [len(texts) for texts in found.captions.values()]
+    if not any(counts):
+        return Prepared(faults=("annotations: no image has a caption",))
+    return Prepared(sum(map(bool, counts)), sum(counts))
+
+
+def finish(task: Finish) -> Finished:
+    """Return the scores of all metrics, with 95 % intervals."""
+    from spicegraph_scorer.core.facts import FactTable  # noqa: PLC0415
+    from spicegraph_scorer.core.results import run_of  # noqa: PLC0415
+    from spicegraph_scorer.core.significance import Resampling  # noqa: PLC0415
+    from spicegraph_scorer.metrics import METRICS, Resources  # noqa: PLC0415
+    from spicegraph_service.pool.tasks import ERRORS, unpack_data  # noqa: PLC0415
+
+    statistics = _statistics(task)
+    errors = error_rows(statistics.pop(ERRORS), task.secret)
+    resources = Resources(lambda: FactTable("parsed by the workers", {}), data=unpack_data(task.data))
+    rows: list[ScoreRow] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an undefined score says so by itself
+        for name in task.metrics:
+            metric = METRICS[name].make(resources)
+            run = run_of(name, metric, metric.finish(statistics[name]), confidence=Resampling())
+            bounds = {bound.name: bound for bound in run.intervals}
+            headline = {score.name for score in run.headline}
+            for score in run.scores:
+                bound, images = bounds[score.name], sum(value is not None for value in score.each)
+                rows.append(
+                    ScoreRow(
+                        score.name,
+                        score.value,
+                        bound.low,
+                        bound.high,
+                        None if score.name in headline else images,
+                        decimal_places(images, highest=metric.highest),
+                    )
+                )
+    return Finished(tuple(rows), errors)
+
+
+def decimal_places(images: int, *, highest: float = 1.0) -> int:
+    """Return in how many decimal places a mean over images can be shown without showing any one image's score.
+
+    The last place is at least as large as the most that an image can add to the mean; one to four places.
+
+    Example:
+        >>> [decimal_places(images) for images in (5, 200, 5_000, 40_504, 1_000_000)]
+        [1, 2, 3, 4, 4]
+        >>> decimal_places(5_000, highest=10)
+        2
+    """
+    return min(max(int(math.log10(max(images / highest, 1)) + _ROUNDING), _FEWEST_PLACES), _MOST_PLACES)
+
+
+def error_rows(items: Sequence[Iterable[tuple[str, tuple[str, ...]]]], secret: str) -> tuple[ErrorRow, ...]:
+    """Return the kinds of errors that at least ten images have, and those of certain words that most images have.
+
+    Args:
+        items: the kinds and words of each item's errors.
+        secret: draws how much less than the true number is shown.
+    """
+    from spicegraph_scorer.errors import KINDS, Side  # noqa: PLC0415
+
+    places: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
+    for place, found in enumerate(items):
+        for kind, words in {*found, *((kind, ()) for kind, _ in found)}:
+            places[kind, words].append(place)
+    rows = [
+        ErrorRow(
+            kind,
+            KINDS[kind].title,
+            words,
+            KINDS[kind].columns if words else (),
+            least_images(where, secret, kind, *words),
+        )
+        for (kind, words), where in places.items()
+    ]
+    rows = sorted((row for row in rows if row.images), key=lambda row: (-row.images, row.kind, row.words))
+    by_side = ([row for row in rows if row.words and KINDS[row.kind].side is side] for side in Side)
+    told = [row for side, most in zip(by_side, _ERROR_WORDS, strict=True) for row in side[:most]]
+    return (*(row for row in rows if not row.words), *told)
+
+
+def least_images(places: Sequence[int], secret: str, *what: str) -> int:
+    """Return a number of images of which there are at least so many: a multiple of ten, at most 18 less.
+
+    How much less depends on the secret, which every file of results has anew, and on every one of the images: that two
+    files give different numbers says nothing.
+
+    Args:
+        places: the places of the images, in order.
+        secret: makes it impossible to repeat the draw.
+        what: what the images have.
+
+    Example:
+        >>> {least_images(range(start, start + 35), "secret") for start in range(50)}
+        {20, 30}
+    """
+    told = msgspec.json.encode([secret, what, list(places)])
+    drawn = int.from_bytes(hashlib.sha256(told).digest()) % _ROUNDED
+    return max(len(places) - drawn, 0) // _ROUNDED * _ROUNDED
+
+
+def _statistics(task: Finish) -> dict[str, list[Any]]:
+    from spicegraph_service.pool.tasks import ERRORS  # noqa: PLC0415
+
+    found: dict[str, list[Any]] = {name: [] for name in (*task.metrics, ERRORS)}
+    with Path(task.statistics).open("rb") as stream:
+        while (data := read_frame(stream)) is not None:
+            for name, values in pickle.loads(data).items():  # noqa: S301 (our own worker's)
+                found[name] += values
+    return found
+
+
+def _report(task: Report) -> Reported:
+    """Write the error report of a submission, which shows references: for organisers."""
+    from spicegraph_scorer.core.items import Item  # noqa: PLC0415
+    from spicegraph_scorer.readers.checks import check_items  # noqa: PLC0415
+    from spicegraph_service.pool.tasks import unpack_data  # noqa: PLC0415
+    from spicegraph_service.report import REPORT_FORMATS, ReportFormat, ReportOptions, build_report  # noqa: PLC0415
+    from spicegraph_service.report.data import SystemInput  # noqa: PLC0415
+
+    captions = read_results(Path(task.results))
+    items = [Item(key, captions[key], texts) for key, texts in read_references(Path(task.references))]
+    shown = check_items(_spread(items, task.limit), empty="zero")
+    part = f" ({len(shown):,} of {len(items):,} images, evenly spread)" if len(shown) < len(items) else ""
+    data = replace(unpack_data(task.data), spice_text=task.spice_text)
+    options = ReportOptions(metrics=task.metrics, title=task.title + part, data=data)
+    system = SystemInput(task.name, shown)
+    report = build_report([system], options, pipeline=task.pipeline)
+    Path(task.output).write_text(REPORT_FORMATS[ReportFormat.HTML](report), encoding="utf-8")
+    return Reported()
+
+
+def _spread(items: Sequence[Item], most: int) -> Sequence[Item]:
+    """Return at most so many items, evenly spread.
+
+    Example:
+        >>> _spread(range(10), 3)
+        [0, 3, 6]
+    """
+    if len(items) <= most:
+        return items
+    return [items[index * len(items) // most] for index in range(most)]
+
+
+WORK: Mapping[type[SandboxTask], Callable[[Any], SandboxReply]] = {
+    Validate: _validate,
+    Prepare: _prepare,
+    Finish: finish,
+    Report: _report,
+}
+"""How each task is done. What only one of them needs is imported there: every task has a process of its own."""

@@ -1,0 +1,354 @@
+"""A submitted file, untrusted: sound results by split, or every fault of the file.
+
+Runs in a process of its own (see ``child``), whose memory and time are bounded. Even so nothing is decoded before
+its size and its number of values are known to be those of results for the challenge's images.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+import zipfile
+import zlib
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import IO, TYPE_CHECKING, NamedTuple, NoReturn
+
+from spicegraph_challenge.sandbox.files import FaultRow, Image, Result
+from spicegraph_scorer.readers.checks import caption_faults, id_faults, label, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+
+    from spicegraph_scorer.readers.checks import Empty
+
+_ZIP_MAGIC = b"PK"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_OTHER_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"(\xb5/\xfd": "zstandard"}
+_MEMBERS = 100
+_RATIO = 200
+_SMALL = 1 << 20  # bytes; less is never called a bomb
+_BYTES_PER_IMAGE = 1_024
+_VALUES_PER_IMAGE = 60
+_SPARE_VALUES = 10_000
+_MOST_FAULTS = 200_000
+_ENCRYPTED = 1
+_LONGEST_METHOD = 100
+_FEW_IMAGES = 10  # of which most may well have the same caption
+_NO_LETTERS = re.compile(r"[\W\d_]+")
+_IGNORED_ROOTS = frozenset({"__MACOSX"})
+
+Id = int | str
+
+
+class _RefusedError(Exception):
+    """A file, or a file in a zip, is refused whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitImages:
+    """The images of a split: what they are called, and which of them need a result."""
+
+    names: Mapping[Id, tuple[str, ...]]
+    needed: Mapping[Id, None]
+
+
+class SubmittedResults(NamedTuple):
+    """What came out: results by split, and faults. With a fault, no result counts."""
+
+    results: dict[str, list[Result]]
+    faults: list[FaultRow]
+
+
+class _Content(NamedTuple):
+    """The bytes of one JSON file and what to call it."""
+
+    name: str
+    data: bytes
+
+
+def split_images(reference_sets: Iterable[Iterable[Image]]) -> SplitImages:
+    """Put the images of all reference sets of a split together."""
+    names: dict[Id, tuple[str, ...]] = {}
+    needed: dict[Id, None] = {}
+    for images in reference_sets:
+        for image in images:
+            names.setdefault(image.id, (str(image.id), image.file_name) if image.file_name else (str(image.id),))
+            if image.references:
+                needed[image.id] = None
+    return SplitImages(names, needed)
+
+
+def method_of(file_name: str, splits: Iterable[str]) -> tuple[str, str] | None:
+    """Return split and method of a name in COCO's form, ``None`` for other names.
+
+    Example:
+        >>> method_of("captions_val2014_my_model_results.json", ["val2014"])
+        ('val2014', 'my_model')
+    """
+    base = PurePosixPath(file_name.replace("\\", "/")).name
+    for split in sorted(splits, key=len, reverse=True):
+        start, end = f"captions_{split}_", "_results.json"
+        if base.startswith(start) and base.endswith(end) and len(base) > len(start) + len(end):
+            return split, base[len(start) : -len(end)][:_LONGEST_METHOD]
+    return None
+
+
+def read_submission(
+    path: str,
+    file_name: str,
+    split: str,
+    splits: Mapping[str, SplitImages],
+    *,
+    caption_characters: int = 2_000,
+    equal_percent: int = 100,
+    empty: Empty = "refuse",
+) -> SubmittedResults:
+    """Read a submitted file.
+
+    Args:
+        path: the file on the disk.
+        file_name: its name, as its sender gave it.
+        split: the split of a single JSON file, if the sender gave one; otherwise empty.
+        splits: the images of every split of the challenge.
+        caption_characters: the longest caption that is accepted.
+        equal_percent: how many captions of a split may be equal, in per cent.
+        empty: whether an empty caption is a fault.
+    """
+    results: dict[str, list[Result]] = {}
+    faults: list[FaultRow] = []
+    try:
+        contents = _contents(path, file_name, _largest(splits))
+        for content in contents:
+            found = _split_of(content.name, split, splits, results)
+            results[found] = []
+            new = list(_read(content, splits[found], results[found], longest=caption_characters, empty=empty))
+            faults += new or _equal_faults(content.name, results[found], equal_percent)
+    except _RefusedError as refused:
+        faults.append(FaultRow(file_name, "", "", str(refused)))
+    return SubmittedResults(results, faults[:_MOST_FAULTS])
+
+
+def _largest(splits: Mapping[str, SplitImages]) -> int:
+    """Return how many bytes a sound JSON file has at most."""
+    return _SMALL + _BYTES_PER_IMAGE * max((len(images.names) for images in splits.values()), default=0)
+
+
+def _split_of(name: str, given: str, splits: Mapping[str, SplitImages], taken: Container[str]) -> str:
+    """Return the split of a file: the given one, or by its name, or the only one that the challenge has."""
+    named = method_of(name, splits)
+    if given:
+        found = given
+    elif named is not None:
+        found = named[0]
+    elif len(splits) == 1 and PurePosixPath(name).suffix == ".json":
+        found = next(iter(splits))
+    else:
+        wanted = " or ".join(f"captions_{split}_METHOD_results.json" for split in splits)
+        raise _RefusedError(f"the name {shown(name)} names no split of this challenge; expected {wanted}")
+    if found in taken:
+        raise _RefusedError(f"holds several files of the split {found!a}")
+    return found
+
+
+def _contents(path: str, file_name: str, largest: int) -> Iterator[_Content]:
+    """Yield the JSON files of a submission, one at a time."""
+    with open(path, "rb") as stream:  # noqa: PTH123 (zipfile wants the stream)
+        start = stream.read(8)
+        stream.seek(0)
+        if start.startswith(_ZIP_MAGIC):
+            yield from _members(_opened(stream), largest)
+            return
+        for magic, kind in _OTHER_MAGIC.items():
+            if start.startswith(magic):
+                raise _RefusedError(f"is compressed with {kind}; send JSON or a zip")
+        data = stream.read(largest + 1)
+    if len(data) > largest:
+        raise _RefusedError(f"is larger than {largest:,} bytes, which no results for this challenge need")
+    yield _Content(file_name, data)
+
+
+def _opened(stream: IO[bytes]) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(stream)
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, OSError, ValueError) as error:
+        raise _RefusedError("is a damaged zip") from error
+
+
+def _members(archive: zipfile.ZipFile, largest: int) -> Iterator[_Content]:
+    """Yield the files of a zip, after a look at the names and sizes of all."""
+    with archive:
+        members = archive.infolist()
+        if len(members) > _MEMBERS:
+            raise _RefusedError(f"holds {len(members):,} files, the limit is {_MEMBERS}")
+        for member in members:
+            _check_member(member, largest)
+        wanted = [member for member in members if _counts(member)]
+        if not wanted:
+            raise _RefusedError("is a zip without a file in it")
+        for member in wanted:
+            yield _Content(member.filename, _unpacked(archive, member))
+
+
+def _counts(member: zipfile.ZipInfo) -> bool:
+    path = PurePosixPath(member.filename)
+    return not member.is_dir() and path.parts[0] not in _IGNORED_ROOTS and not path.name.startswith(".")
+
+
+def _check_member(member: zipfile.ZipInfo, largest: int) -> None:
+    name = member.filename
+    where = f"its member {shown(name)}"
+    if not name.strip("/"):
+        raise _RefusedError("has a member without a name")
+    if name.startswith(("/", "\\")) or ".." in name.replace("\\", "/").split("/") or name[1:2] == ":":
+        raise _RefusedError(f"{where} has a path that leads out of the zip")
+    if stat.S_ISLNK(member.external_attr >> 16):
+        raise _RefusedError(f"{where} is a link, not a file")
+    if member.flag_bits & _ENCRYPTED:
+        raise _RefusedError(f"{where} is encrypted")
+    if member.file_size > largest:
+        raise _RefusedError(
+            f"{where} unpacks to {member.file_size:,} bytes; no results for this challenge need more than {largest:,}"
+        )
+    if member.file_size > max(_SMALL, _RATIO * member.compress_size):
+        raise _RefusedError(f"{where} unpacks to more than {_RATIO} times its size")
+
+
+def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """Return a member's bytes, and not one more than the zip's table of contents says."""
+    try:
+        with archive.open(member) as stream:
+            data = stream.read(member.file_size + 1)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError) as error:
+        raise _RefusedError(f"its member {shown(member.filename)} is damaged") from error
+    if len(data) != member.file_size:
+        raise _RefusedError(f"its member {shown(member.filename)} is not as large as the zip says")
+    return data
+
+
+class _Repeated(dict[str, object]):
+    """An object of JSON in which a key stands twice; ``key`` is the first such key."""
+
+    key = ""
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    value = dict(pairs)
+    if len(value) == len(pairs):
+        return value
+    repeated = _Repeated(value)
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            repeated.key = key
+            break
+        seen.add(key)
+    return repeated
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+def _decoded(data: bytes, images: SplitImages) -> list[object]:
+    """Return the list that a results file is, if it has no more values than results may have."""
+    most = _SPARE_VALUES + _VALUES_PER_IMAGE * len(images.names)
+    # Every value of JSON follows one of these; in captions they only make the count larger.
+    values = sum(map(data.count, (b",", b":", b"[", b"{")))
+    if values > most:
+        raise _RefusedError(f"holds about {values:,} values; no results for this challenge need more than {most:,}")
+    try:
+        text = data.removeprefix(_BYTE_ORDER_MARK).decode()
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
+    except UnicodeDecodeError as error:
+        raise _RefusedError(f"is not UTF-8 ({error.reason} at byte {error.start})") from error
+    except RecursionError as error:
+        raise _RefusedError("is JSON nested too deeply") from error
+    except json.JSONDecodeError as error:
+        raise _RefusedError(f"is not JSON ({error.msg}, line {error.lineno}, column {error.colno})") from error
+    except ValueError as error:
+        raise _RefusedError(f"is not JSON ({error})") from error
+    if not isinstance(value, list):
+        raise _RefusedError('is not a list; expected [{"image_id": ..., "caption": ...}, ...]')
+    return value
+
+
+def _read(
+    content: _Content, images: SplitImages, results: list[Result], *, longest: int, empty: Empty
+) -> Iterator[FaultRow]:
+    """Append the sound results of a file to ``results``, and yield every fault."""
+    try:
+        records = _decoded(content.data, images)
+    except _RefusedError as refused:
+        yield FaultRow(content.name, "", "", str(refused))
+        return
+    first: dict[Id, int] = {}
+    for index, record in enumerate(records, start=1):
+        for item, field, reason in _record_faults(index, record, images, first, results, longest=longest, empty=empty):
+            yield FaultRow(content.name, item, field, reason)
+    for image_id in images.needed:
+        if image_id not in first:
+            yield FaultRow(content.name, f"image_id {shown(image_id)}", "", "has no result")
+
+
+def _equal_faults(name: str, results: Sequence[Result], percent: int) -> Iterator[FaultRow]:
+    """Yield a fault where most captions are one: only the other images would count, and scores would show them."""
+    if len(results) <= _FEW_IMAGES:
+        return
+    letters = Counter(_NO_LETTERS.sub(" ", result.caption).strip().casefold() for result in results)
+    ((caption, count),) = letters.most_common(1)
+    if 100 * count > percent * len(results):
+        kind = f"the caption {shown(caption)}" if caption else "captions without letters"
+        reason = f"{count:,} of {len(results):,} images have {kind}; at most {percent} % may have the same"
+        yield FaultRow(name, "", "caption", reason)
+
+
+def _record_faults(
+    index: int,
+    record: object,
+    images: SplitImages,
+    first: dict[Id, int],
+    results: list[Result],
+    *,
+    longest: int,
+    empty: Empty,
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the faults of a record as (item, field, reason); append it to ``results`` if it has none."""
+    place = f"item {index}"
+    if not isinstance(record, dict):
+        yield place, "", f"is {shown(record)}, expected an object"
+        return
+    if isinstance(record, _Repeated):
+        yield place, shown(record.key).strip("'"), "stands twice in the object"
+        return
+    image_id = record.get("image_id")
+    problems = list(id_faults(image_id)) if "image_id" in record else ["is missing"]
+    if problems or not isinstance(image_id, int | str):
+        yield from ((place, "image_id", reason) for reason in problems)
+        names: Sequence[str] = ()
+    else:
+        place = label(place, image_id)
+        names = images.names.get(image_id, ())
+        problems = list(_known_faults(image_id, index, images, first))
+        yield from ((place, "image_id", reason) for reason in problems)
+    caption = record.get("caption")
+    wrong = list(caption_faults(caption, tuple(names), empty=empty)) if "caption" in record else ["is missing"]
+    if not wrong and isinstance(caption, str) and len(caption) > longest:
+        wrong = [f"has {len(caption):,} characters, the limit is {longest:,}"]
+    yield from ((place, "caption", reason) for reason in wrong)
+    if not problems and not wrong and isinstance(image_id, int | str) and isinstance(caption, str):
+        results.append(Result(image_id, caption))
+
+
+def _known_faults(image_id: Id, index: int, images: SplitImages, first: dict[Id, int]) -> Iterator[str]:
+    if image_id not in images.names:
+        other: Id | None = str(image_id)
+        if isinstance(image_id, str):
+            other = int(image_id) if image_id.isascii() and image_id.isdigit() and len(image_id) < 19 else None
+        hint = f"; it has {shown(other)}" if other in images.names else ""
+        yield f"is not an image of this split{hint}"
+    earlier = first.setdefault(image_id, index)
+    if earlier != index:
+        yield f"is also the id of item {earlier}"

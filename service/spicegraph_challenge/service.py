@@ -1,0 +1,190 @@
+"""The evaluation server inside of a server: who may call it, its work, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from typing import TYPE_CHECKING
+
+from sqlalchemy import func, select, text
+
+from spicegraph_api.v1 import challenge_pb2
+from spicegraph_api.v1.challenge_pb2_grpc import add_ChallengeServiceServicer_to_server
+from spicegraph_challenge.model.accounts import find_account, touch_token
+from spicegraph_challenge.model.leaderboard import ScorerVersion
+from spicegraph_challenge.model.schema import State, Submission
+from spicegraph_challenge.queue import submissions
+from spicegraph_challenge.queue.runner import ChallengeConfig, ChallengeState, Runner
+from spicegraph_challenge.queue.scoring import Scoring
+from spicegraph_challenge.servicer import ChallengeServicer
+from spicegraph_service.rpc.telemetry import QueueState
+from spicegraph_service.store import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    import grpc.aio
+    from sqlalchemy.orm import Session
+
+    from spicegraph_challenge.model.accounts import Account
+    from spicegraph_service.pool.tasks import WorkerInfo
+    from spicegraph_service.rpc.scheduler import Scheduler
+
+_SWEEP_EVERY_S = 24 * 3600.0
+_COUNT_EVERY_S = 15.0
+_TOUCH_AGAIN_S = 60.0
+_log = logging.getLogger(__name__)
+
+
+class ChallengeService:
+    """The ``ChallengeService`` as the server runs it.
+
+    Args:
+        config: its options.
+        scheduler: the way to the workers. It is not that of other calls: a call waits behind one chunk of a submission
+            at most, and parses of private references are not found by guesses.
+        data: the server's own for the metrics.
+        workers: how many worker processes there are.
+        observe: is called with the state of the queue now and then.
+
+    Raises:
+        InputError: an option is wrong.
+        StoreError: the database or the folder cannot be opened.
+    """
+
+    descriptor = challenge_pb2.DESCRIPTOR.services_by_name["ChallengeService"]
+
+    def __init__(
+        self,
+        config: ChallengeConfig,
+        scheduler: Scheduler,
+        *,
+        data: bytes,
+        workers: int,
+        observe: Callable[[QueueState], None],
+    ) -> None:
+        self._observe = observe
+        self._counted = -_COUNT_EVERY_S
+        self._state = ChallengeState(config, data)
+        self._servicer = ChallengeServicer(self._state)
+        self._scheduler = scheduler
+        self._chunks_at_once = max(1, workers - 1)
+        self._owner = secrets.token_hex(8)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._touching: dict[str, asyncio.Task[None]] = {}
+        self._touch_from = 0.0  # when the database could not be written: later
+
+    def add_to(self, server: grpc.aio.Server) -> None:
+        """Register the methods."""
+        add_ChallengeServiceServicer_to_server(self._servicer, server)
+
+    async def identify(self, authorization: str | None, scope: str | None) -> Account:
+        """Return the user of a token. Users have roles, which the calls check, instead of scopes.
+
+        Raises:
+            CallError: UNAUTHENTICATED.
+            StoreError: the database cannot be read.
+        """
+        del scope
+        account, token_id = await self._state.transactions.read(
+            lambda session, now: find_account(session, authorization, now)
+        )
+        if token_id is not None and token_id not in self._touching and time.monotonic() >= self._touch_from:
+            self._touching[token_id] = asyncio.create_task(self._touch(token_id))
+        return account
+
+    async def _touch(self, token_id: str) -> None:
+        """Record that a token is in use, beside the call; a database that cannot be written keeps nobody out."""
+        try:
+            await self._state.transactions.write(lambda session, now: touch_token(session, token_id, now))
+        except StoreError as error:
+            _log.warning("the last use of the token %s is not recorded: %s", token_id, error)
+            self._touch_from = time.monotonic() + _TOUCH_AGAIN_S
+        finally:
+            del self._touching[token_id]
+
+    def start(self, workers: WorkerInfo) -> None:
+        """Begin to take jobs."""
+        state = self._state
+        state.scorer = ScorerVersion(
+            workers.version,
+            {metric.name: metric.signature for metric in workers.metrics},
+            {metric.name: metric.scores for metric in workers.metrics},
+            workers,
+        )
+        scoring = Scoring(
+            self._scheduler,
+            state.sandbox,
+            state.files,
+            parsing=workers.parsing,
+            data=state.data,
+            at_once=self._chunks_at_once,
+        )
+        state.runner = Runner(
+            state.transactions,
+            state.files,
+            state.sandbox,
+            scoring,
+            scorer=state.scorer,
+            owner=self._owner,
+            lease_s=state.config.lease_s,
+            caption_characters=state.config.caption_characters,
+        )
+        self._tasks = [asyncio.create_task(state.runner.run()), asyncio.create_task(self._sweep())]
+
+    async def probe(self) -> None:
+        """Check that the database answers, and now and then count the submissions.
+
+        Raises:
+            StoreError: it does not.
+        """
+        if time.monotonic() - self._counted < _COUNT_EVERY_S:
+            await self._state.transactions.read(lambda session, _now: session.execute(text("SELECT 1")).all())
+        else:
+            self._observe(await self._state.transactions.read(_queue))
+            self._counted = time.monotonic()
+
+    def reload(self) -> None:
+        """Do nothing: the database has everything, and is asked with every call."""
+
+    def leave(self) -> None:
+        """Let those who watch submissions go to another server."""
+        self._state.leaving.set()
+
+    async def stop(self) -> None:
+        """Stop working, and close the database; jobs under way go to other servers, or wait."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, *self._touching.values(), return_exceptions=True)
+
+        def release(session: Session, _now: datetime) -> None:
+            submissions.release_all(session, self._owner)
+
+        try:
+            await self._state.transactions.write(release)
+        except StoreError as error:
+            _log.warning("jobs stay leased until their time is over: %s", error)
+        self._state.transactions.close()
+
+    async def _sweep(self) -> None:
+        """Delete, once a day, files that nothing refers to."""
+        while True:
+            try:
+                used = await self._state.transactions.read(lambda session, _now: submissions.used_files(session))
+                gone = await self._state.transactions.thread(lambda used=used: self._state.files.sweep(used))  # type: ignore[misc]
+                if gone:
+                    _log.info("%d abandoned files deleted", gone)
+            except StoreError as error:
+                _log.warning("abandoned files stay: %s", error)
+            await asyncio.sleep(_SWEEP_EVERY_S)
+
+
+def _queue(session: Session, now: datetime) -> QueueState:
+    counts = dict.fromkeys((state.value for state in State), 0)
+    query = select(Submission.state, func.count()).group_by(Submission.state)
+    counts |= {state.value: count for state, count in session.execute(query)}
+    oldest = session.scalar(select(func.min(Submission.created)).where(Submission.state == State.QUEUED))
+    return QueueState(counts, (now - oldest).total_seconds() if oldest is not None else 0.0)

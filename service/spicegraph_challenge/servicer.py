@@ -1,0 +1,500 @@
+"""The ``ChallengeService`` of the contract: every call is one transaction, or a stream around one.
+
+What one transaction does is a method that gets its :class:`Turn`; ``_reads`` and ``_writes`` make the call of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from contextlib import suppress
+from functools import wraps
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_api.v1.challenge_pb2_grpc import ChallengeServiceServicer
+from spicegraph_challenge import messages
+from spicegraph_challenge.model import accounts, catalogue, leaderboard
+from spicegraph_challenge.model.accounts import Account
+from spicegraph_challenge.model.schema import MemberRole, State, Submission
+from spicegraph_challenge.queue import submissions
+from spicegraph_challenge.sandbox.files import image_info, read_faults
+from spicegraph_challenge.sandbox.processes import Allowance
+from spicegraph_challenge.sandbox.tasks import Prepare, Prepared, Report, Reported
+from spicegraph_parser.scenes import SCENE
+from spicegraph_service.rpc import validation
+from spicegraph_service.rpc.interceptor import current_call
+from spicegraph_service.rpc.status import not_found, refused, unauthenticated, unavailable, wrong, wrong_references
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from sqlalchemy.orm import Session
+
+    from spicegraph_challenge.model.leaderboard import ScorerVersion
+    from spicegraph_challenge.model.schema import Submission
+    from spicegraph_challenge.queue.runner import ChallengeState
+    from spicegraph_challenge.sandbox.files import FaultRow
+    from spicegraph_service.rpc.interceptor import Context
+
+_UPLOADS_AT_ONCE = 4  # of one user; others wait
+_SHOWN = 60
+_PREPARING = Allowance(memory_bytes=8 << 30, seconds=600)
+_LOOK_EVERY_S = 0.5
+_LOOK_SELDOM_S = 2.0
+_PATIENCE_S = 60.0
+_REPORTING = Allowance(memory_bytes=0, seconds=3600)
+_REPORT_IMAGES = 500
+_MOST_REPORT_IMAGES = 5_000
+_CHUNK = 1 << 20
+_Row = TypeVar("_Row")
+_Request = TypeVar("_Request")
+_Response = TypeVar("_Response")
+
+
+class Turn(NamedTuple):
+    """A call's transaction: who makes the call, the session, and the time that all servers share."""
+
+    account: Account
+    session: Session
+    now: datetime
+
+
+if TYPE_CHECKING:
+    _Work = Callable[["ChallengeServicer", _Request, Turn], _Response]
+    _Call = Callable[["ChallengeServicer", _Request, Context], Awaitable[_Response]]
+
+
+def _reads(work: _Work[_Request, _Response]) -> _Call[_Request, _Response]:
+    """Make a call of what a transaction does that changes nothing."""
+    return _call(work, writes=False)
+
+
+def _writes(work: _Work[_Request, _Response]) -> _Call[_Request, _Response]:
+    """Make a call of what a transaction does."""
+    return _call(work, writes=True)
+
+
+def _call(work: _Work[_Request, _Response], *, writes: bool) -> _Call[_Request, _Response]:
+    @wraps(work)
+    async def call(self: ChallengeServicer, request: _Request, context: Context) -> _Response:
+        del context
+        account, transactions = account_of_call(), self._state.transactions
+        run = transactions.write if writes else transactions.read
+        return await run(lambda session, now: work(self, request, Turn(account, session, now)))
+
+    return call
+
+
+class ChallengeServicer(ChallengeServiceServicer):
+    """Answers organisers and participants."""
+
+    def __init__(self, state: ChallengeState) -> None:
+        self._state = state
+        self._files = state.files
+        self._uploads: defaultdict[int, asyncio.Semaphore] = defaultdict(_turns)
+
+    def _scorer(self) -> ScorerVersion:
+        if self._state.scorer is None:
+            raise unavailable("LOADING", "the server is not ready: its workers are loading", 1.0)
+        return self._state.scorer
+
+    @_writes
+    def CreateChallenge(self, request: pb.CreateChallengeRequest, at: Turn) -> pb.CreateChallengeResponse:
+        """Create a challenge."""
+        if not at.account.creates:
+            at.account.check_organises()
+        new = messages.new_challenge(request.challenge, self._scorer().workers)
+        self._check_metrics(new.metrics)
+        self._check_score(new.primary_score, new.metrics)
+        made = catalogue.add_challenge(at.session, at.account, new, at.now)
+        return pb.CreateChallengeResponse(challenge=messages.challenge_message(made))
+
+    def _check_metrics(self, metrics: tuple[str, ...]) -> None:
+        known = self._scorer().signatures
+        if not metrics or len(set(metrics)) < len(metrics):
+            raise wrong("challenge.metrics", "at least one metric, each once")
+        validation.check_metrics(metrics, list(known))
+
+    def _check_score(self, score: str, metrics: Sequence[str]) -> None:
+        """Refuse a score to rank by that no submission will have."""
+        known = self._scorer().scores
+        names = [name for metric in metrics for name in known.get(metric, ())]
+        if score and score not in names:
+            shown = score if len(score) <= _SHOWN else score[:_SHOWN] + "..."
+            raise wrong("challenge.primary_score", f"there is no score {shown!a}; the metrics give {', '.join(names)}")
+
+    @_writes
+    def UpdateChallenge(self, request: pb.UpdateChallengeRequest, at: Turn) -> pb.UpdateChallengeResponse:
+        """Change a challenge."""
+        challenge = catalogue.find_challenge(at.session, request.name, lock=True)
+        at.account.check_may(MemberRole.ORGANISER, challenge)
+        messages.change_challenge(challenge, request)
+        if request.HasField("primary_score"):
+            self._check_score(challenge.primary_score, challenge.metrics)
+        return pb.UpdateChallengeResponse(challenge=messages.challenge_message(challenge))
+
+    @_reads
+    def GetChallenge(self, request: pb.GetChallengeRequest, at: Turn) -> pb.GetChallengeResponse:
+        """Return a challenge, and what the caller may still submit."""
+        challenge = catalogue.find_challenge(at.session, request.name)
+        used = submissions.usage(at.session, challenge, at.account.user_id, at.now)
+        return pb.GetChallengeResponse(
+            challenge=messages.challenge_message(challenge),
+            quota=pb.Quota(used_today=used.today, used_total=used.total, left=used.left(challenge)),
+            role=messages.member_role_value(at.account.role_in(challenge)),
+        )
+
+    @_reads
+    def ListChallenges(self, request: pb.ListChallengesRequest, at: Turn) -> pb.ListChallengesResponse:
+        """List the challenges."""
+        size = validation.check_page_size(request.page_size)
+        validation.check_page_token(request.page_token, accounts.NAME)
+        found, more = _page(catalogue.list_challenges(at.session, request.page_token, size + 1), size)
+        return pb.ListChallengesResponse(
+            challenges=map(messages.challenge_message, found), next_page_token=found[-1].name if more else ""
+        )
+
+    @_writes
+    def DeleteChallenge(self, request: pb.DeleteChallengeRequest, at: Turn) -> pb.DeleteChallengeResponse:
+        """Delete a challenge without submissions."""
+        catalogue.remove_challenge(at.session, at.account, request.name)
+        return pb.DeleteChallengeResponse()
+
+    @_writes
+    def SetChallengeMember(self, request: pb.SetChallengeMemberRequest, at: Turn) -> pb.SetChallengeMemberResponse:
+        """Say what a user may do in a challenge."""
+        role = messages.member_role_of(request.role)
+        challenge = catalogue.find_challenge(at.session, request.challenge)
+        if request.user != at.account.name:  # who may not, does not learn which users there are
+            at.account.check_may(MemberRole.OWNER, challenge)
+        user = accounts.find_user(at.session, request.user)
+        catalogue.set_member(at.session, at.account, request.challenge, user, role)
+        return pb.SetChallengeMemberResponse()
+
+    @_reads
+    def ListChallengeMembers(
+        self, request: pb.ListChallengeMembersRequest, at: Turn
+    ) -> pb.ListChallengeMembersResponse:
+        """List the members of a challenge."""
+        challenge = catalogue.find_challenge(at.session, request.challenge)
+        at.account.check_may(MemberRole.VIEWER, challenge)
+        return pb.ListChallengeMembersResponse(
+            members=(
+                pb.ChallengeMember(user=one.user.name, role=messages.member_role_value(one.role))
+                for one in sorted(challenge.members, key=lambda one: one.user.name)
+            )
+        )
+
+    async def UploadReferences(
+        self, request_iterator: AsyncIterator[pb.UploadReferencesRequest], context: Context
+    ) -> pb.UploadReferencesResponse:
+        """Take COCO annotations as references."""
+        del context
+        account = account_of_call()
+        target, chunks = await messages.first(request_iterator, "target")
+        transactions = self._state.transactions
+        await transactions.read(lambda session, _now: messages.check_target(session, target, account))
+        async with self._uploads[account.user_id]:
+            with self._files.incoming() as incoming, self._files.workspace() as folder:
+                most = self._state.config.reference_bytes
+                key = await messages.receive(chunks, incoming, transactions, most_bytes=most)
+                output = folder / "references"
+                prepared = await self._state.sandbox.run(Prepare(str(incoming.path), str(output)), Prepared, _PREPARING)
+                if prepared.faults:
+                    raise wrong_references(prepared.faults)
+                file = await transactions.thread(lambda: self._files.adopt(output))
+                new = catalogue.NewReferences(key, file, prepared.image_count, prepared.caption_count)
+
+                def place(session: Session, _now: datetime) -> pb.Challenge:
+                    found = catalogue.place_references(
+                        session, target.challenge, target.split, target.reference_set, new
+                    )
+                    self._files.keep(incoming, key)
+                    session.flush()
+                    return messages.challenge_message(found)
+
+                challenge = await transactions.write(place)
+        self._state.nudge()
+        return pb.UploadReferencesResponse(challenge=challenge)
+
+    @_writes
+    def CreateUser(self, request: pb.CreateUserRequest, at: Turn) -> pb.CreateUserResponse:
+        """Add a user."""
+        at.account.check_organises()
+        role = messages.role_of(request.role)
+        expires = messages.moment_of("expire_time", request.expire_time)
+        user, secret = accounts.add_user(at.session, request.name, role, at.now, expires=expires)
+        return pb.CreateUserResponse(user=messages.user_message(user), secret=secret)
+
+    @_reads
+    def ListUsers(self, request: pb.ListUsersRequest, at: Turn) -> pb.ListUsersResponse:
+        """List the users."""
+        at.account.check_organises()
+        size = validation.check_page_size(request.page_size)
+        validation.check_page_token(request.page_token, accounts.NAME)
+        found, more = _page(accounts.list_users(at.session, request.page_token, size + 1), size)
+        return pb.ListUsersResponse(
+            users=map(messages.user_message, found), next_page_token=found[-1].name if more else ""
+        )
+
+    @_writes
+    def DeleteUser(self, request: pb.DeleteUserRequest, at: Turn) -> pb.DeleteUserResponse:
+        """Shut a user out."""
+        at.account.check_organises()
+        if at.account.name == request.name:
+            raise wrong("name", "is your own: another organiser must do that")
+        accounts.remove_user(at.session, request.name, at.now)
+        return pb.DeleteUserResponse()
+
+    @_writes
+    def CreateUserToken(self, request: pb.CreateUserTokenRequest, at: Turn) -> pb.CreateUserTokenResponse:
+        """Make a token."""
+        expires = messages.moment_of("expire_time", request.expire_time)
+        token, secret = accounts.add_token(at.session, at.account, request.user, request.name, at.now, expires=expires)
+        return pb.CreateUserTokenResponse(token=messages.token_message(token), secret=secret)
+
+    @_writes
+    def RevokeUserToken(self, request: pb.RevokeUserTokenRequest, at: Turn) -> pb.RevokeUserTokenResponse:
+        """Revoke a token."""
+        accounts.revoke_token(at.session, at.account, request.id)
+        return pb.RevokeUserTokenResponse()
+
+    async def CreateSubmission(
+        self, request_iterator: AsyncIterator[pb.CreateSubmissionRequest], context: Context
+    ) -> pb.CreateSubmissionResponse:
+        """Take a submission."""
+        del context
+        account = account_of_call()
+        settings, chunks = await messages.first(request_iterator, "settings")
+        messages.check_settings(settings)
+        transactions = self._state.transactions
+        splits = await transactions.read(lambda session, _now: messages.split_names(session, settings))
+        async with self._uploads[account.user_id]:
+            with self._files.incoming() as incoming:
+                most = self._state.config.submission_bytes
+                key = await messages.receive(chunks, incoming, transactions, most_bytes=most)
+                new = submissions.NewSubmission(
+                    settings.challenge,
+                    messages.method_name(settings, splits),
+                    settings.description,
+                    settings.file_name,
+                    settings.split,
+                    key,
+                    incoming.size,
+                    settings.idempotency_key or None,
+                )
+
+                def accept(session: Session, now: datetime) -> pb.CreateSubmissionResponse:
+                    found, existed = submissions.accept(session, account, new, now)
+                    if not existed:
+                        self._files.keep(incoming, key)
+                    message = self._message(found, Turn(account, session, now))
+                    return pb.CreateSubmissionResponse(submission=message, existed=existed)
+
+                # A client that goes away at this moment leaves all of it or nothing: without the file, no commit.
+                response = await transactions.write(accept)
+        self._state.nudge()
+        return response
+
+    @_reads
+    def GetSubmission(self, request: pb.GetSubmissionRequest, at: Turn) -> pb.GetSubmissionResponse:
+        """Return a submission."""
+        found = submissions.find_submission(at.session, at.account, request.id)
+        return pb.GetSubmissionResponse(submission=self._message(found, at))
+
+    @_reads
+    def ListSubmissions(self, request: pb.ListSubmissionsRequest, at: Turn) -> pb.ListSubmissionsResponse:
+        """List submissions."""
+        size = validation.check_page_size(request.page_size)
+        validation.check_page_token(request.page_token, submissions.ID)
+        challenge = catalogue.find_challenge(at.session, request.challenge)
+        if request.user not in {"", at.account.name}:
+            at.account.check_may(MemberRole.VIEWER, challenge)
+        listed = submissions.list_submissions(
+            at.session, at.account, challenge, user=request.user, after=request.page_token, count=size + 1
+        )
+        found, more = _page(listed, size)
+        return pb.ListSubmissionsResponse(
+            submissions=(self._message(one, at) for one in found), next_page_token=found[-1].id if more else ""
+        )
+
+    async def WatchSubmission(
+        self, request: pb.WatchSubmissionRequest, context: Context
+    ) -> AsyncIterator[pb.WatchSubmissionResponse]:
+        """Return a submission whenever it has changed."""
+        shown: pb.Submission | None = None
+        wanted = pb.GetSubmissionRequest(id=request.id)
+        changed = time.monotonic()
+        while shown is None or not shown.HasField("end_time"):
+            now = (await self.GetSubmission(wanted, context)).submission
+            if now != shown:
+                shown, changed = now, time.monotonic()
+                yield pb.WatchSubmissionResponse(submission=now)
+                continue
+            waited = time.monotonic() - changed
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_EVERY_S if waited < _PATIENCE_S else _LOOK_SELDOM_S):
+                    await self._state.leaving.wait()
+                    raise unavailable("STOPPING", "the server stops; watch again", 1.0)
+
+    @_reads
+    def ListSubmissionFaults(
+        self, request: pb.ListSubmissionFaultsRequest, at: Turn
+    ) -> pb.ListSubmissionFaultsResponse:
+        """List the faults of a refused file."""
+        size = validation.check_page_size(request.page_size)
+        start = _place(request.page_token)
+        rows = self._faults(submissions.find_submission(at.session, at.account, request.id))
+        found, more = _page(rows[start:], size)
+        return pb.ListSubmissionFaultsResponse(
+            faults=map(messages.fault_message, found), next_page_token=str(start + size) if more else ""
+        )
+
+    @_writes
+    def CancelSubmission(self, request: pb.CancelSubmissionRequest, at: Turn) -> pb.CancelSubmissionResponse:
+        """Cancel a submission."""
+        found = submissions.cancel(at.session, at.account, request.id, at.now)
+        return pb.CancelSubmissionResponse(submission=self._message(found, at))
+
+    @_writes
+    def ChooseSubmission(self, request: pb.ChooseSubmissionRequest, at: Turn) -> pb.ChooseSubmissionResponse:
+        """Choose the submission that stands on the leaderboard."""
+        chosen = request.submission if request.HasField("submission") else None
+        submissions.choose(at.session, at.account, request.challenge, chosen)
+        return pb.ChooseSubmissionResponse()
+
+    def _message(self, submission: Submission, at: Turn) -> pb.Submission:
+        faults = self._faults(submission) if submission.state is State.FAILED else []
+        return messages.submission_message(
+            at.session, submission, at.account, at.now, scorer=self._state.scorer, faults=faults
+        )
+
+    def _faults(self, submission: Submission) -> list[FaultRow]:
+        return read_faults(self._files.path(submission.faults)) if submission.faults else []
+
+    @_reads
+    def GetLeaderboard(self, request: pb.GetLeaderboardRequest, at: Turn) -> pb.GetLeaderboardResponse:
+        """Return a leaderboard."""
+        challenge = catalogue.find_challenge(at.session, request.challenge)
+        split = catalogue.find_split(challenge, request.split)
+        leaderboard.check_visible(split, challenge, at.account, at.now)
+        reference_set = catalogue.find_reference_set(split, request.reference_set)
+        found = leaderboard.standing(at.session, split, reference_set, request.score, at.account)
+        return messages.leaderboard_message(found, at.account, at.now, scorer=self._state.scorer)
+
+    async def GetImageInfo(
+        self, request: pb.GetImageInfoRequest, context: Context
+    ) -> AsyncIterator[pb.GetImageInfoResponse]:
+        """Return the images of a split."""
+        del context
+        account = account_of_call()
+
+        def find(session: Session, now: datetime) -> list[Path]:
+            challenge = catalogue.find_challenge(session, request.challenge)
+            split = catalogue.find_split(challenge, request.split)
+            if not account.may(MemberRole.VIEWER, challenge):
+                submissions.check_opened(challenge, now)
+            return [self._files.path(one.file) for one in split.reference_sets if one.file]
+
+        paths = await self._state.transactions.read(find)
+        content = await self._state.transactions.thread(lambda: image_info(paths))
+        for start in range(0, len(content), _CHUNK):
+            yield pb.GetImageInfoResponse(chunk=content[start : start + _CHUNK])
+
+    async def RescoreChallenge(
+        self, request: pb.RescoreChallengeRequest, context: Context
+    ) -> pb.RescoreChallengeResponse:
+        """Have submissions scored again."""
+        del context
+        account = account_of_call()
+        scorer = self._scorer()
+
+        def rescore(session: Session, _now: datetime) -> int:
+            challenge = catalogue.find_challenge(session, request.challenge, lock=True)
+            account.check_may(MemberRole.ORGANISER, challenge)
+            return leaderboard.rescore(session, challenge, scorer, everything=request.all)
+
+        count = await self._state.transactions.write(rescore)
+        self._state.nudge()
+        return pb.RescoreChallengeResponse(submission_count=count)
+
+    async def GetSubmissionReport(
+        self, request: pb.GetSubmissionReportRequest, context: Context
+    ) -> AsyncIterator[pb.GetSubmissionReportResponse]:
+        """Make an error report."""
+        del context
+        account = account_of_call()
+        if not account.members:
+            account.check_organises()
+        limit = request.image_limit or _REPORT_IMAGES
+        if not 1 <= limit <= _MOST_REPORT_IMAGES:
+            raise wrong("image_limit", f"1 to {_MOST_REPORT_IMAGES:,}, or 0 for {_REPORT_IMAGES}")
+        with self._files.workspace() as folder:
+            output = folder / "report"
+
+            def plan(session: Session, _now: datetime) -> Report:
+                submission = submissions.find_submission(session, account, request.id)
+                account.check_may(MemberRole.VIEWER, submission.challenge)
+                return self._report(submission, request, limit=limit, output=output)
+
+            task = await self._state.transactions.read(plan)
+            await self._state.reports.run(task, Reported, _REPORTING)
+            with output.open("rb") as stream:
+                while chunk := stream.read(_CHUNK):
+                    yield pb.GetSubmissionReportResponse(chunk=chunk)
+
+    def _report(
+        self, submission: Submission, request: pb.GetSubmissionReportRequest, *, limit: int, output: Path
+    ) -> Report:
+        for found in submission.files:
+            if request.split in {found.split.name, ""}:
+                reference_set = catalogue.find_reference_set(found.split, request.reference_set)
+                challenge = submission.challenge
+                return Report(
+                    results=str(self._files.path(found.file)),
+                    references=str(self._files.path(reference_set.file or "")),
+                    name=submission.method,
+                    title=f"{challenge.title}: {found.split.name} {reference_set.name}",
+                    metrics=tuple(challenge.metrics),
+                    pipeline=SCENE if challenge.graph_style == "scene" else self._state.config.pipeline,
+                    limit=limit,
+                    output=str(output),
+                    data=self._state.data,
+                    spice_text=challenge.spice_text,
+                )
+        if not submission.files:
+            raise refused("NO_RESULTS", "the submission has no sound results", submission.id)
+        raise not_found("split", request.split)
+
+
+def _turns() -> asyncio.Semaphore:
+    return asyncio.Semaphore(_UPLOADS_AT_ONCE)
+
+
+def account_of_call() -> Account:
+    """Return who makes the call under way.
+
+    Raises:
+        CallError: UNAUTHENTICATED.
+    """
+    caller = current_call().caller
+    if not isinstance(caller, Account):
+        raise unauthenticated("the call needs a user's token")
+    return caller
+
+
+def _page(rows: Sequence[_Row], size: int) -> tuple[Sequence[_Row], bool]:
+    """Return the rows of a page, and whether there are more; the list that they are from begins with the page."""
+    return rows[:size], len(rows) > size
+
+
+def _place(token: str) -> int:
+    if not token:
+        return 0
+    if not (token.isascii() and token.isdigit() and len(token) < 10):
+        raise wrong("page_token", "is not a page token of this list")
+    return int(token)

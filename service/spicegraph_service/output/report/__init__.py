@@ -1,7 +1,0 @@
-"""Error reports: what systems score and what they get wrong, as HTML, JSON and Markdown."""
-
-from spicegraph_service.output.report.build import ReportOptions, build_report
-from spicegraph_service.output.report.data import Report
-from spicegraph_service.output.report.render import REPORT_FORMATS, ReportFormat
-
-__all__ = ["REPORT_FORMATS", "Report", "ReportFormat", "ReportOptions", "build_report"]

@@ -1,0 +1,533 @@
+"""Work of many requests, gathered into batches for the workers.
+
+A batch goes out as soon as a worker is free, with all that has come in until then (up to a size). Where a
+worker is free at once and captions must be parsed, it waits a few milliseconds for company: parsing thirty
+captions together costs little more than parsing five.
+
+A caller that sends its next chunk when it has the answer to the last is away from the queue in between. What it has had
+of the workers is remembered for a second, so that others with chunks in stock do not take its turns.
+
+Light groups (few items, short captions, all of them parsed before) have a worker in reserve, so that they never wait
+for a batch of somebody else's new captions; the other workers take them too when nothing else waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from heapq import heappop, heappush
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from spicegraph_parser.errors import InputError, LimitError
+from spicegraph_service.pool.tasks import (
+    CaptionsWork,
+    GroupReply,
+    ItemsWork,
+    Reply,
+    Totals,
+    TotalsReply,
+    Work,
+    WorkReply,
+)
+from spicegraph_service.pool.workers import NoWorkersError, Worker, WorkerDiedError, WorkerPool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from spicegraph_service.pool.cache import ParseCache
+
+Group = ItemsWork | CaptionsWork
+_PATIENCE_S = 1.0  # nearly every batch takes less; callers who leave before do not end a worker
+_LONG_S = 5.0
+_TOGETHER_S = 0.2  # in which the deaths of workers that were killed together are seen
+_SMALL = 64  # items and captions to parse of a group
+_HEAVY = 32  # cost of a group for which it matters whose turn it is; lighter ones go together
+_CREDIT = 4 * _SMALL  # cost that a caller may be behind the others and still catch up: two chunks of new captions
+_BESIDE_S = 1.0  # after its last answer a caller still counts as one who shares the workers
+_WAIT_SHARE = 0.5  # of the last batch's time: how long a worker may wait for a caller who is behind
+_LONGEST_WAIT_S = 0.1
+_LIGHT_ITEMS = 8  # of a light group
+_LIGHT_CHARACTERS = 8_192  # of its captions
+_LIGHT_BATCH = 32  # items; a few milliseconds
+_CHARACTERS_PER_COST = 256  # of long captions, which count as several
+_HEAD_START_S = 0.002  # at most: what comes next is looked up and sent before the calls that are done are answered
+_log = logging.getLogger(__name__)
+
+
+class WorkFailedError(Exception):
+    """A group of work could not be done; the message is for the log."""
+
+
+@dataclass(slots=True, eq=False)
+class _Share:
+    """What a caller has had of the workers, and when it is expected again."""
+
+    caller: str
+    end: int  # of its work so far, in the queue's virtual time
+    cost: int = 0  # of its last group
+    here: int = 0  # groups that wait or are at a worker
+    left: float = 0.0  # when the last of them ended
+    away: float = math.inf  # seconds from then to its next group, by experience
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    """A group that waits, and where its reply goes."""
+
+    group: Group
+    texts: tuple[str, ...]
+    size: int
+    cost: int
+    fresh: bool
+    caller: str
+    tenant: str
+    since: float
+    reply: asyncio.Future[GroupReply]
+    start: int = 0  # of its part of the caller's share
+    share: _Share | None = None
+
+    @property
+    def end(self) -> int:
+        """Of its part of the caller's share."""
+        return self.start + self.cost
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether it matters whose turn it is."""
+        return self.cost >= _HEAVY
+
+    def leave(self) -> None:
+        """Be done, given up, or on the way to another queue."""
+        if self.share is not None:
+            self.share.here -= 1
+            self.share.left = _time()
+            self.share = None
+
+
+class _FairQueue:
+    """Entries that wait, in turn: callers get equal shares of the work while they have any.
+
+    A caller who is away for less than a second keeps what it is behind, up to :data:`_CREDIT`, and goes first until it
+    has caught up.
+
+    Sources: Goyal, Vin and Cheng 1996, "Start-time Fair Queuing"; Duda and Cheriton 1999, "Borrowed-Virtual-Time (BVT)
+    scheduling", for the bounded lag.
+    """
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, _Entry]] = []  # start of the caller's share, order of arrival
+        self._shares: dict[str, _Share] = {}
+        self._now = 0
+        self._arrivals = count()
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def __iter__(self) -> Iterator[_Entry]:
+        return (entry for _, _, entry in self._heap)
+
+    @property
+    def first(self) -> _Entry:
+        """The entry whose turn it is."""
+        return self._heap[0][2]
+
+    def push(self, entry: _Entry) -> None:
+        """Add an entry: behind those that its caller has here, beside those of others."""
+        share = self._shares.setdefault(entry.caller, _Share(entry.caller, self._now))
+        if not share.here and share.left:
+            away = _time() - share.left
+            share.away = away if share.away == math.inf else (share.away + away) / 2
+        entry.start = max(self._now - _CREDIT, share.end)
+        share.end = entry.end
+        share.cost = entry.cost
+        share.here += 1
+        entry.leave()
+        entry.share = share
+        heappush(self._heap, (entry.start, next(self._arrivals), entry))
+
+    def pop(self) -> _Entry:
+        """Take the entry whose turn it is."""
+        start, _, entry = heappop(self._heap)
+        self._now = max(self._now, start)
+        return entry
+
+    def forget(self) -> None:
+        """Forget the callers who have been away for long."""
+        since = _time() - _BESIDE_S
+        self._shares = {name: share for name, share in self._shares.items() if share.here or share.left > since}
+
+    def behind(self, entry: _Entry) -> list[_Share]:
+        """Return the callers of groups like this heavy one who have had less of the workers than its caller."""
+        if not entry.is_heavy:
+            return []
+        shares = self._shares.values()
+        return [share for share in shares if share.end < entry.start and 2 * share.cost >= entry.cost]
+
+
+class Dispatcher:
+    """Gathers groups and hands them to the workers.
+
+    Args:
+        pool: the workers, started.
+        parses: what was parsed before.
+        parsing: the metrics that need parses, and whether each parses the text that a request names.
+        batch_captions: about how many captions make a batch.
+        window_s: how long a batch with captions to parse waits for company.
+        reserve: workers for light groups alone; ``None``: the others do them.
+        observe: is called with the captions and the seconds of every batch.
+    """
+
+    def __init__(
+        self,
+        pool: WorkerPool,
+        parses: ParseCache,
+        *,
+        parsing: Mapping[str, bool],
+        batch_captions: int,
+        window_s: float,
+        reserve: WorkerPool | None = None,
+        observe: Callable[[int, float], None] | None = None,
+    ) -> None:
+        self._pool = pool
+        self._parses = parses
+        self._parsing = parsing
+        self._batch_captions = batch_captions
+        self._window_s = window_s
+        self._observe = observe
+        self._reserve = reserve
+        self._entries = _FairQueue()
+        self._light = _FairQueue()
+        self._batch_s = 0.0  # of the last batch
+        self._next_sent = asyncio.Event()  # of the last batch: a worker has the one after it, or waits for a caller
+        self._filled = asyncio.Event()
+        self._came = asyncio.Event()
+        self._light_filled = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._feeders = [asyncio.create_task(self._feed())]
+        if reserve is not None:
+            self._feeders.append(asyncio.create_task(self._feed_light(reserve)))
+
+    async def submit(self, group: Group, *, caller: str = "", tenant: str = "") -> GroupReply:
+        """Have a group of a caller done; if the caller is cancelled before a worker takes it, it is not done.
+
+        Raises:
+            LimitError: an item goes beyond a metric's limit.
+            InputError: an item is not what a metric can score.
+            WorkFailedError: it failed, or workers died of it three times.
+            NoWorkersError: no worker can be started.
+        """
+        texts = tuple(dict.fromkeys(self._texts(group)))
+        fresh = self._parses.missing(texts, tenant=tenant)
+        items = len(group.items) if isinstance(group, ItemsWork) else len(group.texts)
+        characters = sum(map(len, _captions(group)))
+        cost = items + fresh + characters // _CHARACTERS_PER_COST
+        reply: asyncio.Future[GroupReply] = asyncio.get_running_loop().create_future()
+        entry = _Entry(group, texts, items + fresh, cost, fresh > 0, caller, tenant, _time(), reply)
+        self._enter(entry, light=not fresh and items <= _LIGHT_ITEMS and characters <= _LIGHT_CHARACTERS)
+        done = await reply
+        if done.refused:
+            raise (LimitError if done.refused == "limit" else InputError)(done.error)
+        if done.error:
+            raise WorkFailedError(done.error)
+        return done
+
+    def _enter(self, entry: _Entry, *, light: bool) -> None:
+        if not light or self._reserve is None or not self._reserve.alive:
+            self._entries.push(entry)
+            self._filled.set()
+            self._came.set()
+            return
+        self._light.push(entry)
+        self._light_filled.set()
+        if not self._reserve.idle:
+            self._filled.set()
+
+    async def totals(self, work: Totals) -> TotalsReply:
+        """Have the statistics of a request turned into scores.
+
+        Raises:
+            WorkFailedError: it failed, or workers died of it three times.
+            NoWorkersError: no worker can be started.
+        """
+        for last in (False, True):
+            worker = await self._pool.acquire()
+            # Shielded: a worker that is given up in the middle of a reply would have to be killed.
+            call = asyncio.ensure_future(self._pool.call(worker, work))
+            try:
+                done = await asyncio.shield(call)
+            except asyncio.CancelledError:
+                call.add_done_callback(_forget)
+                raise
+            except WorkerDiedError as error:
+                if last:
+                    raise WorkFailedError(str(error)) from error
+                continue
+            if isinstance(done, TotalsReply):
+                if done.error:
+                    raise WorkFailedError(done.error)
+                return done
+            break
+        raise WorkFailedError("a worker gave the wrong kind of reply")
+
+    async def close(self) -> None:
+        """Stop; what still waits is cancelled."""
+        for task in (*self._feeders, *self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._feeders, *self._tasks, return_exceptions=True)
+        while queue := self._entries or self._light:
+            queue.pop().reply.cancel()
+
+    def _texts(self, group: Group) -> Iterator[str]:
+        yield from group.texts if isinstance(group, CaptionsWork) else group.texts(self._parsing)
+
+    async def _feed(self) -> None:
+        while True:
+            await self._filled.wait()
+            try:
+                worker = await self._pool.acquire()
+            except NoWorkersError as error:
+                self._refuse(error)
+                continue
+            batch = await self._gather()
+            if not batch:
+                self._pool.release(worker)
+                continue
+            self._start(self._pool, worker, batch)
+
+    async def _feed_light(self, reserve: WorkerPool) -> None:
+        while True:
+            await self._light_filled.wait()
+            try:
+                worker = await reserve.acquire()
+            except NoWorkersError:
+                while self._light:
+                    self._enter(self._light.pop(), light=False)
+            else:
+                batch = self._take(self._light, _LIGHT_BATCH)
+                if batch:
+                    self._start(reserve, worker, batch)
+                else:
+                    reserve.release(worker)
+            if not self._light:
+                self._light_filled.clear()
+            else:
+                self._filled.set()
+
+    def _start(self, pool: WorkerPool, worker: Worker, batch: Sequence[_Entry]) -> None:
+        task = asyncio.create_task(self._run(pool, worker, batch))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _refuse(self, error: NoWorkersError) -> None:
+        """Refuse all groups that wait: when there will be a worker is unknown."""
+        self._filled.clear()
+        while queue := self._entries or self._light:
+            entry = queue.pop()
+            entry.leave()
+            if not entry.reply.done():
+                entry.reply.set_exception(error)
+
+    async def _gather(self) -> list[_Entry]:
+        """Take the next batch from the queue, after a short wait if only unparsed captions would be in it."""
+        if self._entries and all(entry.fresh for entry in self._entries) and not self._enough():
+            since = min(entry.since for entry in self._entries)
+            await asyncio.sleep(max(0.0, since + self._window_s - _time()))
+        if self._entries and not self._pool.idle:
+            await self._wait_for_callers_behind()
+        batch = self._take(self._entries or self._light, self._batch_captions)
+        if not self._entries and not self._light:
+            self._filled.clear()
+        return batch
+
+    async def _wait_for_callers_behind(self) -> None:
+        """Let the only free worker wait a little for a caller who has had less, and is expected at once.
+
+        A caller with one call at a time who is back a moment after another's chunk was begun would have every third
+        turn instead of every second.
+
+        Source: Iyer and Druschel 2001, "Anticipatory scheduling".
+        """
+        await asyncio.sleep(0)  # the callers of the batch that has just ended count as away from here on
+        until = _time() + min(_WAIT_SHARE * self._batch_s, _LONGEST_WAIT_S)
+        while expected := self._expected(until):
+            self._next_sent.set()  # the caller who is waited for may be one of those who get their answers now
+            self._came.clear()
+            try:
+                async with asyncio.timeout_at(until):
+                    await self._came.wait()
+            except TimeoutError:
+                for share in expected:
+                    share.away = math.inf  # until it comes again
+                return
+
+    def _expected(self, until: float) -> list[_Share]:
+        """Return the callers who are behind the one whose turn it is, and away, but not for long."""
+        behind = self._entries.behind(self._entries.first)
+        return [share for share in behind if not share.here and share.left + share.away <= until]
+
+    def _take(self, queue: _FairQueue, most: int) -> list[_Entry]:
+        """Take a batch of one tenant from a queue; small groups do not wait for a large one of somebody else.
+
+        A caller has no more than one heavy group in a batch while others with such groups have had less, and those of
+        others go with it only if it is their turn, too: or else who has one call at a time would get the answer late,
+        and be away while those who have more in stock have the next turn to themselves.
+        """
+        batch: list[_Entry] = []
+        size = 0
+        callers: set[str] = set()
+        queue.forget()
+        while queue:
+            entry = queue.first
+            own = entry.caller in callers
+            alike = entry.size <= _SMALL or own
+            fits = size + entry.size <= most and entry.tenant == batch[0].tenant if batch else True
+            ahead = queue.behind(entry) if own else batch and entry.is_heavy and entry.start >= batch[0].end
+            if batch and not (alike and fits and not ahead):
+                break
+            queue.pop()
+            if entry.reply.done():  # its caller has gone
+                entry.leave()
+                continue
+            batch.append(entry)
+            size += entry.size
+            callers.add(entry.caller)
+        return batch
+
+    def _enough(self) -> bool:
+        return sum(entry.size for entry in self._entries) >= self._batch_captions
+
+    async def _run(self, pool: WorkerPool, worker: Worker, batch: Sequence[_Entry]) -> None:
+        """Have a batch done; if the worker dies, once more, each group alone: one may be what killed it.
+
+        A group gets a third worker: the second may have been killed together with the first.
+        """
+        try:
+            await self._do(pool, worker, batch)
+        except WorkerDiedError as error:
+            _log.warning("a batch of %d groups is tried again: %s", len(batch), error)
+            for entry in batch:
+                await self._retry(entry)
+        except Exception as error:  # noqa: BLE001 (the callers must get an answer, whatever it was)
+            _log.exception("a batch of %d groups failed", len(batch))
+            _fail(batch, f"an unexpected {type(error).__name__}")
+
+    async def _retry(self, entry: _Entry) -> None:
+        if entry.reply.done():
+            return
+        try:
+            try:
+                await self._do(self._pool, await self._pool.acquire(), [entry])
+            except WorkerDiedError:
+                await asyncio.sleep(_TOGETHER_S)
+                await self._do(self._pool, await self._pool.acquire(), [entry])
+        except WorkerDiedError as error:
+            _fail([entry], str(error))
+        except NoWorkersError as error:
+            if not entry.reply.done():
+                entry.reply.set_exception(error)
+        except Exception as error:  # noqa: BLE001 (as above)
+            _log.exception("a group failed when it was tried again")
+            _fail([entry], f"an unexpected {type(error).__name__}")
+
+    async def _do(self, pool: WorkerPool, worker: Worker, batch: Sequence[_Entry]) -> None:
+        try:
+            texts = dict.fromkeys(text for entry in batch for text in entry.texts)
+            lasting = _lasting(batch)
+            known = await self._parses.get(texts, tenant=batch[0].tenant, lasting=lasting)
+        except BaseException:
+            pool.release(worker)
+            raise
+        started = _time()
+        call = asyncio.create_task(pool.call(worker, Work(tuple(entry.group for entry in batch), known)))
+        call.add_done_callback(partial(_leave, batch))
+        if pool is self._pool:
+            self._next_sent.set()
+            self._next_sent = next_sent = asyncio.Event()
+        try:
+            reply: Reply = await self._while_wanted(call, worker, batch)
+        finally:
+            call.cancel()
+        if not isinstance(reply, WorkReply):
+            _fail(batch, "a worker gave the wrong kind of reply")
+            return
+        seconds = _time() - started
+        if pool is self._pool:
+            self._batch_s = seconds
+        if self._observe is not None:
+            self._observe(sum(entry.size for entry in batch), seconds)
+        self._parses.put(reply.parsed, tenant=batch[0].tenant, lasting=lasting)
+        if self._entries and pool is self._pool:
+            # To answer a batch of small calls takes about as long as a worker needs for the next one.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_HEAD_START_S):
+                    await next_sent.wait()
+        for entry, done in zip(batch, reply.groups, strict=True):
+            if not entry.reply.done():
+                entry.reply.set_result(done)
+
+    async def _while_wanted(self, call: asyncio.Task[Reply], worker: Worker, batch: Sequence[_Entry]) -> Reply:
+        """Return a worker's reply; end the worker when its callers have gone, so that none holds it past a deadline.
+
+        Where only some have gone after a long time, one of theirs may be what takes so long: it is ended too, and the
+        others' groups are done again.
+        """
+        started = _time()
+        await asyncio.wait([call], timeout=_PATIENCE_S)
+        waiting: set[asyncio.Future[GroupReply]] = {entry.reply for entry in batch}
+        while not call.done():
+            left = started + _LONG_S - _time()
+            watched: list[asyncio.Future[Any]] = [call, *waiting]
+            await asyncio.wait(watched, timeout=left if left > 0 else None, return_when=asyncio.FIRST_COMPLETED)
+            waiting = {reply for reply in waiting if not reply.done()}
+            long = _time() - started >= _LONG_S
+            if not call.done() and (not waiting or (long and len(waiting) < len(batch))):
+                _log.warning("worker %d is ended: callers of its batch have gone", worker.process.pid)
+                worker.kill()
+                break
+        return await call
+
+
+def _time() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _captions(group: Group) -> Iterator[str]:
+    """Yield the texts of a group, whether or not they are parsed."""
+    if isinstance(group, CaptionsWork):
+        yield from group.texts
+    else:
+        for item in group.items:
+            yield item.candidate
+            yield from item.references
+
+
+def _lasting(batch: Sequence[_Entry]) -> Collection[str] | None:
+    """Return the texts whose parses belong in the store; ``None``: all."""
+    passing = [entry.group.passing if isinstance(entry.group, ItemsWork) else frozenset() for entry in batch]
+    if not any(passing):
+        return None
+    return {text for entry, own in zip(batch, passing, strict=True) for text in entry.texts if text not in own}
+
+
+def _fail(batch: Sequence[_Entry], reason: str) -> None:
+    for entry in batch:
+        if not entry.reply.done():
+            entry.reply.set_result(GroupReply(error=reason))
+
+
+def _leave(batch: Sequence[_Entry], call: asyncio.Future[Reply]) -> None:
+    """Count the callers of a batch that has ended as away."""
+    del call
+    for entry in batch:
+        entry.leave()
+
+
+def _forget(call: asyncio.Future[Reply]) -> None:
+    """Retrieve an error that no caller waits for any longer."""
+    if not call.cancelled():
+        call.exception()

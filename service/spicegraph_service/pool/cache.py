@@ -1,0 +1,280 @@
+"""Caches of the server: byte strings, parses in front of the store, and answers of the store renewed ahead of time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Generic, TypeVar
+
+from spicegraph_service.pool.tasks import GraphStyle, unmarked
+from spicegraph_service.store import DEFAULT_TENANT, Store, StoreError
+
+Key = TypeVar("Key", bound=Hashable)
+T = TypeVar("T")
+_PAUSE_S = 1.0
+_MOST_WAITING_WRITES = 64
+_OVERHEAD = 200  # bytes of a key, a value and their place in the table, roughly
+_log = logging.getLogger(__name__)
+
+
+class Lru(Generic[Key]):
+    """Byte strings by key; the least recently used ones go when all are larger than ``max_bytes``."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._values: OrderedDict[Key, bytes] = OrderedDict()
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, key: Key) -> bytes | None:
+        """Return a value, if it is here."""
+        value = self._values.get(key)
+        if value is not None:
+            self._values.move_to_end(key)
+        return value
+
+    def put(self, key: Key, value: bytes) -> None:
+        """Keep a value."""
+        old = self._values.pop(key, None)
+        if old is not None:
+            self._bytes -= len(old) + _OVERHEAD
+        self._values[key] = value
+        self._bytes += len(value) + _OVERHEAD
+        while self._bytes > self._max_bytes and self._values:
+            _, gone = self._values.popitem(last=False)
+            self._bytes -= len(gone) + _OVERHEAD
+
+
+class StoreThread:
+    """Runs the calls of a store, one at a time, outside of the event loop."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+
+    async def run(self, call: Callable[[], T]) -> T:
+        """Run a call of the store and return its result."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+
+    async def close(self) -> None:
+        """Finish the calls under way, then close the store."""
+        await self.run(self.store.close)
+        self._thread.shutdown()
+
+
+class ParseCache:
+    """Parses by tenant and text: how long a call takes says nothing of what other tenants have parsed.
+
+    The store is optional: where it fails, captions are parsed again.
+
+    Args:
+        reads: where parses are looked for. Workers wait for that.
+        writes: where new ones are kept; best another thread, since no call waits for that.
+        signature: what the parses depend on beside the text.
+        scenes: the same for texts that are marked for scene graphs.
+        max_bytes: of parses in memory, about.
+        observe: is called with where parses were found, and how many.
+    """
+
+    def __init__(
+        self,
+        reads: StoreThread,
+        writes: StoreThread,
+        signature: str,
+        *,
+        max_bytes: int,
+        scenes: str = "",
+        observe: Callable[[str, int], None] | None = None,
+    ) -> None:
+        self._reads = reads
+        self._writer = writes
+        self._signatures: Mapping[GraphStyle, str] = {"spice": signature, "scene": scenes}
+        self._memory: Lru[tuple[str, str]] = Lru(max_bytes)
+        self._observe = observe
+        self._paused_until = 0.0
+        self._writes: set[asyncio.Task[None]] = set()
+
+    def missing(self, texts: Iterable[str], *, tenant: str = "") -> int:
+        """Return how many of a tenant's texts are not in memory."""
+        return sum((tenant, text) not in self._memory for text in texts)
+
+    async def get(
+        self, texts: Iterable[str], *, tenant: str = "", lasting: Collection[str] | None = None
+    ) -> dict[str, bytes]:
+        """Return the parses that a tenant knows; only those of ``lasting`` (``None``: all) may be in the store."""
+        found: dict[str, bytes] = {}
+        unknown = []
+        for text in texts:
+            value = self._memory.get((tenant, text))
+            if value is None:
+                unknown.append(text)
+            else:
+                found[text] = value
+        asked = unknown if lasting is None else [text for text in unknown if text in lasting]
+        stored = await self._stored(asked, tenant) if asked else {}
+        for text, value in stored.items():
+            self._memory.put((tenant, text), value)
+        self._count(len(found), len(stored), len(unknown) - len(stored))
+        return found | stored
+
+    def put(self, parses: Mapping[str, bytes], *, tenant: str = "", lasting: Collection[str] | None = None) -> None:
+        """Keep new parses of a tenant: in memory now, those of ``lasting`` (``None``: all) in the store soon."""
+        for text, value in parses.items():
+            self._memory.put((tenant, text), value)
+        kept = {text: value for text, value in parses.items() if lasting is None or text in lasting}
+        if kept and self._open() and len(self._writes) < _MOST_WAITING_WRITES:
+            task = asyncio.create_task(self._write(kept, tenant))
+            self._writes.add(task)
+            task.add_done_callback(self._writes.discard)
+
+    async def flush(self) -> None:
+        """Wait for the writes under way."""
+        await asyncio.gather(*self._writes)
+
+    def _signed(self, texts: Iterable[str], tenant: str) -> dict[str, dict[str, str]]:
+        """Return the texts as the store has them, each with its marked form, by the signature that they are under."""
+        found: dict[str, dict[str, str]] = {}
+        for text in texts:
+            style, plain = unmarked(text)
+            signature = self._signatures[style]
+            own = signature if tenant in {"", DEFAULT_TENANT} else f"{signature} tenant {tenant}"
+            found.setdefault(own, {})[plain] = text
+        return found
+
+    async def _stored(self, texts: list[str], tenant: str) -> dict[str, bytes]:
+        if not self._open():
+            return {}
+        try:
+            found: dict[str, bytes] = {}
+            for signature, own in self._signed(texts, tenant).items():
+                stored = await self._reads.run(partial(self._reads.store.get_parses, signature, list(own)))
+                found |= {own[text]: value for text, value in stored.items()}
+        except StoreError as error:
+            self._pause(error)
+            return {}
+        return found
+
+    async def _write(self, parses: dict[str, bytes], tenant: str) -> None:
+        try:
+            for signature, own in self._signed(parses, tenant).items():
+                values = {text: parses[key] for text, key in own.items()}
+                await self._writer.run(partial(self._writer.store.put_parses, signature, values))
+        except StoreError as error:
+            self._pause(error)
+
+    def _open(self) -> bool:
+        return asyncio.get_running_loop().time() >= self._paused_until
+
+    def _pause(self, error: StoreError) -> None:
+        """Leave a failing store alone for a while: its time-outs must not slow every call."""
+        self._paused_until = asyncio.get_running_loop().time() + _PAUSE_S
+        _log.warning("the parse store fails; going on without it for %.0f s: %s", _PAUSE_S, error)
+        if self._observe is not None:
+            self._observe("error", 1)
+
+    def _count(self, memory: int, store: int, miss: int) -> None:
+        if self._observe is not None:
+            for result, number in (("memory", memory), ("store", store), ("miss", miss)):
+                if number:
+                    self._observe(result, number)
+
+
+class RefreshAheadCache(Generic[Key, T]):
+    """Keeps what ``find`` returned for ``seconds``; in the second half of that time it is renewed beside the calls.
+
+    Args:
+        find: asks the store; ``None`` (nothing found) is not kept.
+        seconds: the greatest age of an answer.
+        most: how many keys are kept; the least recently renewed go.
+        clock: the time in seconds.
+    """
+
+    def __init__(
+        self,
+        find: Callable[[Key], Awaitable[T | None]],
+        *,
+        seconds: float,
+        most: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._find = find
+        self._seconds = seconds
+        self._most = most
+        self._clock = clock
+        self._known: OrderedDict[Key, tuple[float, T]] = OrderedDict()
+        self._asking: dict[Key, asyncio.Task[T | None]] = {}
+
+    async def get(self, key: Key) -> T | None:
+        """Return the answer for a key.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        known = self._known.get(key)
+        age = self._clock() - known[0] if known is not None else self._seconds
+        if known is None or age >= self._seconds:
+            return await asyncio.shield(self._ask(key))
+        if age >= self._seconds / 2:
+            self._ask(key)
+        return known[1]
+
+    def peek(self, key: Key) -> T | None:
+        """Return the last answer, however old."""
+        known = self._known.get(key)
+        return known[1] if known is not None else None
+
+    def forget(self, key: Key) -> None:
+        """Ask anew next time."""
+        self._known.pop(key, None)
+        self._asking.pop(key, None)
+
+    def expire(self) -> None:
+        """Ask anew for every key; :meth:`peek` still knows the last answers."""
+        self._known = OrderedDict((key, (-math.inf, value)) for key, (_, value) in self._known.items())
+        self._asking.clear()
+
+    def _ask(self, key: Key) -> asyncio.Task[T | None]:
+        """Return the question under way; all who ask meanwhile share it."""
+        task = self._asking.get(key)
+        if task is None:
+            task = self._asking[key] = asyncio.create_task(self._renew(key))
+            task.add_done_callback(_retrieve_error)
+        return task
+
+    async def _renew(self, key: Key) -> T | None:
+        asked = self._clock()
+        me = asyncio.current_task()
+        try:
+            value = await self._find(key)
+            if self._asking.get(key) is me:  # or else it was forgotten meanwhile
+                self._keep(key, asked, value)
+        finally:
+            if self._asking.get(key) is me:
+                del self._asking[key]
+        return value
+
+    def _keep(self, key: Key, asked: float, value: T | None) -> None:
+        if value is None:
+            self._known.pop(key, None)
+            return
+        self._known[key] = (asked, value)
+        self._known.move_to_end(key)
+        while len(self._known) > self._most:
+            self._known.popitem(last=False)
+
+
+def _retrieve_error(task: asyncio.Task[T]) -> None:
+    """Retrieve an error: those who wait get it too, and otherwise the answer grows old and is asked for again."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,367 @@
+"""What a worker computes: parses, statistics, scores, and the messages that carry them."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from dataclasses import replace
+from functools import lru_cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from spicegraph_api.v1 import scores_pb2
+from spicegraph_parser.errors import DataError, InputError, LimitError, SpicegraphError
+from spicegraph_parser.graph import merge
+from spicegraph_parser.lexicon import load_lexicon
+from spicegraph_parser.pipelines import load_pipeline
+from spicegraph_parser.scenes import SCENE
+from spicegraph_scorer.core.facts import FactTable
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.results import Run, run_of
+from spicegraph_scorer.core.tokens import Corpus
+from spicegraph_scorer.errors import error_words
+from spicegraph_scorer.metrics import METRICS, MetricData, Resources, make_reward
+from spicegraph_scorer.metrics.reward import Reward
+from spicegraph_scorer.metrics.spice.categories import make_categories
+from spicegraph_service.pool import convert
+from spicegraph_service.pool.tasks import (
+    ERRORS,
+    NOTHING_GIVEN,
+    CaptionsWork,
+    GraphStyle,
+    GroupReply,
+    ItemsWork,
+    RequestData,
+    ServedMetric,
+    Task,
+    Totals,
+    TotalsReply,
+    Work,
+    WorkerInfo,
+    WorkReply,
+    unmarked,
+)
+from spicegraph_service.store import StoredParse, decode_parse, encode_parse, stored_parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from spicegraph_parser.extract import ParsedCaption
+    from spicegraph_parser.rules import Fact
+    from spicegraph_scorer.core.credit import Credit
+    from spicegraph_scorer.core.metric import Metric
+
+_REQUESTED = frozenset({"categories", "spice_text"})
+_GIVEN = 8
+_ITEMS = "items"  # stands beside the metrics' names where credits need the items themselves at the end
+REWARD = "reward"  # stands beside the metrics' names
+_CHANGES = 3  # of SPICE-G, at most
+_IMAGES = 2_000  # whose merged references SPICE keeps: a training loop scores the same images again and again
+_log = logging.getLogger(__name__)
+
+
+class CaptionSource(Protocol):
+    """What parses captions: a :class:`~spicegraph_parser.CaptionPipeline`."""
+
+    @property
+    def signature(self) -> str:
+        """Name and version."""
+        ...
+
+    def captions(self, texts: Iterable[str]) -> Iterator[ParsedCaption]:
+        """Parse captions, in order."""
+        ...
+
+
+class Evaluator:
+    """A loaded pipeline, the scene parser, and the metrics that can be made here; ``data`` is that of the metrics."""
+
+    def __init__(
+        self, pipeline: CaptionSource, data: MetricData | None = None, *, scenes: CaptionSource | None = None
+    ) -> None:
+        self._pipelines: dict[GraphStyle, CaptionSource] = {"spice": pipeline, "scene": scenes or load_pipeline(SCENE)}
+        self._data = data or MetricData()
+        self._parses: dict[str, StoredParse] = {}  # of the batch in hand
+        self._known: dict[GraphStyle, dict[str, tuple[Fact, ...]]] = {"spice": {}, "scene": {}}
+        self._tables = {style: FactTable(self._pipelines[style].signature, own) for style, own in self._known.items()}
+        self._lexicon = load_lexicon()
+        self._metrics: dict[str, Metric[Any]] = {}
+        self._missing: dict[str, str] = {}
+        self._signatures: dict[str, dict[str, str]] = {}
+        for name in METRICS:
+            self._add(name)
+        self._parsing = {
+            name: "spice_text" in metric.needs.data for name, metric in self._metrics.items() if metric.needs.facts
+        }
+        self._made = lru_cache(maxsize=_GIVEN)(self._make)  # a training loop gives the same again and again
+        self._corpus_dependent = {name for name, metric in self._metrics.items() if metric.weigh is not None}
+
+    def _add(self, name: str) -> None:
+        try:
+            metric = METRICS[name].make(self._resources(self._data, "spice"))
+            self._signatures[name] = dict(metric.signature())
+        except DataError as error:
+            self._missing[name] = str(error)
+        else:
+            self._metrics[name] = metric
+
+    def _resources(self, data: MetricData, style: GraphStyle, *, evidence: bool = True) -> Resources:
+        return Resources(lambda: self._tables[style], data=data, evidence=evidence, images=_IMAGES)
+
+    def info(self) -> WorkerInfo:
+        """Return what this worker can do."""
+        metrics = tuple(
+            ServedMetric(
+                name,
+                signature,
+                name in self._corpus_dependent,
+                name in self._parsing,
+                self._parsing.get(name, False),
+                tuple(score.name for score in self._metrics[name].total(())),
+            )
+            for name, signature in self._signatures.items()
+        )
+        pipeline, scenes = (self._pipelines[style].signature for style in ("spice", "scene"))
+        return WorkerInfo(version("spicegraph"), pipeline, metrics, self._missing, scenes)
+
+    def make_ready(self) -> None:
+        """Build what the first calls would wait for."""
+        for metric in self._metrics.values():
+            metric.make_ready()
+
+    def run(self, task: Task) -> WorkReply | TotalsReply:
+        """Do a task; what fails is reported in the reply of its group."""
+        return self._totals(task) if isinstance(task, Totals) else self._work(task)
+
+    def _work(self, work: Work) -> WorkReply:
+        wanted = dict.fromkeys(text for group in work.groups for text in self._texts(group))
+        known = _decode(work.parses)
+        fresh, failures = self._parse([text for text in wanted if text not in known])
+        self._parses = known | fresh
+        for facts in self._known.values():
+            facts.clear()
+        for text, parse in self._parses.items():
+            style, plain = unmarked(text)
+            self._known[style][plain] = parse.facts
+        replies = tuple(self._guarded(group, failures) for group in work.groups)
+        return WorkReply(replies, {text: encode_parse(parse) for text, parse in fresh.items()})
+
+    def _texts(self, group: ItemsWork | CaptionsWork) -> Iterator[str]:
+        if isinstance(group, CaptionsWork):
+            yield from group.texts
+        else:
+            yield from group.texts(self._parsing)
+
+    def _parse(self, texts: Sequence[str]) -> tuple[dict[str, StoredParse], dict[str, str]]:
+        """Parse in a batch for each style; if that fails, one by one, so that a caption fails no other request."""
+        try:
+            return self._parsed(texts), {}
+        except Exception:  # noqa: BLE001 (untrusted captions may hit a bug of a library)
+            _log.exception("a batch of %d captions failed; parsing them one by one", len(texts))
+        parsed: dict[str, StoredParse] = {}
+        failures: dict[str, str] = {}
+        for text in texts:
+            try:
+                parsed |= self._parsed([text])
+            except Exception as error:  # noqa: BLE001 (as above)
+                _log.exception("a caption of %d characters cannot be parsed", len(text))
+                failures[text] = _reason(error)
+        return parsed, failures
+
+    def _parsed(self, texts: Sequence[str]) -> dict[str, StoredParse]:
+        parsed: dict[str, StoredParse] = {}
+        for wanted, pipeline in self._pipelines.items():
+            own = {text: plain for text in texts for style, plain in [unmarked(text)] if style == wanted}
+            parsed.update(zip(own, map(stored_parse, pipeline.captions(own.values())), strict=True))
+        return parsed
+
+    def _guarded(self, group: ItemsWork | CaptionsWork, failures: Mapping[str, str]) -> GroupReply:
+        """Evaluate a group; a failure stays in the group, whose request alone is answered with an error."""
+        for text in self._texts(group) if failures else ():
+            if text in failures:
+                return GroupReply(error=failures[text])
+        try:
+            return self._captions(group) if isinstance(group, CaptionsWork) else self._items(group)
+        except LimitError as error:
+            return GroupReply(error=str(error), refused="limit")
+        except InputError as error:
+            return GroupReply(error=str(error), refused="input")
+        except Exception as error:  # noqa: BLE001 (as above)
+            _log.exception("a group cannot be evaluated")
+            return GroupReply(error=_reason(error))
+
+    def _captions(self, work: CaptionsWork) -> GroupReply:
+        if not work.graphs:
+            return GroupReply()
+        results = []
+        for text in work.texts:
+            parse = self._parses[text]
+            graph = merge([parse.drawn], self._lexicon)
+            results.append(convert.caption_message(unmarked(text)[1], parse, graph).SerializeToString())
+        return GroupReply(tuple(results))
+
+    def _items(self, work: ItemsWork) -> GroupReply:
+        corpus = Corpus(tuple(Item(item.id, item.candidate, item.references) for item in work.items))
+        metrics = self._made(work.given, evidence=work.errors or work.detail >= scores_pb2.DETAIL_TUPLES)
+        later = set() if work.finish else self._corpus_dependent
+        names = _computed(work)
+        statistics: dict[str, Sequence[Any]] = {
+            name: _deferred(metrics[name], corpus, work.detail)
+            if name in later
+            else _collected(metrics[name], corpus, work)
+            for name in names
+        }
+        now = [name for name in self._listed(names) if name not in later]
+        runs = [run_of(name, metrics[name], statistics[name]) for name in now]
+        if work.given.reward:
+            serialized = _rewards(work, runs[0], metrics[REWARD], corpus)
+        else:
+            results = [scores_pb2.ItemResult(id=item.id) for item in work.items]
+            serialized = _filled(results, runs, metrics, corpus, work.detail)
+        if work.finish:
+            return GroupReply(serialized, convert.corpus_message(len(work.items), runs).SerializeToString())
+        compact = {name: list(map(metrics[name].compact, statistics[name])) for name in now}
+        kept: dict[str, Any] = {_ITEMS: corpus.items} if work.detail >= scores_pb2.DETAIL_CREDIT else {}
+        if work.errors:
+            kept[ERRORS] = _errors(metrics, statistics)
+        return GroupReply(serialized, statistics=pickle.dumps({**kept, **statistics, **compact}))
+
+    def _make(self, given: RequestData, *, evidence: bool = True) -> Mapping[str, Metric[Any]]:
+        """Return the metrics, with what a request gives in those that use it; those with facts keep evidence or not."""
+        if given == NOTHING_GIVEN and evidence:
+            return self._metrics
+        data = replace(self._data, spice_text=given.spice_text)
+        if given.categories:
+            data = replace(data, categories=make_categories(given.categories))
+        own = self._resources(data, given.graph_style, evidence=evidence)
+        using = [name for name, metric in self._metrics.items() if metric.needs.facts or metric.needs.data & _REQUESTED]
+        mixture = {REWARD: make_reward(given.reward, own)} if given.reward else {}
+        return {**self._metrics, **{name: METRICS[name].make(own) for name in using}, **mixture}
+
+    def _totals(self, work: Totals) -> TotalsReply:
+        try:
+            return self._total(work)
+        except Exception as error:  # noqa: BLE001 (as above)
+            _log.exception("the totals of a request cannot be computed")
+            return TotalsReply(error=_reason(error))
+
+    def _total(self, work: Totals) -> TotalsReply:
+        metrics = self._made(work.given)
+        names = _computed(work)
+        statistics: dict[str, list[Any]] = {name: [] for name in (_ITEMS, *names)}
+        for chunk in work.statistics:
+            for name, values in _unpack(chunk).items():
+                statistics[name] += values
+        corpus = Corpus(tuple(statistics.pop(_ITEMS)))
+        count = len(statistics[names[0]])
+        runs = [run_of(name, metrics[name], metrics[name].finish(statistics[name])) for name in self._listed(names)]
+        late = [run for run in runs if run.name in self._corpus_dependent]
+        results = [scores_pb2.ItemResult() for _ in range(count if late else 0)]
+        serialized = _filled(results, late, metrics, corpus, work.detail)
+        return TotalsReply(convert.corpus_message(count, runs).SerializeToString(), serialized)
+
+    def _listed(self, names: Iterable[str]) -> list[str]:
+        """Return metrics in the order in which scores are listed: those that depend on the corpus last."""
+        return sorted(names, key=self._corpus_dependent.__contains__)
+
+
+def _decode(parses: Mapping[str, bytes]) -> dict[str, StoredParse]:
+    """Return stored parses; one that cannot be read is left out, and so parsed again."""
+    decoded = {}
+    for text, data in parses.items():
+        try:
+            decoded[text] = decode_parse(data)
+        except msgspec.DecodeError:
+            _log.warning("the store holds a damaged parse")
+    return decoded
+
+
+def _filled(
+    results: Sequence[scores_pb2.ItemResult],
+    runs: Sequence[Run],
+    metrics: Mapping[str, Metric[Any]],
+    corpus: Corpus,
+    detail: int,
+) -> tuple[bytes, ...]:
+    """Give each item's message its scores and the evidence that the request wants, and return the messages' bytes."""
+    for run in runs:
+        for score in run.scores:
+            for result, value in zip(results, score.each, strict=True):
+                result.scores.add(name=score.name, value=value)
+        _add_evidence(results, run, metrics[run.name], detail=detail, corpus=corpus)
+    return tuple(result.SerializeToString() for result in results)
+
+
+def _computed(work: ItemsWork | Totals) -> Sequence[str]:
+    """Return the metrics that are computed: the reward alone, if there is one."""
+    return (REWARD,) if work.given.reward else work.metrics
+
+
+def _collected(metric: Metric[Any], corpus: Corpus, work: ItemsWork) -> Sequence[Any]:
+    if not isinstance(metric, Reward) or not metric.drafts:
+        return metric.collect(corpus)
+    drafts = [Item(item.id, item.draft or "", item.references) for item in work.items]
+    return metric.compare(corpus, Corpus(tuple(drafts)))
+
+
+def _errors(
+    metrics: Mapping[str, Metric[Any]], statistics: Mapping[str, Sequence[Any]]
+) -> list[frozenset[tuple[str, tuple[str, ...]]]]:
+    """Return the errors of each item, from the first metric that matches tuples; nothing where none does."""
+    name = next((name for name in statistics if metrics[name].matches), None)
+    return [] if name is None else [error_words(metrics[name].explain(found)) for found in statistics[name]]
+
+
+def _deferred(metric: Metric[Any], corpus: Corpus, detail: int) -> Sequence[Any]:
+    """Return what is kept of the items until all are there, with the evidence of credits if these are wanted."""
+    return metric.defer(corpus, evidence=True) if detail >= scores_pb2.DETAIL_CREDIT else metric.defer(corpus)
+
+
+def _add_evidence(
+    results: Sequence[scores_pb2.ItemResult], run: Run, metric: Metric[Any], *, detail: int, corpus: Corpus
+) -> None:
+    """Add categories, tuples and credits where the metric has them and the request wants them."""
+    if detail < scores_pb2.DETAIL_CATEGORIES:
+        return
+    for result, credit in zip(results, _credits(run, metric, detail=detail, corpus=corpus), strict=True):
+        if credit is not None:
+            result.credits.append(convert.credit_message(run.name, credit))
+    changes = _CHANGES if detail >= scores_pb2.DETAIL_CHANGES else 0
+    for result, statistic in zip(results, run.statistics, strict=True):
+        if categories := run.by_category(statistic):
+            result.breakdowns.append(convert.breakdown_message(run.name, categories))
+        if detail >= scores_pb2.DETAIL_TUPLES:
+            explanation = metric.explain(statistic, changes=changes)
+            convert.add_explanation(result, run.name, explanation, verdicts=detail >= scores_pb2.DETAIL_VERDICTS)
+
+
+def _rewards(work: ItemsWork, run: Run, metric: Metric[Any], corpus: Corpus) -> tuple[bytes, ...]:
+    """Return a message per item with its reward, the terms of it, and their credit if the request wants it."""
+    names = [score.name for score in run.scores]
+    each = zip(*(score.each for score in run.scores), strict=True)
+    credits_ = _credits(run, metric, detail=work.detail, corpus=corpus)
+    return tuple(
+        convert.reward_message(item.id, list(zip(names, values, strict=True)), credit).SerializeToString()
+        for item, values, credit in zip(work.items, each, credits_, strict=True)
+    )
+
+
+def _credits(run: Run, metric: Metric[Any], *, detail: int, corpus: Corpus) -> Sequence[Credit | None]:
+    """Return which words earned each item's score, where the metric says so and the request wants it.
+
+    CIDEr is undefined with the references of a single image: there is nothing to divide.
+    """
+    wanted = detail >= scores_pb2.DETAIL_CREDIT and metric.credits and None not in run.scores[0].each
+    return metric.credit(corpus, run.statistics) if wanted else [None] * len(run.statistics)
+
+
+def _unpack(data: bytes) -> dict[str, list[Any]]:
+    unpacked: dict[str, list[Any]] = pickle.loads(data)  # noqa: S301
+    return unpacked
+
+
+def _reason(error: Exception) -> str:
+    """Return what clients may see of an error: our own errors are written for users, others are not."""
+    return str(error) if isinstance(error, SpicegraphError) else f"an unexpected {type(error).__name__}"

@@ -1,0 +1,353 @@
+"""The worker processes, at both ends of the pipe: started, given one task at a time, replaced when they end.
+
+A worker is ``python -m spicegraph_service.pool.workers``: it reads tasks from its standard input and writes replies
+to its standard output; the first frame holds its setup. It ends when its input ends, so that it never outlives its
+server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from spicegraph_parser.errors import DataError, SpicegraphError
+from spicegraph_service.pool.processes import ChildProcess, ProcessEndedError, Replies, open_replies, read_frame
+from spicegraph_service.pool.tasks import (
+    Reply,
+    Setup,
+    Task,
+    WorkerInfo,
+    decode_reply,
+    decode_setup,
+    decode_task,
+    encode,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 10.0
+_LOOK_EVERY = 64  # tasks between two looks at a worker's memory
+_BEAT_EVERY_S = 0.25
+_log = logging.getLogger(__name__)
+
+
+class WorkerDiedError(Exception):
+    """A worker ended, or was ended for taking too long, before it replied."""
+
+
+class NoWorkersError(Exception):
+    """There is no worker, and none can be started; the message says why, for the log."""
+
+
+class Worker:
+    """One worker process, which does one task at a time."""
+
+    def __init__(self, process: ChildProcess, info: WorkerInfo) -> None:
+        self.process = process
+        self.info = info
+        self.retired = False
+        self._tasks = 0
+        self._first_bytes = 0
+
+    @classmethod
+    async def start(cls, setup: Setup, *, name: str = "", timeout_s: float) -> Worker:
+        """Start a process and wait until it has loaded what the setup names.
+
+        Raises:
+            DataError: it cannot (a pipeline that is not installed).
+            WorkerDiedError: it ended, or did not get ready in time.
+        """
+        process = await ChildProcess.start("spicegraph_service.pool.workers", *([name] if name else []))
+        try:
+            async with asyncio.timeout(timeout_s):
+                info = decode_reply(await process.ask(encode(setup)))
+        except (TimeoutError, ProcessEndedError) as error:
+            process.kill()
+            raise WorkerDiedError("a worker did not get ready") from error
+        except asyncio.CancelledError:
+            process.kill()
+            raise
+        if not isinstance(info, WorkerInfo):
+            process.kill()
+            raise WorkerDiedError("a worker's first reply was wrong")
+        if info.error:
+            await process.wait()
+            raise DataError(info.error)
+        return cls(process, info)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self.process.alive
+
+    async def call(self, data: bytes, *, timeout_s: float) -> bytes:
+        """Send a task and return the reply.
+
+        Raises:
+            WorkerDiedError: the process ended, or took longer than the timeout and was ended.
+        """
+        if not self.alive:
+            raise WorkerDiedError("the worker has ended")
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self.process.ask(data)
+        except TimeoutError as error:
+            self.kill()
+            raise WorkerDiedError(f"a task took more than {timeout_s:g} s") from error
+        except ProcessEndedError as error:
+            self.kill()
+            raise WorkerDiedError(f"in the middle of a task, {error}") from error
+        except asyncio.CancelledError:
+            self.kill()  # its reply would be taken for the next task's
+            raise
+
+    def has_grown(self, most_bytes: int) -> bool:
+        """Say whether the process has grown by more than this since its first task; looks now and then."""
+        self._tasks += 1
+        if self._tasks % _LOOK_EVERY != 1:
+            return False
+        now = _resident_bytes(self.process.pid)
+        self._first_bytes = self._first_bytes or now
+        return now - self._first_bytes > most_bytes
+
+    def retire(self) -> None:
+        """Let the process end by itself; it has no task."""
+        self.retired = True
+        self.process.end_input()
+
+    def kill(self) -> None:
+        """End the process at once."""
+        self.process.kill()
+
+    async def close(self) -> None:
+        """Let the process end by itself (its input ends), and make sure that it does."""
+        self.process.end_input()
+        try:
+            async with asyncio.timeout(2):
+                await self.process.wait()
+        except TimeoutError:
+            self.kill()
+            await self.process.wait()
+
+
+def _resident_bytes(pid: int) -> int:
+    """Return a process's memory; 0 where the system has no /proc, or the process has ended."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+class WorkerPool:
+    """Keeps ``count`` workers alive, all with the same setup; a ``name`` stands in the list of processes."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        count: int,
+        *,
+        name: str = "",
+        task_timeout_s: float = 120.0,
+        start_timeout_s: float = 120.0,
+        growth_bytes: int = 1 << 30,
+        silence_s: float = 2.0,
+        changed: Callable[[], None] | None = None,
+    ) -> None:
+        self._setup = setup
+        self._count = count
+        self._name = name
+        self._task_timeout_s = task_timeout_s
+        self._start_timeout_s = start_timeout_s
+        self._growth_bytes = growth_bytes
+        self._silence_s = silence_s
+        self._changed = changed
+        self._idle: asyncio.Queue[Worker | None] = asyncio.Queue()  # None: look at _unable
+        self._unable = ""  # why there is no worker, once one could not be replaced
+        self._alive: set[Worker] = set()
+        self._supervisors: list[asyncio.Task[None]] = []
+        self._ready: asyncio.Future[WorkerInfo] | None = None
+        self._deaths = 0
+
+    @property
+    def alive(self) -> int:
+        """Number of workers that are ready or busy."""
+        return len(self._alive)
+
+    @property
+    def pids(self) -> list[int]:
+        """The process ids of these workers."""
+        return [worker.process.pid for worker in list(self._alive)]
+
+    @property
+    def idle(self) -> int:
+        """Number of workers that have nothing to do."""
+        return self._idle.qsize()
+
+    @property
+    def deaths(self) -> int:
+        """Number of workers that ended unexpectedly since the start."""
+        return self._deaths
+
+    async def start(self) -> WorkerInfo:
+        """Start the workers; return when the first is ready.
+
+        Raises:
+            DataError: the pipeline is not installed.
+        """
+        self._ready = asyncio.get_running_loop().create_future()
+        self._supervisors = [asyncio.create_task(self._keep_alive()) for _ in range(self._count)]
+        return await asyncio.shield(self._ready)
+
+    async def _keep_alive(self) -> None:
+        """Start a worker, and another whenever it ends; ever longer pauses where it cannot start."""
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                worker = await Worker.start(self._setup, name=self._name, timeout_s=self._start_timeout_s)
+            except (DataError, WorkerDiedError, OSError) as error:
+                if self._ready is not None and not self._ready.done() and isinstance(error, DataError):
+                    self._ready.set_exception(error)
+                    return
+                _log.error("a worker cannot be started (next try in %.1f s): %s", pause, error)
+                if not self._alive and not self._unable:
+                    self._unable = str(error)
+                    self._idle.put_nowait(None)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+                continue
+            pause = _FIRST_PAUSE
+            self._enter(worker)
+            try:
+                code = await self._watch(worker)
+            except asyncio.CancelledError:
+                await worker.close()
+                raise
+            self._alive.discard(worker)
+            if worker.retired:
+                _log.info("worker %d has grown large and was retired", worker.process.pid)
+            else:
+                self._deaths += 1
+                _log.error("worker %d ended with code %d; starting another", worker.process.pid, code)
+            self._tell()
+
+    async def _watch(self, worker: Worker) -> int:
+        """Return a worker's exit code; one that sends no heartbeats any more hangs, and is killed."""
+        ending = asyncio.create_task(worker.process.wait())
+        try:
+            while not (await asyncio.wait({ending}, timeout=_BEAT_EVERY_S))[0]:
+                if worker.process.hangs(self._silence_s):
+                    _log.error("worker %d hangs: no heartbeat for %.1f s", worker.process.pid, worker.process.silent_s)
+                    worker.kill()
+                    break
+            return await ending
+        finally:
+            ending.cancel()
+
+    def _enter(self, worker: Worker) -> None:
+        self._alive.add(worker)
+        self._unable = ""
+        _log.info("worker %d is ready", worker.process.pid)
+        self._idle.put_nowait(worker)
+        if self._ready is not None and not self._ready.done():
+            self._ready.set_result(worker.info)
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._changed is not None:
+            self._changed()
+
+    async def acquire(self) -> Worker:
+        """Wait for a worker that has nothing to do.
+
+        Raises:
+            NoWorkersError: there is none, and the last one could not be replaced.
+        """
+        while True:
+            worker = await self._idle.get()
+            if worker is not None and worker.alive:
+                return worker
+            if worker is None and self._unable:
+                self._idle.put_nowait(None)  # for whoever else waits
+                raise NoWorkersError(self._unable)
+
+    def release(self, worker: Worker) -> None:
+        """Give a worker back. One that has grown large is replaced, since spaCy keeps every word that it saw."""
+        if worker.has_grown(self._growth_bytes):
+            worker.retire()
+        elif worker.alive:
+            self._idle.put_nowait(worker)
+
+    async def call(self, worker: Worker, task: Task) -> Reply:
+        """Let an acquired worker do a task, and give it back.
+
+        Raises:
+            WorkerDiedError: it died of it.
+        """
+        reply = await worker.call(encode(task), timeout_s=self._task_timeout_s)
+        self.release(worker)
+        return decode_reply(reply)
+
+    async def close(self) -> None:
+        """End all workers."""
+        for supervisor in self._supervisors:
+            supervisor.cancel()
+        await asyncio.gather(*self._supervisors, return_exceptions=True)
+        if self._ready is not None and not self._ready.done():
+            self._ready.cancel()
+
+
+def main() -> int:
+    """Serve tasks until the input ends; return the exit code."""
+    # The server alone decides when a worker stops: a signal to the whole group must not cut off a batch.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    logging.basicConfig(level=logging.INFO, format="worker %(process)d: %(message)s")
+    logging.captureWarnings(True)  # noqa: FBT003 (the library's signature)
+    with open_replies() as replies:
+        replies.beat(_BEAT_EVERY_S)
+        return _serve(sys.stdin.buffer, replies)
+
+
+def _serve(tasks: IO[bytes], replies: Replies) -> int:
+    def send(reply: Reply) -> None:
+        replies.send(encode(reply))
+
+    first = read_frame(tasks)
+    if first is None:
+        return 1
+    setup = decode_setup(first)
+    try:
+        # Imported here so that a broken installation is reported through the pipe as well.
+        from spicegraph_parser.extract import RARE  # noqa: PLC0415
+        from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline  # noqa: PLC0415
+        from spicegraph_service.pool.evaluate import Evaluator  # noqa: PLC0415
+        from spicegraph_service.pool.tasks import unpack_data  # noqa: PLC0415
+
+        evaluator = Evaluator(load_pipeline(setup.pipeline or DEFAULT_PIPELINE), unpack_data(setup.data))
+        evaluator.make_ready()
+    except SpicegraphError as error:
+        send(WorkerInfo(error=str(error)))
+        return 2
+    gc.freeze()  # what is loaded stays
+    gc.set_threshold(*RARE)
+    try:
+        send(evaluator.info())
+        while (data := read_frame(tasks)) is not None:
+            send(evaluator.run(decode_task(data)))
+    except BrokenPipeError:
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

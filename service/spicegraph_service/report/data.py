@@ -1,0 +1,367 @@
+"""What a report holds. The HTML, the JSON and the Markdown are made from these values and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from spicegraph_scorer.core.categories import Counts
+    from spicegraph_scorer.core.credit import Credit
+    from spicegraph_scorer.core.items import Item, ItemId
+    from spicegraph_scorer.core.metric import Working
+    from spicegraph_scorer.core.results import Json
+    from spicegraph_scorer.errors import WrongStatement
+    from spicegraph_scorer.metrics.graded.explain import GradedExplanation
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """A corpus score with its bootstrap interval, its rank among the systems (1 is best), and whether low is good."""
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    rank: int | None = None
+    lower_is_better: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryRow:
+    """A SPICE category: means over the ``items`` that have it, and summed counts (``tp``, ``fp``, ``fn``)."""
+
+    name: str
+    f: float | None
+    low: float | None
+    high: float | None
+    pr: float | None
+    re: float | None
+    items: int
+    tp: int
+    fp: int
+    fn: int
+
+
+@dataclass(frozen=True, slots=True)
+class HallucinationRow:
+    """What candidates say and no reference does: per instance (CHAIR_i) and per sentence (CHAIR_s)."""
+
+    category: str
+    invented: int
+    said: int
+    captions: int
+    per_instance: float | None
+    per_sentence: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """Errors with the same words; ``items`` are positions in ``Report.images``."""
+
+    words: tuple[str, ...]
+    count: int
+    weight: int
+    rate: float | None
+    items: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KindRow:
+    """A kind of error: ``count`` of the ``of`` tuples that can have it, in ``items`` images.
+
+    ``among`` says which tuples can; ``near`` is true of what is almost right, ``primary`` false of what follows from
+    another error.
+    """
+
+    key: str
+    title: str
+    side: str
+    primary: bool
+    near: bool
+    among: str
+    columns: tuple[str, ...]
+    count: int
+    of: int
+    rate: float | None
+    items: int
+    groups: tuple[GroupRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MeanRow:
+    """The mean score of some of the items, such as those with captions of 9 to 11 words."""
+
+    label: str
+    items: int
+    mean: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SystemView:
+    """Everything about one system but its images; ``wrong`` is empty without the metric ``spice-g``."""
+
+    name: str
+    scores: tuple[ScoreRow, ...]
+    categories: tuple[CategoryRow, ...]
+    hallucinations: tuple[HallucinationRow, ...]
+    kinds: tuple[KindRow, ...]
+    distribution: tuple[MeanRow, ...]
+    by_length: tuple[MeanRow, ...]
+    by_references: tuple[MeanRow, ...]
+    wrong: tuple[WrongStatement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PairTest:
+    """A paired test: ``difference`` is ``second`` minus ``first``, with a 95 % interval and two p-values."""
+
+    name: str
+    first: str
+    second: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    p_bootstrap: float | None
+    p_randomization: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """An image and how much better the second system's SPICE is there; ``item`` is its position."""
+
+    item: int
+    image_id: ItemId
+    first: float
+    second: float
+
+    @property
+    def difference(self) -> float:
+        """Second minus first."""
+        return self.second - self.first
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """Where a tuple comes from: caption number, rule, and the spans of its words (code points)."""
+
+    caption: int
+    rule: str
+    spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SynsetView:
+    """A synset of WordNet 3.0: its name, such as ``sofa.n.01``, and its definition."""
+
+    name: str
+    gloss: str
+
+
+@dataclass(frozen=True, slots=True)
+class TupleView:
+    """A tuple, its mentions, and its partners on the other side.
+
+    Attributes:
+        strings: object; object and attribute; or subject, relation, object.
+        partners: positions of the partners among the other side's tuples.
+        how: for a candidate tuple with partners and each slot: ``0`` where the first partner has the same
+            string, else the number of the WordNet synset that connects them.
+        kind: the kind of error, if it has no partner.
+        counterpart: the position of what the other side has instead, if anything.
+        near: why it almost matches, if it does.
+        merged: of an object with several names, the numbers of the synsets for which they were merged.
+    """
+
+    strings: tuple[str, ...]
+    mentions: tuple[Mention, ...]
+    partners: tuple[int, ...]
+    how: tuple[int, ...] = ()
+    kind: str | None = None
+    counterpart: int | None = None
+    near: str | None = None
+    merged: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GradedView:
+    """SPICE-G of one caption: the score, what supports each tuple, and what would raise the score most."""
+
+    score: float
+    explanation: GradedExplanation
+
+
+class State(IntEnum):
+    """Whose a part of the picture is."""
+
+    MATCHED = 0
+    MISSED = 1
+    INVENTED = 2
+    NEAR = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """An object's card: name, state, corner and size in pixels, attributes with their states and tuples.
+
+    ``tuple`` is the position of its tuple among the references' tuples, or the candidate's if no reference has it.
+    """
+
+    name: str
+    state: State
+    x: int
+    y: int
+    width: int
+    height: int
+    attributes: tuple[tuple[str, State, int], ...]
+    tuple: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """All relations from one object to another, each with its tuple, and the points that the arrow leads through."""
+
+    labels: tuple[tuple[str, State, int], ...]
+    points: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Cards and arrows, and the size of the whole in pixels."""
+
+    width: int
+    height: int
+    boxes: tuple[Box, ...]
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceView:
+    """A sentence: its place in the caption, the tuples (positions) with a word in it, and how many have a partner."""
+
+    start: int
+    end: int
+    tuples: tuple[int, ...]
+    matched: int
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectView:
+    """An object and all that is said of it: positions of its own tuple, its attributes, and relations at either end."""
+
+    object: int
+    attributes: tuple[int, ...]
+    relations: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SideView:
+    """The sentences of each caption of a side, and its objects, those of which most is said first."""
+
+    sentences: tuple[tuple[SentenceView, ...], ...]
+    objects: tuple[ObjectView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DescriptionView:
+    """A long caption and its references by sentence and by object."""
+
+    candidate: SideView
+    reference: SideView
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateView:
+    """One system's caption of an image: scores, tuples of both sides, and the overlaid graphs.
+
+    Attributes:
+        caption: the text.
+        scores: F1 by category; ``None`` without reference tuples.
+        candidate: the caption's tuples.
+        reference: the references' tuples.
+        picture: both graphs.
+        graded: SPICE-G's explanation, if the metric ``spice-g`` was asked for.
+        counts: by category, the numbers of matched candidate tuples, of candidate tuples and of reference tuples,
+            from which precision, recall and F1 come.
+        metrics: the other metrics' scores, in the order of ``Report.metrics``.
+        workings: how scores come about.
+        credits: by the name of each score that is divided among words, which of them earned it.
+        description: the tuples by sentence and by object, if the caption or a reference has several sentences.
+    """
+
+    caption: str
+    scores: tuple[float | None, ...]
+    candidate: tuple[TupleView, ...]
+    reference: tuple[TupleView, ...]
+    picture: Picture
+    graded: GradedView | None = None
+    counts: tuple[Counts, ...] = ()
+    metrics: tuple[float | None, ...] = ()
+    workings: tuple[Working, ...] = ()
+    credits: Mapping[str, Credit] = field(default_factory=dict)
+    description: DescriptionView | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImageView:
+    """An image: its references, and every system's caption in the order of ``Report.systems``."""
+
+    id: ItemId
+    references: tuple[str, ...]
+    source: str | None
+    candidates: tuple[CandidateView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file that a report was made from: its name without its folder, and the SHA-256 of its bytes."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """When and how a report was made: the time (ISO 8601, UTC), the command if there was one, and the files read."""
+
+    time: str
+    command: str | None = None
+    inputs: tuple[InputFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A whole report.
+
+    ``categories`` names the values in ``CandidateView.scores``. ``human`` scores each image's first reference
+    against its other references (so with one reference less than the systems have); ``None`` if an image has
+    only one. ``gained`` and ``lost`` are there for two systems: the images where SPICE differs most, those where the
+    second is better and those where it is worse. ``synsets`` says what the numbers in ``TupleView.how`` and
+    ``TupleView.merged`` stand for. ``metrics`` names the values in ``CandidateView.metrics``.
+    """
+
+    title: str
+    version: str
+    signature: Mapping[str, Json]
+    items: int
+    categories: tuple[str, ...]
+    systems: tuple[SystemView, ...]
+    human: SystemView | None
+    tests: tuple[PairTest, ...]
+    gained: tuple[Moved, ...]
+    lost: tuple[Moved, ...]
+    images: tuple[ImageView, ...]
+    synsets: Mapping[int, tuple[SynsetView, ...]]
+    metrics: tuple[str, ...] = ()
+    made: Made | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SystemInput:
+    """A system's name and its items."""
+
+    name: str
+    items: tuple[Item, ...]

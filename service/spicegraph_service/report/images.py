@@ -1,0 +1,475 @@
+"""The drill-down of an image: tuples, where their words stand, why they are unmatched, graphs, sentences, objects."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from spicegraph_parser.caption_pipeline.analyser import read_tokens
+from spicegraph_parser.errors import InputError
+from spicegraph_parser.graph import Attribute, Relation, SceneGraph, SceneObject
+from spicegraph_parser.parse import find_spans, normalise
+from spicegraph_parser.picture import lay_out
+from spicegraph_parser.pipelines import CaptionPipeline
+from spicegraph_parser.wordnet import load_wordnet
+from spicegraph_service.engines.local import PackedSource, unpacked
+from spicegraph_service.report.data import (
+    Box,
+    CandidateView,
+    DescriptionView,
+    Line,
+    Mention,
+    ObjectView,
+    Picture,
+    SentenceView,
+    SideView,
+    State,
+    SynsetView,
+    TupleView,
+)
+from spicegraph_service.store import StoredParse, stored_parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from spicegraph_parser.graph import SceneTuple
+    from spicegraph_parser.lexicon import Concept
+    from spicegraph_parser.rules import Fact
+    from spicegraph_parser.wordnet import Synset
+    from spicegraph_scorer.core.facts import FactSource
+    from spicegraph_scorer.core.items import Item, ItemId
+    from spicegraph_scorer.core.metric import Working
+    from spicegraph_scorer.errors import Finding
+    from spicegraph_scorer.metrics.spice.match import Match
+    from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
+    from spicegraph_service.report.data import GradedView, ImageView
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """A source of facts that keeps, for every caption, where each word stands in it, if that is known.
+
+    Captions are parsed once for the score, or not at all where a cache has their parses; the report's marks come
+    from the same parses.
+    """
+
+    source: FactSource
+    words: dict[str, tuple[Span, ...]] = field(default_factory=dict, repr=False)
+
+    @property
+    def signature(self) -> str:
+        """The signature of what parses."""
+        return self.source.signature
+
+    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        """Return the facts of each caption, in order."""
+        wanted = list(texts)
+        for text, parse in zip(wanted, _parses(self.source, wanted), strict=True):
+            self.words[text] = parse.spans
+            yield parse.facts
+
+
+def _parses(source: FactSource, texts: Sequence[str]) -> Iterator[StoredParse]:
+    """Yield the parses of captions; of what gives facts alone, without places."""
+    if isinstance(source, CaptionPipeline):
+        return map(stored_parse, source.captions(texts))
+    if isinstance(source, PackedSource):
+        return unpacked(source.packed(texts))
+    return (StoredParse(facts, ()) for facts in source.facts(texts))
+
+
+def mentions(
+    scene_tuple: SceneTuple, captions: Sequence[str], places: dict[str, tuple[Span, ...]]
+) -> tuple[Mention, ...]:
+    """Return where a tuple stands in the captions of its side; of an object only its own words."""
+    found: dict[tuple[int, str, tuple[Span, ...]], Mention] = {}
+    size = len(scene_tuple.concepts)
+    for caption, fact in scene_tuple.evidence:
+        words = places.get(captions[caption], ())
+        tokens: list[int] = []
+        for slot, positions in enumerate(fact.tokens):
+            own = fact.words[slot] in scene_tuple.concepts[0].strings if size == 1 else True
+            tokens += positions if own else ()
+        spans = tuple(sorted({words[t] for t in tokens if t < len(words) and words[t][0] >= 0}))
+        found.setdefault((caption, fact.rule if size > 1 else "", spans), Mention(caption, fact.rule, spans))
+    return tuple(found.values())
+
+
+_PARTS = {1: ("nvar",), 2: ("nvar", "anvr"), 3: ("nvar", "vnar", "nvar")}
+"""The parts of speech of a tuple's slots by its length, the likeliest first."""
+
+
+def candidate_view(
+    item: Item,
+    statistic: SpiceStatistic,
+    findings: Sequence[Finding],
+    places: dict[str, tuple[tuple[int, int], ...]],
+    sides: Mapping[str, str],
+    *,
+    graded: GradedView | None = None,
+    more: tuple[tuple[float | None, ...], tuple[Working, ...]] = ((), ()),
+) -> CandidateView:
+    """Return the view of one system's caption.
+
+    Args:
+        item: the caption with its references.
+        statistic: what its score was made from.
+        findings: of the same match.
+        places: the words' places by caption.
+        sides: the side of each kind of error.
+        graded: the caption's SPICE-G, if it was asked for.
+        more: the other metrics' scores, and how scores come about.
+    """
+    match = statistic.match
+    mine = {finding.tuple: finding for finding in findings if sides[finding.kind] == "invented"}
+    theirs = {finding.tuple: finding for finding in findings if sides[finding.kind] == "missed"}
+    said = tuple(
+        _view(t, (item.candidate,), places, partners, mine.get(i), how=_how(t, match.reference, partners))
+        for i, (t, partners) in enumerate(zip(match.candidate, match.candidate_partners, strict=True))
+    )
+    wanted = tuple(
+        _view(t, item.references, places, partners, theirs.get(i))
+        for i, (t, partners) in enumerate(zip(match.reference, match.reference_partners, strict=True))
+    )
+    return CandidateView(
+        item.candidate,
+        tuple(statistic.f1(category) for category in statistic.counts),
+        said,
+        wanted,
+        overlay(match, near=frozenset(place for place, finding in mine.items() if finding.near)),
+        graded,
+        tuple(statistic.counts.values()),
+        *more,
+        description=description_view(item, match, said, wanted),
+    )
+
+
+def _view(
+    scene_tuple: SceneTuple,
+    captions: Sequence[str],
+    places: dict[str, tuple[tuple[int, int], ...]],
+    partners: tuple[int, ...],
+    finding: Finding | None,
+    *,
+    how: tuple[int, ...] = (),
+) -> TupleView:
+    return TupleView(
+        scene_tuple.strings,
+        mentions(scene_tuple, captions, places),
+        partners,
+        how,
+        finding.kind if finding else None,
+        finding.counterpart if finding else None,
+        str(finding.near) if finding and finding.near else None,
+        _merged(scene_tuple.concepts[0]) if len(scene_tuple.concepts) == 1 else (),
+    )
+
+
+def _merged(concept: Concept) -> tuple[int, ...]:
+    """Return the synsets that connect the names of an object, each with the first that it shares one with."""
+    if len(concept.strings) == 1:
+        return ()
+    known = [(name, _senses(name)) for name in concept.strings]
+    found: dict[int, None] = {}
+    for place, (_, senses) in enumerate(known[1:], start=1):
+        earlier = {sense for _, other in known[:place] for sense in other}
+        shared = next((sense for sense in senses if sense in earlier), None)
+        if shared is not None:
+            found[shared.number] = None
+    return tuple(found)
+
+
+@lru_cache(maxsize=10_000)
+def _senses(name: str) -> tuple[Synset, ...]:
+    return load_wordnet().senses(name, "nvar")
+
+
+def _how(scene_tuple: SceneTuple, reference: Sequence[SceneTuple], partners: tuple[int, ...]) -> tuple[int, ...]:
+    """Return 0 for each slot that a string connects with the first partner, else the connecting synset."""
+    parts = _PARTS[len(scene_tuple.concepts)]
+    if not partners:
+        return ()
+    theirs = reference[partners[0]]
+    return tuple(
+        0 if set(own.strings) & set(other.strings) else connecting_synset(own, other, likely)
+        for own, other, likely in zip(scene_tuple.concepts, theirs.concepts, parts, strict=True)
+    )
+
+
+class _Overlay:
+    """A graph that holds the references' objects and, of the candidate's, those that they lack."""
+
+    def __init__(self, match: Match, near: frozenset[int]) -> None:
+        self.match = match
+        self.near = near
+        self.objects: list[tuple[Concept, State, int]] = []
+        self.attributes: list[tuple[int, Concept, State, int]] = []
+        self.relations: list[tuple[int, int, Concept, State, int]] = []
+        self._theirs: dict[Concept, int] = {}
+        self._mine: dict[Concept, int] = {}
+
+    def build(self) -> None:
+        """Place every tuple: objects before what refers to them."""
+        for length in (1, 2, 3):
+            for index, theirs in enumerate(self.match.reference):
+                if len(theirs.concepts) == length:
+                    found = bool(self.match.reference_partners[index])
+                    self._add(theirs.concepts, self._theirs, State.MATCHED if found else State.MISSED, index)
+            for index, mine in enumerate(self.match.candidate):
+                partners = self.match.candidate_partners[index]
+                if len(mine.concepts) == length and not partners:
+                    state = State.NEAR if index in self.near else State.INVENTED
+                    self._add(mine.concepts, self._mine, state, index)
+                elif length == 1 and partners:
+                    partner = self.match.reference[partners[0]].concepts[0]
+                    self._mine[mine.concepts[0]] = self._theirs[partner]
+
+    def _add(self, concepts: tuple[Concept, ...], nodes: dict[Concept, int], state: State, index: int) -> None:
+        if len(concepts) == 1:
+            nodes[concepts[0]] = len(self.objects)
+            self.objects.append((concepts[0], state, index))
+        elif len(concepts) == 2:
+            self.attributes.append((nodes[concepts[0]], concepts[1], state, index))
+        else:
+            self.relations.append((nodes[concepts[0]], nodes[concepts[2]], concepts[1], state, index))
+
+
+def overlay(match: Match, *, near: frozenset[int] = frozenset()) -> Picture:
+    """Lay both graphs of a match over each other and place their parts.
+
+    Args:
+        match: what is drawn.
+        near: the candidate's tuples that are almost right.
+
+    Example:
+        >>> from spicegraph_scorer import score_tuples
+        >>> result = score_tuples([["cat"]], [[["cat"], ["mat"]]])
+        >>> [(box.name, box.state.name) for box in overlay(result.statistic.match).boxes]
+        [('cat', 'MATCHED'), ('mat', 'MISSED')]
+    """
+    both = _Overlay(match, near)
+    both.build()
+    layout = lay_out(
+        SceneGraph(
+            tuple(SceneObject(concept, ()) for concept, *_ in both.objects),
+            tuple(Attribute(of, concept, ()) for of, concept, *_ in both.attributes),
+            tuple(Relation(a, b, concept, ()) for a, b, concept, *_ in both.relations),
+        )
+    )
+    boxes = []
+    for index, (_, state, place) in enumerate(both.objects):
+        card = layout.cards[index]
+        own = [(mine, at) for of, _, mine, at in both.attributes if of == index]
+        attributes = tuple((name, mine, at) for name, (mine, at) in zip(card.attributes, own, strict=True))
+        corner = (int(card.x), int(card.y), int(card.width), int(card.height))
+        boxes.append(Box(card.name, state, *corner, attributes, place))
+    lines = []
+    for arrow in layout.arrows:
+        cards = [layout.cards[index] for index in arrow.route]
+        rightward = cards[0].x <= cards[-1].x
+        first, *between, last = cards
+        ends = (first.right, last.x) if rightward else (first.x, last.right)
+        if first.x == last.x:
+            ends = first.right, last.right
+        points = [(ends[0], first.port), *((card.x, card.port) for card in between), (ends[1], last.port)]
+        labels = tuple(
+            (concept.label, state, place)
+            for a, b, concept, state, place in both.relations
+            if (a, b) == (arrow.route[0], arrow.route[-1])
+        )
+        lines.append(Line(labels, tuple((int(x), int(y)) for x, y in points)))
+    return Picture(int(layout.width), int(layout.height), tuple(boxes), tuple(lines))
+
+
+def connecting_synset(one: Concept, other: Concept, parts: str) -> int:
+    """Return the number of the synset that two concepts share; of several, that of the most frequent sense.
+
+    Args:
+        one: a concept.
+        other: another, with a synset in common.
+        parts: parts of speech, the likeliest first.
+    """
+    wordnet = load_wordnet()
+    theirs = {sense for string in other.strings for sense in wordnet.senses(string)}
+    mine = (sense for string in one.strings for sense in wordnet.senses(string, parts) if sense in theirs)
+    # Two words may share a bare number that is a noun's synset for one and a verb's for the other.
+    return next((sense.number for sense in mine), min(one.synsets & other.synsets))
+
+
+def synset_views(images: Iterable[ImageView]) -> dict[int, tuple[SynsetView, ...]]:
+    """Return what the synsets mean that connect tuples; a number may stand for several."""
+    views = (t for image in images for c in image.candidates for t in (*c.candidate, *c.reference))
+    numbers = {n for view in views for n in (*view.how, *view.merged) if n}
+    wordnet = load_wordnet() if numbers else None
+    return {
+        number: tuple(SynsetView(wordnet.name(s), wordnet.gloss(s)) for s in wordnet.readings(number))
+        for number in sorted(numbers)
+        if wordnet is not None
+    }
+
+
+_PLACE = re.compile(r"\{id(?::(0?\d{1,3}))?\}")
+_WEB = re.compile(r"https?://", re.IGNORECASE)
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:", re.IGNORECASE)
+_ENDINGS = frozenset({".jpg", ".jpeg", ".png", ".webp", ".gif", ".avif"})
+_NUMBER = re.compile(r"(\d+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How a page shows images.
+
+    Attributes:
+        pattern: a folder whose file names are the ids or end in them (``COCO_val2014_000000000042.jpg``), or
+            an http(s) address or path with ``{id}`` or ``{id:012}`` (padded with zeros) in it.
+        url: the address under which the folder's files will stand; ``None``: beside the page, as they are now.
+        embed: put the folder's files into the page.
+        page: the folder in which the page will be.
+    """
+
+    pattern: str
+    url: str | None = None
+    embed: bool = False
+    page: Path = field(default_factory=Path)
+
+    def address(self, file: Path) -> str:
+        """Return what a page calls a file of the folder."""
+        if self.embed:
+            kind = "jpeg" if file.suffix.lower() == ".jpg" else file.suffix.lower()[1:]
+            try:
+                return f"data:image/{kind};base64,{base64.b64encode(file.read_bytes()).decode()}"
+            except OSError as error:
+                raise InputError(f"{file}: can't be read ({error.strerror})") from error
+        if self.url is not None:
+            return f"{self.url.rstrip('/')}/{quote(file.name)}"
+        return quote(Path(os.path.relpath(file, self.page.absolute())).as_posix())
+
+
+def image_sources(shown: Shown, ids: Iterable[ItemId]) -> dict[ItemId, str]:
+    """Return the address of each image that has one.
+
+    Args:
+        shown: where they are, and how the page shows them.
+        ids: the images.
+
+    Raises:
+        InputError: it is neither.
+
+    Example:
+        >>> image_sources(Shown("https://example.org/{id:06}.jpg"), [42])
+        {42: 'https://example.org/000042.jpg'}
+    """
+    pattern = shown.pattern
+    if shown.url is not None and not _WEB.match(shown.url) and _SCHEME.match(shown.url):
+        raise InputError(f"--images-url {shown.url!a}: only http and https addresses, and paths, can be shown")
+    if _PLACE.search(pattern):
+        if shown.embed or shown.url is not None:
+            option = "--embed-images" if shown.embed else "--images-url"
+            raise InputError(f"{option}: images {pattern!a} are addresses already; it takes a folder")
+        if _SCHEME.match(pattern) and not _WEB.match(pattern):
+            raise InputError(f"images {pattern!a}: only http and https addresses, and paths, can be shown")
+        return {image_id: _PLACE.sub(_Padded(image_id), pattern) for image_id in ids}
+    if not Path(pattern).is_dir():
+        raise InputError(f"images {pattern!a}: is neither a folder nor an address with {{id}} in it")
+    files: dict[str, Path] = {}
+    for path in sorted(Path(pattern).absolute().iterdir()):
+        if path.suffix.lower() in _ENDINGS:
+            number = _NUMBER.search(path.stem)
+            files.setdefault(path.stem, path)
+            if number:
+                files.setdefault(str(int(number[1])), path)
+    return {image_id: shown.address(files[str(image_id)]) for image_id in ids if str(image_id) in files}
+
+
+class _Padded:
+    """Writes an id into the place of a pattern, quoted for an address."""
+
+    def __init__(self, image_id: ItemId) -> None:
+        self._text = str(image_id)
+
+    def __call__(self, place: re.Match[str]) -> str:
+        return quote(self._text.zfill(int(place[1] or 0)), safe="")
+
+
+def description_view(
+    item: Item, match: Match, candidate: Sequence[TupleView], reference: Sequence[TupleView]
+) -> DescriptionView | None:
+    """Return both sides by sentence and by object; ``None`` where no caption of the item has several sentences.
+
+    Args:
+        item: the caption and its references.
+        match: of their graphs.
+        candidate: the views of the match's candidate tuples, in its order.
+        reference: those of its reference tuples.
+    """
+    sides = ((item.candidate,), match.candidate, candidate), (item.references, match.reference, reference)
+    if all(len(sentence_spans(text)) < 2 for texts, _, _ in sides for text in texts):
+        return None
+    return DescriptionView(*[SideView(_sentences(texts, views), _objects(graph)) for texts, graph, views in sides])
+
+
+@lru_cache(maxsize=1024)  # of the references, which all systems share
+def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
+    """Return where the sentences of a caption stand in it, in code points.
+
+    Example:
+        >>> sentence_spans("A dog barks. It is brown.")
+        ((0, 12), (13, 25))
+    """
+    read = read_tokens(text, normalise(text))
+    spans = list(find_spans(read.forms, text)) if isinstance(read.spans, str) else list(read.spans)
+    found = []
+    for first, behind in pairwise(accumulate(read.lengths, initial=0)):
+        known = [span for span in spans[first:behind] if span[0] >= 0]
+        if known:
+            found.append((known[0][0], known[-1][1]))
+    return tuple(found)
+
+
+def _sentences(texts: Sequence[str], views: Sequence[TupleView]) -> tuple[tuple[SentenceView, ...], ...]:
+    """Return the sentences of each text with the tuples that have a word there."""
+    said: defaultdict[tuple[int, int], dict[int, None]] = defaultdict(dict)
+    for index, view in enumerate(views):
+        for mention in view.mentions:
+            for start, _ in mention.spans:
+                for place, (first, end) in enumerate(sentence_spans(texts[mention.caption])):
+                    if first <= start < end:
+                        said[mention.caption, place][index] = None
+    return tuple(
+        tuple(
+            SentenceView(
+                start, end, tuple(found := said[caption, place]), sum(bool(views[index].partners) for index in found)
+            )
+            for place, (start, end) in enumerate(sentence_spans(text))
+        )
+        for caption, text in enumerate(texts)
+    )
+
+
+def _objects(graph: Sequence[SceneTuple]) -> tuple[ObjectView, ...]:
+    """Return every object with the tuples about it, those of which most is said first."""
+    about: dict[int, defaultdict[Concept, list[int]]] = {2: defaultdict(list), 3: defaultdict(list)}
+    for index, each in enumerate(graph):
+        if len(each.concepts) > 1:
+            for concept in dict.fromkeys((each.concepts[0], *each.concepts[2:])):
+                about[len(each.concepts)][concept].append(index)
+    views = [
+        ObjectView(index, *(tuple(about[length][each.concepts[0]]) for length in (2, 3)))
+        for index, each in enumerate(graph)
+        if len(each.concepts) == 1
+    ]
+    return tuple(sorted(views, key=_size, reverse=True))
+
+
+def _size(view: ObjectView) -> int:
+    return len(view.attributes) + len(view.relations)

@@ -1,0 +1,444 @@
+"""A report as text, by format, and its charts.
+
+The page draws images from compressed JSON, unpacked in the browser when it is looked at: an index of all images serves
+sorting, filtering and searching; details come in chunks, so that 5,000 images cost one chunk's parsing for the one that
+is opened.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import chain, count
+from typing import TYPE_CHECKING
+
+import msgspec
+from markupsafe import Markup
+
+from spicegraph_parser.errors import counted
+from spicegraph_parser.rules import RULES
+from spicegraph_parser.wordnet import load_wordnet
+from spicegraph_scorer.core.categories import ALL
+from spicegraph_scorer.errors import KINDS
+from spicegraph_scorer.metrics.graded.explain import GradedExplanation
+from spicegraph_service.output.charts import HUMAN_INK, Line, Mark, Row, histogram, ink, interval_chart, line_chart
+from spicegraph_service.output.pages import environment, permalink, render_page, static
+from spicegraph_service.report.verdict import verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from spicegraph_parser.wordnet import Synset
+    from spicegraph_scorer.core.credit import Credit
+    from spicegraph_scorer.metrics.graded.explain import GradedTuple
+    from spicegraph_service.report.data import (
+        CandidateView,
+        GradedView,
+        ImageView,
+        KindRow,
+        MeanRow,
+        Report,
+        SideView,
+        SystemView,
+        TupleView,
+    )
+
+
+def report_charts(report: Report) -> dict[str, Markup]:
+    """Return the charts of a report by name; ``references`` only where their number differs between images."""
+    charts = {
+        "category": _categories(report),
+        "distribution": _distribution(report.systems),
+        "length": _means(report.systems, "by_length", "SPICE by caption length", "words in the caption"),
+    }
+    if len(report.systems) == 2 and report.tests:
+        charts["difference"] = _differences(report)
+    if len(report.systems[0].by_references) > 1:
+        title = "SPICE by number of references"
+        charts["references"] = _means(report.systems, "by_references", title, "references of the image")
+    return charts
+
+
+def _categories(report: Report) -> Markup:
+    """Return mean F1 by category, with 95 % intervals: the picture of the SPICE paper's Table 2."""
+    systems = [(system, ink(place)) for place, system in enumerate(report.systems)]
+    systems += [(report.human, HUMAN_INK)] if report.human else []
+    rows = [
+        Row(
+            "SPICE" if name == ALL else name,
+            [
+                Mark(system.name, row.f, row.low, row.high, colour, counted(row.items, "image"))
+                for system, colour in systems
+                for row in (system.categories[place],)
+            ],
+        )
+        for place, name in enumerate(report.categories)
+    ]
+    described = "Points by category and system with 95 % intervals. The table of categories has the numbers."
+    return interval_chart("Mean F1 by category", rows, axis="mean F1", description=described)
+
+
+def _differences(report: Report) -> Markup:
+    """Return by how much the second of two systems is better in each category, in the colour of the better one."""
+    first, second = (system.name for system in report.systems)
+    tests = {test.name: test for test in report.tests}
+    found = [(name, tests["SPICE" if name == ALL else f"SPICE_{name}"]) for name in report.categories]
+    rows = [
+        Row(
+            "SPICE" if name == ALL else name,
+            [Mark("difference", test.difference, test.low, test.high, ink(int((test.difference or 0) > 0)))],
+        )
+        for name, test in found
+    ]
+    return interval_chart(
+        f"Differences: {second} minus {first}", rows, axis=f"{second} minus {first}", signed=True, description=_PAIRS
+    )
+
+
+_PAIRS = "Points by category with 95 % intervals. The table of paired tests has the numbers."
+
+
+def _distribution(systems: Sequence[SystemView]) -> Markup:
+    tenths = len(systems[0].distribution)
+    lines = [Line(s.name, [row.items for row in s.distribution], ink(place)) for place, s in enumerate(systems)]
+    described = " ".join(
+        f"{system.name}: " + ", ".join(f"{row.items} in {row.label}" for row in system.distribution if row.items) + "."
+        for system in systems
+    )
+    edges = [place / tenths for place in range(tenths + 1)]
+    return histogram("Images by SPICE", edges, lines, x="SPICE", y="images", description=described)
+
+
+def _means(systems: Sequence[SystemView], part: str, title: str, about: str) -> Markup:
+    rows: list[Sequence[MeanRow]] = [getattr(system, part) for system in systems]
+    lines = [
+        Line(system.name, [row.mean for row in own], ink(place), [counted(row.items, "image") for row in own])
+        for place, (system, own) in enumerate(zip(systems, rows, strict=True))
+    ]
+    described = " ".join(
+        f"{line.name}: "
+        + ", ".join(
+            f"{row.mean:.3f} at {row.label} ({counted(row.items, 'image')})" for row in own if row.mean is not None
+        )
+        + "."
+        for line, own in zip(lines, rows, strict=True)
+    )
+    labels = [row.label for row in rows[0]]
+    return line_chart(title, labels, lines, x=about, y="mean SPICE", description=described)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBlock:
+    """Kinds of errors with one denominator: what can have them, how many such tuples each system has, and the kinds.
+
+    ``kinds`` hold a row for each system; ``side`` is ``invented`` or ``missed``; ``follows`` says whether they
+    follow from other errors.
+    """
+
+    title: str
+    side: str
+    follows: bool
+    of: tuple[int, ...]
+    kinds: tuple[tuple[KindRow, ...], ...]
+
+
+def _blocks(report: Report) -> list[ErrorBlock]:
+    """Return the errors by what can have them, those first that systems make most."""
+    blocks: dict[str, list[tuple[KindRow, ...]]] = {}
+    for rows in zip(*(system.kinds for system in report.systems), strict=True):
+        if any(row.count for row in rows):
+            blocks.setdefault(rows[0].among, []).append(rows)
+    return [
+        ErrorBlock(
+            among,
+            kinds[0][0].side,
+            not kinds[0][0].primary,
+            tuple(row.of for row in kinds[0]),
+            tuple(sorted(kinds, key=_most)),
+        )
+        for among, kinds in blocks.items()
+    ]
+
+
+def _most(rows: Sequence[KindRow]) -> float:
+    return -max(row.rate or 0.0 for row in rows)
+
+
+_GROUPS_SHOWN = 12
+_GROUPS_IN_MARKDOWN = 5
+_EXAMPLES_SHOWN = 4
+
+
+class ReportFormat(StrEnum):
+    """The output formats of ``report``."""
+
+    HTML = "html"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+def to_html(report: Report, *, parts: str | None = None) -> str:
+    """Return one self-contained page: no network, no font, no script but its own, which the page's policy names.
+
+    Args:
+        report: what it shows.
+        parts: a folder beside the page that holds the details of the images, as :func:`to_parts` gives them;
+            ``None``: they are in the page.
+    """
+    values = {
+        "report": report,
+        "human": report.human,
+        "index": _raw(index(report)),
+        "chunks": [_raw(part) for part in chunks(report)] if parts is None else (),
+        "parts": parts,
+        "verdict": verdict(report),
+        "blocks": _blocks(report),
+        "groups_shown": _GROUPS_SHOWN,
+        "examples_shown": _EXAMPLES_SHOWN,
+        "charts": report_charts(report),
+    }
+    return render_page(
+        "report.html.j2",
+        values,
+        script=static("descriptions.js") + static("image.js") + static("report.js"),
+        style=static("report.css"),
+        images=True,
+        parts=parts is not None,
+    )
+
+
+def to_parts(report: Report) -> dict[str, str]:
+    """Return the details of the images as scripts by file name, for a page that is split.
+
+    A page that is opened from a disk may load scripts, but may not read other files.
+    """
+    return {f"chunk{n}.js": f'spicegraphPart("chunk{n}", "{part}");\n' for n, part in enumerate(chunks(report))}
+
+
+def to_json(report: Report) -> str:
+    """Return everything in the report as JSON, ``tuples`` and ``pictures`` of every image included."""
+    return msgspec.json.encode(report, enc_hook=GradedExplanation.to_dict).decode() + "\n"
+
+
+def to_markdown(report: Report) -> str:
+    """Return the tables of the report as Markdown, without the images."""
+    return (
+        environment()
+        .get_template("report.md.j2")
+        .render(report=report, human=report.human, verdict=verdict(report), groups_shown=_GROUPS_IN_MARKDOWN)
+    )
+
+
+REPORT_FORMATS: Mapping[ReportFormat, Callable[[Report], str]] = {
+    ReportFormat.HTML: to_html,
+    ReportFormat.JSON: to_json,
+    ReportFormat.MARKDOWN: to_markdown,
+}
+
+
+CHUNK = 100
+"""Images in a chunk of details."""
+
+_DIGITS = 4
+
+
+def index(report: Report) -> str:
+    """Return the packed index: names, kinds, and for each image what it can be sorted and filtered by."""
+    order = {name: place for place, name in enumerate(KINDS)}
+    errors: list[list[list[int]]] = [[[] for _ in report.images] for _ in report.systems]
+    for system, view in enumerate(report.systems):
+        for kind in view.kinds:
+            for place, group in enumerate(kind.groups):
+                for item in group.items:
+                    errors[system][item] += order[kind.key], place
+    columns = [[image.candidates[place] for image in report.images] for place in range(len(report.systems))]
+    texts = dict.fromkeys((w.score, w.text) for views in columns for view in views for w in view.workings)
+    return _packed(
+        {
+            "chunk": CHUNK,
+            "rules": list(RULES),
+            "systems": [view.name for view in report.systems],
+            "categories": report.categories,
+            "metrics": report.metrics,
+            "lower": [row.name for row in report.systems[0].scores if row.lower_is_better],
+            "kinds": [[name, kind.title, kind.side.value, kind.near] for name, kind in KINDS.items()],
+            "synsets": {n: "; or ".join(f"{s.name}: {s.gloss}" for s in views) for n, views in report.synsets.items()},
+            "groups": [[[g.words for g in kind.groups] for kind in view.kinds] for view in report.systems],
+            "senses": _senses(report),
+            "workings": list(texts),
+            "sources": _sources(report),
+            "ids": [permalink(image.id) for image in report.images],
+            "captions": [[view.caption for view in views] for views in columns],
+            # Of the references there are as many tuples for every system.
+            "reference": [[counts.reference for counts in view.counts] for view in columns[0]],
+            "counts": [[[n for counts in view.counts for n in counts[:2]] for view in views] for views in columns],
+            "values": [
+                [_rounded([view.metrics[place] for view in views]) for place in range(len(report.metrics))]
+                for views in columns
+            ],
+            "errors": errors,
+        }
+    )
+
+
+def _sources(report: Report) -> list[str | None] | None:
+    """Return the addresses of images, ``None`` without any; those that are in the page stand with the details."""
+    found = [image.source for image in report.images]
+    return [None if s is None or s.startswith(_IN_PAGE) else s for s in found] if any(found) else None
+
+
+_IN_PAGE = "data:"
+
+
+def _senses(report: Report) -> list[object]:
+    """Return the most frequent senses of the words of errors, and what is broader than each, up to the root.
+
+    Returns:
+        The names of synsets; for each the place of the next broader one, or -1; and the place of each word's sense.
+    """
+    words = {w for view in report.systems for kind in view.kinds for group in kind.groups for w in group.words}
+    wordnet = load_wordnet()
+    places: dict[Synset, int] = {}
+    broader: list[int] = []
+
+    def place_of(sense: Synset) -> int:
+        if sense not in places:
+            above = wordnet.broader(sense)
+            places[sense] = len(broader)
+            broader.append(-1)
+            if above:
+                broader[places[sense]] = place_of(above[0])
+        return places[sense]
+
+    found: dict[str, int] = {}
+    for word in sorted(words):
+        sense = next((s for part in _PARTS if (s := wordnet.common_sense(word, part)) is not None), None)
+        if sense is not None:
+            found[word] = place_of(sense)
+    return [[wordnet.name(sense) for sense in places], broader, found]
+
+
+_PARTS = "nav"
+
+
+def chunks(report: Report) -> list[str]:
+    """Return the packed details, ``CHUNK`` images each."""
+    order = {name: place for place, name in enumerate(KINDS)}
+    images, systems = report.images, range(len(report.systems))
+    texts = dict.fromkeys((w.score, w.text) for s in systems for image in images for w in image.candidates[s].workings)
+    numbers = {text: place for place, text in enumerate(texts)}
+    return [
+        _packed([_image(image, order, numbers) for image in images[start : start + CHUNK]])
+        for start in range(0, len(images), CHUNK)
+    ]
+
+
+def _image(image: ImageView, order: dict[str, int], numbers: dict[tuple[str, str], int]) -> list[object]:
+    first = image.candidates[0]
+    return [
+        image.references,
+        image.source if image.source and image.source.startswith(_IN_PAGE) else None,
+        [[t.strings, _mentions(t), t.merged] for t in first.reference],  # the references are the same for every system
+        [_candidate(candidate, order, numbers) for candidate in image.candidates],
+    ]
+
+
+def _candidate(view: CandidateView, order: dict[str, int], numbers: dict[tuple[str, str], int]) -> list[object]:
+    picture = view.picture
+    return [
+        [
+            [t.strings, _mentions(t), t.partners, t.how if any(t.how) else (), *_why(t, order), t.merged]
+            for t in view.candidate
+        ],
+        [[t.partners, *_why(t, order)] for t in view.reference],
+        [
+            picture.width,
+            picture.height,
+            # Names of objects, attributes and relations are those of their tuples.
+            [(b.state, b.tuple, b.x, b.y, b.width, b.height, [a[1:] for a in b.attributes]) for b in picture.boxes],
+            [([label[1:] for label in line.labels], line.points) for line in picture.lines],
+        ],
+        view.graded and _graded(view.graded),
+        [[numbers[w.score, w.text], *_rounded(w.values)] for w in view.workings],
+        _credits(view.credits),
+        view.description and [_side(side) for side in (view.description.candidate, view.description.reference)],
+    ]
+
+
+def _credits(credits_of: Mapping[str, Credit]) -> list[object]:
+    """Return where the words stand, once for all scores, and each score with its words' credits in thousandths."""
+    if not credits_of:
+        return []
+    first = next(iter(credits_of.values()))
+    return [
+        [place for word in first.words for place in (word.start, word.end)],
+        *([name, _brief(own.score), *(round(1000 * w.credit) for w in own.words)] for name, own in credits_of.items()),
+    ]
+
+
+def _side(view: SideView) -> list[object]:
+    sentences = [[(s.start, s.end, s.tuples, s.matched) for s in caption] for caption in view.sentences]
+    return [sentences, [(found.object, found.attributes, found.relations) for found in view.objects]]
+
+
+def _graded(view: GradedView) -> list[object]:
+    why = view.explanation
+    return [
+        round(view.score, _DIGITS),
+        [_graded_tuple(found) for found in why.candidate],
+        [_graded_tuple(found) for found in why.reference],
+        [[c.action, c.words, c.by, round(c.score, _DIGITS), round(c.gain, _DIGITS)] for c in why.changes],
+        round(why.order, _DIGITS),
+        [
+            [found.word, found.spans, found.verdict, round(found.probability, _DIGITS), found.partner, found.instead]
+            for found in why.verdicts.words
+        ],
+        round(why.verdicts.threshold, _DIGITS),
+    ]
+
+
+def _graded_tuple(found: GradedTuple) -> list[object]:
+    numbers = _rounded((found.share, found.support))
+    return [found.words, *numbers, found.partner, _rounded(found.slots), found.denied_by]
+
+
+def _mentions(view: TupleView) -> list[object]:
+    return [[m.caption, _RULES.get(m.rule, -1), *chain.from_iterable(m.spans)] for m in view.mentions]
+
+
+def _how(view: TupleView) -> tuple[int, ...]:
+    return view.how if any(view.how) else ()
+
+
+_RULES = {name: place for place, name in enumerate(RULES)}
+
+
+def _why(view: TupleView, order: dict[str, int]) -> Iterator[object]:
+    yield None if view.kind is None else order[view.kind]
+    yield view.counterpart
+    yield view.near
+
+
+def _rounded(values: Sequence[float | None]) -> list[float | None]:
+    return [None if value is None else _brief(value) for value in values]
+
+
+def _brief(value: float) -> float:
+    """Return a number with few digits, enough for the three that pages show to be those of the number itself."""
+    shown = f"{value:.3f}"
+    return next(found for digits in count(_DIGITS) if f"{(found := round(value, digits)):.3f}" == shown)
+
+
+def _raw(packed: str) -> Markup:
+    """Let a template write packed data as it is: it has no ``<``, and scripts have no entities."""
+    return Markup(packed)  # noqa: S704
+
+
+def _packed(value: object) -> str:
+    """Return JSON, gzipped, in base 85: no text of a caption stands in the page's source.
+
+    ``<``, which a page would take for markup, is written as a point.
+    """
+    return base64.b85encode(gzip.compress(msgspec.json.encode(value), 9, mtime=0)).decode("ascii").replace("<", ".")

@@ -1,0 +1,337 @@
+"""Bearer tokens (made and revoked by a command, stored as hashes, checked on every call), and TLS certificates."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import secrets
+import ssl
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import grpc
+
+from spicegraph_api.v1.methods import REFERENCES_SCOPE, SCORE_SCOPE
+from spicegraph_parser.errors import InputError
+from spicegraph_service.pool.cache import RefreshAheadCache
+from spicegraph_service.rpc.limits import CallSlots, FullError, SharedBucket, TokenBucket
+from spicegraph_service.rpc.status import exhausted, permission_denied, unauthenticated
+from spicegraph_service.store import DEFAULT_TENANT, Store, StoreError, TokenRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from spicegraph_service.pool.cache import StoreThread
+
+SCOPES: Mapping[str, str] = {
+    SCORE_SCOPE: "parse and score, also against stored reference sets",
+    REFERENCES_SCOPE: "create, list and delete reference sets",
+}
+"""What a token may allow."""
+
+_PREFIX = "sgt_"
+_REMEMBERED_S = 5.0  # how long after its revocation a token may still pass
+_MOST_REMEMBERED = 10_000
+_TOUCHED_S = 60.0  # how exactly the last use of a token is recorded
+_LONGEST_TOKEN = 200
+_log = logging.getLogger(__name__)
+
+
+def create_token(
+    store: Store, name: str, scopes: tuple[str, ...], *, rate: float = 0.0, tenant: str = "", expires: float = 0.0
+) -> tuple[str, TokenRecord]:
+    """Make a token and store its hash; return the token, which is shown once and kept nowhere.
+
+    A token is 32 random bytes, so a plain SHA-256 protects it: there is nothing to guess.
+
+    Args:
+        store: where the hash is kept.
+        name: what the token is for.
+        scopes: what it allows.
+        rate: captions per second; 0: the server's limit.
+        tenant: who owns what is stored with the token; empty: the token's name.
+        expires: the moment from which it is refused, in seconds since 1970; 0: never.
+    """
+    token = _PREFIX + secrets.token_urlsafe(32)
+    now = time.time()
+    record = TokenRecord(secrets.token_hex(4), name, _hash(token), scopes, rate, now, tenant or name, expires)
+    store.add_token(record)
+    return token, record
+
+
+def rotate_token(store: Store, token_id: str, *, overlap_s: float) -> str | None:
+    """Make a token that may do what another may, which expires after some seconds; return it, ``None`` without that.
+
+    An earlier end of the old token stands, and the new one never ends by itself.
+    """
+    old = next((record for record in store.list_tokens() if record.id == token_id), None)
+    if old is None:
+        return None
+    token, _ = create_token(store, old.name, old.scopes, rate=old.rate, tenant=old.tenant)
+    end = time.time() + overlap_s
+    store.expire_token(token_id, min(end, old.expires) if old.expires else end)
+    return token
+
+
+class TokenCaller:
+    """The holder of a token, or anybody where no tokens are needed: what they may do, and the rate left to them."""
+
+    __slots__ = ("bucket", "calls", "expires", "name", "rate", "scopes", "share", "tenant")
+
+    def __init__(
+        self,
+        name: str,
+        scopes: frozenset[str],
+        bucket: TokenBucket | SharedBucket | None,
+        calls: CallSlots,
+        *,
+        share: str = "",
+        tenant: str = DEFAULT_TENANT,
+        expires: float = 0.0,
+        rate: float = 0.0,
+    ) -> None:
+        self.name = name
+        self.share = share
+        self.scopes = scopes
+        self.bucket = bucket
+        self.calls = calls
+        self.tenant = tenant
+        self.expires = expires
+        self.rate = rate
+
+    def begin(self) -> None:
+        """Count a call as under way.
+
+        Raises:
+            CallError: RESOURCE_EXHAUSTED, since there are too many.
+        """
+        try:
+            self.calls.enter()
+        except FullError as error:
+            message = f"the token has {self.calls.most} calls under way, the most that one may have"
+            raise exhausted("CALL_LIMIT", message, error.retry_after_s) from error
+
+    def end(self) -> None:
+        """Count a call as ended."""
+        self.calls.leave()
+
+    def charge(self, captions: int) -> None:
+        """Count captions against the caller's rate.
+
+        Raises:
+            CallError: RESOURCE_EXHAUSTED with the time to wait.
+        """
+        if self.bucket is None:
+            return
+        try:
+            self.bucket.take(captions)
+        except FullError as error:
+            message = (
+                f"the token's rate is used up: {self.bucket.rate:g} captions per second; a call of {captions} captions "
+                f"may be made in {error.retry_after_s:.1f} s"
+            )
+            raise exhausted("RATE_LIMIT", message, error.retry_after_s) from error
+
+
+class Authenticator:
+    """Finds out who calls. Without tokens, everybody is one anonymous caller with every scope."""
+
+    def __init__(
+        self, thread: StoreThread, *, required: bool, rate: float, max_calls: int = 0, burst_s: float = 10.0
+    ) -> None:
+        self._thread = thread
+        self._required = required
+        self._rate = rate
+        self._max_calls = max_calls
+        self._burst_s = burst_s
+        self._anonymous = TokenCaller("anonymous", frozenset(SCOPES), self._own_bucket(0.0), CallSlots(0))
+        self._callers = RefreshAheadCache(self._find, seconds=_REMEMBERED_S, most=_MOST_REMEMBERED)
+
+    async def identify(self, authorization: str | None) -> TokenCaller:
+        """Return the caller of an ``authorization`` header (``Bearer sgt_...``).
+
+        Raises:
+            CallError: UNAUTHENTICATED.
+            StoreError: the tokens cannot be read.
+        """
+        if not self._required:
+            return self._anonymous
+        scheme, _, token = (authorization or "").partition(" ")
+        token = token.strip()
+        if scheme.lower() != "bearer" or not token:
+            raise unauthenticated("the call needs a token: authorization: Bearer TOKEN")
+        if not token.startswith(_PREFIX) or len(token) > _LONGEST_TOKEN:
+            raise unauthenticated("the token is not valid")
+        caller = await self._callers.get(_hash(token))
+        if caller is None:
+            raise unauthenticated("the token is not valid")
+        if caller.expires and caller.expires <= time.time():
+            raise unauthenticated("the token has expired")
+        return caller
+
+    async def authorize(self, authorization: str | None, scope: str | None) -> TokenCaller:
+        """Return the caller of a call that needs a scope (``None``: any caller).
+
+        Raises:
+            CallError: UNAUTHENTICATED, or PERMISSION_DENIED.
+            StoreError: the tokens cannot be read.
+        """
+        caller = await self.identify(authorization)
+        if scope is not None and scope not in caller.scopes:
+            raise permission_denied(scope, caller=caller.name)
+        return caller
+
+    def reload(self) -> None:
+        """Ask the store for all tokens again."""
+        self._callers.expire()
+
+    async def _find(self, token_hash: str) -> TokenCaller | None:
+        record = await self._thread.run(lambda: self._thread.store.find_token(token_hash))
+        if record is None:
+            return None
+        await self._touch(record)
+        # A caller keeps the bucket and the calls: they must not begin anew every few seconds.
+        known = self._callers.peek(token_hash)
+        return TokenCaller(
+            record.name,
+            frozenset(record.scopes),
+            known.bucket if known is not None and known.rate == record.rate else self._bucket(record),
+            known.calls if known is not None else CallSlots(self._max_calls),
+            share=record.id,
+            tenant=record.tenant,
+            expires=record.expires,
+            rate=record.rate,
+        )
+
+    async def _touch(self, record: TokenRecord) -> None:
+        """Record that a token is in use; a store that cannot be written does not keep callers out."""
+        now = time.time()
+        if now - record.last_used < _TOUCHED_S:
+            return
+        try:
+            await self._thread.run(lambda: self._thread.store.touch_token(record.hash, now))
+        except StoreError as error:
+            _log.warning("the last use of the token %s is not recorded: %s", record.id, error)
+
+    def _own_bucket(self, own_rate: float) -> TokenBucket | None:
+        rate = own_rate or self._rate
+        return TokenBucket(rate, rate * self._burst_s) if rate else None
+
+    def _bucket(self, record: TokenRecord) -> SharedBucket | None:
+        """Return a token's rate, which all servers of a store that can share it grant together."""
+        own = self._own_bucket(record.rate)
+        if own is None:
+            return None
+        store, rate, burst = self._thread.store, own.rate, own.burst
+
+        async def spend(captions: int) -> float | None:
+            try:
+                return await self._thread.run(lambda: store.spend(record.id, captions, rate=rate, burst=burst))
+            except StoreError as error:
+                _log.warning("the rate of the token %s is not shared: %s", record.id, error)
+                return None
+
+        return SharedBucket(own, spend)
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """PEM files: the server's certificate chain and key; ``client_ca`` demands certificates of clients (mTLS)."""
+
+    certificate: Path
+    key: Path
+    client_ca: Path | None = None
+
+
+class _Pem(NamedTuple):
+    certificate: bytes
+    key: bytes
+    client_ca: bytes | None
+
+
+class Certificates:
+    """The contents of the files. New connections get the newest that were whole; those that are open keep theirs.
+
+    Raises:
+        InputError: a file cannot be read, or the key is not the certificate's.
+    """
+
+    def __init__(self, files: TlsFiles) -> None:
+        self._files = files
+        self._pem = _checked(files)
+        self._fault = ""
+        self._context: ssl.SSLContext | None = None
+
+    def context(self) -> ssl.SSLContext:
+        """Return what connections over HTTP are made with; it takes new certificates as they come."""
+        if self._context is None:
+            self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            if self._files.client_ca is not None:
+                self._context.verify_mode = ssl.CERT_REQUIRED
+            self._load()
+        return self._context
+
+    def _load(self) -> None:
+        if self._context is not None:
+            self._context.load_cert_chain(self._files.certificate, self._files.key)
+            if self._files.client_ca is not None:
+                self._context.load_verify_locations(self._files.client_ca)
+
+    def credentials(self) -> grpc.ServerCredentials:
+        """Return credentials that look for new certificates with every connection."""
+        return grpc.dynamic_ssl_server_credentials(
+            self._configuration(),
+            self._configuration,
+            require_client_authentication=self._files.client_ca is not None,
+        )
+
+    def reload(self) -> None:
+        """Read the files where they have changed. Those that cannot be used are logged, once, and the old ones stay."""
+        try:
+            if _read(self._files) == self._pem:
+                self._fault = ""
+                return
+            self._pem = _checked(self._files)
+            self._load()
+        except InputError as error:
+            if str(error) != self._fault:
+                _log.error("the certificates stay as they were: %s", error)
+            self._fault = str(error)
+        else:
+            self._fault = ""
+            _log.info("new certificates")
+
+    def _configuration(self) -> grpc.ServerCertificateConfiguration:
+        return grpc.ssl_server_certificate_configuration(
+            [(self._pem.key, self._pem.certificate)], root_certificates=self._pem.client_ca
+        )
+
+
+def _read(files: TlsFiles) -> _Pem:
+    try:
+        client_ca = files.client_ca.read_bytes() if files.client_ca else None
+        return _Pem(files.certificate.read_bytes(), files.key.read_bytes(), client_ca)
+    except OSError as error:
+        raise InputError(f"cannot read the TLS file {error.filename}: {error.strerror}") from error
+
+
+def _checked(files: TlsFiles) -> _Pem:
+    """Read files that fit together: one may have been replaced, and the other not yet."""
+    pem = _read(files)
+    try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(files.certificate, files.key)
+        if files.client_ca is not None:
+            context.load_verify_locations(files.client_ca)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        names = ", ".join(str(path) for path in (files.certificate, files.key, files.client_ca) if path)
+        raise InputError(f"the TLS files cannot be used ({names}): {error}") from error
+    if _read(files) != pem:
+        raise InputError("the TLS files changed while they were read")
+    return pem

@@ -1,0 +1,319 @@
+"""The ``EvaluationService`` of the contract: requests in, results out; streams through a bounded pipe."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from spicegraph_api.v1 import evaluation_service_pb2 as pb
+from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
+from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceServicer
+from spicegraph_scorer.core.items import empty_candidates
+from spicegraph_scorer.rewards import advantages_of
+from spicegraph_service.pool.tasks import NOTHING_GIVEN, ItemWork, RequestData, marked
+from spicegraph_service.rpc import validation
+from spicegraph_service.rpc.interceptor import Call, Context, current_call
+from spicegraph_service.rpc.scheduler import CHUNK_ITEMS, Scheduler, chunked, count_captions, item_chunks
+from spicegraph_service.rpc.status import Violation, invalid
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+
+    from spicegraph_scorer.readers.checks import Empty
+    from spicegraph_scorer.rewards import Baseline
+    from spicegraph_service.rpc.limits import Limits
+    from spicegraph_service.rpc.references import References
+
+
+_CHUNKS = 4  # of one stream that are under way or wait for its reader
+
+T = TypeVar("T")
+
+
+class ItemStream:
+    """Takes items, gives responses.
+
+    No more than a few chunks are between the two: a client that does not read its results is not read from
+    either. Of each chunk its statistics stay, for the corpus result.
+    """
+
+    def __init__(self, scheduler: Scheduler, call: Call) -> None:
+        self._scheduler = scheduler
+        self._caller = call.share
+        self._tenant = call.tenant
+        self._metrics: tuple[str, ...] = ()
+        self._detail = 0
+        self._given = NOTHING_GIVEN
+        self._room = asyncio.Semaphore(_CHUNKS)
+        # Responses; then None at the end, or why it came too early.
+        self._ready: asyncio.Queue[pb.ScoreStreamResponse | Exception | None] = asyncio.Queue()
+        self._tasks = asyncio.TaskGroup()
+        self._ids: list[str] = []
+        self._statistics: list[bytes] = []
+        self._empty = 0
+
+    def start(self, metrics: tuple[str, ...], detail: int, given: RequestData = NOTHING_GIVEN) -> None:
+        """Set what is computed."""
+        self._metrics = metrics
+        self._detail = detail
+        self._given = given
+
+    async def put(self, items: Sequence[ItemWork]) -> None:
+        """Take items; waits until there is room."""
+        for chunk in item_chunks(items):
+            await self._room.acquire()
+            self._ids += [item.id for item in chunk]
+            self._empty += empty_candidates(chunk)
+            self._statistics.append(b"")
+            self._tasks.create_task(self._score(chunk, len(self._statistics) - 1))
+
+    async def _score(self, items: Sequence[ItemWork], number: int) -> None:
+        reply = await self._scheduler.chunk(
+            items, self._metrics, self._detail, self._given, caller=self._caller, tenant=self._tenant
+        )
+        self._statistics[number] = reply.statistics
+        results = map(scores_pb2.ItemResult.FromString, reply.results)
+        self._ready.put_nowait(pb.ScoreStreamResponse(items=results))
+
+    @asynccontextmanager
+    async def reading(self, reader: Coroutine[None, None, None]) -> AsyncIterator[None]:
+        """Run the reader of the client's messages beside the responses; its errors end the stream."""
+        # Not in a task group with the responses: its error would cancel the task that sends them, in the middle
+        # of a message, and gRPC would leave the call without a status.
+        pump = asyncio.create_task(self._pump(reader))
+        try:
+            yield
+        finally:
+            pump.cancel()
+            await asyncio.gather(pump, return_exceptions=True)
+
+    async def _pump(self, reader: Coroutine[None, None, None]) -> None:
+        try:
+            async with self._tasks:
+                await reader
+        except Exception as error:  # noqa: BLE001 (whatever it was, it ends the responses)
+            self._ready.put_nowait(_first(error))
+        else:
+            self._ready.put_nowait(None)
+
+    async def responses(self) -> AsyncIterator[pb.ScoreStreamResponse]:
+        """Return results as they are ready, then those that depend on all items, then the corpus result."""
+        while (response := await self._ready.get()) is not None:
+            if isinstance(response, Exception):
+                raise response
+            yield response
+            self._room.release()
+        totals = await self._scheduler.totals(self._metrics, self._detail, self._statistics, self._given)
+        late = map(scores_pb2.ItemResult.FromString, totals.each)
+        for pairs in chunked(list(zip(self._ids, late, strict=bool(totals.each))), CHUNK_ITEMS):
+            for item_id, result in pairs:
+                result.id = item_id
+            yield pb.ScoreStreamResponse(items=[result for _, result in pairs])
+        yield pb.ScoreStreamResponse(corpus=_corpus(totals.corpus, self._empty))
+
+
+_BASELINES: Final[Mapping[int, tuple[Baseline, bool]]] = {
+    pb.ADVANTAGE_SCALED: ("mean", True),
+    pb.ADVANTAGE_MEAN: ("mean", False),
+    pb.ADVANTAGE_OTHERS: ("others", False),
+}
+
+
+def _rewards(request: pb.RewardRequest, results: Iterable[bytes], corpus: bytes) -> pb.RewardResponse:
+    """Return the reply; a group in which a reward is undefined has no advantages."""
+    (signature,) = scores_pb2.CorpusResult.FromString(corpus).signatures
+    response = pb.RewardResponse(items=map(pb.ItemReward.FromString, results), signature=signature)
+    rewards = response.items
+    if request.advantage:
+        baseline, scaled = _BASELINES[request.advantage]
+        groups = request.groups or [item.reference_id or item.id for item in request.items]
+        undefined = {group for group, one in zip(groups, rewards, strict=True) if not one.HasField("reward")}
+        values = advantages_of([one.reward for one in rewards], groups, baseline=baseline, scaled=scaled)
+        for one, group, value in zip(rewards, groups, values, strict=True):
+            if group not in undefined:
+                one.advantage = value
+    return response
+
+
+def _corpus(message: bytes, empty: int) -> scores_pb2.CorpusResult:
+    corpus = scores_pb2.CorpusResult.FromString(message)
+    corpus.empty_candidate_count = empty
+    return corpus
+
+
+def _first(error: Exception) -> Exception:
+    """Return the first error inside of nested groups."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+class EvaluationServicer(EvaluationServiceServicer):
+    """Parses and scores."""
+
+    def __init__(self, scheduler: Scheduler, references: References, limits: Limits) -> None:
+        self._scheduler = scheduler
+        self._references = references
+        self._limits = limits
+
+    async def ParseCaptions(self, request: pb.ParseCaptionsRequest, context: Context) -> pb.ParseCaptionsResponse:
+        """Parse captions."""
+        del context
+        info = self._scheduler.info
+        validation.check_captions(request.captions, self._limits)
+        style = validation.graph_style(request.graph_style, info)
+        call = current_call()
+        call.charge(len(request.captions))
+        parsed = await self._scheduler.parse(
+            [marked(text, style) for text in request.captions],
+            caller=call.share,
+            tenant=call.tenant,
+            refusals=call.refusals,
+        )
+        return pb.ParseCaptionsResponse(
+            captions=map(scene_graph_pb2.ParsedCaption.FromString, parsed),
+            pipeline=info.scene_pipeline if style == "scene" else info.pipeline,
+        )
+
+    async def Score(self, request: pb.ScoreRequest, context: Context) -> pb.ScoreResponse:
+        """Score a batch."""
+        del context
+        metrics = self._metrics(request.metrics)
+        validation.check_detail(request.detail)
+        call = current_call()
+        # This comes first: where the candidates alone are too many, the refusal must not wait for the store.
+        self._scheduler.check_room(len(request.items), caller=call.share, refusals=call.refusals)
+        given = await validation.check_data(request, self._scheduler.info)
+        set_id = request.reference_set if request.HasField("reference_set") else None
+        empty = validation.empty_candidates(request.empty)
+        validation.check_items(request.items, self._limits, reference_set=set_id is not None, empty=empty, seen=set())
+        if set_id is not None:
+            await self._references.check(set_id, evidence=request.detail in validation.EVIDENT)
+        items = await self._items(request.items, set_id, first=0)
+        call.charge(count_captions(items))
+        results, corpus = await self._scheduler.score(
+            items,
+            metrics,
+            request.detail,
+            given,
+            caller=call.share,
+            tenant=call.tenant,
+            refusals=call.refusals,
+        )
+        return pb.ScoreResponse(
+            items=map(scores_pb2.ItemResult.FromString, results),
+            corpus=_corpus(corpus, empty_candidates(items)),
+        )
+
+    async def Reward(self, request: pb.RewardRequest, context: Context) -> pb.RewardResponse:
+        """Reward a batch."""
+        del context
+        info, call = self._scheduler.info, current_call()
+        self._scheduler.check_room(len(request.items), caller=call.share, refusals=call.refusals)
+        metrics = validation.check_reward(request, info, self._limits)
+        set_id = request.reference_set if request.HasField("reference_set") else None
+        validation.check_items(request.items, self._limits, reference_set=set_id is not None, empty="zero", seen=set())
+        if set_id is not None:
+            await self._references.check(set_id, evidence=request.credit)
+        items = await self._items(request.items, set_id, first=0)
+        if request.drafts:
+            items = [item._replace(draft=draft) for item, draft in zip(items, request.drafts, strict=True)]
+        call.charge(count_captions(items))
+        results, corpus = await self._scheduler.score(
+            items,
+            metrics,
+            scores_pb2.DETAIL_CREDIT if request.credit else scores_pb2.DETAIL_SCORES,
+            RequestData(reward=request.reward),
+            caller=call.share,
+            tenant=call.tenant,
+            refusals=call.refusals,
+        )
+        return _rewards(request, results, corpus)
+
+    async def ScoreStream(
+        self, request_iterator: AsyncIterator[pb.ScoreStreamRequest], context: Context
+    ) -> AsyncIterator[pb.ScoreStreamResponse]:
+        """Score a stream: results as they are ready, the corpus result at the end."""
+        del context
+        _ = self._scheduler.info
+        stream = ItemStream(self._scheduler, current_call())
+        async with stream.reading(self._read(request_iterator, stream)):
+            async for response in stream.responses():
+                yield response
+
+    async def _read(self, requests: AsyncIterator[pb.ScoreStreamRequest], stream: ItemStream) -> None:
+        """Check what a client sends, and hand it on; waits while the stream is full."""
+        stream.start(("spice",), scores_pb2.DETAIL_UNSPECIFIED)
+        set_id: str | None = None
+        empty: Empty = "zero"
+        seen: set[str] = set()
+        first = True
+        silence_s = self._limits.max_silence_s
+        async for request in validation.patiently(requests, silence_s=silence_s, reason="STREAM_STALLED"):
+            match request.WhichOneof("payload"):
+                case "settings" if first:
+                    settings = request.settings
+                    validation.check_detail(settings.detail, path="settings.")
+                    empty = validation.empty_candidates(settings.empty, field="settings.empty")
+                    given = await validation.check_data(settings, self._scheduler.info, path="settings.")
+                    stream.start(self._metrics(settings.metrics), settings.detail, given)
+                    if settings.HasField("reference_set"):
+                        set_id = settings.reference_set
+                        await self._references.check(set_id, evidence=settings.detail in validation.EVIDENT)
+                case "items":
+                    batch, before = request.items.items, len(seen)
+                    if before + len(batch) > self._limits.max_stream_items:
+                        reason = f"a stream has at most {self._limits.max_stream_items} items"
+                        raise invalid([Violation("items", reason)])
+                    validation.check_items(
+                        batch, self._limits, reference_set=set_id is not None, empty=empty, seen=seen, first=before
+                    )
+                    items = await self._items(batch, set_id, first=before)
+                    current_call().charge(count_captions(items))
+                    await stream.put(items)
+                case "settings":
+                    raise invalid([Violation("settings", "only the first message holds settings")])
+                case _:
+                    raise invalid([Violation("payload", "a message holds settings or items")])
+            first = False
+        if not seen:
+            raise invalid([Violation("items", "is empty")])
+
+    async def GetServerInfo(self, request: pb.GetServerInfoRequest, context: Context) -> pb.GetServerInfoResponse:
+        """Say what runs here."""
+        del request, context
+        info = self._scheduler.info
+        limits = self._limits
+        return pb.GetServerInfoResponse(
+            version=info.version,
+            pipeline=info.pipeline,
+            scene_pipeline=info.scene_pipeline,
+            metrics=[
+                pb.MetricInfo(
+                    name=metric.name,
+                    signature=scores_pb2.MetricSignature(metric=metric.name, fields=metric.signature),
+                    corpus_dependent=metric.corpus_dependent,
+                )
+                for metric in info.metrics
+            ],
+            limits=pb.Limits(
+                max_items=limits.max_items,
+                max_stream_items=limits.max_stream_items,
+                max_references=limits.max_references,
+                max_caption_characters=limits.max_caption_characters,
+                max_item_characters=limits.max_item_characters,
+                max_id_characters=limits.max_id_characters,
+                max_message_bytes=limits.max_message_bytes,
+                max_reference_set_entries=limits.max_reference_set_entries,
+                max_reference_set_bytes=limits.max_reference_set_bytes,
+            ),
+        )
+
+    def _metrics(self, names: Sequence[str]) -> tuple[str, ...]:
+        return validation.check_metrics(names, [metric.name for metric in self._scheduler.info.metrics])
+
+    async def _items(self, items: Sequence[scores_pb2.Item], set_id: str | None, *, first: int) -> list[ItemWork]:
+        if set_id is not None:
+            return await self._references.resolve(set_id, items, first=first)
+        return [ItemWork(item.id, item.candidate, tuple(item.references)) for item in items]

@@ -1,0 +1,354 @@
+"""Calls of the contract that do not come over gRPC.
+
+They take the way of all calls: the same interceptor (token, scope, limits, log, metrics, traces), the same handlers.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, cast
+
+import grpc
+import grpc.aio
+import msgspec
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message_factory import GetMessageClass
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
+
+from spicegraph_api.v1.methods import METHODS
+from spicegraph_service.rpc.status import CallError, exhausted, to_trailers
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+
+    from google.protobuf.descriptor import Descriptor, EnumDescriptor, MethodDescriptor
+    from google.protobuf.message import Message
+
+    from spicegraph_service.rpc.interceptor import CallInterceptor, Handler, Malformed
+    from spicegraph_service.rpc.service import Service
+
+Requests: TypeAlias = "Message | Malformed | AsyncIterator[Message | Malformed]"
+_DETAILS = "grpc-status-details-bin"
+_INTERNAL = "grpc-"  # of gRPC's own; what else is in the trailers is for the client
+
+
+class FailedCallError(Exception):
+    """A call that failed: its status, the details of ``google.rpc``, and headers for the client."""
+
+    def __init__(self, code: grpc.StatusCode, message: str, trailers: Sequence[tuple[str, str | bytes]] = ()) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        packed = dict(trailers).get(_DETAILS, b"")
+        self.details = tuple(Status.FromString(packed).details) if isinstance(packed, bytes) and packed else ()
+        self.headers = _headers(trailers)
+
+    @classmethod
+    def of(cls, error: CallError) -> FailedCallError:
+        """Return the failure of a call that was refused before it began."""
+        return cls(error.code, error.message, to_trailers(error, request_id=""))
+
+    @property
+    def retry_after_s(self) -> float | None:
+        """When to try again; ``None``: the server does not say."""
+        for detail in self.details:
+            retry = RetryInfo()
+            if detail.Unpack(retry):
+                return retry.retry_delay.ToTimedelta().total_seconds()
+        return None
+
+
+class Method(NamedTuple):
+    """A method as callers see it: its descriptor, and what makes a request."""
+
+    descriptor: MethodDescriptor
+    request: type[Message]
+    response: type[Message]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a call comes from.
+
+    Attributes:
+        headers: by lower-cased names.
+        peer: its address, as gRPC writes it: ``ipv4:HOST:PORT``.
+        certificate: the names in the client's certificate.
+        deadline: when an answer comes too late, by :func:`time.monotonic`.
+    """
+
+    headers: Mapping[str, str]
+    peer: str = "web"
+    certificate: tuple[bytes, ...] = ()
+    deadline: float | None = None
+
+
+class _Context:
+    """What handlers and the interceptor ask of gRPC's context."""
+
+    def __init__(self, origin: Origin) -> None:
+        self._origin = origin
+        self.trailers: tuple[tuple[str, str | bytes], ...] = ()
+
+    def invocation_metadata(self) -> tuple[tuple[str, str], ...]:
+        return tuple(self._origin.headers.items())
+
+    def peer(self) -> str:
+        return self._origin.peer
+
+    def peer_identities(self) -> tuple[bytes, ...]:
+        return self._origin.certificate
+
+    def set_trailing_metadata(self, trailers: tuple[tuple[str, str | bytes], ...]) -> None:
+        self.trailers = trailers
+
+    def time_remaining(self) -> float | None:
+        deadline = self._origin.deadline
+        return None if deadline is None else max(0.0, deadline - time.monotonic())
+
+    async def abort(
+        self, code: grpc.StatusCode, details: str = "", trailing_metadata: tuple[tuple[str, str | bytes], ...] = ()
+    ) -> NoReturn:
+        raise FailedCallError(code, details, trailing_metadata)
+
+
+class _Recorder:
+    """Stands for a gRPC server while services register their methods."""
+
+    def __init__(self) -> None:
+        self.handlers: dict[str, Handler] = {}
+
+    def add_generic_rpc_handlers(self, handlers: object) -> None:
+        """Do nothing: the registered ones are the same."""
+
+    def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Handler]) -> None:
+        self.handlers |= {f"/{service}/{name}": handler for name, handler in handlers.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    handler: Handler
+    method: Method
+
+
+class Gateway:
+    """The methods of a server's services, to be called inside of the server's process.
+
+    Args:
+        services: the services.
+        interceptor: what every call passes through.
+        max_calls: how many calls may be under way.
+    """
+
+    def __init__(self, services: Sequence[Service], interceptor: CallInterceptor, *, max_calls: int) -> None:
+        recorder = _Recorder()
+        for service in services:
+            service.add_to(cast("grpc.aio.Server", recorder))
+        self._recorded = recorder.handlers
+        self.methods: Mapping[str, Method] = {
+            f"/{service.descriptor.full_name}/{method.name}": Method(
+                method, GetMessageClass(method.input_type), GetMessageClass(method.output_type)
+            )
+            for service in services
+            for method in service.descriptor.methods
+        }
+        self._interceptor = interceptor
+        self._max_calls = max_calls
+        self._under_way = 0
+
+    async def unary(self, path: str, requests: Requests, origin: Origin) -> Answer:
+        """Make a call with one response; ``requests`` is an iterator where the method takes a stream.
+
+        Raises:
+            FailedCallError: the call fails.
+        """
+        context = _Context(origin)
+        with self._slot():
+            handler: Any = await self._handler(path)
+            kind = "stream_unary" if handler.request_streaming else "unary_unary"
+            message = await getattr(handler, kind)(requests, context)
+        return Answer(message, _headers(context.trailers))
+
+    async def stream(self, path: str, requests: Requests, origin: Origin) -> AsyncGenerator[Message]:
+        """Make a call with a stream of responses.
+
+        Raises:
+            FailedCallError: the call fails, after any number of responses.
+        """
+        context = _Context(origin)
+        with self._slot():
+            handler: Any = await self._handler(path)
+            kind = "stream_stream" if handler.request_streaming else "unary_stream"
+            async with aclosing(getattr(handler, kind)(requests, context)) as responses:
+                async for response in responses:
+                    yield response
+
+    async def _handler(self, path: str) -> Handler:
+        async def recorded(_details: grpc.HandlerCallDetails) -> Handler | None:
+            return self._recorded.get(path)
+
+        details = cast("grpc.HandlerCallDetails", _Details(path, ()))
+        handler = await self._interceptor.intercept_service(recorded, details)
+        if handler is None:
+            raise FailedCallError(grpc.StatusCode.UNIMPLEMENTED, f"there is no method {path}")
+        return handler
+
+    @contextmanager
+    def _slot(self) -> Iterator[None]:
+        if self._under_way >= self._max_calls:
+            raise FailedCallError.of(exhausted("TOO_MANY_CALLS", "the server has too many calls under way", 1.0))
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+
+
+class Answer(NamedTuple):
+    """A response, and headers for the client."""
+
+    message: Message
+    headers: dict[str, str]
+
+
+class _Details(NamedTuple):
+    method: str
+    invocation_metadata: tuple[tuple[str, str], ...]
+
+
+def _headers(trailers: Sequence[tuple[str, str | bytes]]) -> dict[str, str]:
+    return {name: value for name, value in trailers if isinstance(value, str) and not name.startswith(_INTERNAL)}
+
+
+_TIMESTAMP = "google.protobuf.Timestamp"
+_UNDEFINED = {"enum": ["NaN", "Infinity", "-Infinity"]}
+_SCALARS: Mapping[int, Mapping[str, object]] = {
+    FieldDescriptor.CPPTYPE_BOOL: {"type": "boolean"},
+    FieldDescriptor.CPPTYPE_DOUBLE: {"oneOf": [{"type": "number", "format": "double"}, _UNDEFINED]},
+    FieldDescriptor.CPPTYPE_FLOAT: {"oneOf": [{"type": "number", "format": "float"}, _UNDEFINED]},
+    FieldDescriptor.CPPTYPE_INT32: {"type": "integer", "format": "int32"},
+    FieldDescriptor.CPPTYPE_INT64: {"type": "string", "format": "int64"},
+    FieldDescriptor.CPPTYPE_UINT32: {"type": "integer", "format": "uint32"},
+    FieldDescriptor.CPPTYPE_UINT64: {"type": "string", "format": "uint64"},
+    FieldDescriptor.CPPTYPE_STRING: {"type": "string"},
+}
+_ERROR = {
+    "type": "object",
+    "required": ["code"],
+    "properties": {
+        "code": {"type": "string"},
+        "message": {"type": "string"},
+        "details": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"type": {"type": "string"}, "value": {"type": "string"}, "debug": {"type": "object"}},
+            },
+        },
+    },
+}
+
+
+def openapi(gateway: Gateway) -> bytes:
+    """Return the document of a server's methods, as JSON."""
+    schemas: dict[str, Any] = {"connect.Error": _ERROR}
+    for method in gateway.methods.values():
+        _add(method.descriptor.input_type, schemas)
+        _add(method.descriptor.output_type, schemas)
+    document = {
+        "openapi": "3.1.0",
+        "info": {"title": "spicegraph", "version": version("spicegraph")},
+        "paths": {path: {"post": _operation(path, method)} for path, method in gateway.methods.items()}
+        | {"/health": {"get": _health()}},
+        "components": {
+            "schemas": dict(sorted(schemas.items())),
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"token": []}, {}],
+    }
+    return msgspec.json.format(msgspec.json.encode(document), indent=2)
+
+
+def _operation(path: str, method: Method) -> dict[str, Any]:
+    service, _, name = path.removeprefix("/").partition("/")
+    scope = METHODS[service][name].scope
+    kind = method.descriptor
+    needs = f"The token needs the scope {scope!r}." if scope else ""
+    return {
+        "operationId": f"{service.rpartition('.')[2]}_{name}",
+        "tags": [service.rpartition(".")[2]],
+        "description": " ".join((*_streams(client=kind.client_streaming, server=kind.server_streaming), needs)).strip(),
+        "requestBody": {"required": True, "content": _content(kind.input_type, lines=kind.client_streaming)},
+        "responses": {
+            "200": {
+                "description": kind.output_type.name,
+                "content": _content(kind.output_type, lines=kind.server_streaming),
+            },
+            "default": {
+                "description": "An error; streams have it in their last line or envelope",
+                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/connect.Error"}}},
+            },
+        },
+    }
+
+
+def _streams(*, client: bool, server: bool) -> Iterator[str]:
+    if client:
+        yield "The request is a stream: one JSON object a line."
+    if server:
+        yield "The response is a stream: one JSON object a line."
+
+
+def _content(message: Descriptor, *, lines: bool) -> dict[str, Any]:
+    schema = {"schema": {"$ref": f"#/components/schemas/{message.full_name}"}}
+    return {"application/x-ndjson" if lines else "application/json": schema}
+
+
+def _health() -> dict[str, Any]:
+    name = {"name": "service", "in": "query", "schema": {"type": "string"}}
+    answers = {"200": "It serves.", "404": "There is no such service.", "503": "It does not serve."}
+    return {
+        "operationId": "health",
+        "description": "Says whether a service serves, by its full name; without a name, the server.",
+        "parameters": [name],
+        "responses": {status: {"description": text} for status, text in answers.items()},
+        "security": [],
+    }
+
+
+def _add(message: Descriptor, schemas: dict[str, Any]) -> None:
+    if message.full_name in schemas:
+        return
+    schemas[message.full_name] = {"type": "object", "additionalProperties": False, "properties": {}}
+    properties = schemas[message.full_name]["properties"]
+    for field in message.fields:
+        properties[field.json_name] = _schema(field, schemas)
+
+
+def _schema(field: FieldDescriptor, schemas: dict[str, Any]) -> dict[str, Any]:
+    kind = field.message_type
+    if kind is not None and kind.GetOptions().map_entry:
+        return {"type": "object", "additionalProperties": _schema(kind.fields_by_name["value"], schemas)}
+    one = _single(field, kind, schemas)
+    return {"type": "array", "items": one} if field.is_repeated else one
+
+
+def _single(field: FieldDescriptor, kind: Descriptor | None, schemas: dict[str, Any]) -> dict[str, Any]:
+    if kind is not None:
+        if kind.full_name == _TIMESTAMP:
+            return {"type": "string", "format": "date-time"}
+        _add(kind, schemas)
+        return {"$ref": f"#/components/schemas/{kind.full_name}"}
+    if field.enum_type is not None:
+        return _names(field.enum_type)
+    if field.type == FieldDescriptor.TYPE_BYTES:
+        return {"type": "string", "format": "byte"}
+    return dict(_SCALARS[field.cpp_type])
+
+
+def _names(enum: EnumDescriptor) -> dict[str, Any]:
+    return {"type": "string", "enum": [value.name for value in enum.values]}

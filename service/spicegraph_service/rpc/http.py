@@ -1,0 +1,405 @@
+"""The contract over HTTP: ``POST /SERVICE/METHOD`` with JSON, as the Connect protocol defines it.
+
+A stream is a sequence of Connect's envelopes, or of lines of JSON (``application/x-ndjson``), which ``curl`` can read.
+What a client sends to a method with two streams is read whole before the first result is written: over HTTP/1.1
+clients may send everything before they read anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import tempfile
+import time
+from base64 import b64encode
+from contextlib import aclosing, asynccontextmanager
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+
+import grpc
+import msgspec
+from aiohttp import web
+from google.protobuf import descriptor_pool
+from google.protobuf.message import DecodeError, Message
+from google.protobuf.message_factory import GetMessageClass
+
+from spicegraph_api.v1.evaluation_service_pb2 import RewardRequest, RewardResponse
+from spicegraph_api.v1.scores_pb2 import Item
+from spicegraph_parser.errors import InputError
+from spicegraph_scorer.adapters.rewards import completion_of
+from spicegraph_service.rpc import codec
+from spicegraph_service.rpc.gateway import FailedCallError, Gateway, Method, Origin, Requests
+from spicegraph_service.rpc.interceptor import Malformed
+from spicegraph_service.rpc.status import CallError, Violation, invalid
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+
+    from spicegraph_service.rpc.limits import Limits
+
+_JSON = "application/json"
+_PROTO = "application/proto"
+_LINES = "application/x-ndjson"
+_CONNECT = "application/connect+"
+_HEADER_BYTES = 5
+_END = 2  # the flag of Connect's last envelope
+_COMPRESSED = 1
+_STREAM_BYTES = 256 << 20  # of a request that is read whole
+_IN_MEMORY = 1 << 20
+_PIECE = 1 << 16
+_LONGEST_TIMEOUT = 10  # digits
+_TOO_LONG = "MESSAGE_TOO_LONG"
+_MALFORMED = "MALFORMED"
+_REWARD = "/spicegraph.v1.EvaluationService/Reward"
+
+_STATUSES = {
+    grpc.StatusCode.CANCELLED: ("canceled", 499),
+    grpc.StatusCode.UNKNOWN: ("unknown", 500),
+    grpc.StatusCode.INVALID_ARGUMENT: ("invalid_argument", 400),
+    grpc.StatusCode.DEADLINE_EXCEEDED: ("deadline_exceeded", 504),
+    grpc.StatusCode.NOT_FOUND: ("not_found", 404),
+    grpc.StatusCode.ALREADY_EXISTS: ("already_exists", 409),
+    grpc.StatusCode.PERMISSION_DENIED: ("permission_denied", 403),
+    grpc.StatusCode.RESOURCE_EXHAUSTED: ("resource_exhausted", 429),
+    grpc.StatusCode.FAILED_PRECONDITION: ("failed_precondition", 400),
+    grpc.StatusCode.ABORTED: ("aborted", 409),
+    grpc.StatusCode.OUT_OF_RANGE: ("out_of_range", 400),
+    grpc.StatusCode.UNIMPLEMENTED: ("unimplemented", 501),
+    grpc.StatusCode.INTERNAL: ("internal", 500),
+    grpc.StatusCode.UNAVAILABLE: ("unavailable", 503),
+    grpc.StatusCode.DATA_LOSS: ("data_loss", 500),
+    grpc.StatusCode.UNAUTHENTICATED: ("unauthenticated", 401),
+}
+"""Connect's name and HTTP status of each status of gRPC."""
+
+HTTP_STATUSES = {code: status for code, (_, status) in _STATUSES.items()}
+"""The HTTP status of each status of gRPC."""
+
+
+class Codec(NamedTuple):
+    """How messages are written: JSON, or the bytes of Protocol Buffers."""
+
+    name: str
+    read: Callable[[bytes, type[Message]], Message]
+    write: Callable[[Message], bytes]
+
+
+def _from_proto(data: bytes, kind: type[Message]) -> Message:
+    return kind.FromString(data)
+
+
+_CODECS = {
+    "json": Codec("json", codec.from_json, codec.to_json),
+    "proto": Codec("proto", _from_proto, lambda message: message.SerializeToString()),
+}
+
+
+class Framing(NamedTuple):
+    """How a stream is cut into messages."""
+
+    content_type: str
+    codec: Codec
+    enveloped: bool
+
+    def message(self, data: bytes) -> bytes:
+        """Return what stands for one message."""
+        return _envelope(0, data) if self.enveloped else data + b"\n"
+
+    def end(self, failure: FailedCallError | None) -> bytes:
+        """Return what stands at the end of a stream."""
+        plain = {"error": error_plain(failure)} if failure is not None else {}
+        if self.enveloped:
+            return _envelope(_END, json.dumps(plain).encode())
+        return json.dumps(plain).encode() + b"\n" if plain else b""
+
+    async def cut(self, chunks: AsyncIterator[bytes], *, most: int) -> AsyncIterator[bytes]:
+        """Yield the messages of a stream.
+
+        Raises:
+            CallError: one is too long.
+            JsonError: the stream ends in the middle of one, or it is compressed.
+        """
+        buffer = bytearray()
+        async for chunk in chunks:
+            buffer += chunk
+            while (found := self._first(buffer, most)) is not None:
+                start, end, used = found
+                data = bytes(buffer[start:end])
+                del buffer[:used]
+                if self.enveloped or data.strip():
+                    yield data
+        if self.enveloped and buffer:
+            raise codec.JsonError("the stream ends in the middle of a message")
+        if buffer.strip():
+            yield bytes(buffer)
+
+    def _first(self, buffer: bytearray, most: int) -> tuple[int, int, int] | None:
+        """Return where the first whole message begins and ends, and how many bytes it takes."""
+        if not self.enveloped:
+            end = buffer.find(b"\n", 0, most + 1)
+            if end < 0 and len(buffer) > most:
+                raise too_long(most)
+            return (0, end, end + 1) if end >= 0 else None
+        if len(buffer) < _HEADER_BYTES:
+            return None
+        size = int.from_bytes(buffer[1:_HEADER_BYTES])
+        if buffer[0] & _COMPRESSED:
+            raise codec.JsonError("compressed messages are not read")
+        if size > most:
+            raise too_long(most)
+        end = _HEADER_BYTES + size
+        return (_HEADER_BYTES, end, end) if len(buffer) >= end else None
+
+
+def _envelope(flags: int, data: bytes) -> bytes:
+    return bytes((flags,)) + len(data).to_bytes(4) + data
+
+
+def error_plain(failure: FailedCallError) -> dict[str, Any]:
+    """Return Connect's JSON of an error."""
+    name, _ = _STATUSES[failure.code]
+    details = []
+    for packed in failure.details:
+        kind = packed.type_url.rpartition("/")[2]
+        detail = {"type": kind, "value": b64encode(packed.value).decode().rstrip("=")}
+        try:
+            message = GetMessageClass(descriptor_pool.Default().FindMessageTypeByName(kind))()
+        except KeyError:
+            pass
+        else:
+            message.ParseFromString(packed.value)
+            detail["debug"] = codec.to_plain(message)
+        details.append(detail)
+    return {"code": name, "message": failure.message, **({"details": details} if details else {})}
+
+
+def error_response(failure: FailedCallError, *, status: int | None = None) -> web.Response:
+    """Return an error as a response."""
+    headers = dict(failure.headers)
+    if (wait := failure.retry_after_s) is not None:
+        headers["Retry-After"] = str(max(1, math.ceil(wait)))
+    if failure.code is grpc.StatusCode.UNAUTHENTICATED:
+        headers["WWW-Authenticate"] = "Bearer"
+    return web.json_response(error_plain(failure), status=status or _STATUSES[failure.code][1], headers=headers)
+
+
+class CallRoutes:
+    """The methods of a gateway as routes.
+
+    Args:
+        gateway: makes the calls.
+        limits: sizes of messages, and how long a client may send nothing.
+    """
+
+    def __init__(self, gateway: Gateway, limits: Limits) -> None:
+        self._gateway = gateway
+        self._limits = limits
+
+    def routes(self) -> Iterable[web.AbstractRouteDef]:
+        """Yield a route for each method."""
+        for path in self._gateway.methods:
+            yield web.post(path, self._handle)
+        yield web.post("/openrlhf", self._openrlhf)
+
+    async def _openrlhf(self, request: web.Request) -> web.Response:
+        """Answer what OpenRLHF's ``--remote_rm_url`` asks; the URL's query has ``reward`` and ``reference_set``."""
+        try:
+            data = b"".join([chunk async for chunk in self._body(request, most=self._limits.max_message_bytes)])
+            named = {name: request.query.get(name, "") for name in ("reward", "reference_set")}
+            answer = await self._gateway.unary(_REWARD, _reward_request(data, **named), _origin(request))
+        except CallError as error:
+            return error_response(FailedCallError.of(error), status=413 if error.reason == _TOO_LONG else None)
+        except FailedCallError as failure:
+            return error_response(failure)
+        rewards = [one.reward for one in cast("RewardResponse", answer.message).items]
+        plain = {"rewards": rewards, "scores": rewards, "extra_logs": {"spicegraph": rewards}}
+        return web.json_response(plain, headers=answer.headers)
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        method = self._gateway.methods[request.path]
+        streams = method.descriptor.client_streaming or method.descriptor.server_streaming
+        try:
+            origin = _origin(request)
+            async with _deadline(origin):
+                return await (self._stream if streams else self._unary)(request, method, origin)
+        except CallError as error:
+            return error_response(FailedCallError.of(error), status=413 if error.reason == _TOO_LONG else None)
+        except FailedCallError as failure:
+            return error_response(failure)
+
+    async def _unary(self, request: web.Request, method: Method, origin: Origin) -> web.Response:
+        used = {_JSON: _CODECS["json"], _PROTO: _CODECS["proto"]}.get(request.content_type)
+        if used is None:
+            raise _wrong_type(_JSON, _PROTO)
+        data = b"".join([chunk async for chunk in self._body(request, most=self._limits.max_message_bytes)])
+        answer = await self._gateway.unary(request.path, _decoded(used, data, method), origin)
+        return web.Response(body=used.write(answer.message), content_type=request.content_type, headers=answer.headers)
+
+    async def _stream(self, request: web.Request, method: Method, origin: Origin) -> web.StreamResponse:
+        framing = _framing(request)
+        kind = method.descriptor
+        body = self._body(request, most=_STREAM_BYTES if kind.server_streaming else None)
+        if not kind.client_streaming:
+            requests = [message async for message in self._messages(body, framing, method)]
+            if len(requests) != 1:
+                raise invalid([Violation("(message)", f"expected one message, got {len(requests)}")], reason=_MALFORMED)
+            return await self._respond(request, framing, self._gateway.stream(request.path, requests[0], origin))
+        if not kind.server_streaming:
+            messages = self._messages(body, framing, method)
+            if framing.enveloped:
+                return await self._respond(request, framing, self._one(request.path, messages, origin))
+            answer = await self._gateway.unary(request.path, messages, origin)
+            return web.Response(body=codec.to_json(answer.message), content_type=_JSON, headers=answer.headers)
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool:
+            async for chunk in body:
+                spool.write(chunk)
+            spool.seek(0)
+            messages = self._messages(_pieces(spool), framing, method)
+            return await self._respond(request, framing, self._gateway.stream(request.path, messages, origin))
+
+    async def _one(self, path: str, requests: Requests, origin: Origin) -> AsyncGenerator[Message]:
+        yield (await self._gateway.unary(path, requests, origin)).message
+
+    async def _respond(
+        self, request: web.Request, framing: Framing, responses: AsyncGenerator[Message]
+    ) -> web.StreamResponse:
+        """Write responses. An error before the first is a response of its own, but with Connect's envelopes."""
+        response = web.StreamResponse(headers={"Content-Type": framing.content_type})
+        failure: FailedCallError | None = None
+        async with aclosing(responses):
+            try:
+                async for message in responses:
+                    if not response.prepared:
+                        await response.prepare(request)
+                    await response.write(framing.message(framing.codec.write(message)))
+            except FailedCallError as error:
+                if not (response.prepared or framing.enveloped):
+                    raise
+                failure = error
+        if not response.prepared:
+            await response.prepare(request)
+        await response.write(framing.end(failure))
+        await response.write_eof()
+        return response
+
+    async def _messages(
+        self, chunks: AsyncIterator[bytes], framing: Framing, method: Method
+    ) -> AsyncIterator[Message | Malformed]:
+        try:
+            async for data in framing.cut(chunks, most=self._limits.max_message_bytes):
+                yield _decoded(framing.codec, data, method)
+        except codec.JsonError as error:
+            yield Malformed(str(error))
+
+    async def _body(self, request: web.Request, *, most: int | None) -> AsyncIterator[bytes]:
+        """Yield the bytes of a request.
+
+        Raises:
+            CallError: there are too many, or the client sends nothing for too long.
+        """
+        read = 0
+        while True:
+            try:
+                async with asyncio.timeout(self._limits.max_silence_s):
+                    chunk = await request.content.readany()
+            except TimeoutError as error:
+                message = f"nothing came for {self._limits.max_silence_s:g} s"
+                raise CallError(grpc.StatusCode.DEADLINE_EXCEEDED, "STREAM_STALLED", message) from error
+            if not chunk:
+                return
+            read += len(chunk)
+            if most is not None and read > most:
+                raise too_long(most)
+            yield chunk
+
+
+def too_long(most: int) -> CallError:
+    """Return the error for a message with too many bytes."""
+    message = f"the message has more than {most:,} bytes, the most that the server reads"
+    return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, _TOO_LONG, message)
+
+
+def _wrong_type(*accepted: str) -> web.HTTPUnsupportedMediaType:
+    return web.HTTPUnsupportedMediaType(
+        text=f"expected the content type {' or '.join(accepted)}\n", headers={"Accept-Post": ", ".join(accepted)}
+    )
+
+
+def _framing(request: web.Request) -> Framing:
+    kind = request.content_type
+    if kind in {_LINES, _JSON}:
+        return Framing(_LINES, _CODECS["json"], enveloped=False)
+    found = _CODECS.get(kind.removeprefix(_CONNECT)) if kind.startswith(_CONNECT) else None
+    if found is None:
+        raise _wrong_type(_LINES, *(_CONNECT + name for name in _CODECS))
+    return Framing(kind, found, enveloped=True)
+
+
+def _decoded(used: Codec, data: bytes, method: Method) -> Message | Malformed:
+    """Return a message, or what stands for bytes that are not one: the interceptor refuses and records them."""
+    try:
+        return used.read(data, method.request)
+    except codec.JsonError as error:
+        return Malformed(str(error), error.field)
+    except (DecodeError, RecursionError) as error:
+        return Malformed(str(error))
+
+
+class _Rollouts(msgspec.Struct):
+    """What OpenRLHF sends: prompts with their completions, prompts, and labels, which name images."""
+
+    query: list[str]
+    prompts: list[str]
+    labels: list[str]
+
+
+def _reward_request(data: bytes, *, reward: str, reference_set: str) -> RewardRequest | Malformed:
+    try:
+        rows = msgspec.json.decode(data, type=_Rollouts)
+        captions = [completion_of(*pair) for pair in zip(rows.query, rows.prompts, strict=True)]
+        pairs = list(zip(captions, rows.labels, strict=True))
+    except (ValueError, InputError) as error:
+        return Malformed(str(error))
+    items = [Item(id=str(n), candidate=text, reference_id=image) for n, (text, image) in enumerate(pairs)]
+    return RewardRequest(reward=reward, reference_set=reference_set, items=items)
+
+
+async def _pieces(spool: IO[bytes]) -> AsyncIterator[bytes]:
+    while piece := spool.read(_PIECE):
+        yield piece
+
+
+def _origin(request: web.Request) -> Origin:
+    headers = {name.lower(): value for name, value in request.headers.items() if name.lower() != "cookie"}
+    timeout = headers.get("connect-timeout-ms")
+    if timeout is not None and not (timeout.isascii() and timeout.isdigit() and len(timeout) <= _LONGEST_TIMEOUT):
+        raise invalid([Violation("connect-timeout-ms", "expected up to 10 digits")], reason=_MALFORMED)
+    deadline = time.monotonic() + int(timeout) / 1000 if timeout is not None else None
+    return Origin(headers, peer_of(request), _certificate(request), deadline)
+
+
+def peer_of(request: web.Request) -> str:
+    """Return the address of a connection, written as gRPC writes it."""
+    name = request.get_extra_info("peername")
+    if not isinstance(name, tuple):
+        return "unix:"
+    host, port = name[:2]
+    return f"ipv6:[{host}]:{port}" if ":" in host else f"ipv4:{host}:{port}"
+
+
+def _certificate(request: web.Request) -> tuple[bytes, ...]:
+    """Return the names in a client's certificate: its alternative names, otherwise its common name."""
+    found = request.get_extra_info("peercert") or {}
+    names = [name for _, name in found.get("subjectAltName", ())]
+    common = [value for part in found.get("subject", ()) for key, value in part if key == "commonName"]
+    return tuple(name.encode() for name in names or common)
+
+
+@asynccontextmanager
+async def _deadline(origin: Origin) -> AsyncIterator[None]:
+    remaining = None if origin.deadline is None else origin.deadline - time.monotonic()
+    try:
+        async with asyncio.timeout(remaining):
+            yield
+    except TimeoutError as error:
+        raise FailedCallError(grpc.StatusCode.DEADLINE_EXCEEDED, "the time for an answer is over") from error

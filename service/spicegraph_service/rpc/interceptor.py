@@ -1,0 +1,294 @@
+"""What every call passes through: decoding, token, scope, errors to statuses, log and metrics.
+
+One interceptor does it all, so that the servicers see checked callers and raise plain exceptions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
+
+import grpc
+import grpc.aio
+from google.protobuf.message import DecodeError
+
+from spicegraph_api.v1.methods import METHODS, Method
+from spicegraph_service.rpc.status import CallError, Violation, invalid, to_call_error, to_trailers
+from spicegraph_service.store import DEFAULT_TENANT
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
+    from spicegraph_service.rpc.service import Caller, Service
+    from spicegraph_service.rpc.telemetry import CallLog
+    from spicegraph_service.rpc.tracing import Tracing
+
+_OURS = "/spicegraph.v1."
+_REQUEST_ID = "x-request-id"
+_LONGEST_REQUEST_ID = 100
+_RETRY_HEADER = "grpc-previous-rpc-attempts"  # set by gRPC itself where a client has a retry policy
+_MOST_RETRIES = 4
+
+Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+Metadata: TypeAlias = Mapping[str, str | bytes]
+
+_SHAPES: Mapping[tuple[bool, bool], tuple[str, Any]] = {
+    (False, False): ("unary_unary", grpc.unary_unary_rpc_method_handler),
+    (False, True): ("unary_stream", grpc.unary_stream_rpc_method_handler),
+    (True, False): ("stream_unary", grpc.stream_unary_rpc_method_handler),
+    (True, True): ("stream_stream", grpc.stream_stream_rpc_method_handler),
+}
+"""Kinds of methods, by whether requests and responses are streams: the handler's attribute, and what makes one."""
+
+
+@dataclass(slots=True)
+class Call:
+    """The call under way: who makes it, how many captions it has brought so far, how often it was refused before.
+
+    ``share`` is what its caller's calls have in common when callers share the workers: the token, or for callers
+    without one their certificate or connection. ``peer`` is their address.
+    """
+
+    method: str
+    request_id: str
+    refusals: int = 0
+    share: str = ""
+    peer: str = ""
+    certificate: str = ""
+    caller: Caller | None = None
+    captions: int = 0
+
+    @property
+    def tenant(self) -> str:
+        """Who owns what the call stores and looks up."""
+        return self.caller.tenant if self.caller is not None else DEFAULT_TENANT
+
+    def charge(self, captions: int) -> None:
+        """Count captions, against the caller's rate too.
+
+        Raises:
+            CallError: RESOURCE_EXHAUSTED.
+        """
+        if self.caller is not None:
+            self.caller.charge(captions)
+        self.captions += captions
+
+
+_current: ContextVar[Call] = ContextVar("spicegraph_call")
+
+
+def current_call() -> Call:
+    """Return the call that the running task serves."""
+    return _current.get()
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """Stands for bytes that are not a message of the method."""
+
+    reason: str
+    field: str = "(message)"
+
+
+class CallInterceptor(grpc.aio.ServerInterceptor):
+    """The interceptor. It leaves health and reflection alone.
+
+    Args:
+        services: the services of the contract; each knows its callers.
+        log: records every call.
+        tracing: makes a span of every call.
+
+    Raises:
+        KeyError: a method of a service has no line in ``METHODS``.
+    """
+
+    def __init__(self, services: Sequence[Service], log: CallLog, tracing: Tracing | None = None) -> None:
+        self._methods: Mapping[str, tuple[Service, Method]] = {
+            f"/{service.descriptor.full_name}/{name}": (service, METHODS[service.descriptor.full_name][name])
+            for service in services
+            for name in service.descriptor.methods_by_name
+        }
+        self._log = log
+        self._tracing = tracing
+        self._handlers: dict[str, Handler] = {}  # the wrapped ones by method
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Handler | None:
+        """Wrap the handler of a call."""
+        method = handler_call_details.method
+        known = self._handlers.get(method)
+        if known is not None:
+            return known
+        handler = await continuation(handler_call_details)
+        if handler is None or method not in self._methods:
+            return handler
+        return self._handlers.setdefault(method, self._wrapped(handler, method))
+
+    def _wrapped(self, handler: Handler, method: str) -> Handler:
+        service, (scope, _) = self._methods[method]
+        # The stubs of handlers know only synchronous servicers: hence Any.
+        kind, make = _SHAPES[handler.request_streaming, handler.response_streaming]
+        inner: Any = getattr(handler, kind)
+        checked = _all_checked if handler.request_streaming else _checked
+
+        async def answer(request: Any, context: Context) -> Any:
+            async with _Passage(method, context, self._log, self._tracing) as passage:
+                passage.admit(await service.identify(passage.authorization, scope))
+                return await inner(checked(request), context)
+
+        async def answers(request: Any, context: Context) -> AsyncIterator[Any]:
+            async with _Passage(method, context, self._log, self._tracing) as passage:
+                passage.admit(await service.identify(passage.authorization, scope))
+                async for response in inner(checked(request), context):
+                    yield response
+
+        serve = answers if handler.response_streaming else answer
+        wrapped: Handler = make(serve, _decoder(handler.request_deserializer), handler.response_serializer)
+        return wrapped
+
+
+class _Passage:
+    """One call: what it raises becomes a status, and how it ended is recorded."""
+
+    __slots__ = ("_begun", "_context", "_log", "_metadata", "_span", "_started", "_tracing", "_trailers", "call")
+
+    def __init__(self, method: str, context: Context, log: CallLog, tracing: Tracing | None) -> None:
+        self._context = context
+        self._log = log
+        self._metadata: Metadata = {str(key): value for key, value in context.invocation_metadata() or ()}
+        self._started = time.monotonic()
+        self._begun = False
+        self._tracing = tracing
+        self._span: Span | None = None
+        self._trailers: tuple[tuple[str, str], ...] = ()
+        self.call = Call(
+            method,
+            _request_id(self._metadata.get(_REQUEST_ID)),
+            _refusals(self._metadata),
+            peer=context.peer(),
+            certificate=_certificate(context),
+        )
+
+    @property
+    def authorization(self) -> str | None:
+        """The client's ``authorization`` header."""
+        return _text(self._metadata.get("authorization"))
+
+    def admit(self, caller: Caller) -> None:
+        """Record who calls.
+
+        Raises:
+            CallError: RESOURCE_EXHAUSTED, since the caller has too many calls under way.
+        """
+        self.call.caller = caller
+        caller.begin()
+        self._begun = True
+        self.call.share = caller.share or self.call.certificate or self.call.peer
+
+    async def __aenter__(self) -> Self:
+        _current.set(self.call)
+        self._trailers = ((_REQUEST_ID, self.call.request_id),)
+        if self._tracing is not None:
+            headers = {key: value for key, value in self._metadata.items() if isinstance(value, str)}
+            self._span = self._tracing.begin(self.call.method, headers)
+            self._trailers += tuple(self._tracing.headers(self._span).items())
+        self._context.set_trailing_metadata(self._trailers)
+        self._log.started()
+        return self
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        code, message, refused = "OK", "", ""
+        try:
+            if isinstance(error, asyncio.CancelledError | GeneratorExit):
+                left = cast("float | None", self._context.time_remaining())  # None: no deadline
+                code = "DEADLINE_EXCEEDED" if left is not None and left <= 0 else "CANCELLED"
+            elif isinstance(error, Exception):
+                failure = to_call_error(error)
+                code, message, refused = failure.code.name, failure.message, failure.caller
+                trailers = (*self._trailers, *to_trailers(failure, request_id=self.call.request_id))
+                await self._context.abort(failure.code, failure.message, trailers)
+        finally:
+            call = self.call
+            if call.caller is not None and self._begun:
+                call.caller.end()
+            caller = call.caller.name if call.caller is not None else refused
+            if self._tracing is not None and self._span is not None:
+                facts: dict[str, str | int] = {
+                    "request_id": call.request_id,
+                    "caller": caller,
+                    "captions": call.captions,
+                }
+                number = grpc.StatusCode[code].value[0]
+                self._tracing.end(self._span, code=code, number=number, message=message, attributes=facts)
+            self._log.ended(
+                method=call.method.removeprefix(_OURS),
+                code=code,
+                seconds=time.monotonic() - self._started,
+                captions=call.captions,
+                caller=caller,
+                request_id=call.request_id,
+                message=message,
+                peer=call.peer,
+                certificate=call.certificate,
+            )
+
+
+def _certificate(context: Context) -> str:
+    """Return the names in the client's certificate; empty without mutual TLS."""
+    names: Iterable[bytes] = context.peer_identities() or ()
+    return ", ".join(name.decode("utf-8", "replace") for name in names)
+
+
+def _decoder(decode: Callable[[bytes], Any] | None) -> Callable[[bytes], Any]:
+    """Return a decoder that marks what it cannot decode: gRPC itself would answer INTERNAL."""
+
+    def decoded(data: bytes) -> Any:
+        try:
+            return decode(data) if decode is not None else data
+        except (DecodeError, RecursionError) as error:
+            return Malformed(str(error))
+
+    return decoded
+
+
+def _checked(request: Any) -> Any:
+    if isinstance(request, Malformed):
+        raise _malformed(request)
+    return request
+
+
+async def _all_checked(requests: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async for request in requests:
+        yield _checked(request)
+
+
+def _malformed(request: Malformed) -> CallError:
+    reason = request.reason.encode("ascii", "backslashreplace").decode()
+    return invalid([Violation(request.field, f"is not a message of this method: {reason}")], reason="MALFORMED")
+
+
+def _text(value: str | bytes | None) -> str | None:
+    return value.decode("latin-1") if isinstance(value, bytes) else value
+
+
+def _request_id(value: str | bytes | None) -> str:
+    """Return the client's own request id, if it is sensible, or a new one."""
+    text = _text(value)
+    if text and len(text) <= _LONGEST_REQUEST_ID and text.isprintable():
+        return text
+    return f"{random.getrandbits(64):016x}"
+
+
+def _refusals(metadata: Metadata) -> int:
+    """Return how often the client's gRPC has tried this call before."""
+    text = _text(metadata.get(_RETRY_HEADER))
+    return min(int(text), _MOST_RETRIES) if text is not None and text.isdecimal() and len(text) == 1 else 0

@@ -1,0 +1,332 @@
+"""Reference sets: created whole by an upload, looked up when items name them."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from spicegraph_api.v1 import reference_service_pb2 as pb
+from spicegraph_api.v1 import scores_pb2
+from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceServicer
+from spicegraph_service.pool.cache import Lru, RefreshAheadCache, StoreThread
+from spicegraph_service.pool.tasks import ItemWork, marked
+from spicegraph_service.rpc import validation
+from spicegraph_service.rpc.interceptor import Context, current_call
+from spicegraph_service.rpc.status import Violation, exhausted, invalid, missing_right, not_found, too_many_sets
+from spicegraph_service.rpc.validation import patiently
+from spicegraph_service.store import DEFAULT_TENANT, EVIDENCE, READ, SCORE, ReferenceSet
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+
+    from spicegraph_service.pool.tasks import GraphStyle
+    from spicegraph_service.rpc.limits import Limits
+    from spicegraph_service.rpc.scheduler import Scheduler
+
+_KIND = "reference set"
+_SET_REMEMBERED_S = 5.0  # how long a set that another server deleted may still be used here
+_MOST_SETS_REMEMBERED = 1_000
+_UPLOADS_AT_ONCE = 4
+_ID = re.compile(r"[0-9a-f]{32}")
+LONGEST_TENANT = 100
+_RIGHTS: Mapping[pb.ReferenceRight.ValueType, str] = {
+    pb.REFERENCE_RIGHT_READ: READ,
+    pb.REFERENCE_RIGHT_SCORE: SCORE,
+    pb.REFERENCE_RIGHT_EVIDENCE: EVIDENCE,
+}
+_PARSED_AT_ONCE = 256  # captions of an upload that are parsed together
+
+_captions = msgspec.msgpack.Decoder(tuple[str, ...])
+_encoder = msgspec.msgpack.Encoder()
+
+
+class References:
+    """Finds the references of items in stored sets, and keeps the most recently used in memory."""
+
+    def __init__(self, thread: StoreThread, *, max_bytes: int) -> None:
+        self._thread = thread
+        self._entries: Lru[tuple[str, str]] = Lru(max_bytes)
+        self._sets = RefreshAheadCache(self._find, seconds=_SET_REMEMBERED_S, most=_MOST_SETS_REMEMBERED)
+
+    async def check(self, set_id: str, *, evidence: bool) -> None:
+        """Check that the caller may score against a set, and see evidence that holds words of its references.
+
+        Raises:
+            CallError: NOT_FOUND, also for others' sets that are not shared with the caller; PERMISSION_DENIED.
+            StoreError: the store cannot be read.
+        """
+        found = await self._sets.get((current_call().tenant, set_id))
+        if found is None:
+            raise not_found(_KIND, set_id)
+        for right in (SCORE, EVIDENCE) if evidence else (SCORE,):
+            if not found.allows(right):
+                raise missing_right(_KIND, set_id, right)
+
+    async def _find(self, key: tuple[str, str]) -> ReferenceSet | None:
+        return await self._thread.run(lambda: self._thread.store.get_set(*key))
+
+    async def resolve(self, set_id: str, items: Sequence[scores_pb2.Item], *, first: int = 0) -> list[ItemWork]:
+        """Return the items with the references of a set, which :meth:`check` knows.
+
+        Raises:
+            CallError: INVALID_ARGUMENT, naming every item that the set has no entry for.
+            StoreError: the store cannot be read.
+        """
+        wanted = [item.reference_id if item.HasField("reference_id") else item.id for item in items]
+        found: dict[str, bytes] = {}
+        missing = []
+        for entry_id in dict.fromkeys(wanted):
+            value = self._entries.get((set_id, entry_id))
+            if value is None:
+                missing.append(entry_id)
+            else:
+                found[entry_id] = value
+        if missing:
+            stored = await self._thread.run(lambda: self._thread.store.get_entries(set_id, missing))
+            for entry_id, value in stored.items():
+                self._entries.put((set_id, entry_id), value)
+            found |= stored
+        unknown = [
+            Violation(
+                f"items[{index}].{'reference_id' if item.HasField('reference_id') else 'id'}",
+                f"the reference set has no entry {entry_id!a}",
+            )
+            for index, (item, entry_id) in enumerate(zip(items, wanted, strict=True), start=first)
+            if entry_id not in found
+        ]
+        if unknown:
+            raise invalid(unknown, reason="UNKNOWN_ENTRY")
+        references = {entry_id: _captions.decode(value) for entry_id, value in found.items()}
+        return [
+            ItemWork(item.id, item.candidate, references[entry_id])
+            for item, entry_id in zip(items, wanted, strict=True)
+        ]
+
+    def forget(self, tenant: str, set_id: str) -> None:
+        """Forget a tenant's rights on a set. Its entries grow old in memory, where no call reaches them."""
+        self._sets.forget((tenant, set_id))
+
+
+class ReferencesServicer(ReferenceServiceServicer):
+    """The ``ReferenceService`` of the contract."""
+
+    def __init__(self, scheduler: Scheduler, references: References, thread: StoreThread, limits: Limits) -> None:
+        self._scheduler = scheduler
+        self._references = references
+        self._thread = thread
+        self._limits = limits
+        self._uploads = 0
+
+    async def CreateReferenceSet(
+        self, request_iterator: AsyncIterator[pb.CreateReferenceSetRequest], context: Context
+    ) -> pb.CreateReferenceSetResponse:
+        """Take an upload, parse it, and store it whole."""
+        del context
+        if self._uploads >= _UPLOADS_AT_ONCE:
+            raise exhausted("UPLOADS", f"{_UPLOADS_AT_ONCE} uploads are under way", 5.0)
+        self._uploads += 1
+        try:
+            name, entries = await self._receive(request_iterator)
+            stored = await self._store(name, entries)
+        finally:
+            self._uploads -= 1
+        return pb.CreateReferenceSetResponse(reference_set=_message(stored, await self._shares(stored)))
+
+    async def _receive(
+        self, requests: AsyncIterator[pb.CreateReferenceSetRequest]
+    ) -> tuple[str, dict[str, tuple[str, ...]]]:
+        """Read the upload to its end, parsing as it comes: a slow parser slows the sender down."""
+        _ = self._scheduler.info  # raises until the workers are ready: an upload must not wait for them
+        name = ""
+        style: GraphStyle = "spice"
+        entries: dict[str, tuple[str, ...]] = {}
+        size = 0
+        first = True
+        async for request in patiently(requests):
+            match request.WhichOneof("payload"):
+                case "settings" if first:
+                    name = request.settings.display_name
+                    validation.check_display_name(name)
+                    style = validation.graph_style(
+                        request.settings.graph_style, self._scheduler.info, field="settings.graph_style"
+                    )
+                case "entries":
+                    batch = request.entries.entries
+                    validation.check_entries(batch, self._limits, seen=entries, first=len(entries))
+                    size += request.ByteSize()
+                    if size > self._limits.max_reference_set_bytes:
+                        reason = f"the set has more than {self._limits.max_reference_set_bytes} bytes"
+                        raise invalid([Violation("entries", reason)])
+                    new = {entry.id: tuple(entry.references) for entry in batch}
+                    await self._parse(new.values(), style)
+                    entries |= new
+                case "settings":
+                    raise invalid([Violation("settings", "only the first message holds settings")])
+                case _:
+                    raise invalid([Violation("payload", "a message holds settings or entries")])
+            first = False
+        if not entries:
+            raise invalid([Violation("entries", "is empty")])
+        return name, entries
+
+    async def _parse(self, references: Iterable[tuple[str, ...]], style: GraphStyle) -> None:
+        texts = list(dict.fromkeys(marked(text, style) for captions in references for text in captions))
+        call = current_call()
+        call.charge(len(texts))
+        for start in range(0, len(texts), _PARSED_AT_ONCE):
+            await self._scheduler.store_parses(
+                texts[start : start + _PARSED_AT_ONCE], caller=call.share, tenant=call.tenant
+            )
+
+    async def _store(self, name: str, entries: dict[str, tuple[str, ...]]) -> ReferenceSet:
+        tenant = current_call().tenant
+
+        def store() -> ReferenceSet:
+            count = sum(map(len, entries.values()))
+            set_id = reference_set_id(name, entries, tenant=tenant)
+            self._check_count(tenant, set_id)
+            new = ReferenceSet(set_id, name, len(entries), count, time.time(), tenant)
+            packed = {entry_id: _encoder.encode(captions) for entry_id, captions in entries.items()}
+            return self._thread.store.create_set(new, packed)
+
+        # Shielded: a client that goes away at the last moment must not leave half a call behind.
+        return await asyncio.shield(asyncio.ensure_future(self._thread.run(store)))
+
+    def _check_count(self, tenant: str, new: str) -> None:
+        """Check that a tenant may store one more set, unless it is there already.
+
+        Raises:
+            CallError: RESOURCE_EXHAUSTED.
+        """
+        store, most = self._thread.store, self._limits.max_sets
+        if most and store.get_set(tenant, new) is None and store.count_sets(tenant) >= most:
+            raise too_many_sets(most)
+
+    async def GetReferenceSet(self, request: pb.GetReferenceSetRequest, context: Context) -> pb.GetReferenceSetResponse:
+        """Return what is known of a set."""
+        del context
+        found = await self._readable(request.id)
+        return pb.GetReferenceSetResponse(reference_set=_message(found, await self._shares(found)))
+
+    async def _readable(self, set_id: str) -> ReferenceSet:
+        tenant = current_call().tenant
+        found = await self._thread.run(lambda: self._thread.store.get_set(tenant, set_id))
+        if found is None:
+            raise not_found(_KIND, set_id)
+        if not found.allows(READ):
+            raise missing_right(_KIND, set_id, READ)
+        return found
+
+    async def _shares(self, found: ReferenceSet) -> Mapping[str, tuple[str, ...]]:
+        """Return with whom a set is shared, for its owner."""
+        if found.tenant != current_call().tenant:
+            return {}
+        return await self._thread.run(lambda: self._thread.store.list_shares(found.id))
+
+    async def ListReferenceSets(
+        self, request: pb.ListReferenceSetsRequest, context: Context
+    ) -> pb.ListReferenceSetsResponse:
+        """List the sets, page by page: a page's token is the last id before it."""
+        del context
+        size = validation.check_page_size(request.page_size)
+        validation.check_page_token(request.page_token, _ID)
+        tenant = current_call().tenant
+        found = await self._thread.run(lambda: self._thread.store.list_sets(tenant, request.page_token, size + 1))
+        page = found[:size]
+        return pb.ListReferenceSetsResponse(
+            reference_sets=[_message(reference_set, await self._shares(reference_set)) for reference_set in page],
+            next_page_token=page[-1].id if len(found) > size else "",
+        )
+
+    async def DeleteReferenceSet(
+        self, request: pb.DeleteReferenceSetRequest, context: Context
+    ) -> pb.DeleteReferenceSetResponse:
+        """Delete a set."""
+        del context
+        found = await self._own(request.id)
+        shares = await self._shares(found)
+        deleted = await self._thread.run(lambda: self._thread.store.delete_set(found.tenant, found.id))
+        for tenant in (found.tenant, *shares):
+            self._references.forget(tenant, found.id)
+        if not deleted:
+            raise not_found(_KIND, request.id)
+        return pb.DeleteReferenceSetResponse()
+
+    async def ShareReferenceSet(
+        self, request: pb.ShareReferenceSetRequest, context: Context
+    ) -> pb.ShareReferenceSetResponse:
+        """Give a tenant rights on a set, or take them away."""
+        del context
+        rights = _rights(request.rights)
+        check_tenant("tenant", request.tenant)
+        found = await self._own(request.id)
+        if request.tenant == found.tenant:
+            raise invalid([Violation("tenant", "owns the set, and has every right")])
+        await self._thread.run(lambda: self._thread.store.share_set(found.id, request.tenant, rights))
+        self._references.forget(request.tenant, found.id)
+        return pb.ShareReferenceSetResponse(reference_set=_message(found, await self._shares(found)))
+
+    async def _own(self, set_id: str) -> ReferenceSet:
+        """Return a set of the caller's own."""
+        tenant = current_call().tenant
+        found = await self._thread.run(lambda: self._thread.store.get_set(tenant, set_id))
+        if found is None:
+            raise not_found(_KIND, set_id)
+        if found.tenant != tenant:
+            raise missing_right(_KIND, set_id, "owner")
+        return found
+
+
+def _rights(wanted: Sequence[pb.ReferenceRight.ValueType]) -> tuple[str, ...]:
+    wrong = [
+        Violation(f"rights[{index}]", f"{value} is not a right" if value not in _RIGHTS else "stands twice")
+        for index, value in enumerate(wanted)
+        if value not in _RIGHTS or value in wanted[:index]
+    ]
+    if wrong:
+        raise invalid(wrong)
+    return tuple(right for value, right in _RIGHTS.items() if value in wanted)
+
+
+def check_tenant(field: str, name: str) -> None:
+    """Check the name of a tenant.
+
+    Raises:
+        CallError: INVALID_ARGUMENT.
+    """
+    if not (name.strip() and len(name) <= LONGEST_TENANT and name.isprintable()):
+        raise invalid([Violation(field, f"1 to {LONGEST_TENANT} printable characters")])
+
+
+def reference_set_id(display_name: str, entries: dict[str, tuple[str, ...]], *, tenant: str = DEFAULT_TENANT) -> str:
+    """Return the id of a set: a digest of its owner, its name and its entries, whatever their order."""
+    # The ids of the default tenant are those of versions without tenants: the same upload still gives the same set.
+    owner = b"" if tenant == DEFAULT_TENANT else hashlib.sha256(tenant.encode()).digest()
+    digest = hashlib.sha256(owner + _encoder.encode(display_name))
+    for entry_id in sorted(entries):
+        digest.update(_encoder.encode((entry_id, entries[entry_id])))
+    return digest.hexdigest()[:32]
+
+
+def _message(reference_set: ReferenceSet, shares: Mapping[str, tuple[str, ...]]) -> pb.ReferenceSet:
+    numbers = {right: value for value, right in _RIGHTS.items()}
+    created = Timestamp()
+    created.FromMicroseconds(round(1e6 * reference_set.create_time))
+    return pb.ReferenceSet(
+        id=reference_set.id,
+        display_name=reference_set.display_name,
+        entry_count=reference_set.entry_count,
+        caption_count=reference_set.caption_count,
+        create_time=created,
+        owner=reference_set.tenant,
+        shares=[
+            pb.ReferenceShare(tenant=tenant, rights=[numbers[right] for right in rights])
+            for tenant, rights in shares.items()
+        ],
+    )

@@ -1,0 +1,238 @@
+"""Items to results: chunks of a request through the workers, within the bound of the queue."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from spicegraph_service.pool.tasks import (
+    NOTHING_GIVEN,
+    CaptionsWork,
+    GroupReply,
+    ItemsWork,
+    ItemWork,
+    RequestData,
+    Totals,
+    TotalsReply,
+    WorkerInfo,
+)
+from spicegraph_service.rpc.status import unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+
+    from spicegraph_service.pool.batching import Dispatcher
+    from spicegraph_service.rpc.limits import Budget
+
+CHUNK_ITEMS = 64
+"""Items that go to a worker together; between them a request can be cancelled, and others get their turn."""
+
+_CHUNK_CAPTIONS = 384  # of the items of a chunk: those of 64 items with five references
+
+_CHUNK_CHARACTERS = 32_768  # of its captions, unless a single item has more: a few times what those have usually
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    info: WorkerInfo
+    dispatcher: Dispatcher
+
+
+class Scheduler:
+    """Scores and parses; not before :meth:`loaded` was called."""
+
+    def __init__(self, budget: Budget, *, chunks_at_once: int) -> None:
+        self.budget = budget
+        self._chunks_at_once = chunks_at_once
+        self._loaded: _Loaded | None = None
+
+    def loaded(self, info: WorkerInfo, dispatcher: Dispatcher) -> None:
+        """Serve from now on: the workers are ready."""
+        self._loaded = _Loaded(info, dispatcher)
+
+    @property
+    def info(self) -> WorkerInfo:
+        """What the workers can do.
+
+        Raises:
+            CallError: UNAVAILABLE until they are ready.
+        """
+        return self._ready().info
+
+    async def score(
+        self,
+        items: Sequence[ItemWork],
+        metrics: tuple[str, ...],
+        detail: int,
+        given: RequestData = NOTHING_GIVEN,
+        *,
+        caller: str = "",
+        tenant: str = "",
+        refusals: int = 0,
+    ) -> tuple[list[bytes], bytes]:
+        """Score all items of a request; return a serialized result per item, and the corpus result.
+
+        ``caller`` is who shares the workers with others, ``tenant`` whose parses are looked up and kept, ``refusals``
+        how often the request was refused before.
+
+        Raises:
+            FullError: the queue has no room.
+            WorkFailedError: an item cannot be scored.
+        """
+        dispatcher = self._ready().dispatcher
+        with self._room(count_captions(items), caller, refusals):
+            chunks = list(item_chunks(items))
+            if len(chunks) == 1:
+                work = ItemsWork(metrics, detail, chunks[0], finish=True, given=given)
+                only = await dispatcher.submit(work, caller=caller, tenant=tenant)
+                return list(only.results), only.corpus
+            works = [ItemsWork(metrics, detail, chunk, finish=False, given=given) for chunk in chunks]
+            replies = await self._gather(works, dispatcher, caller, tenant)
+            statistics = tuple(reply.statistics for reply in replies)
+            totals = await dispatcher.totals(Totals(metrics, detail, statistics, given))
+        results = [result for reply in replies for result in reply.results]
+        # Two serialized messages, one behind the other, are the merged message.
+        return [a + b for a, b in zip(results, totals.each or [b""] * len(results), strict=True)], totals.corpus
+
+    async def parse(
+        self, texts: Sequence[str], *, caller: str = "", tenant: str = "", refusals: int = 0
+    ) -> list[bytes]:
+        """Parse captions; return them serialized. ``refusals`` says how often the request was refused before.
+
+        Raises:
+            FullError: the queue has no room.
+            WorkFailedError: a caption cannot be parsed.
+        """
+        dispatcher = self._ready().dispatcher
+        with self._room(len(texts), caller, refusals):
+            works = [CaptionsWork(chunk, graphs=True) for chunk in text_chunks(texts)]
+            replies = await self._gather(works, dispatcher, caller, tenant)
+        return [result for reply in replies for result in reply.results]
+
+    async def store_parses(self, texts: Sequence[str], *, caller: str = "", tenant: str = "") -> None:
+        """Parse captions of an upload into the store; waits for room.
+
+        Raises:
+            WorkFailedError: a caption cannot be parsed.
+        """
+        dispatcher = self._ready().dispatcher
+        async with self._room_in_turn(len(texts), caller):
+            works = [CaptionsWork(chunk, graphs=False) for chunk in text_chunks(texts)]
+            await self._gather(works, dispatcher, caller, tenant)
+
+    async def chunk(
+        self,
+        items: Sequence[ItemWork],
+        metrics: tuple[str, ...],
+        detail: int,
+        given: RequestData = NOTHING_GIVEN,
+        *,
+        caller: str = "",
+        tenant: str = "",
+        errors: bool = False,
+    ) -> GroupReply:
+        """Score a chunk of a stream; waits for room. With ``errors`` the statistics tell those of each item.
+
+        Raises:
+            WorkFailedError: an item cannot be scored.
+        """
+        dispatcher = self._ready().dispatcher
+        async with self._room_in_turn(count_captions(items), caller):
+            work = ItemsWork(metrics, detail, tuple(items), finish=False, given=given, errors=errors)
+            return await dispatcher.submit(work, caller=caller, tenant=tenant)
+
+    async def totals(
+        self,
+        metrics: tuple[str, ...],
+        detail: int,
+        statistics: Iterable[bytes],
+        given: RequestData = NOTHING_GIVEN,
+    ) -> TotalsReply:
+        """Return the corpus result of a stream."""
+        return await self._ready().dispatcher.totals(Totals(metrics, detail, tuple(statistics), given))
+
+    def check_room(self, captions: int, *, caller: str, refusals: int) -> None:
+        """Check that there is room for a request.
+
+        Raises:
+            FullError: there is none.
+        """
+        self.budget.check(captions, caller=caller, refusals=refusals)
+
+    def _ready(self) -> _Loaded:
+        if self._loaded is None:
+            raise unavailable("LOADING", "the server is not ready: its workers are loading", 1.0)
+        return self._loaded
+
+    @contextmanager
+    def _room(self, captions: int, caller: str, refusals: int) -> Iterator[None]:
+        self.budget.take(captions, caller=caller, refusals=refusals)
+        try:
+            yield
+        finally:
+            self.budget.release(captions, caller=caller)
+
+    @asynccontextmanager
+    async def _room_in_turn(self, captions: int, caller: str) -> AsyncIterator[None]:
+        await self.budget.wait(captions, caller=caller)
+        try:
+            yield
+        finally:
+            self.budget.release(captions, caller=caller)
+
+    async def _gather(
+        self, works: Sequence[ItemsWork | CaptionsWork], dispatcher: Dispatcher, caller: str, tenant: str
+    ) -> list[GroupReply]:
+        """Have the chunks of a request done, a few at a time, so that small requests get in between."""
+        if len(works) == 1:
+            return [await dispatcher.submit(works[0], caller=caller, tenant=tenant)]
+        turns = asyncio.Semaphore(self._chunks_at_once)
+
+        async def one(work: ItemsWork | CaptionsWork) -> GroupReply:
+            async with turns:
+                return await dispatcher.submit(work, caller=caller, tenant=tenant)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(one(work)) for work in works]
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from errors
+        return [task.result() for task in tasks]
+
+
+def count_captions(items: Iterable[ItemWork]) -> int:
+    """Return the captions of items: candidates, references and drafts."""
+    return sum(1 + len(item.references) + (item.draft is not None) for item in items)
+
+
+def item_chunks(items: Sequence[ItemWork]) -> Iterator[tuple[ItemWork, ...]]:
+    """Yield items in chunks: at most :data:`CHUNK_ITEMS` items, and not many more or longer captions than usual."""
+    chunk: list[ItemWork] = []
+    captions = characters = 0
+    for item in items:
+        own, length = count_captions([item]), len(item.candidate) + sum(map(len, item.references))
+        length += len(item.draft or "")
+        full = captions + own > _CHUNK_CAPTIONS or characters + length > _CHUNK_CHARACTERS
+        if chunk and (len(chunk) == CHUNK_ITEMS or full):
+            yield tuple(chunk)
+            chunk, captions, characters = [], 0, 0
+        chunk.append(item)
+        captions += own
+        characters += length
+    if chunk:
+        yield tuple(chunk)
+
+
+def text_chunks(texts: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield captions in chunks, as :func:`item_chunks` does items."""
+    for chunk in item_chunks([ItemWork("", text, ()) for text in texts]):
+        yield tuple(item.candidate for item in chunk)
+
+
+def chunked(values: Sequence[T], size: int) -> Iterable[tuple[T, ...]]:
+    """Return a sequence in pieces."""
+    return (tuple(values[start : start + size]) for start in range(0, len(values), size))

@@ -1,0 +1,248 @@
+"""What goes wrong in a call, as gRPC statuses with ``google.rpc`` details.
+
+Every error carries an ``ErrorInfo`` with a stable reason; wrong fields come as one ``BadRequest``, a full
+queue with ``RetryInfo``. Unforeseen errors become INTERNAL with nothing but an id that the log has too.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from typing import TYPE_CHECKING, NamedTuple
+
+import grpc
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.duration_pb2 import Duration
+from google.rpc.error_details_pb2 import (
+    BadRequest,
+    ErrorInfo,
+    PreconditionFailure,
+    QuotaFailure,
+    ResourceInfo,
+    RetryInfo,
+)
+from google.rpc.status_pb2 import Status
+from grpc_status import rpc_status
+
+from spicegraph_parser.errors import DataError, InputError, LimitError, counted
+from spicegraph_service.pool.workers import NoWorkersError
+from spicegraph_service.rpc.limits import FullError
+from spicegraph_service.store import StoreError, StoreFullError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from google.protobuf.message import Message
+
+DOMAIN = "spicegraph"
+MOST_VIOLATIONS = 50  # details travel in trailers, which have a size limit of their own
+_LONGEST_TEXT = 300
+_LONGEST_PUSHBACK_MS = 5_000  # what takes longer is for the caller to decide
+_RETRIED = (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE)
+_log = logging.getLogger(__name__)
+
+
+class Violation(NamedTuple):
+    """A wrong field of a request: its path (``items[17].references``) and the reason."""
+
+    field: str
+    reason: str
+
+
+class CallError(Exception):
+    """An error that the client gets as a status; ``caller`` is who made the call, for the log, where that is known."""
+
+    def __init__(self, code: grpc.StatusCode, reason: str, message: str, *details: Message, caller: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+        self.caller = caller
+
+
+def invalid(violations: Sequence[Violation], *, reason: str = "INVALID_FIELDS") -> CallError:
+    """Return the error for wrong fields: the first fifty are named, and all are counted."""
+    shown = [Violation(v.field, _shortened(v.reason)) for v in violations[:MOST_VIOLATIONS]]
+    details = BadRequest(
+        field_violations=[BadRequest.FieldViolation(field=v.field, description=v.reason) for v in shown]
+    )
+    first = f"{shown[0].field}: {shown[0].reason}"
+    rest = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
+    return CallError(grpc.StatusCode.INVALID_ARGUMENT, reason, first + rest, details)
+
+
+def not_found(kind: str, name: str) -> CallError:
+    """Return the error for a resource that does not exist, or is somebody else's: the caller does not learn which."""
+    shown = _shortened(name)
+    info = ResourceInfo(resource_type=kind, resource_name=shown)
+    return CallError(grpc.StatusCode.NOT_FOUND, "NOT_FOUND", f"there is no {kind} {shown!r}", info)
+
+
+def unauthenticated(message: str) -> CallError:
+    """Return the error for a caller without a valid token."""
+    return CallError(grpc.StatusCode.UNAUTHENTICATED, "INVALID_TOKEN", message)
+
+
+def permission_denied(scope: str, *, caller: str = "") -> CallError:
+    """Return the error for a caller whose token lacks a scope."""
+    return CallError(
+        grpc.StatusCode.PERMISSION_DENIED,
+        "MISSING_SCOPE",
+        f"the token lacks the scope {scope!r} that this call needs",
+        caller=caller,
+    )
+
+
+def missing_right(kind: str, name: str, right: str) -> CallError:
+    """Return the error for a resource that its owner shares with the caller, but not for this."""
+    message = f"the {kind} {_shortened(name)!r} is shared with you without the right {right!r} that this call needs"
+    return CallError(grpc.StatusCode.PERMISSION_DENIED, "MISSING_RIGHT", message)
+
+
+def exhausted(reason: str, message: str, retry_after_s: float) -> CallError:
+    """Return the error for a full queue or a spent rate."""
+    return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, reason, message, _retry(retry_after_s))
+
+
+def too_many_sets(most: int) -> CallError:
+    """Return the error for a tenant that has stored all reference sets that it may."""
+    message = f"there are {most} reference sets, the most that a tenant may store; delete one first"
+    return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "SET_LIMIT", message)
+
+
+def unavailable(reason: str, message: str, retry_after_s: float) -> CallError:
+    """Return the error for what should work again soon."""
+    return CallError(grpc.StatusCode.UNAVAILABLE, reason, message, _retry(retry_after_s))
+
+
+def to_call_error(error: Exception) -> CallError:
+    """Return the error that a client gets for an exception; an unforeseen one is logged under the id in its message."""
+    for kind, translate in _TRANSLATIONS.items():
+        if isinstance(error, kind):
+            return translate(error)
+    incident = secrets.token_hex(6)
+    _log.error("incident %s", incident, exc_info=error)
+    message = f"internal error; the server's log has it as {incident}"
+    return CallError(grpc.StatusCode.INTERNAL, "INTERNAL", message)
+
+
+def _itself(error: Exception) -> CallError:
+    if not isinstance(error, CallError):  # pragma: no cover (the table's key)
+        raise TypeError(error)
+    return error
+
+
+def _full(error: Exception) -> CallError:
+    seconds = error.retry_after_s if isinstance(error, FullError) else 1.0
+    return exhausted("QUEUE_FULL", "the server's queue is full", seconds)
+
+
+def _store_full(_error: Exception) -> CallError:
+    message = "the server's store: no room left"
+    return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "STORE_FULL", message)
+
+
+def _store_gone(error: Exception) -> CallError:
+    _log.error("the store fails: %s", error)
+    return unavailable("STORE_UNAVAILABLE", "the server's store cannot be reached", 1.0)
+
+
+def _no_workers(error: Exception) -> CallError:
+    _log.error("no worker: %s", error)
+    return unavailable("NO_WORKERS", "the server has no worker process and cannot start one", 1.0)
+
+
+def _as(code: grpc.StatusCode, reason: str) -> Callable[[Exception], CallError]:
+    """Return a translation for errors whose text is meant for users."""
+
+    def translate(error: Exception) -> CallError:
+        return CallError(code, reason, str(error))
+
+    return translate
+
+
+# The first kind that fits counts.
+_TRANSLATIONS: Mapping[type[Exception], Callable[[Exception], CallError]] = {
+    CallError: _itself,
+    FullError: _full,
+    NoWorkersError: _no_workers,
+    StoreFullError: _store_full,
+    StoreError: _store_gone,
+    InputError: _as(grpc.StatusCode.INVALID_ARGUMENT, "INVALID_INPUT"),
+    LimitError: _as(grpc.StatusCode.RESOURCE_EXHAUSTED, "LIMIT_EXCEEDED"),
+    DataError: _as(grpc.StatusCode.FAILED_PRECONDITION, "MISSING_DATA"),
+}
+
+
+def to_trailers(error: CallError, *, request_id: str) -> tuple[tuple[str, str | bytes], ...]:
+    """Return what goes with a status: its details, and for clients that retry by themselves when they may."""
+    info = ErrorInfo(reason=error.reason, domain=DOMAIN, metadata={"request_id": request_id})
+    details = []
+    for message in (info, *error.details):
+        packed = AnyMessage()
+        packed.Pack(message)
+        details.append(packed)
+    number: int = error.code.value[0]
+    status: grpc.Status = rpc_status.to_status(Status(code=number, message=error.message, details=details))
+    return (*(status.trailing_metadata or ()), *_pushback(error))
+
+
+def _pushback(error: CallError) -> Iterator[tuple[str, str]]:
+    """Give gRPC's word to retry policies: the milliseconds to wait, or -1, not to try again."""
+    if error.code in _RETRIED:
+        waits = [round(d.retry_delay.ToMilliseconds()) for d in error.details if isinstance(d, RetryInfo)]
+        yield "grpc-retry-pushback-ms", str(waits[0] if waits and waits[0] <= _LONGEST_PUSHBACK_MS else -1)
+
+
+def _retry(seconds: float) -> RetryInfo:
+    delay = Duration()
+    delay.FromMilliseconds(round(1000 * seconds))
+    return RetryInfo(retry_delay=delay)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + "…"
+
+
+def wrong(field: str, reason: str) -> CallError:
+    """Return the error for a wrong field."""
+    return invalid([Violation(field, reason)])
+
+
+def wrong_references(faults: Sequence[str]) -> CallError:
+    """Return the error for a file of references: its faults are in the details alone, since messages are logged."""
+    violations = [Violation("chunk", fault) for fault in faults]
+    details = invalid(violations).details
+    message = f"chunk: the annotations cannot be used ({counted(len(faults), 'fault')})"
+    return CallError(grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELDS", message, *details)
+
+
+def name_taken(kind: str, name: str) -> CallError:
+    """Return the error for a name that is taken."""
+    return CallError(grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN", f"there is a {kind} {name!r} already")
+
+
+def taken_name(name: str) -> CallError:
+    """Return the error for the name of a removed user with submissions, which another user must not inherit."""
+    message = f"{name!r} was the name of a user who was removed and whose submissions stay: choose another name"
+    return CallError(grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN", message)
+
+
+def denied(message: str, *, reason: str = "NOT_AN_ORGANISER") -> CallError:
+    """Return the error for a caller who may not do this."""
+    return CallError(grpc.StatusCode.PERMISSION_DENIED, reason, message)
+
+
+def refused(reason: str, message: str, subject: str) -> CallError:
+    """Return the error for what cannot be done in the present state of things."""
+    violation = PreconditionFailure.Violation(type=reason, subject=subject, description=message)
+    return CallError(grpc.StatusCode.FAILED_PRECONDITION, reason, message, PreconditionFailure(violations=[violation]))
+
+
+def quota_used(subject: str, message: str, *, retry_after_s: float | None) -> CallError:
+    """Return the error for a limit that is used up; ``retry_after_s`` says when there is room again, if ever."""
+    details = QuotaFailure(violations=[QuotaFailure.Violation(subject=subject, description=message)])
+    if retry_after_s is None:
+        return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "SUBMISSION_LIMIT", message, details)
+    return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "SUBMISSION_LIMIT", message, details, _retry(retry_after_s))

@@ -1,0 +1,402 @@
+"""Requests, checked as a whole: every wrong field is named by its path."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, TypeVar
+
+import grpc
+
+from spicegraph_api.v1 import evaluation_service_pb2, scene_graph_pb2, scores_pb2
+from spicegraph_parser.errors import InputError
+from spicegraph_scorer.metrics.reward import DRAFT_TERMS, parse_reward
+from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, category_faults
+from spicegraph_service.pool.tasks import RequestData
+from spicegraph_service.rpc.status import CallError, Violation, invalid
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+
+    from spicegraph_api.v1 import reference_service_pb2
+    from spicegraph_scorer.core.tokens import SpiceText
+    from spicegraph_scorer.readers.checks import Empty
+    from spicegraph_service.pool.tasks import GraphStyle, WorkerInfo
+    from spicegraph_service.rpc.limits import Limits
+
+_KINDS = {
+    scores_pb2.CATEGORY_KIND_UNSPECIFIED: "object",
+    scores_pb2.CATEGORY_KIND_OBJECT: "object",
+    scores_pb2.CATEGORY_KIND_ATTRIBUTE: "attribute",
+    scores_pb2.CATEGORY_KIND_RELATION: "relation",
+}
+EVIDENT = frozenset(scores_pb2.Detail.values()) - {
+    scores_pb2.DETAIL_UNSPECIFIED,
+    scores_pb2.DETAIL_SCORES,
+    scores_pb2.DETAIL_CATEGORIES,
+}
+"""Details that show words of references."""
+
+_LONGEST_SILENCE_S = 60
+_MAX_REWARD = 1_000
+_NUL = "\0"
+_MAX_DISPLAY_NAME = 200
+_MAX_PAGE = 1_000
+_DEFAULT_PAGE = 100
+T = TypeVar("T")
+
+
+async def patiently(
+    requests: AsyncIterator[T], *, silence_s: float = _LONGEST_SILENCE_S, reason: str = "UPLOAD_STALLED"
+) -> AsyncIterator[T]:
+    """Return the messages of an upload or a stream; a client that sends nothing for long loses its place to others.
+
+    The time in which messages are not read, since their sender is too fast, does not count.
+
+    Raises:
+        CallError: ABORTED.
+    """
+    while True:
+        try:
+            async with asyncio.timeout(silence_s):
+                request = await anext(requests, None)
+        except TimeoutError as error:
+            raise CallError(grpc.StatusCode.ABORTED, reason, f"no message came for {silence_s:g} s") from error
+        if request is None:
+            return
+        yield request
+
+
+def check_items(
+    items: Sequence[scores_pb2.Item],
+    limits: Limits,
+    *,
+    reference_set: bool,
+    empty: Empty,
+    seen: set[str],
+    first: int = 0,
+) -> None:
+    """Check items; ``seen`` holds the ids before them and takes theirs, ``first`` is the index of the first.
+
+    Raises:
+        CallError: INVALID_ARGUMENT, naming every wrong field.
+    """
+    found = list(_count("items", len(items), limits.max_items))
+    for index, item in enumerate(items if not found else (), start=first):
+        path = f"items[{index}]"
+        found += _id(f"{path}.id", item.id, limits)
+        if item.id in seen:
+            found.append(Violation(f"{path}.id", f"{item.id!a} is the id of another item"))
+        seen.add(item.id)
+        found += _caption(f"{path}.candidate", item.candidate, limits)
+        if empty == "refuse" and not item.candidate.strip():
+            found.append(Violation(f"{path}.candidate", "is empty"))
+        if reference_set:
+            found += _set_item(path, item, limits)
+        else:
+            if item.HasField("reference_id"):
+                found.append(Violation(f"{path}.reference_id", "needs a reference set"))
+            found += _references(path, item.references, limits, candidate=len(item.candidate))
+    _raise(found)
+
+
+def check_captions(captions: Sequence[str], limits: Limits) -> None:
+    """Check captions to parse.
+
+    Raises:
+        CallError: INVALID_ARGUMENT, naming every wrong field.
+    """
+    found = list(_count("captions", len(captions), limits.max_items))
+    for index, caption in enumerate(captions if not found else ()):
+        found += _caption(f"captions[{index}]", caption, limits)
+    _raise(found)
+
+
+def check_entries(
+    entries: Sequence[reference_service_pb2.ReferenceEntry],
+    limits: Limits,
+    *,
+    seen: Iterable[str],
+    first: int,
+) -> None:
+    """Check entries of a reference set; ``seen`` holds the ids before them.
+
+    Raises:
+        CallError: INVALID_ARGUMENT, naming every wrong field.
+    """
+    found: list[Violation] = []
+    if not entries:
+        found.append(Violation("entries", "is empty"))
+    elif first + len(entries) > limits.max_reference_set_entries:
+        found.append(Violation("entries", f"a set has at most {limits.max_reference_set_entries} entries"))
+    known = set(seen) if not found else set()
+    for index, entry in enumerate(entries if not found else (), start=first):
+        path = f"entries[{index}]"
+        found += _id(f"{path}.id", entry.id, limits)
+        if entry.id in known:
+            found.append(Violation(f"{path}.id", f"{entry.id!a} is the id of another entry"))
+        known.add(entry.id)
+        found += _references(path, entry.references, limits)
+    _raise(found)
+
+
+def check_metrics(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """Return the metrics of a request; none means ``spice``.
+
+    Raises:
+        CallError: INVALID_ARGUMENT, naming every metric that is unknown or stands twice.
+    """
+    first: dict[str, int] = {}
+    found = []
+    for index, name in enumerate(names):
+        if name not in known:
+            reason = f"there is no metric {name[:50]!a} here; there are {', '.join(known)}"
+            found.append(Violation(f"metrics[{index}]", reason))
+        elif first.setdefault(name, index) != index:
+            found.append(Violation(f"metrics[{index}]", f"{name!a} stands twice, first at metrics[{first[name]}]"))
+    _raise(found)
+    return tuple(names) or ("spice",)
+
+
+def check_detail(detail: scores_pb2.Detail.ValueType, *, path: str = "") -> None:
+    """Check how much a request asks to see.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: the number is not one of the enumeration's values.
+    """
+    if detail not in scores_pb2.Detail.values():
+        _raise([Violation(f"{path}detail", f"{detail} is not one of its values")])
+
+
+_TEXTS: Mapping[int, SpiceText] = {
+    scores_pb2.SPICE_TEXT_UNSPECIFIED: "written",
+    scores_pb2.SPICE_TEXT_WRITTEN: "written",
+    scores_pb2.SPICE_TEXT_COCO: "coco",
+}
+
+
+def spice_text(value: int, *, field: str = "spice_text") -> SpiceText:
+    """Return the text that SPICE parses.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: the contract has no such value.
+    """
+    if value not in _TEXTS:
+        _raise([Violation(field, f"{value} is not one of its values")])
+    return _TEXTS[value]
+
+
+def spice_text_value(text: SpiceText) -> scores_pb2.SpiceText.ValueType:
+    """Return the contract's value for the text that SPICE parses."""
+    return scores_pb2.SPICE_TEXT_COCO if text == "coco" else scores_pb2.SPICE_TEXT_WRITTEN
+
+
+EMPTY_VALUES: Mapping[Empty, scores_pb2.EmptyCandidates.ValueType] = {
+    "zero": scores_pb2.EMPTY_CANDIDATES_ZERO,
+    "refuse": scores_pb2.EMPTY_CANDIDATES_REFUSE,
+}
+"""What the contract calls each way to treat empty candidates."""
+
+
+def empty_candidates(value: int, *, default: Empty = "zero", field: str = "empty") -> Empty:
+    """Return what is done with empty candidates; ``default``: where the request does not say.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: the contract has no such value.
+    """
+    known: dict[int, Empty] = {number: name for name, number in EMPTY_VALUES.items()}
+    if value not in {scores_pb2.EMPTY_CANDIDATES_UNSPECIFIED, *known}:
+        _raise([Violation(field, f"{value} is not one of its values")])
+    return known.get(value, default)
+
+
+_STYLES: Mapping[int, GraphStyle] = {
+    scene_graph_pb2.GRAPH_STYLE_UNSPECIFIED: "spice",
+    scene_graph_pb2.GRAPH_STYLE_SPICE: "spice",
+    scene_graph_pb2.GRAPH_STYLE_SCENE: "scene",
+}
+
+
+def graph_style(value: int, info: WorkerInfo, *, field: str = "graph_style") -> GraphStyle:
+    """Return the style of graphs: of those of the server's pipeline, or of the scene parser.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: the contract has no such value, or the server's pipeline gives scene graphs alone.
+    """
+    if value not in _STYLES:
+        _raise([Violation(field, f"{value} is not one of its values")])
+    if value == scene_graph_pb2.GRAPH_STYLE_SPICE and info.pipeline == info.scene_pipeline:
+        _raise([Violation(field, f"this server's pipeline is {info.pipeline}, which gives scene graphs only")])
+    return _STYLES[value]
+
+
+def graph_style_value(style: GraphStyle) -> scene_graph_pb2.GraphStyle.ValueType:
+    """Return the contract's value for a style of graphs; unspecified: that of the server's pipeline."""
+    return scene_graph_pb2.GRAPH_STYLE_SCENE if style == "scene" else scene_graph_pb2.GRAPH_STYLE_UNSPECIFIED
+
+
+def check_reward(request: evaluation_service_pb2.RewardRequest, info: WorkerInfo, limits: Limits) -> tuple[str, ...]:
+    """Return the metrics that a reward computes.
+
+    Raises:
+        CallError: INVALID_ARGUMENT, naming every wrong field.
+    """
+    if request.advantage not in evaluation_service_pb2.Advantage.values():
+        _raise([Violation("advantage", f"{request.advantage} is not one of its values")])
+    if len(request.reward) > _MAX_REWARD:
+        _raise([Violation("reward", f"has {len(request.reward)} characters, the limit is {_MAX_REWARD}")])
+    try:
+        terms = parse_reward(request.reward, [metric.name for metric in info.metrics])
+    except InputError as error:
+        raise invalid([Violation("reward", str(error).removeprefix("reward: "))]) from error
+    names = dict.fromkeys(term.name for term in terms)
+    found = [
+        Violation(
+            "reward",
+            f"{metric.name} depends on the other items of a request here, so that a reward would, too; "
+            "start the server with document frequencies (--idf)",
+        )
+        for metric in info.metrics
+        if metric.name in names and metric.corpus_dependent
+    ]
+    compares = not set(DRAFT_TERMS).isdisjoint(names)
+    for field, values, wanted in (("drafts", request.drafts, compares), ("groups", request.groups, False)):
+        if (values or wanted) and len(values) != len(request.items):
+            found.append(Violation(field, f"has {len(values)} entries for {len(request.items)} items"))
+    if request.drafts and not compares:
+        found.append(Violation("drafts", "no term of the reward compares with drafts"))
+    for index, draft in enumerate(request.drafts):
+        found += _caption(f"drafts[{index}]", draft, limits)
+    _raise(found)
+    computed = tuple(metric.name for metric in info.metrics if metric.name in names)
+    return (*computed, "spice") if compares and "spice" not in computed else computed
+
+
+async def check_data(
+    request: evaluation_service_pb2.ScoreRequest | evaluation_service_pb2.ScoreStreamSettings,
+    info: WorkerInfo,
+    *,
+    path: str = "",
+) -> RequestData:
+    """Return what a request gives its metrics.
+
+    Raises:
+        CallError: INVALID_ARGUMENT, naming every wrong field below ``path``.
+    """
+    text = spice_text(request.spice_text, field=f"{path}spice_text")
+    style = graph_style(request.graph_style, info, field=f"{path}graph_style")
+    return RequestData(await _categories(request.categories, path=path), text, style)
+
+
+async def _categories(
+    messages: Sequence[scores_pb2.CategoryDefinition], *, path: str
+) -> tuple[CategoryDefinition, ...]:
+    """Return a request's own categories.
+
+    They are checked in a thread, since the first of them loads WordNet.
+
+    Raises:
+        CallError: INVALID_ARGUMENT, naming every wrong field below ``path``.
+    """
+    if not messages:
+        return ()
+    definitions = tuple(
+        CategoryDefinition(
+            message.name,
+            _KINDS.get(message.kind, str(message.kind)),
+            tuple(message.words),
+            tuple(message.subtrees),
+            message.synonyms,
+        )
+        for message in messages
+    )
+    faults = await asyncio.to_thread(list, category_faults(definitions))
+    _raise(
+        [
+            Violation(f"{path}categories[{index}].{field.replace('subtree', 'subtrees', 1)}", reason)
+            for index, field, reason in faults
+        ]
+    )
+    return definitions
+
+
+def check_display_name(name: str) -> None:
+    """Check the name of a reference set.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: it is too long, or holds a NUL.
+    """
+    if len(name) > _MAX_DISPLAY_NAME or _NUL in name:
+        _raise([Violation("settings.display_name", f"at most {_MAX_DISPLAY_NAME} characters, and no NUL")])
+
+
+def check_page_size(size: int) -> int:
+    """Return the size of a page.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: it is out of range.
+    """
+    if not 0 <= size <= _MAX_PAGE:
+        _raise([Violation("page_size", f"is {size}; 1 to {_MAX_PAGE}, or 0 for {_DEFAULT_PAGE}")])
+    return size or _DEFAULT_PAGE
+
+
+def check_page_token(token: str, form: re.Pattern[str]) -> None:
+    """Check that a page token is one that a list can have given.
+
+    Raises:
+        CallError: INVALID_ARGUMENT.
+    """
+    if token and not form.fullmatch(token):
+        _raise([Violation("page_token", "is not a page token of this list")])
+
+
+def _raise(found: Sequence[Violation]) -> None:
+    if found:
+        raise invalid(found)
+
+
+def _count(field: str, count: int, limit: int) -> Iterator[Violation]:
+    if not count:
+        yield Violation(field, "is empty")
+    elif count > limit:
+        yield Violation(field, f"has {count} entries, the limit is {limit}")
+
+
+def _id(path: str, value: str, limits: Limits) -> Iterator[Violation]:
+    if not value:
+        yield Violation(path, "is empty")
+    elif len(value) > limits.max_id_characters:
+        yield Violation(path, f"has {len(value)} characters, the limit is {limits.max_id_characters}")
+    elif _NUL in value:
+        yield Violation(path, "holds a NUL character")
+
+
+def _caption(path: str, text: str, limits: Limits) -> Iterator[Violation]:
+    if len(text) > limits.max_caption_characters:
+        yield Violation(path, f"has {len(text)} characters, the limit is {limits.max_caption_characters}")
+    if _NUL in text:
+        yield Violation(path, "holds a NUL character")
+
+
+def _references(path: str, references: Sequence[str], limits: Limits, *, candidate: int = 0) -> Iterator[Violation]:
+    yield from _count(f"{path}.references", len(references), limits.max_references)
+    if len(references) > limits.max_references:
+        return
+    for index, text in enumerate(references):
+        field = f"{path}.references[{index}]"
+        yield from _caption(field, text, limits)
+        if not text.strip():
+            yield Violation(field, "is empty")
+    characters = candidate + sum(map(len, references))
+    if characters > limits.max_item_characters:
+        what = "with the candidate, " if candidate else ""
+        reason = f"{what}the references have {characters:,} characters, the limit is {limits.max_item_characters:,}"
+        yield Violation(f"{path}.references", reason)
+
+
+def _set_item(path: str, item: scores_pb2.Item, limits: Limits) -> Iterator[Violation]:
+    if item.references:
+        yield Violation(f"{path}.references", "the request names a reference set: items carry none")
+    if item.HasField("reference_id"):
+        yield from _id(f"{path}.reference_id", item.reference_id, limits)

@@ -1,0 +1,45 @@
+"""Agreement of metrics with people, under named protocols, and of people with each other on words.
+
+Rated captions: :func:`read_judgements` and :func:`agree_on_captions`. Pairs of captions: :func:`read_pairs` and
+:func:`agree_on_pairs`. Whole systems: :func:`agree_on_systems`. Words:
+:mod:`spicegraph_studies.agreement.words`.
+"""
+
+from spicegraph_studies.agreement.captions import (
+    CaptionAgreement,
+    SystemAgreement,
+    agree_on_captions,
+    agree_on_systems,
+)
+from spicegraph_studies.agreement.judgements import CaptionPair, Judged, Judgement, Scoring
+from spicegraph_studies.agreement.pairwise import PairAgreement, agree_on_pairs
+from spicegraph_studies.agreement.protocols import (
+    CAPTION_PROTOCOLS,
+    PAIR_PROTOCOLS,
+    CaptionProtocol,
+    PairProtocol,
+    caption_protocol,
+    pair_protocol,
+)
+from spicegraph_studies.agreement.reading import read_judgements, read_pairs
+
+__all__ = [
+    "CAPTION_PROTOCOLS",
+    "PAIR_PROTOCOLS",
+    "CaptionAgreement",
+    "CaptionPair",
+    "CaptionProtocol",
+    "Judged",
+    "Judgement",
+    "PairAgreement",
+    "PairProtocol",
+    "Scoring",
+    "SystemAgreement",
+    "agree_on_captions",
+    "agree_on_pairs",
+    "agree_on_systems",
+    "caption_protocol",
+    "pair_protocol",
+    "read_judgements",
+    "read_pairs",
+]

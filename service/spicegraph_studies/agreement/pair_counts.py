@@ -1,0 +1,254 @@
+"""Kendall's coefficients of resampled images, from pairs that are counted once, image by image.
+
+Concordant minus discordant pairs are a quadratic form: with M[g, h] the sum of sign(x_i - x_j) sign(y_i - y_j) over the
+observations i of image g and j of image h, and w how often each image was drawn, it is w'Mw / 2. So a resample costs a
+product with a matrix of images, however many captions these have and however many people rated each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from scipy import stats
+from scipy.sparse import csr_array
+
+from spicegraph_scorer.core.significance import share_as_extreme
+from spicegraph_studies.agreement.coefficients import (
+    COEFFICIENTS,
+    KENDALL,
+    Balance,
+    blocks,
+    correlation,
+    observations,
+    of_balance,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from spicegraph_scorer.core.significance import Resampling
+    from spicegraph_studies.agreement.coefficients import Indices, Matrix, Vector
+
+MOST_IMAGES: Final = 3000
+"""For more images, the matrix of their pairs takes longer than it saves."""
+_MOST_RATINGS: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Observations by image and value: image (in order), value, and how often each rating stands there."""
+
+    images: Indices
+    values: Vector
+    histograms: Matrix
+
+
+def _rows(values: Vector, ratings: Indices, groups: Indices) -> _Rows:
+    distinct, places = np.unique(values, return_inverse=True)
+    cells, row = np.unique(groups * len(distinct) + places, return_inverse=True)
+    kinds = int(ratings.max()) + 1
+    histograms = np.bincount(row * kinds + ratings, minlength=len(cells) * kinds).reshape(len(cells), kinds)
+    return _Rows(cells // len(distinct), distinct[cells % len(distinct)], histograms.astype(np.float64))
+
+
+def _balance(one: _Rows, other: _Rows, images: int) -> Matrix:
+    """Return, for each two images, concordant minus discordant pairs of one's observations and the other's.
+
+    Values are gone through in order. ``below`` has, for each image and rating, how many of the other's observations
+    have lower values minus how many have higher ones.
+    """
+    kinds = one.histograms.shape[1]
+    signed = one.histograms @ np.sign(np.arange(kinds)[:, None] - np.arange(kinds)).astype(np.float64)
+    below = np.zeros((images, kinds))
+    np.subtract.at(below, other.images, other.histograms)
+    found = np.zeros((images, images))
+    orders = [np.argsort(side.values, kind="stable") for side in (one, other)]
+    distinct = np.unique(np.concatenate([one.values, other.values]))
+    cuts = [
+        np.searchsorted(side.values[order], [*distinct, np.inf]).tolist()
+        for side, order in zip((one, other), orders, strict=True)
+    ]
+    for place in range(len(distinct)):
+        mine, theirs = (order[cut[place] : cut[place + 1]] for order, cut in zip(orders, cuts, strict=True))
+        at, said = other.images[theirs], other.histograms[theirs]  # an image has one row for a value
+        below[at] += said
+        found[one.images[mine]] += signed[mine] @ below.T
+        below[at] += said
+    return found
+
+
+def _incidence(classes: Indices, groups: Indices, shape: tuple[int, int]) -> csr_array:
+    """Return how many observations of each class (row) each image has (column)."""
+    return csr_array((np.ones(len(classes)), (classes, groups)), shape=shape)
+
+
+def _pairs(counts: Matrix) -> Vector:
+    """Return how many pairs stand in one class, (classes, resamples) -> (resamples)."""
+    pairs: Vector = (np.einsum("ij,ij->j", counts, counts) - counts.sum(axis=0)) / 2
+    return pairs
+
+
+def image_pairs(values: Mapping[str, Vector], ratings: Vector, groups: Indices) -> dict[str, ImagePairs]:
+    """Return the pairs of each metric by image; of none where there are too many images or ratings for that.
+
+    Args:
+        values: each metric's.
+        ratings: people's, of the same captions.
+        groups: the number of each observation's image, from 0.
+    """
+    if int(groups.max()) >= MOST_IMAGES or len(np.unique(ratings)) > _MOST_RATINGS:
+        return {}
+    return {name: ImagePairs.of(each, ratings, groups) for name, each in values.items()}
+
+
+def _balanced(balance: Vector, first: Matrix, second: Matrix) -> Balance:
+    """Return what Kendall's coefficients are made of, given the observations of each class of ties."""
+    classes = np.minimum(np.count_nonzero(first > 0, axis=0), np.count_nonzero(second > 0, axis=0))
+    return Balance(balance, _pairs(first), _pairs(second), second.sum(axis=0), classes.astype(np.float64))
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePairs:
+    """The pairs of a metric's values and ratings, by image."""
+
+    balance: Matrix
+    first: csr_array
+    second: csr_array
+
+    @classmethod
+    def of(cls, values: Vector, ratings: Vector, groups: Indices) -> ImagePairs:
+        """Count the pairs of observations.
+
+        Args:
+            values: the metric's.
+            ratings: people's, of the same captions.
+            groups: the number of each observation's image, from 0.
+        """
+        images = int(groups.max()) + 1
+        classes, of_value = np.unique(values, return_inverse=True)
+        kinds, of_rating = np.unique(ratings, return_inverse=True)
+        rows = _rows(values, of_rating, groups)
+        return cls(
+            _balance(rows, rows, images),
+            _incidence(of_value, groups, (len(classes), images)),
+            _incidence(of_rating, groups, (len(kinds), images)),
+        )
+
+    def balance_of(self, weights: Matrix) -> Balance:
+        """Count the pairs of resamples.
+
+        Args:
+            weights: (resamples, images), how often each image was drawn.
+        """
+        drawn = np.ascontiguousarray(weights.T)
+        balance = np.einsum("ij,ij->i", weights @ self.balance, weights) / 2
+        return _balanced(balance, self.first @ drawn, self.second @ drawn)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanges:
+    """The pairs of two metrics whose values are exchanged image by image."""
+
+    first: ImagePairs
+    second: ImagePairs
+    between: Matrix
+    """Concordant minus discordant pairs of the first metric's observations and the second's."""
+    at_first: csr_array
+    at_second: csr_array
+    """Observations by value and image, of either metric, by the same list of values."""
+
+    @classmethod
+    def of(
+        cls, sides: tuple[ImagePairs, ImagePairs], values: tuple[Vector, Vector], ratings: Vector, groups: Indices
+    ) -> Exchanges:
+        """Count the pairs of two metrics' values, which are on one scale; ``sides`` has those of each."""
+        images = int(groups.max()) + 1
+        ranks = np.unique(ratings, return_inverse=True)[1]
+        classes, places = np.unique(np.concatenate(values), return_inverse=True)
+        shape = len(classes), images
+        return cls(
+            *sides,
+            _balance(_rows(values[0], ranks, groups), _rows(values[1], ranks, groups), images),
+            _incidence(places[: len(ratings)], groups, shape),
+            _incidence(places[len(ratings) :], groups, shape),
+        )
+
+    def balances(self, exchanged: Matrix) -> tuple[Balance, Balance]:
+        """Count the pairs that either metric has after exchanges.
+
+        Args:
+            exchanged: (draws, images), 1 where the metrics' values are exchanged and 0 elsewhere.
+        """
+        moved = np.ascontiguousarray(exchanged.T)
+        one, other, between = self.first.balance, self.second.balance, self.between
+        square = np.einsum("ij,ij->i", exchanged @ (one + other - 2 * between), exchanged)
+        sums = (
+            one.sum() + square + 2 * exchanged @ (between.sum(axis=0) - one.sum(axis=1)),
+            other.sum() + square + 2 * exchanged @ (between.sum(axis=1) - other.sum(axis=1)),
+        )
+        change = (self.at_second - self.at_first) @ moved
+        rated: Matrix = np.repeat(self.first.second.sum(axis=1)[:, None], len(exchanged), axis=1).astype(np.float64)
+        found = [
+            _balanced(balance / 2, at.sum(axis=1)[:, None] + sign * change, rated)
+            for balance, at, sign in zip(sums, (self.at_first, self.at_second), (1, -1), strict=True)
+        ]
+        return found[0], found[1]
+
+
+def permutation(
+    name: str,
+    first: Vector,
+    second: Vector,
+    ratings: Vector,
+    groups: Indices,
+    *,
+    resampling: Resampling,
+    pairs: tuple[ImagePairs, ImagePairs] | None = None,
+) -> float | None:
+    """Return the two-sided p of exchanging two metrics' values group by group, each with probability one half.
+
+    The metrics have scales of their own; so what is exchanged are ranks for the rank coefficients, and values
+    with mean 0 and deviation 1 for Pearson's.
+
+    Args:
+        name: the coefficient, a key of ``COEFFICIENTS``.
+        first: the first metric's values.
+        second: the second metric's.
+        ratings: the human ratings of the same captions.
+        groups: the number of each observation's group, from 0.
+        resampling: draws and seed.
+        pairs: both metrics' pairs, which make Kendall's coefficients quicker.
+    """
+    observed = [correlation(name, values, ratings).value for values in (first, second)]
+    if observed[0] is None or observed[1] is None:
+        return None
+    scaled = _standard if name == "pearson" else stats.rankdata
+    if pairs is not None and name in KENDALL:
+        exchanges = Exchanges.of(pairs, (scaled(first), scaled(second)), ratings, groups)
+        differences = list(_exchanged(name, exchanges, resampling))
+        return share_as_extreme(np.concatenate(differences), observed[1] - observed[0])
+    # Both metrics' values stand in one list; who holds which of them is a weighting of the list by 0 and 1.
+    both = observations(np.concatenate([scaled(first), scaled(second)]), np.concatenate([ratings, ratings]))
+    resampled = COEFFICIENTS[name].resampled
+    generator = resampling.generator()
+    differences = []
+    for size in blocks(resampling.draws, 2 * len(first)):
+        moved = generator.integers(0, 2, size=(size, int(groups.max()) + 1)).astype(np.float64)[:, groups]
+        weights: Matrix = np.hstack([1 - moved, moved])
+        differences.append(resampled(both, 1 - weights) - resampled(both, weights))
+    return share_as_extreme(np.concatenate(differences), observed[1] - observed[0])
+
+
+def _exchanged(name: str, exchanges: Exchanges, resampling: Resampling) -> Iterator[Vector]:
+    generator = resampling.generator()
+    images = len(exchanges.between)
+    for size in blocks(resampling.draws, images):
+        first, second = exchanges.balances(generator.integers(0, 2, size=(size, images)).astype(np.float64))
+        yield of_balance(second)[name] - of_balance(first)[name]
+
+
+def _standard(values: Vector) -> Vector:
+    standard: Vector = (values - values.mean()) / values.std()
+    return standard

@@ -1,0 +1,348 @@
+"""Agreement on pairs: how often a metric prefers the caption that people prefer, by category."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spicegraph_parser.errors import InputError
+from spicegraph_scorer.core.significance import Resampling, percentile_bounds
+from spicegraph_studies.agreement.coefficients import (
+    MetricComparison,
+    accuracy_permutation,
+    numbered,
+    resamples,
+)
+from spicegraph_studies.agreement.judgements import Scoring, pair_scores
+from spicegraph_studies.agreement.protocols import (
+    PAIR_PROTOCOLS,
+    TIE_CREDIT,
+    PairProtocol,
+    ReferenceChoice,
+    Ties,
+    prepare_pairs,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from spicegraph_scorer.core.results import Json
+    from spicegraph_studies.agreement.coefficients import Matrix, Vector
+    from spicegraph_studies.agreement.judgements import CaptionPair
+
+ALL = "all"
+"""The category that holds every pair."""
+MEAN = "mean"
+"""The mean of the categories' accuracies, as papers on PASCAL-50S print it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """One metric's pairs of a category: right, tied, wrong, and the accuracy with its 95 % interval over images.
+
+    With several draws of references, right, tied and wrong are means over the draws.
+    """
+
+    metric: str
+    category: str
+    pairs: int
+    right: float
+    tied: float
+    wrong: float
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """All accuracies with so many references a pair.
+
+    ``fewer_references`` counts the pairs that have not as many: they are left out. Where no pair has as many, every
+    accuracy is undefined.
+    """
+
+    references: int
+    accuracies: tuple[Accuracy, ...]
+    fewer_references: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PairAgreement:
+    """How often metrics prefer what people prefer, under a protocol that says how ties and references count.
+
+    ``curve`` holds the accuracies with the other numbers of references that were asked for, and this one.
+    """
+
+    protocol: PairProtocol
+    pairs: int
+    images: int
+    categories: tuple[str, ...]
+    removed: Mapping[str, int]
+    fewer_references: int
+    """Pairs that have fewer references than the protocol takes: all of theirs are used."""
+    undefined: Mapping[str, int]
+    """By metric: pairs for which it has no value; they are left out for all metrics."""
+    accuracies: tuple[Accuracy, ...]
+    comparisons: tuple[MetricComparison, ...]
+    curve: tuple[CurvePoint, ...]
+    signature: Mapping[str, Json]
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return JSON values."""
+        protocol = self.protocol
+        return {
+            "signature": self.signature,
+            "protocol": {
+                "name": protocol.name,
+                "ties": protocol.ties.value,
+                "own": protocol.own.value,
+                "references": protocol.references,
+                "choice": protocol.choice.value,
+                "draws": protocol.draws,
+                "people_tied": "coin" if protocol.coin else "left out",
+                "about": protocol.about,
+                "source": protocol.source,
+            },
+            "pairs": self.pairs,
+            "images": self.images,
+            "removed": self.removed,
+            "fewer_references": self.fewer_references,
+            "undefined": self.undefined,
+            "metrics": _by_metric(self.accuracies),
+            "comparisons": [asdict(comparison) for comparison in self.comparisons],
+            "curve": [
+                {
+                    "references": point.references,
+                    "fewer_references": point.fewer_references,
+                    "metrics": _by_metric(point.accuracies),
+                }
+                for point in self.curve
+            ],
+        }
+
+
+def _by_metric(accuracies: Sequence[Accuracy]) -> dict[str, Json]:
+    found: dict[str, dict[str, Json]] = {}
+    for accuracy in accuracies:
+        row = asdict(accuracy)
+        found.setdefault(row.pop("metric"), {})[row.pop("category")] = row
+    return dict(found)
+
+
+def agree_on_pairs(
+    pairs: Sequence[CaptionPair],
+    protocol: PairProtocol = PAIR_PROTOCOLS["plain"],
+    *,
+    scoring: Scoring | None = None,
+    resampling: Resampling | None = None,
+    curve: Sequence[int] = (),
+) -> PairAgreement:
+    """Score both captions of every pair and count how often the preferred one gets more.
+
+    Args:
+        pairs: what people chose, for instance from :func:`read_pairs`.
+        protocol: how ties and references count; an entry of ``PAIR_PROTOCOLS`` or a changed one.
+        scoring: our metrics to compute; scores that the pairs carry are compared as well.
+        resampling: draws and seed of intervals and tests; references are drawn with the same seed.
+        curve: numbers of references to compute the accuracy for as well, each over the pairs that have as many.
+
+    Raises:
+        InputError: the protocol leaves nothing, scores or references are missing, or the curve is to be drawn
+            from given scores.
+        DataError: a pipeline or the data of a metric is not installed.
+    """
+    resampling = resampling or Resampling()
+    scoring = (scoring or Scoring()).shared()
+    kept, removed = prepare_pairs(pairs, protocol)
+    _check_counts(protocol, curve)
+    if curve and any(pair.given for pair in kept):
+        raise InputError("given scores belong to one set of references: there is no curve over their number")
+    points = _points(kept, protocol, scoring, resampling)
+    categories = tuple(sorted({pair.category for pair in kept} - {""}))
+    table = _Table(kept, categories, protocol.ties, resampling)
+    main = table.accuracies(points)
+    return PairAgreement(
+        protocol,
+        len(kept) - points.left_out,
+        len({pair.image for pair in kept}),
+        categories,
+        removed,
+        sum(len(pair.references) < (protocol.references or 0) for pair in kept),
+        points.undefined,
+        main,
+        tuple(table.comparisons(points)),
+        tuple(
+            _curve_point(kept, protocol, count, main=main, scoring=scoring, resampling=resampling)
+            for count in sorted(set(curve))
+        ),
+        {**points.signature, "resampling": resampling.signature()},
+    )
+
+
+def _curve_point(
+    pairs: Sequence[CaptionPair],
+    protocol: PairProtocol,
+    count: int,
+    *,
+    main: Sequence[Accuracy],
+    scoring: Scoring,
+    resampling: Resampling,
+) -> CurvePoint:
+    """Return the accuracies with ``count`` references, for the metrics and categories of the main ones."""
+    enough = [pair for pair in pairs if len(pair.references) >= count]
+    fewer = len(pairs) - len(enough)
+    if not enough:
+        nothing = tuple(Accuracy(row.metric, row.category, 0, 0.0, 0.0, 0.0, None, None, None) for row in main)
+        return CurvePoint(count, nothing, fewer)
+    categories = [row.category for row in main if row.category not in {ALL, MEAN}]
+    table = _Table(enough, tuple(dict.fromkeys(categories)), protocol.ties, resampling)
+    points = _points(enough, replace(protocol, references=count), scoring, resampling)
+    return CurvePoint(count, table.accuracies(points), fewer)
+
+
+def _check_counts(protocol: PairProtocol, curve: Sequence[int]) -> None:
+    wrong = [count for count in (*curve, protocol.references) if count is not None and count < 1]
+    if wrong or protocol.draws < 1:
+        raise InputError(f"numbers of references and draws begin at 1, got {wrong[0] if wrong else protocol.draws}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Points:
+    """By metric, each pair's shares of draws in which it was right, tied, wrong: (pairs, 3); NaN: undefined."""
+
+    outcomes: Mapping[str, Matrix]
+    undefined: Mapping[str, int]
+    left_out: int
+    signature: Mapping[str, Json]
+
+
+def _points(pairs: Sequence[CaptionPair], protocol: PairProtocol, scoring: Scoring, resampling: Resampling) -> _Points:
+    """Score the pairs once for each draw of references, and average the outcomes."""
+    most = max(len(pair.references) for pair in pairs)
+    chosen = (
+        protocol.choice is ReferenceChoice.RANDOM and protocol.references is not None and most > protocol.references
+    )
+    draws = protocol.draws if chosen else 1
+    generator = resampling.generator()
+    sums: dict[str, Matrix] = {}
+    signature: Mapping[str, Json] = {}
+    preferred = np.array([np.nan if pair.preferred is None else pair.preferred for pair in pairs])
+    for _ in range(draws):
+        used = [_with_references(pair, protocol, generator) for pair in pairs]
+        first, second = pair_scores(used, scoring)
+        signature = first.signature
+        for name in first.each:
+            found = _outcomes(first.each[name], second.each[name], preferred)
+            sums[name] = sums[name] + found if name in sums else found
+    empty = sum(not text.strip() for pair in pairs for text in pair.captions)
+    if signature and empty:
+        signature = {**signature, "empty": {"candidates": empty, "scored": "zero"}}
+    outcomes = {name: total / draws for name, total in sums.items()}
+    unknown = {name: np.isnan(each).any(axis=1) for name, each in outcomes.items()}
+    left_out = np.any(list(unknown.values()), axis=0)
+    if left_out.all():
+        raise InputError("no pair has a value of every metric")
+    for each in outcomes.values():
+        each[left_out] = np.nan
+    return _Points(outcomes, {name: int(each.sum()) for name, each in unknown.items()}, int(left_out.sum()), signature)
+
+
+def _with_references(pair: CaptionPair, protocol: PairProtocol, generator: np.random.Generator) -> CaptionPair:
+    first = _chosen(pair.references, protocol, generator)
+    second = None if pair.second is None else _chosen(pair.second, protocol, generator)
+    return replace(pair, references=first, second=second)
+
+
+def _chosen(references: tuple[str, ...], protocol: PairProtocol, generator: np.random.Generator) -> tuple[str, ...]:
+    count = protocol.references
+    if count is None or len(references) <= count:
+        return references
+    if protocol.choice is ReferenceChoice.FIRST:
+        return references[:count]
+    return tuple(references[place] for place in generator.permutation(len(references))[:count])
+
+
+def _outcomes(first: Sequence[float | None], second: Sequence[float | None], preferred: Vector) -> Matrix:
+    """Return one row per pair: 1 under right, tied or wrong; half right and half wrong where people are tied."""
+    scores = np.array([[np.nan if v is None else v for v in side] for side in (first, second)])
+    difference = np.where(preferred == 0, scores[0] - scores[1], scores[1] - scores[0])
+    found = np.stack([difference > 0, difference == 0, difference < 0], axis=1).astype(np.float64)
+    found[np.isnan(preferred)] = 0.5, 0, 0.5
+    found[np.isnan(difference)] = np.nan
+    return found
+
+
+class _Table:
+    """The categories and images of the pairs, by which points are summed."""
+
+    def __init__(
+        self, pairs: Sequence[CaptionPair], categories: Sequence[str], ties: Ties, resampling: Resampling
+    ) -> None:
+        self._groups = numbered(pair.image for pair in pairs)
+        self._images = int(self._groups.max()) + 1
+        of = np.array([pair.category for pair in pairs])
+        self._rows = {name: of == name for name in categories} | {ALL: np.ones(len(pairs), dtype=np.bool_)}
+        self._categories = tuple(categories)
+        self._credit = np.array([1.0, TIE_CREDIT[ties], 0.0])
+        self._resampling = resampling
+
+    def accuracies(self, points: _Points) -> tuple[Accuracy, ...]:
+        """Return every metric's accuracy in every category, over all pairs, and the mean of the categories."""
+        return tuple(accuracy for name, each in points.outcomes.items() for accuracy in self._metric(name, each))
+
+    def _metric(self, name: str, outcomes: Matrix) -> Iterator[Accuracy]:
+        known = ~np.isnan(outcomes[:, 0])
+        draws = self._draws(outcomes)
+        values: dict[str, float | None] = {}
+        for category, rows in self._rows.items():
+            found = outcomes[rows & known]
+            right, tied, wrong = map(float, found.sum(axis=0))
+            values[category] = float(found.sum(axis=0) @ self._credit) / len(found) if len(found) else None
+            ends = percentile_bounds(draws[category])
+            yield Accuracy(name, category, len(found), right, tied, wrong, values[category], *ends)
+        if len(self._categories) > 1:
+            each = [values[category] for category in self._categories]
+            known_values = [value for value in each if value is not None]
+            mean = float(np.mean(known_values)) if len(known_values) == len(each) else None
+            ends = percentile_bounds(np.mean([draws[category] for category in self._categories], axis=0))
+            right, tied, wrong = map(float, outcomes[known].sum(axis=0))
+            yield Accuracy(name, MEAN, int(known.sum()), right, tied, wrong, mean, *ends)
+
+    def _draws(self, outcomes: Matrix) -> dict[str, Vector]:
+        """Return the accuracy of each category for resamples of the images."""
+        known = ~np.isnan(outcomes[:, 0])
+        credit = np.where(known, np.nan_to_num(outcomes) @ self._credit, 0.0)
+        columns = np.stack(
+            [
+                np.bincount(self._groups, weights=part * rows, minlength=self._images)
+                for rows in self._rows.values()
+                for part in (credit, known.astype(np.float64))
+            ],
+            axis=1,
+        )
+        sums = np.concatenate([drawn @ columns for drawn in resamples(self._resampling, self._images)])
+        points, sizes = sums[:, ::2], sums[:, 1::2]
+        shares = np.divide(points, sizes, out=np.full_like(points, np.nan), where=sizes > 0)
+        return {category: shares[:, index] for index, category in enumerate(self._rows)}
+
+    def comparisons(self, points: _Points) -> Iterator[MetricComparison]:
+        """Yield the comparison of every two metrics over all pairs."""
+        draws = {name: self._draws(each)[ALL] for name, each in points.outcomes.items()}
+        for first, second in combinations(points.outcomes, 2):
+            one, other = (points.outcomes[name] @ self._credit for name in (first, second))
+            known = ~np.isnan(one)
+            yield MetricComparison(
+                first,
+                second,
+                "accuracy",
+                float(one[known].mean()),
+                float(other[known].mean()),
+                float((other - one)[known].mean()),
+                *percentile_bounds(draws[second] - draws[first]),
+                accuracy_permutation((other - one)[known], self._groups[known], resampling=self._resampling),
+                None,
+            )

@@ -1,0 +1,398 @@
+"""The protocols by name: what is averaged, what is removed or changed before scoring, which coefficient counts.
+
+Published correlations of the same metric differ because these choices differ. Each protocol here says what it
+does; results carry it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+
+from spicegraph_parser.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from spicegraph_studies.agreement.judgements import CaptionPair, Judgement
+
+
+class Ratings(StrEnum):
+    """What one observation is."""
+
+    EACH = "each"
+    """Every single rating, so that a caption with three ratings counts three times."""
+    MEAN = "mean"
+    """A caption with the mean of its ratings."""
+
+
+class Own(StrEnum):
+    """What happens to a caption that is also one of its image's references, up to white space."""
+
+    KEEP = "keep"
+    DROP_CAPTION = "drop-caption"
+    DROP_REFERENCE = "drop-reference"
+    """The caption stays; it is not a reference of its own."""
+    DROP_FROM_IMAGE = "drop-from-image"
+    """The caption stays; it is not a reference of any judged caption of the image."""
+
+
+class Ties(StrEnum):
+    """What a metric gets for a pair that it scores equally."""
+
+    HALF = "half"
+    """Half a point: what breaking ties by a coin gives on average, and the chance level is 0.5."""
+    RIGHT = "right"
+    """A point: equal or higher counts (Anderson et al. 2016 on PASCAL-50S)."""
+    WRONG = "wrong"
+    """Nothing: only strictly higher counts."""
+
+
+TIE_CREDIT: Mapping[Ties, float] = {Ties.HALF: 0.5, Ties.RIGHT: 1.0, Ties.WRONG: 0.0}
+
+
+class ReferenceChoice(StrEnum):
+    """Which references are used where fewer are asked for than there are."""
+
+    FIRST = "first"
+    RANDOM = "random"
+    """Drawn without replacement for each pair; accuracy is averaged over several draws."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionProtocol:
+    """How ratings of captions are held against a metric."""
+
+    name: str
+    about: str
+    source: str = ""
+    coefficient: str = "tau_b"
+    """The key of ``COEFFICIENTS`` that is reported under this protocol; the others are computed, too."""
+    ratings: Ratings = Ratings.MEAN
+    own: Own = Own.KEEP
+    without_systems: frozenset[str] = frozenset()
+    """Captions by these are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairProtocol:
+    """How choices between two captions are held against a metric."""
+
+    name: str
+    about: str
+    source: str = ""
+    ties: Ties = Ties.HALF
+    own: Own = Own.DROP_REFERENCE
+    references: int | None = None
+    """How many references are used; ``None``: all."""
+    choice: ReferenceChoice = ReferenceChoice.FIRST
+    draws: int = 1
+    coin: bool = False
+    """A coin decides where people are tied: such a pair counts half for every metric. Otherwise it is left out."""
+
+
+Named = TypeVar("Named", bound="_HasName")
+
+
+class _HasName(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+def by_name(*protocols: Named) -> Mapping[str, Named]:
+    """Return protocols by their names."""
+    return {protocol.name: protocol for protocol in protocols}
+
+
+def protocol_of(protocols: Mapping[str, Named], name: str, judged: str) -> Named:
+    """Return a protocol by name.
+
+    Args:
+        protocols: those that there are.
+        name: the wanted one.
+        judged: what they are for, as the message says it.
+
+    Raises:
+        InputError: no protocol has that name.
+    """
+    if name not in protocols:
+        raise InputError(f"there is no protocol {name!a} for {judged}; there are {', '.join(protocols)}")
+    return protocols[name]
+
+
+_SPICE = "Anderson et al. 2016 (SPICE), section 4"
+_CLIPSCORE = "Hessel et al. 2021 (CLIPScore), section 4 and appendix A"
+
+CAPTION_PROTOCOLS: Mapping[str, CaptionProtocol] = by_name(
+    CaptionProtocol("plain", "Each caption with the mean of its ratings; nothing is removed."),
+    CaptionProtocol(
+        "flickr8k-expert",
+        "Every single expert rating is an observation (three a caption, not averaged). Captions that stand among "
+        "their image's references are left out: 158 of 5,822, which leaves 16,992 ratings.",
+        f"{_SPICE}; {_CLIPSCORE}",
+        "tau_c",
+        Ratings.EACH,
+        Own.DROP_CAPTION,
+    ),
+    CaptionProtocol(
+        "flickr8k-cf",
+        "Each caption with the share of workers who said that it describes the image. A caption that stands among "
+        "its image's references stays, and is removed from the references of all captions of the image.",
+        f"{_CLIPSCORE}, and the authors' script",
+        own=Own.DROP_FROM_IMAGE,
+    ),
+    CaptionProtocol(
+        "composite",
+        "Every rating of correctness is an observation. The rated captions include one human reference of each "
+        "image: it stays, and is removed from the references of all captions of the image. Papers differ in the "
+        "captions of each image that they use (12,000 or 15,000 ratings); what the file holds is used.",
+        _CLIPSCORE,
+        "tau_c",
+        Ratings.EACH,
+        Own.DROP_FROM_IMAGE,
+    ),
+    CaptionProtocol(
+        "thumb",
+        "Each caption with its total score, captions by people included.",
+        "Kasai et al. 2022 (THumB)",
+        "pearson",
+    ),
+    CaptionProtocol(
+        "thumb-machine",
+        "As thumb, without the captions whose system is Human.",
+        "Kasai et al. 2022 (THumB)",
+        "pearson",
+        without_systems=frozenset({"Human"}),
+    ),
+    CaptionProtocol("capeval1k", "Each caption with its mean human score.", "Lee et al. 2021 (UMIC)"),
+    CaptionProtocol(
+        "polaris", "Each row of the table is an observation.", "Wada et al. 2024 (Polos, the Polaris set)", "tau_c"
+    ),
+    CaptionProtocol(
+        "nebula",
+        "Each row of the table is an observation, as in Polaris.",
+        "Matsuda et al. 2024 (DENEB, the Nebula set), and the authors' script",
+        "tau_c",
+    ),
+    CaptionProtocol(
+        "trecvid-da",
+        "Each video caption with its direct assessment: the mean of its ratings, standardised by rater if "
+        "the file has them so. A caption is not a reference of its own. The paper itself compares means of whole "
+        "systems: see agree systems.",
+        "Graham et al. 2018 (Evaluation of automatic video captioning using direct assessment)",
+        "pearson",
+        own=Own.DROP_REFERENCE,
+    ),
+)
+"""Every protocol for rated captions. To add one: an entry here; the documentation prints its ``about``."""
+
+PAIR_PROTOCOLS: Mapping[str, PairProtocol] = by_name(
+    PairProtocol(
+        "plain",
+        "All references; a tie counts half, so that a metric that knows nothing gets 0.5.",
+        own=Own.KEEP,
+    ),
+    PairProtocol(
+        "pascal50s",
+        "The caption that most of the judges prefer is right, and so is an equal score; pairs on which the judges "
+        "are tied are left out. Five references, drawn at random; accuracy is averaged over five draws.",
+        f"Vedantam et al. 2015 (CIDEr); {_SPICE}",
+        Ties.RIGHT,
+        references=5,
+        choice=ReferenceChoice.RANDOM,
+        draws=5,
+    ),
+    PairProtocol(
+        "pascal50s-clipscore",
+        "As pascal50s, but a coin decides ties, of metrics and of people: an equal score counts half, and so does "
+        "every pair on which the judges are tied. For metrics that tie often, such as SPICE, the two protocols "
+        "differ by several points.",
+        f"{_CLIPSCORE}, and the data set's loader in the authors' repository; Vedantam et al. 2015 (CIDEr)",
+        references=5,
+        choice=ReferenceChoice.RANDOM,
+        draws=5,
+        coin=True,
+    ),
+    PairProtocol(
+        "fense-pairs",
+        "Two captions of a sound and the one that the sum of the votes prefers, by category (HC, HI, HM, MM); "
+        "pairs whose votes cancel out are left out. A caption is scored against all references but itself; the "
+        "caption of another sound or of a system, against as many. An equal score counts as wrong. The published "
+        "figure is 'all'. For pairs of two systems (MM), the authors' script averages an n-gram metric's scores "
+        "over the choices of four of the five references; here all five are used.",
+        "Zhou et al. 2022 (FENSE: AudioCaps-Eval and Clotho-Eval), and the authors' script",
+        Ties.WRONG,
+    ),
+    PairProtocol(
+        "discofoil",
+        "A machine's description of an image against the same with its hallucination corrected by people, with one "
+        "description as the reference. Descriptions that could not be corrected are left out. An equal score "
+        "counts as wrong.",
+        "Lin et al. 2025 (DiscoSG, the D-FOIL set), and the authors' script",
+        Ties.WRONG,
+    ),
+    PairProtocol(
+        "foil",
+        "A true caption against the same with one thing made wrong (FOIL, SugarCrepe, VALSE). All references but "
+        "the true caption itself; a tie counts half.",
+        "Shekhar et al. 2017 (FOIL); Hsieh et al. 2023 (SugarCrepe); Parcalabescu et al. 2022 (VALSE)",
+    ),
+)
+"""Every protocol for pairs of captions."""
+
+
+def caption_protocol(name: str) -> CaptionProtocol:
+    """Return a protocol for rated captions by name.
+
+    Raises:
+        InputError: no protocol has that name.
+
+    Example:
+        >>> caption_protocol("flickr8k-expert").coefficient
+        'tau_c'
+    """
+    return protocol_of(CAPTION_PROTOCOLS, name, "captions")
+
+
+def pair_protocol(name: str) -> PairProtocol:
+    """Return a protocol for pairs by name.
+
+    Raises:
+        InputError: no protocol has that name.
+    """
+    return protocol_of(PAIR_PROTOCOLS, name, "pairs")
+
+
+class Prepared(NamedTuple):
+    """The judgements that a protocol uses, and how many it left out or changed, by reason."""
+
+    judgements: tuple[Judgement, ...]
+    removed: Mapping[str, int]
+
+
+_OWN = "captions that are a reference of their image"
+_NONE_LEFT = "captions without another reference"
+_OWN_REFERENCES = "references equal to a judged caption, removed"
+_SYSTEMS = "captions by left-out systems"
+
+
+def prepare(judgements: Iterable[Judgement], protocol: CaptionProtocol) -> Prepared:
+    """Leave out or change what the protocol says.
+
+    Raises:
+        InputError: nothing is left.
+    """
+    judged = tuple(judgements)
+    of_image = _captions_of((each.image, (each.candidate,)) for each in judged)
+    kept: list[Judgement] = []
+    removed: Counter[str] = Counter()
+    for judgement in judged:
+        if judgement.system in protocol.without_systems:
+            removed[_SYSTEMS] += 1
+            continue
+        own = of_image[judgement.image] if protocol.own is Own.DROP_FROM_IMAGE else _plain((judgement.candidate,))
+        others = _others(judgement.references, own)
+        outcome = _OWN_RULES[protocol.own](judgement.references, others)
+        removed.update(outcome.counted)
+        if outcome.references is not None:
+            kept.append(replace(judgement, references=outcome.references))
+    if not kept:
+        raise InputError(f"the protocol {protocol.name} leaves no caption: {_reasons(removed)}")
+    return Prepared(tuple(kept), dict(removed))
+
+
+def prepare_pairs(
+    pairs: Iterable[CaptionPair], protocol: PairProtocol
+) -> tuple[tuple[CaptionPair, ...], dict[str, int]]:
+    """Leave out pairs without a preference, and own references as the protocol says; return what was removed.
+
+    Raises:
+        InputError: nothing is left.
+    """
+    judged = tuple(pairs)
+    of_image = _captions_of((each.image, each.captions) for each in judged)
+    kept: list[CaptionPair] = []
+    removed: Counter[str] = Counter()
+    for pair in judged:
+        if pair.preferred is None and not protocol.coin:
+            removed["pairs on which people are tied"] += 1
+            continue
+        own = of_image[pair.image] if protocol.own is Own.DROP_FROM_IMAGE else _plain(pair.captions)
+        others = _others(pair.references, own)
+        outcome = _OWN_RULES[protocol.own](pair.references, others)
+        first, second = outcome.references, pair.second
+        if protocol.own is Own.DROP_REFERENCE and pair.references:
+            sides = _each_without_itself(pair)
+            outcome = _drop_reference(pair.references, others if all(sides) else ())
+            first, second = sides[0] if all(sides) else None, sides[1] if sides[0] != sides[1] else None
+        elif protocol.own is Own.DROP_FROM_IMAGE and second is not None:
+            second = _others(second, own)
+        removed.update(outcome.counted)
+        if first is not None:
+            kept.append(replace(pair, references=first, second=second))
+    if not kept:
+        raise InputError(f"the protocol {protocol.name} leaves no pair: {_reasons(removed)}")
+    return tuple(kept), dict(removed)
+
+
+def _each_without_itself(pair: CaptionPair) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the references of both captions: without the caption, or without the other where it is not among them."""
+    sides = []
+    for side in (0, 1):
+        references = pair.references_of(side)
+        own, other = (_plain((pair.captions[place],)) for place in (side, 1 - side))
+        without = _others(references, own)
+        sides.append(without if len(without) < len(references) else _others(references, other))
+    return sides[0], sides[1]
+
+
+class _Outcome(NamedTuple):
+    references: tuple[str, ...] | None
+    """``None``: the caption is left out."""
+    counted: Mapping[str, int]
+
+
+def _keep(references: tuple[str, ...], _others: tuple[str, ...]) -> _Outcome:
+    return _Outcome(references, {})
+
+
+def _drop_caption(references: tuple[str, ...], others: tuple[str, ...]) -> _Outcome:
+    return _Outcome(references, {}) if len(others) == len(references) else _Outcome(None, {_OWN: 1})
+
+
+def _drop_reference(references: tuple[str, ...], others: tuple[str, ...]) -> _Outcome:
+    counted = {_OWN_REFERENCES: len(references) - len(others)} if len(others) < len(references) else {}
+    if references and not others:
+        return _Outcome(None, {_NONE_LEFT: 1})
+    return _Outcome(others, counted)
+
+
+_OWN_RULES: Mapping[Own, Callable[[tuple[str, ...], tuple[str, ...]], _Outcome]] = {
+    Own.KEEP: _keep,
+    Own.DROP_CAPTION: _drop_caption,
+    Own.DROP_REFERENCE: _drop_reference,
+    Own.DROP_FROM_IMAGE: _drop_reference,
+}
+
+
+def _plain(captions: Iterable[str]) -> frozenset[str]:
+    """Return captions with single spaces: what is compared."""
+    return frozenset(" ".join(caption.split()) for caption in captions)
+
+
+def _captions_of(captions: Iterable[tuple[str, Sequence[str]]]) -> dict[str, frozenset[str]]:
+    """Return the judged captions of each image."""
+    found: dict[str, set[str]] = {}
+    for image, texts in captions:
+        found.setdefault(image, set()).update(_plain(texts))
+    return {image: frozenset(texts) for image, texts in found.items()}
+
+
+def _others(references: tuple[str, ...], own: frozenset[str]) -> tuple[str, ...]:
+    return tuple(reference for reference in references if " ".join(reference.split()) not in own)
+
+
+def _reasons(removed: Mapping[str, int]) -> str:
+    return ", ".join(f"{reason} ({count:,})" for reason, count in removed.items()) or "there was none"

@@ -1,0 +1,427 @@
+"""Formats of published sets: Flickr8k, Composite, Polaris, PASCAL-50S, SugarCrepe, VALSE, FOIL, D-FOIL, FENSE."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import re
+from pathlib import Path, PurePath, PurePosixPath
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+from scipy.io import loadmat
+from scipy.io.matlab import MatReadError
+
+from spicegraph_parser.errors import InputError, LimitError
+from spicegraph_scorer.readers.checks import Fault, shown
+from spicegraph_studies.agreement.judgements import CaptionPair, Judgement
+from spicegraph_studies.agreement.records import Content, Row, field_of, is_number, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from spicegraph_scorer.readers.source import Limits
+    from spicegraph_studies.agreement.records import CaptionBank
+
+_FLICKR_COLUMNS = 5
+_CAPTION_ID = re.compile(r"[^\t]+#\d+")
+_IMAGE_COLUMN = "Input.image_url"
+_TEXT_COLUMN = re.compile(r"Input\.text(\d+)")
+
+
+def is_grouped(content: Content) -> bool:
+    """Say whether a file is one JSON object with ``human_judgement`` by image."""
+    value = content.value
+    return isinstance(value, dict) and any(
+        isinstance(each, dict) and "human_judgement" in each for each in value.values()
+    )
+
+
+def grouped_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tuple[list[Judgement], int]:
+    """Read ``{image: {"human_judgement": [{"caption", "rating"}], "ground_truth": [caption]}}``.
+
+    Ratings of the same caption that follow each other are the ratings of one judged caption.
+    """
+    found: list[Judgement] = []
+    unrated = 0
+    for image, entry in content.value.items() if isinstance(content.value, dict) else ():
+        row = Row(f"image {shown(image)}", entry if isinstance(entry, dict) else {}, faults)
+        references = row.references(("ground_truth",))
+        judged = row.fields.get("human_judgement")
+        if not isinstance(judged, list):
+            row.fault("human_judgement", "is not a list")
+            continue
+        for index, value in enumerate(judged):
+            place = f"{row.place}, human_judgement[{index}]"
+            part = Row(place, value if isinstance(value, dict) else {}, faults)
+            caption = part.caption(("caption",))
+            if "rating" not in part.fields:
+                part.fault("rating", "is missing")
+                continue
+            ratings = part.numbers("rating")
+            unrated += not ratings
+            if ratings and found and (found[-1].image, found[-1].candidate) == (image, caption):
+                last = found.pop()
+                found.append(Judgement(last.place, image, caption, references, (*last.ratings, *ratings)))
+            elif ratings:
+                found.append(Judgement(place, image, caption, references, ratings))
+    return found, unrated
+
+
+def is_flickr8k(content: Content) -> bool:
+    """Say whether a file is one of Flickr8k's annotations: image, ``image#number`` and three numbers a line."""
+    line = content.data.lstrip().split(b"\n", 1)[0].decode(errors="replace").rstrip("\r")
+    cells = line.split("\t")
+    return len(cells) == _FLICKR_COLUMNS and _CAPTION_ID.fullmatch(cells[1]) is not None
+
+
+def flickr8k_judgements(content: Content, bank: CaptionBank, faults: list[Fault]) -> tuple[list[Judgement], int]:
+    """Read ``ExpertAnnotations.txt`` (three ratings, 1 to 4) or ``CrowdFlowerAnnotations.txt`` (share, yes, no).
+
+    Which of the two a file is, its numbers say: in the second, the share is yes / (yes + no) on every line.
+    """
+    rows: list[tuple[str, str, str, tuple[float, float, float]]] = []
+    for number, line in enumerate(text_of(content).splitlines(), start=1):
+        if not line.strip():
+            continue
+        place = f"line {number}"
+        cells = line.split("\t")
+        try:
+            image, caption, *numbers = cells
+            first, second, third = map(float, numbers)
+        except ValueError:
+            faults.append(Fault(place, "", "is not: image, caption id and three numbers, separated by tabs"))
+            continue
+        rows.append((place, image, caption, (first, second, third)))
+    shares = bool(rows) and all(_is_share(*numbers) for _, _, _, numbers in rows)
+    found = [
+        Judgement(
+            place,
+            image,
+            bank.caption(caption, Row(place, {}, faults)),
+            bank.references(image, Row(place, {}, faults)),
+            numbers[:1] if shares else numbers,
+        )
+        for place, image, caption, numbers in rows
+    ]
+    return found, 0
+
+
+def _is_share(share: float, yes: float, no: float) -> bool:
+    return yes + no > 0 and abs(share - yes / (yes + no)) < 1e-4
+
+
+def is_composite(content: Content) -> bool:
+    """Say whether a file is one of Composite's tables."""
+    return _IMAGE_COLUMN.encode() in content.data.split(b"\n", 1)[0]
+
+
+def composite_judgements(content: Content, bank: CaptionBank, faults: list[Fault]) -> tuple[list[Judgement], int]:
+    """Read ``8k_correctness.csv`` and its like: an image's address, its captions and their ratings on a line.
+
+    Columns ``Input.image_url``, ``Input.text1`` ..., ``Answer.Q1Answer`` ..., separated by semicolons. Rows
+    without an image (the files end with some) and captions without a rating are counted and left out.
+    """
+    header, *lines = csv.reader(io.StringIO(text_of(content)), delimiter=";")
+    columns = [name.strip() for name in header]
+    numbers = [match[1] for name in columns if (match := _TEXT_COLUMN.fullmatch(name))]
+    missing = [f"Answer.Q{number}Answer" for number in numbers if f"Answer.Q{number}Answer" not in columns]
+    if missing or not numbers:
+        raise InputError(f"{content.name}: has no column {missing[0] if missing else 'Input.text1'}")
+    found: list[Judgement] = []
+    unrated = 0
+    for number, cells in enumerate(lines, start=2):
+        values = dict(zip(columns, cells, strict=False))
+        address = values.get(_IMAGE_COLUMN, "").strip()
+        if not address:
+            unrated += 1
+            continue
+        place = f"line {number}"
+        image = PurePosixPath(address).name
+        references = bank.references(image, Row(place, {}, faults))
+        judged = list(_composite_captions(_CompositeRow(place, image, references, values), numbers, faults))
+        unrated += len(numbers) - len(judged)
+        found += judged
+    return found, unrated
+
+
+class _CompositeRow(NamedTuple):
+    place: str
+    image: str
+    references: tuple[str, ...]
+    values: Mapping[str, str]
+
+
+def _composite_captions(row: _CompositeRow, numbers: Sequence[str], faults: list[Fault]) -> Iterator[Judgement]:
+    values = row.values
+    for number in numbers:
+        answer, text = values.get(f"Answer.Q{number}Answer", "").strip(), values.get(f"Input.text{number}", "")
+        if not answer or not text.strip():
+            continue
+        where = f"{row.place}, caption {number}"
+        caption = Row(where, {}, faults).checked_caption(f"Input.text{number}", text)
+        try:
+            yield Judgement(where, row.image, caption, row.references, (float(answer),))
+        except ValueError:
+            faults.append(Fault(where, f"Answer.Q{number}Answer", f"is {shown(answer)}, expected a number"))
+
+
+_POLARIS_TEXTS: Final = ("mt", "cand")
+_POLARIS_SCORES: Final = ("score", "human_score")
+_POLARIS_IMAGES: Final = ("imgid", "img", "image_id")
+
+
+def is_polaris(content: Content) -> bool:
+    """Say whether a file is Polaris's or Nebula's table: comma-separated, with a column ``refs``."""
+    names = content.data.split(b"\n", 1)[0].decode(errors="replace").strip().split(",")
+    return "refs" in names and any(name in names for name in _POLARIS_TEXTS)
+
+
+def polaris_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tuple[list[Judgement], int]:
+    """Read ``polaris_test.csv`` and its like: ``mt`` or ``cand``, ``refs``, ``score`` or ``human_score``, ``imgid``.
+
+    ``refs`` is a list of strings as Python or JSON writes it.
+    """
+    found: list[Judgement] = []
+    for number, cells in enumerate(csv.DictReader(io.StringIO(text_of(content))), start=1):
+        row = Row(f"row {number}", cells, faults)
+        candidate = row.caption(_POLARIS_TEXTS)
+        try:
+            listed = ast.literal_eval(cells["refs"] or "")
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            row.fault("refs", f"is {shown(cells['refs'])}, expected a list of strings")
+            continue
+        references = Row(row.place, {"refs": listed}, faults).references(("refs",))
+        name = field_of(cells, _POLARIS_SCORES)
+        try:
+            rating = float(cells[name])
+        except (KeyError, TypeError, ValueError):
+            row.fault(name, f"is {shown(cells.get(name))}, expected a number")
+            continue
+        image = row.image(_POLARIS_IMAGES) or "\n".join(references)
+        found.append(Judgement(row.place, image, candidate, references, (rating,)))
+    return found, 0
+
+
+_TRIPLETS = "consensus_pascal.mat"
+_PAIRS = "pair_pascal.mat"
+_CATEGORIES = {1: "HC", 2: "HI", 3: "HM", 4: "MM"}
+_FIRST_WINS = 1
+
+
+def is_pascal50s(path: str) -> bool:
+    """Say whether a path is the folder with both files, or the first of them."""
+    return Path(path).is_dir() or path.lower().endswith(".mat")
+
+
+def read_pascal50s(path: str, *, limits: Limits) -> tuple[CaptionPair, ...]:
+    """Read ``consensus_pascal.mat`` and ``pair_pascal.mat``, which stand side by side.
+
+    The first holds triplets (reference A, candidates B and C, 1 where B is more similar to A and -1 where C is);
+    those of one pair follow each other. The caption that most triplets prefer is the preferred one; a pair with
+    as many votes for both has no preference. The second file gives each pair's image and kind: HC, HI, HM, MM.
+
+    Raises:
+        InputError: a file is missing or has another shape.
+        LimitError: a file is larger than the limits.
+    """
+    folder = Path(path) if Path(path).is_dir() else Path(path).parent
+    triplets = _load(folder / _TRIPLETS, limits, "triplets")
+    kinds, images = (_load(folder / _PAIRS, limits, name) for name in ("category", "new_input"))
+    try:
+        rows = [_triplet(row) for row in np.ravel(triplets)]
+        categories = [_CATEGORIES[int(kind)] for kind in np.ravel(kinds)]
+        names = [_text(row[0]) for row in np.ravel(images)]
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{folder}: is not PASCAL-50S as published ({type(error).__name__}: {error})") from error
+    grouped = [tuple(group) for group in _by_pair(rows, len(categories))]
+    if len(names) != len(categories):
+        raise InputError(f"{folder / _PAIRS}: has {len(names)} pairs and {len(categories)} categories")
+    return tuple(
+        _pair(f"pair {number}", image, category, group)
+        for number, (image, category, group) in enumerate(zip(names, categories, grouped, strict=True), start=1)
+    )
+
+
+class _Triplet(NamedTuple):
+    reference: str
+    first: str
+    second: str
+    first_wins: bool
+
+
+def _load(path: Path, limits: Limits, name: str) -> Any:
+    try:
+        if path.stat().st_size > limits.content:
+            raise LimitError(f"{path}: is larger than {limits.content:,} bytes")
+        content = loadmat(str(path))
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: there is no such file") from error
+    except (OSError, ValueError, TypeError, NotImplementedError, MatReadError) as error:
+        raise InputError(f"{path}: is not a MATLAB file that can be read ({error})") from error
+    if name not in content:
+        raise InputError(f"{path}: contains no variable {name!r}")
+    return content[name]
+
+
+def _triplet(row: Any) -> _Triplet:
+    reference, first, second, winner = row
+    return _Triplet(_text(reference), _text(first), _text(second), int(np.ravel(winner)[0]) == _FIRST_WINS)
+
+
+def _text(value: Any) -> str:
+    """Return the one string in nested cells."""
+    while isinstance(value, np.ndarray):
+        value = value.flat[0]
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("a caption is not text")
+    return value.strip()
+
+
+def _by_pair(rows: list[_Triplet], pairs: int) -> Iterator[list[_Triplet]]:
+    """Yield the triplets of each pair: as many for each, one after the other."""
+    size, rest = divmod(len(rows), pairs) if pairs else (0, 1)
+    if rest or not size:
+        raise InputError(f"{len(rows)} triplets don't belong to {pairs} pairs in equal numbers")
+    for start in range(0, len(rows), size):
+        group = rows[start : start + size]
+        if len({(row.first, row.second) for row in group}) > 1:
+            raise InputError(f"the triplets of pair {start // size + 1} hold different candidates")
+        yield group
+
+
+def _pair(place: str, image: str, category: str, group: tuple[_Triplet, ...]) -> CaptionPair:
+    votes = sum(1 if row.first_wins else -1 for row in group)
+    preferred = None if votes == 0 else int(votes < 0)
+    references = tuple(row.reference for row in group)
+    return CaptionPair(place, image, category, (group[0].first, group[0].second), preferred, references)
+
+
+_WRONG: Final = ("negative_caption", "foil")
+_IMAGES: Final = ("filename", "image_file")
+_FEWEST_VOTES: Final = 2
+
+
+def is_negatives(content: Content) -> bool:
+    """Say whether a file is SugarCrepe's or VALSE's: one JSON object, a pair of captions by id."""
+    value = content.value
+    return isinstance(value, dict) and any(
+        isinstance(each, dict) and "caption" in each and any(name in each for name in _WRONG) for each in value.values()
+    )
+
+
+def negative_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
+    """Read ``{id: {"filename", "caption", "negative_caption"}}`` (SugarCrepe), or ``image_file`` and ``foil`` (VALSE).
+
+    The category is ``linguistic_phenomena``, or else the file's name, such as ``swap_att``. Of VALSE's pairs those
+    are left out, and counted, where fewer than two of its annotators (``mturk``) chose the caption: its valid set.
+    """
+    found: list[CaptionPair] = []
+    unconfirmed = 0
+    for name, entry in content.value.items() if isinstance(content.value, dict) else ():
+        row = Row(f"pair {shown(name)}", entry if isinstance(entry, dict) else {}, faults)
+        captions = row.caption(("caption",)), row.caption(_WRONG)
+        image = row.image(_IMAGES)
+        if image is None:
+            row.fault(field_of(row.fields, _IMAGES), "is missing")
+        references = bank.references(image, row) if image is not None else ()
+        votes = row.number("mturk.caption", row.mapping("mturk").get("caption"))
+        if votes is not None and votes < _FEWEST_VOTES:
+            unconfirmed += 1
+            continue
+        category = row.text("linguistic_phenomena") or PurePath(content.name).stem
+        found.append(CaptionPair(row.place, image or "", category, captions, 0, references))
+    return found, unconfirmed
+
+
+def is_foil(content: Content) -> bool:
+    """Say whether a file is FOIL's: COCO annotations, of which some are foils."""
+    return any("foil" in row for row in _annotations(content))
+
+
+def foil_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
+    """Read FOIL's ``annotations``: every foil against the true caption of the same ``id``; one category."""
+    rows = [Row(f"annotations[{place}]", entry, faults) for place, entry in enumerate(_annotations(content))]
+    true = {shown(row.fields.get("id")): row for row in rows if row.fields.get("foil") is False}
+    found: list[CaptionPair] = []
+    for row in rows:
+        if row.fields.get("foil") is not True:
+            if not isinstance(row.fields.get("foil"), bool):
+                row.fault("foil", f"is {shown(row.fields.get('foil'))}, expected true or false")
+            continue
+        other = true.get(shown(row.fields.get("id")))
+        if other is None:
+            row.fault("id", f"{shown(row.fields.get('id'))} has no true caption")
+            continue
+        image = row.image(("image_id",)) or ""
+        captions = other.caption(("caption",)), row.caption(("caption",))
+        found.append(CaptionPair(row.place, image, "", captions, 0, bank.references(image, row)))
+    return found, 0
+
+
+_FENSE_IMAGES: Final = ("raw_name", "audio_id")
+_FENSE_PAIR: Final = re.compile(r"(HC|HI|HM|MM)(_\d+)?")
+_FENSE_CELLS: Final = 5
+
+
+def is_fense(content: Content) -> bool:
+    """Say whether a file is FENSE's AudioCaps-Eval or Clotho-Eval: a list of sounds with ``HC``, ``HI`` ..."""
+    return any("references" in row and ("HC" in row or "HM" in row) for row in _rows(content.value))
+
+
+def fense_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
+    """Read ``audiocaps_eval.json`` or ``clotho_eval.json``.
+
+    Each sound has ``references`` and, under ``HC``, ``HI``, ``HM`` and ``MM_1`` ..., two captions, what wrote them, and
+    votes: 1 for the first, -1 for the second. The sum decides; where it is 0, people are tied.
+    """
+    found: list[CaptionPair] = []
+    for place, entry in enumerate(_rows(content.value)):
+        row = Row(f"item {place + 1}", entry, faults)
+        references, image = row.references(("references",)), row.image(_FENSE_IMAGES) or f"{place}"
+        for name, value in entry.items():
+            kind = _FENSE_PAIR.fullmatch(name)
+            if kind is None:
+                continue
+            votes = value[-1] if isinstance(value, list) and len(value) == _FENSE_CELLS else None
+            if not isinstance(votes, list) or not isinstance(value, list) or not all(map(is_number, votes)):
+                row.fault(name, "is not a list of two captions, their two sources and a list of votes")
+                continue
+            captions = row.checked_caption(f"{name}[0]", value[0]), row.checked_caption(f"{name}[1]", value[1])
+            balance = sum(votes)
+            preferred = None if balance == 0 else int(balance < 0)
+            found.append(CaptionPair(f"{row.place}, {name}", image, kind[1], captions, preferred, references))
+    return found, 0
+
+
+_CORRECTED: Final = ("human_corrected_hall_caption", "hall_caption")
+
+
+def is_discofoil(content: Content) -> bool:
+    """Say whether a file is D-FOIL: a list of descriptions, each with its corrected form."""
+    return any(_CORRECTED[0] in row for row in _rows(content.value))
+
+
+def discofoil_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
+    """Read ``DiscourseFOIL-200.json``; descriptions that were not corrected (``fixed``) are counted and left out."""
+    found: list[CaptionPair] = []
+    unfixed = 0
+    for place, entry in enumerate(_rows(content.value)):
+        row = Row(f"item {place + 1}", entry, faults)
+        if str(entry.get("fixed", "true")).lower() != "true":
+            unfixed += 1
+            continue
+        captions = row.caption(_CORRECTED[:1]), row.caption(_CORRECTED[1:])
+        reference = row.caption(("caption",))
+        found.append(CaptionPair(row.place, row.image(("image_id",)) or row.place, "", captions, 0, (reference,)))
+    return found, unfixed
+
+
+def _rows(value: object) -> list[Mapping[str, object]]:
+    """Return the objects of a JSON list; nothing of other values."""
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def _annotations(content: Content) -> Iterator[Mapping[str, object]]:
+    yield from _rows(content.value.get("annotations") if isinstance(content.value, dict) else None)

@@ -1,0 +1,393 @@
+"""From files to judgements, results of systems and words of captions, or one error that lists every fault.
+
+The content of a file shows its format; ``JUDGEMENT_FORMATS`` and ``PAIR_FORMATS`` hold them all.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+from spicegraph_parser.errors import InputError
+from spicegraph_scorer.readers import read_items
+from spicegraph_scorer.readers.checks import Fault, id_faults, input_error, shown
+from spicegraph_scorer.readers.references import read_annotations
+from spicegraph_scorer.readers.source import DEFAULT_LIMITS, Limits, open_source
+from spicegraph_studies.agreement.judgements import CaptionPair, Judged, Judgement
+from spicegraph_studies.agreement.published import (
+    composite_judgements,
+    discofoil_pairs,
+    fense_pairs,
+    flickr8k_judgements,
+    foil_pairs,
+    grouped_judgements,
+    is_composite,
+    is_discofoil,
+    is_fense,
+    is_flickr8k,
+    is_foil,
+    is_grouped,
+    is_negatives,
+    is_pascal50s,
+    is_polaris,
+    negative_pairs,
+    polaris_judgements,
+    read_pascal50s,
+)
+from spicegraph_studies.agreement.records import (
+    CaptionBank,
+    Content,
+    Faults,
+    Row,
+    field_of,
+    judgements_of_records,
+    pairs_of_records,
+    read_bank,
+    read_content,
+    records_of,
+    text_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from spicegraph_scorer.core.items import ItemId
+    from spicegraph_scorer.readers.checks import Empty
+    from spicegraph_studies.agreement.records import Records
+
+AnyJudged = TypeVar("AnyJudged", Judgement, CaptionPair)
+
+
+class Asked(NamedTuple):
+    """What the caller said beside the file: where the references are, the option that says so, and empty captions."""
+
+    references: Sequence[str]
+    option: str
+    limits: Limits
+    empty: Empty
+
+
+@dataclass(frozen=True, slots=True)
+class Format(Generic[AnyJudged]):
+    """A published format: its name, how to tell it and how to read it.
+
+    ``read`` returns what is judged, and how many rows have no judgement. ``needs`` is what messages call the files,
+    where their references stand elsewhere.
+    """
+
+    name: str
+    recognises: Callable[[Content], bool]
+    read: Callable[[Content, CaptionBank, list[Fault]], tuple[list[AnyJudged], int]]
+    needs: str = ""
+
+
+JUDGEMENT_FORMATS: Sequence[Format[Judgement]] = (
+    Format("human_judgement by image (CLIPScore's flickr8k.json)", is_grouped, grouped_judgements),
+    Format("Flickr8k annotations", is_flickr8k, flickr8k_judgements, "Flickr8k's annotations"),
+    Format("Composite table", is_composite, composite_judgements, "Composite's tables"),
+    Format("Polaris, Nebula", is_polaris, polaris_judgements),
+)
+"""Every published format of rated captions; the first that recognises a file reads it."""
+
+PAIR_FORMATS: Sequence[Format[CaptionPair]] = (
+    Format("SugarCrepe, VALSE", is_negatives, negative_pairs, "SugarCrepe and VALSE"),
+    Format("FOIL", is_foil, foil_pairs, "FOIL's files"),
+    Format("AudioCaps-Eval, Clotho-Eval (FENSE)", is_fense, fense_pairs),
+    Format("D-FOIL (DiscoSG)", is_discofoil, discofoil_pairs),
+)
+"""Every published format of pairs but PASCAL-50S, whose path says it; the first that recognises a file reads it."""
+
+_JSON_LINES = "JSON Lines"
+_PASCAL50S = "PASCAL-50S"
+
+
+def read_judgements(
+    *paths: str,
+    references: Sequence[str] = (),
+    rating: str | None = None,
+    empty: Empty = "refuse",
+    limits: Limits = DEFAULT_LIMITS,
+) -> Judged[Judgement]:
+    """Read rated captions; the content of the file shows its format.
+
+    JSON Lines (or a list) with ``candidate`` (or ``caption``, ``hyp``, ``test``), ``references`` (``refs``),
+    ``ratings`` (``rating``, ``human_score``, ``score``: a number, or a list with one a rater), and if known
+    ``image_id``, ``system`` and ``metrics``: scores of other metrics by name. Published: Flickr8k's
+    ``ExpertAnnotations.txt`` and ``CrowdFlowerAnnotations.txt``, Composite's tables, and the JSON that CLIPScore's
+    scripts make of them; Polaris's and Nebula's tables.
+
+    Args:
+        paths: the file, or ``-`` for standard input; several, if a set is in several files.
+        references: Flickr's token files or COCO annotations, for formats and records without references.
+        rating: the field with the rating, where a file has several (JSON Lines only).
+        empty: whether an empty caption is a fault, or is kept, to be scored as zero.
+        limits: how much is read at most.
+
+    Raises:
+        InputError: the message lists every fault with item, field and reason.
+        LimitError: the file is too large.
+    """
+    asked = Asked(references, "--references", limits, empty)
+    records = partial(judgements_of_records, rating=rating)
+    return _joined([_read(path, asked, JUDGEMENT_FORMATS, records, "rated caption") for path in paths])
+
+
+def read_pairs(
+    *paths: str, annotations: Sequence[str] = (), empty: Empty = "refuse", limits: Limits = DEFAULT_LIMITS
+) -> Judged[CaptionPair]:
+    """Read pairs of captions; the content of the file shows its format.
+
+    JSON Lines (or a list) with ``captions`` (two), ``preferred`` or ``label`` (0, 1, or null for a tie),
+    ``references``, and if known ``category``, ``image_id`` and ``metrics``: two scores by name of the metric.
+    Published: the folder that holds PASCAL-50S's ``consensus_pascal.mat`` and ``pair_pascal.mat``; SugarCrepe's,
+    VALSE's, FOIL's, D-FOIL's and FENSE's JSON.
+
+    Args:
+        paths: the file, or ``-`` for standard input; several, if a set is in several files.
+        annotations: COCO annotations (or token files) with the references, for formats and records that have none.
+        empty: whether an empty caption is a fault, or is kept, to be scored as zero (not of PASCAL-50S).
+        limits: how much is read at most.
+
+    Raises:
+        InputError: the message lists every fault with item, field and reason.
+        LimitError: the file is too large.
+    """
+    asked = Asked(annotations, "--annotations", limits, empty)
+    return _joined(
+        [
+            Judged(read_pascal50s(path, limits=limits), path, _PASCAL50S)
+            if is_pascal50s(path)
+            else _read(path, asked, PAIR_FORMATS, pairs_of_records, "pair")
+            for path in paths
+        ]
+    )
+
+
+def _read(
+    path: str,
+    asked: Asked,
+    formats: Sequence[Format[AnyJudged]],
+    of_records: Callable[[Records, list[Fault]], tuple[list[AnyJudged], int]],
+    what: str,
+) -> Judged[AnyJudged]:
+    """Read a file of one of the formats, or of records, which may have their references elsewhere."""
+    content, faults = read_content(path, asked.limits), Faults(asked.empty)
+    form = next((form for form in formats if form.recognises(content)), None)
+    if form is not None:
+        bank = CaptionBank({}, {}, "")
+        if form.needs:
+            bank = read_bank(asked.references, needed_by=form.needs, limits=asked.limits, option=asked.option)
+        found, unrated = form.read(content, bank, faults)
+    elif content.data.lstrip()[:1] in {b"{", b"["}:
+        found, unrated = of_records(records_of(content, faults), faults)
+        found = _with_references(found, asked, faults)
+    else:
+        names = "; ".join([*[form.name for form in formats], _JSON_LINES])
+        folder = f"; {_PASCAL50S}: its folder" if formats is PAIR_FORMATS else ""
+        raise InputError(f"{content.name}: contains no {what}s in a format that is known ({names}{folder})")
+    if not found and not faults:
+        faults.append(Fault("", "", f"contains no {what}"))
+    if faults:
+        raise input_error(content.name, faults)
+    return Judged(tuple(found), content.name, _JSON_LINES if form is None else form.name, unrated)
+
+
+def _with_references(found: list[AnyJudged], asked: Asked, faults: list[Fault]) -> list[AnyJudged]:
+    """Return records with the given references of their images where they have none of their own."""
+    if not asked.references or all(each.references for each in found):
+        return found
+    bank = read_bank(asked.references, needed_by="the records", limits=asked.limits)
+    return [
+        each if each.references else replace(each, references=bank.references(each.image, Row(each.place, {}, faults)))
+        for each in found
+    ]
+
+
+def _joined(read: Sequence[Judged[AnyJudged]]) -> Judged[AnyJudged]:
+    """Return what several files hold as one set."""
+    if len(read) == 1:
+        return read[0]
+    return Judged(
+        tuple(replace(each, place=f"{part.source}, {each.place}") for part in read for each in part.items),
+        ", ".join(part.source for part in read),
+        ", ".join(dict.fromkeys(part.format for part in read)),
+        sum(part.unrated for part in read),
+    )
+
+
+SystemTable = dict[str, dict[str, float | None]]
+"""By system, numbers by the name of their column."""
+
+_SYSTEM = "system"
+
+
+def read_system_table(path: str, *, limits: Limits = DEFAULT_LIMITS) -> SystemTable:
+    """Read a table of systems: CSV with a column ``system`` and one a measure, or the same as JSON.
+
+    JSON: a list of objects with ``system``, or an object of objects by system. An empty cell, ``null`` or a dash
+    is an unknown number.
+
+    Raises:
+        InputError: the message lists every fault.
+
+    Example:
+        >>> read_system_table("human.csv")  # doctest: +SKIP
+        {'A': {'M1': 0.25, 'M2': 0.27}, 'B': {'M1': 0.11, 'M2': 0.13}}
+    """
+    return _table(read_content(path, limits))
+
+
+def read_system_scores(path: str, name: str, *, limits: Limits = DEFAULT_LIMITS) -> SystemTable:
+    """Read scores of one system (the JSON of ``spicegraph score``, called ``name``), or of many (a table).
+
+    Raises:
+        InputError: the message lists every fault.
+    """
+    content = read_content(path, limits)
+    value = content.value
+    if isinstance(value, dict) and isinstance(value.get("corpus"), dict):
+        return {name: dict(_numbers(value["corpus"]))}
+    return _table(content)
+
+
+def _numbers(corpus: Mapping[str, object]) -> Iterator[tuple[str, float | None]]:
+    """Yield the scores of a result; categories have their F as ``SPICE_Color``."""
+    for key, value in corpus.items():
+        if isinstance(value, dict):
+            name = key.removesuffix("_categories")
+            yield from (
+                (f"{name}_{category}", float(f) if isinstance(f, int | float) else None)
+                for category, part in value.items()
+                if isinstance(part, dict) and category != "All"
+                for f in (part.get("f"),)
+            )
+        elif value is None or isinstance(value, int | float):
+            yield key, None if value is None else float(value)
+
+
+def _table(content: Content) -> SystemTable:
+    faults: list[Fault] = []
+    if content.reason:
+        raise InputError(f"{content.name}: {content.reason}")
+    rows = _json_rows(content) if content.value is not None else _csv_rows(content)
+    table: SystemTable = {}
+    for place, system, cells in rows:
+        row = Row(f"{place} ({shown(system)})", cells, faults)
+        if not isinstance(system, str) or not system.strip():
+            faults.append(Fault(place, _SYSTEM, "is missing"))
+        elif system in table:
+            row.fault(_SYSTEM, "stands twice")
+        else:
+            table[system] = {name: row.number(name, value) for name, value in cells.items() if name != _SYSTEM}
+    if not table and not faults:
+        faults.append(Fault("", "", "contains no system"))
+    if faults:
+        raise input_error(content.name, faults)
+    return table
+
+
+def _json_rows(content: Content) -> Iterator[tuple[str, object, Mapping[str, object]]]:
+    value = content.value
+    items = value.items() if isinstance(value, dict) else enumerate(value, start=1) if isinstance(value, list) else ()
+    for key, cells in items:
+        if not isinstance(cells, dict):
+            raise InputError(f"{content.name}: {shown(key)} is {shown(cells)}, expected an object")
+        system = key if isinstance(value, dict) else cells.get(_SYSTEM)
+        yield f"row {shown(key)}", system, cells
+
+
+def _csv_rows(content: Content) -> Iterator[tuple[str, object, Mapping[str, object]]]:
+    text = text_of(content)
+    separator = "\t" if "\t" in text.split("\n", 1)[0] else ","
+    reader = csv.DictReader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
+    names = [name.strip() for name in reader.fieldnames or ()]
+    if _SYSTEM not in names or len(names) < 2:
+        raise InputError(
+            f"{content.name}: its first line names no column {_SYSTEM!r} and a measure, but {shown(', '.join(names))}"
+        )
+    reader.fieldnames = names
+    for number, cells in enumerate(reader, start=2):
+        if None in cells or None in cells.values():
+            raise InputError(f"{content.name}: line {number} does not have as many cells as the first line")
+        yield f"line {number}", cells[_SYSTEM], {name: _cell(text) for name, text in cells.items() if name != _SYSTEM}
+
+
+def _cell(text: str) -> object:
+    stripped = text.strip()
+    if stripped in {"", "-", "–"}:
+        return None
+    try:
+        return float(stripped)
+    except ValueError:
+        return stripped
+
+
+_IDS = ("image_id", "id")
+_CAPTIONS = ("caption", "candidate", "test")
+
+
+class SystemSays(NamedTuple):
+    """What a system says of each image: captions, or words with scores; the other one is empty."""
+
+    captions: Mapping[ItemId, tuple[str, ...]]
+    scores: Mapping[ItemId, Mapping[str, float]]
+
+
+def read_captioned_images(path: str, *, limits: Limits = DEFAULT_LIMITS) -> Mapping[ItemId, tuple[str, ...]]:
+    """Read COCO annotations, or the references of any input of ``score``.
+
+    Raises:
+        InputError: the file is neither; the message lists every fault.
+        LimitError: it is larger than the limits.
+    """
+    with open_source(path, limits=limits) as source:
+        start = source.stream.peek(1).lstrip()[:1]
+    if start == b"{" and _is_annotations(read_content(path, limits)):
+        with open_source(path, limits=limits) as source:
+            captions = read_annotations(source, limits=limits).captions
+        return {image: texts for image, texts in captions.items() if texts}
+    return {item.id: item.references for item in read_items(path, limits=limits).items}
+
+
+def _is_annotations(content: Content) -> bool:
+    return isinstance(content.value, dict) and "annotations" in content.value
+
+
+def read_word_scores(path: str, *, limits: Limits = DEFAULT_LIMITS) -> SystemSays:
+    """Read a system's captions (COCO results, JSON Lines; several an image are fine), or its words with scores.
+
+    Words: JSON Lines with ``image_id`` and ``words``, an object of numbers of which more is surer.
+
+    Raises:
+        InputError: the message lists every fault.
+        LimitError: the file is larger than the limits.
+    """
+    content = read_content(path, limits)
+    faults: list[Fault] = []
+    captions: dict[ItemId, tuple[str, ...]] = {}
+    scores: dict[ItemId, dict[str, float]] = {}
+    for place, fields in records_of(content, faults):
+        row = Row(place, fields, faults)
+        image = fields.get(field_of(fields, _IDS))
+        reasons = list(id_faults(image))
+        for reason in reasons:
+            row.fault("image_id", reason)
+        if reasons or not isinstance(image, int | str):
+            continue
+        if "words" in fields:
+            if image in scores:
+                row.fault("image_id", "stands twice")
+            numbers = {word: row.number(f"words.{word}", value) for word, value in row.mapping("words").items()}
+            scores[image] = {word.lower(): number for word, number in numbers.items() if number is not None}
+        else:
+            captions[image] = (*captions.get(image, ()), row.caption(_CAPTIONS))
+    if captions and scores:
+        faults.append(Fault("", "", 'holds captions as well as "words"'))
+    if not captions and not scores and not faults:
+        faults.append(Fault("", "", "contains no caption"))
+    if faults:
+        raise input_error(content.name, faults)
+    return SystemSays(captions, scores)

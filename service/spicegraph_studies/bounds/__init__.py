@@ -1,0 +1,30 @@
+"""How high and how low scores can go: every caption of an image held out in turn, and what could stand in its place."""
+
+from spicegraph_studies.bounds.results import (
+    Bound,
+    BoundsResult,
+    Distribution,
+    RankAgreement,
+    Share,
+    TrialBounds,
+    find_bounds,
+)
+from spicegraph_studies.bounds.study import HUMAN, SUBSTITUTES, Lower, Study, Trial, human, lower_trials, system
+
+__all__ = [
+    "HUMAN",
+    "SUBSTITUTES",
+    "Bound",
+    "BoundsResult",
+    "Distribution",
+    "Lower",
+    "RankAgreement",
+    "Share",
+    "Study",
+    "Trial",
+    "TrialBounds",
+    "find_bounds",
+    "human",
+    "lower_trials",
+    "system",
+]

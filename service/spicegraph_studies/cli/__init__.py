@@ -1,0 +1,1 @@
+"""The commands ``spicegraph agree`` and ``spicegraph bounds``."""

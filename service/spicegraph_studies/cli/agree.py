@@ -1,0 +1,513 @@
+"""``spicegraph agree``: how well metrics, and people, agree with people."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from spicegraph_parser.errors import InputError, counted
+from spicegraph_scorer.metrics import metric_names
+from spicegraph_service.cli.options import EmptyOption, MetricOptions, ParsingOptions, system_name
+from spicegraph_service.output.studies import Grid, headings, to_rich
+from spicegraph_service.output.tables import rendered
+from spicegraph_service.output.terminal import printable, say_warning, warned_progress, write_stdout
+from spicegraph_studies.agreement.captions import agree_on_captions, agree_on_systems
+from spicegraph_studies.agreement.coefficients import COEFFICIENTS
+from spicegraph_studies.agreement.hallucinations import (
+    HALLUCINATION_PROTOCOLS,
+    agree_on_hallucinations,
+    hallucination_protocol,
+    read_marked,
+)
+from spicegraph_studies.agreement.judgements import Scoring
+from spicegraph_studies.agreement.pairwise import agree_on_pairs
+from spicegraph_studies.agreement.protocols import (
+    CAPTION_PROTOCOLS,
+    PAIR_PROTOCOLS,
+    CaptionProtocol,
+    Own,
+    PairProtocol,
+    Ratings,
+    ReferenceChoice,
+    Ties,
+    caption_protocol,
+    pair_protocol,
+)
+from spicegraph_studies.agreement.reading import (
+    read_captioned_images,
+    read_judgements,
+    read_pairs,
+    read_system_scores,
+    read_system_table,
+    read_word_scores,
+)
+from spicegraph_studies.agreement.tagging import WordSource, local_words
+from spicegraph_studies.agreement.words import count_words, held_words, study_words
+from spicegraph_studies.cli.options import StudyOptions
+from spicegraph_studies.pages.agreement import SYSTEM_TABLES, system_study
+from spicegraph_studies.pages.judgements import (
+    CAPTION_TABLES,
+    CAPTIONS_OWN_SAY,
+    HALLUCINATION_TABLES,
+    PAIR_TABLES,
+    RATINGS_SAY,
+    TIES_SAY,
+    caption_study,
+    hallucination_study,
+    pair_study,
+    references_say,
+)
+from spicegraph_studies.pages.words import WORD_TABLES, word_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from spicegraph_scorer.core.items import ItemId
+    from spicegraph_scorer.readers.checks import Empty
+    from spicegraph_studies.agreement.words import Tagged
+
+NO_METRIC = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedOptions(MetricOptions):
+    """Which metrics are computed for captions that people have judged."""
+
+    metrics: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="Metrics to compute, comma-separated, as for score; none: use only the scores in the input.",
+        ),
+    ] = "spice"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The metrics, groups spelled out; empty if none is to be computed."""
+        return () if self.metrics.strip() == NO_METRIC else metric_names(self.asked)
+
+
+@contextmanager
+def computing(scoring: JudgedOptions, parsing: ParsingOptions, *, empty: Empty = "refuse") -> Iterator[Scoring]:
+    """Give what computes the metrics, with a progress bar on a terminal.
+
+    Raises:
+        InputError: a metric is unknown, or a file is given that no metric uses.
+        DataError: the pipeline is not installed, or a file can't be read.
+    """
+    names, data = scoring.names, scoring.data()
+    with warned_progress() as progress, parsing.facts() as facts:
+        yield Scoring(names, facts, data, progress, empty)
+
+
+def _warn_of_empty(source: str, captions: Iterable[str]) -> None:
+    if empty := sum(not text.strip() for text in captions):
+        say_warning(f"{source}: {counted(empty, 'empty candidate')} scored as zero")
+
+
+def whole_numbers(text: str, option: str) -> tuple[int, ...]:
+    """Return the numbers of a comma-separated option.
+
+    Raises:
+        InputError: something is not a whole number of at least 1.
+    """
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    wrong = [part for part in parts if not (part.isascii() and part.isdigit() and int(part) > 0)]
+    if wrong or not parts:
+        raise InputError(f"{option}: expected whole numbers such as 1,2,5, got {text!a:.60}")
+    return tuple(dict.fromkeys(map(int, parts)))
+
+
+class Coefficient(StrEnum):
+    """The keys of ``COEFFICIENTS``."""
+
+    TAU_B = "tau_b"
+    TAU_C = "tau_c"
+    PEARSON = "pearson"
+    SPEARMAN = "spearman"
+
+
+def captions(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT",
+            help="JSON Lines with candidate, references and ratings; Flickr8k's or Composite's annotation files; "
+            "CLIPScore's JSON; several files are one set; - reads standard input.",
+        ),
+    ],
+    *,
+    protocol: Annotated[
+        str, typer.Option(metavar="NAME", help=f"What is averaged and removed: {', '.join(CAPTION_PROTOCOLS)}.")
+    ] = "plain",
+    references: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="For Flickr8k's and Composite's files: Flickr8k.token.txt and its like, or COCO annotations. May be "
+            "given several times.",
+        ),
+    ] = None,
+    rating: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIELD", help="The field that holds the ratings. Default: ratings, rating, human_score or score."
+        ),
+    ] = None,
+    coefficient: Annotated[
+        Coefficient | None, typer.Option(help="The coefficient that the tests compare. Default: the protocol's choice.")
+    ] = None,
+    ratings: Annotated[
+        Ratings | None,
+        typer.Option(
+            help="Use every single rating, or the mean rating of each caption. Default: the protocol's choice."
+        ),
+    ] = None,
+    own: Annotated[
+        Own | None,
+        typer.Option(
+            help="How to treat captions that are also a reference of their image. Default: the protocol's choice."
+        ),
+    ] = None,
+    scoring: JudgedOptions,
+    empty: EmptyOption = "refuse",
+    options: StudyOptions,
+    parsing: ParsingOptions,
+) -> None:
+    """Correlate metrics with ratings of captions: Kendall tau-b and tau-c, Pearson, Spearman.
+
+    Every number comes with its protocol, ties, interval over images, and paired tests between the metrics.
+    """
+    chosen = _changed(
+        caption_protocol(protocol),
+        {
+            "coefficient": coefficient.value if coefficient else None,
+            "ratings": ratings,
+            "own": own,
+        },
+    )
+    write = options.writer(CAPTION_TABLES)
+    judged = read_judgements(*sources, references=references or (), rating=rating, empty=empty)
+    _warn_of_empty(judged.source, (each.candidate for each in judged.items))
+    with computing(scoring, parsing, empty=empty) as computed:
+        found = agree_on_captions(judged.items, chosen, scoring=computed, resampling=options.resampling)
+    write(caption_study(found, judged))
+
+
+def _changed(protocol: CaptionProtocol, options: Mapping[str, str | None]) -> CaptionProtocol:
+    """Return the protocol with the options that are given; its name then says that it was changed."""
+    given = {name: value for name, value in options.items() if value is not None and getattr(protocol, name) != value}
+    if not given:
+        return protocol
+    about = (
+        f"As {protocol.name}, changed by options: "
+        + ", ".join(f"{name} {value}" for name, value in given.items())
+        + "."
+    )
+    changes: dict[str, str] = {**given, "name": f"{protocol.name}, changed", "about": about}
+    return replace(protocol, **changes)  # type: ignore[arg-type]  # the options have the fields' types
+
+
+_ALL = "all"
+
+
+def pairs(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT",
+            help="JSON Lines with captions (two), preferred or label, references and category; the folder with "
+            "PASCAL-50S's consensus_pascal.mat and pair_pascal.mat; SugarCrepe's, VALSE's or FOIL's JSON; several "
+            "files are one set; - reads standard input.",
+        ),
+    ],
+    *,
+    annotations: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="For SugarCrepe, VALSE and FOIL: COCO annotations with the references. May be given several times.",
+        ),
+    ] = None,
+    protocol: Annotated[
+        str, typer.Option(metavar="NAME", help=f"How ties and references count: {', '.join(PAIR_PROTOCOLS)}.")
+    ] = "plain",
+    ties: Annotated[
+        Ties | None,
+        typer.Option(help="How to count a pair whose captions score equally. Default: the protocol's choice."),
+    ] = None,
+    own: Annotated[
+        Own | None, typer.Option(help="How to treat references that equal a caption. Default: the protocol's choice.")
+    ] = None,
+    count: Annotated[
+        str | None,
+        typer.Option("--references", metavar="NUMBER|all", help="References per pair. Default: the protocol's choice."),
+    ] = None,
+    choice: Annotated[
+        ReferenceChoice | None,
+        typer.Option(help="Which references to use, if fewer than all. Default: the protocol's choice."),
+    ] = None,
+    reference_draws: Annotated[
+        int | None,
+        typer.Option(min=1, help="Random draws of references to average over. Default: the protocol's choice."),
+    ] = None,
+    curve: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBERS", help="Also compute the accuracy with these numbers of references, such as 1,2,5,10,48."
+        ),
+    ] = None,
+    scoring: JudgedOptions,
+    empty: EmptyOption = "refuse",
+    options: StudyOptions,
+    parsing: ParsingOptions,
+) -> None:
+    """Count how often metrics prefer the caption that people prefer, by category of pair.
+
+    For PASCAL-50S (HC, HI, HM, MM) and hard negatives such as FOIL, SugarCrepe and VALSE.
+    """
+    given = pair_protocol(protocol)
+    chosen = _named(
+        given,
+        replace(
+            given,
+            ties=ties or given.ties,
+            own=own or given.own,
+            references=given.references if count is None else _count(count),
+            choice=choice or given.choice,
+            draws=reference_draws or given.draws,
+        ),
+    )
+    counts = whole_numbers(curve, "--curve") if curve is not None else ()
+    write = options.writer(PAIR_TABLES)
+    judged = read_pairs(*sources, annotations=annotations or (), empty=empty)
+    _warn_of_empty(judged.source, (text for each in judged.items for text in each.captions))
+    with computing(scoring, parsing, empty=empty) as computed:
+        found = agree_on_pairs(judged.items, chosen, scoring=computed, resampling=options.resampling, curve=counts)
+    write(pair_study(found, judged))
+
+
+def _count(text: str) -> int | None:
+    if text.strip() == _ALL:
+        return None
+    numbers = whole_numbers(text, "--references")
+    if len(numbers) != 1:
+        raise InputError(f"--references: expected one number or {_ALL!r}, got {text!a:.60}; see --curve")
+    return numbers[0]
+
+
+def _named(given: PairProtocol, chosen: PairProtocol) -> PairProtocol:
+    """Return the protocol with a name that says whether options changed it."""
+    if chosen == given:
+        return given
+    return replace(chosen, name=f"{given.name}, changed", about=f"As {given.name}, changed by options.")
+
+
+def hallucinations(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT",
+            help="JSON Lines with candidate, references, words and hallucinated (true or false for each word), or "
+            "captions (two) and label; HAT's and nocaps-FOIL's JSON; several files are one set; - reads standard "
+            "input.",
+        ),
+    ],
+    *,
+    protocol: Annotated[
+        str, typer.Option(metavar="NAME", help=f"Which words are compared: {', '.join(HALLUCINATION_PROTOCOLS)}.")
+    ] = "hat",
+    scoring: JudgedOptions,
+    options: StudyOptions,
+    parsing: ParsingOptions,
+) -> None:
+    """Count how well metrics find captions with a hallucinated word, and the word itself.
+
+    Average precision and AUC for every metric; SPICE-G (by its verdicts) and CHAIR also say which word is wrong.
+    """
+    chosen = hallucination_protocol(protocol)
+    if not scoring.names:
+        raise InputError("--metrics none: there are no given scores of marked captions; name a metric")
+    write = options.writer(HALLUCINATION_TABLES)
+    judged = read_marked(*sources)
+    with computing(scoring, parsing) as computed:
+        found = agree_on_hallucinations(judged.items, chosen, scoring=computed, resampling=options.resampling)
+    write(hallucination_study(found, judged))
+
+
+def systems(
+    human: Annotated[
+        str,
+        typer.Argument(metavar="HUMAN", help="A table of human results: CSV or JSON with system and M1, M2 ..."),
+    ],
+    scores: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[NAME=]SCORES",
+            help="One file per system, the JSON that spicegraph score writes; or a table with a column system and "
+            "one column per metric.",
+        ),
+    ],
+    *,
+    metrics: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Use only these scores, comma-separated. Default: all.")
+    ] = None,
+    options: StudyOptions,
+) -> None:
+    """Correlate corpus scores with human results over systems: Pearson, Spearman, Kendall, with p-values.
+
+    For instance the entries of a challenge with COCO's M1 to M5.
+    """
+    write = options.writer(SYSTEM_TABLES)
+    judged = read_system_table(human)
+    found: dict[str, dict[str, float | None]] = {}
+    for source in scores:
+        name, path = system_name(source)
+        for system, values in read_system_scores(path, name).items():
+            known = found.setdefault(system, {})
+            twice = sorted(known.keys() & values.keys())
+            if twice:
+                raise InputError(f"{path}: {system!a} already has a score {twice[0]!a}")
+            known.update(values)
+    if metrics is not None:
+        found = _only(found, metrics)
+    with warned_progress():
+        agreed = agree_on_systems(judged, found, resampling=options.resampling)
+    write(system_study(agreed, human))
+
+
+def _only(scores: dict[str, dict[str, float | None]], metrics: str) -> dict[str, dict[str, float | None]]:
+    names = [name.strip() for name in metrics.split(",") if name.strip()]
+    known = list(dict.fromkeys(name for values in scores.values() for name in values))
+    unknown = [name for name in names if name not in known]
+    if unknown or not names:
+        raise InputError(f"--metrics: there is no score {', '.join(unknown)!a}; there are {', '.join(known)}")
+    return {system: {name: values.get(name) for name in names} for system, values in scores.items()}
+
+
+def protocols() -> None:
+    """List the protocols: what each averages and removes, and where it comes from."""
+    captions = Grid(
+        "For rated captions (agree captions --protocol)",
+        headings("Protocol|text", "Coefficient|text", "What it does|text"),
+        [
+            (
+                each.name,
+                COEFFICIENTS[each.coefficient].label,
+                f"{each.about} In short: {RATINGS_SAY[each.ratings]}; {CAPTIONS_OWN_SAY[each.own]}. {each.source}",
+            )
+            for each in CAPTION_PROTOCOLS.values()
+        ],
+    )
+    pairs = Grid(
+        "For pairs (agree pairs --protocol)",
+        headings("Protocol|text", "Ties|text", "References|text", "What it does|text"),
+        [
+            (each.name, TIES_SAY[each.ties], references_say(each), f"{each.about} {each.source}")
+            for each in PAIR_PROTOCOLS.values()
+        ],
+    )
+    marked = Grid(
+        "For captions with marked words (agree hallucinations --protocol)",
+        headings("Protocol|text", "What it does|text"),
+        [(each.name, f"{each.about} {each.source}") for each in HALLUCINATION_PROTOCOLS.values()],
+    )
+    grids = captions, pairs, marked
+    write_stdout(rendered(part for grid in grids for part in (Text(grid.title), to_rich(grid, printable))))
+
+
+agree = typer.Typer(
+    help="Compare metrics with human judgements: ratings of captions, pairs, marked words, systems; and people with "
+    "each other on words.",
+    no_args_is_help=True,
+)
+
+
+def words(
+    source: Annotated[
+        str,
+        typer.Argument(metavar="REFERENCES", help="COCO annotations, or any input of score that contains references."),
+    ],
+    *,
+    system: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]FILE",
+            help="A system to compare with people: its captions (COCO results, JSON Lines), or JSON Lines with "
+            "image_id and words: {word: score}. May be given several times.",
+        ),
+    ] = None,
+    people: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            help="How many captions of each image to use; images with fewer are left out. Default: as many as "
+            "every image has.",
+        ),
+    ] = None,
+    size: Annotated[int, typer.Option("--words", min=1, help="How many of the most frequent words to study.")] = 1000,
+    lemmas: Annotated[bool, typer.Option("--lemmas", help="Count dogs as dog, and riding as ride.")] = False,
+    options: StudyOptions,
+    parsing: ParsingOptions,
+) -> None:
+    """Show how far people agree on nouns, adjectives and verbs, and how precise a system is at human recall.
+
+    Fits the word model of the COCO captions paper: p, that a person names what is there, and q, that it is there.
+    """
+    write = options.writer(WORD_TABLES)
+    images = read_captioned_images(source)
+    named = dict(map(system_name, system or ()))
+    said = {name: read_word_scores(path) for name, path in named.items()}
+    with (
+        warned_progress() as progress,
+        local_words(parsing.parser, lemmas=lemmas, workers=parsing.workers, cache=parsing.cache_place) as tagger,
+    ):
+        counted = count_words(_tagged(images, tagger, progress), people=people, words=size)
+        scores = {name: found.scores or _shares(_tagged(found.captions, tagger)) for name, found in said.items()}
+        signature = {"pipeline": tagger.signature, "unit": "lemmas" if lemmas else "words"}
+        study = study_words(counted, systems=scores, signature=signature, resampling=options.resampling)
+    write(word_study(study, source))
+
+
+def _tagged(
+    images: Mapping[ItemId, Sequence[str]],
+    tagger: WordSource,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> dict[ItemId, list[frozenset[Tagged]]]:
+    """Return the words of every caption of every image; equal captions are tagged once."""
+    texts = list(dict.fromkeys(text for captions in images.values() for text in captions))
+    found = dict(zip(texts, _reported(tagger.words(texts), len(texts), progress), strict=True))
+    return {image: [found[text] for text in captions] for image, captions in images.items()}
+
+
+def _reported(
+    words_of: Iterable[frozenset[Tagged]], total: int, progress: Callable[[str, int, int], None] | None
+) -> Iterator[frozenset[Tagged]]:
+    for done, found in enumerate(words_of, start=1):
+        if progress is not None:
+            progress("tagging captions", done, total)
+        yield found
+
+
+def _shares(images: Mapping[ItemId, Sequence[frozenset[Tagged]]]) -> dict[ItemId, dict[str, float]]:
+    """Return for each image the share of the system's captions that hold a word."""
+    shares: dict[ItemId, dict[str, float]] = {}
+    for image, captions in images.items():
+        row = shares.setdefault(image, {})
+        for caption in captions:
+            for word in held_words(caption):
+                row[word] = row.get(word, 0.0) + 1 / len(captions)
+    return shares
+
+
+agree.command()(captions)
+agree.command()(pairs)
+agree.command()(hallucinations)
+agree.command()(systems)
+agree.command()(words)
+agree.command()(protocols)

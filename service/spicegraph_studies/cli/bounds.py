@@ -1,0 +1,173 @@
+"""``spicegraph bounds``: captions in, how high and how low scores can go out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spicegraph_parser.errors import InputError
+from spicegraph_scorer.readers.records import read_lines
+from spicegraph_scorer.readers.references import read_reference_files
+from spicegraph_scorer.readers.source import DEFAULT_LIMITS
+from spicegraph_service.cli.options import InputOptions, ParsingOptions, ScoringOptions, System
+from spicegraph_service.engines.local import spread_over
+from spicegraph_service.output.terminal import warned_progress
+from spicegraph_studies.bounds import SUBSTITUTES, Lower, Study, find_bounds, lower_trials, system
+from spicegraph_studies.cli.options import StudyOptions
+from spicegraph_studies.pages.bounds import BOUNDS_TABLES, bounds_study
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from spicegraph_scorer.core.items import ItemId
+    from spicegraph_scorer.readers.checks import Empty
+    from spicegraph_studies.bounds import Trial
+
+_DRAWN_FROM = {"inter": "--other", "sentences": "--sentences", "gibberish-sentences": "--sentences"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyInput(InputOptions):
+    """What is read, where images may be left out for more than one reason."""
+
+    partial: Annotated[
+        bool,
+        typer.Option("--partial", help="Leave out images that have too few captions or lack a result of any system."),
+    ] = False
+
+
+def bounds(
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME=]INPUT...",
+            help="Systems to compare with people, one file each, as for score. Without any: only people and lower "
+            "bounds.",
+        ),
+    ] = None,
+    *,
+    given: StudyInput,
+    scoring: ScoringOptions,
+    captions: Annotated[
+        int | None, typer.Option(metavar="N", help="Use only the first N captions of each image; default: all.")
+    ] = None,
+    lower: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help=f"Lower bounds, comma-separated: {', '.join(SUBSTITUTES)}; all, or none. inter needs --other, "
+            "the two with sentences --sentences.",
+        ),
+    ] = "all",
+    others: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--other", metavar="FILE", help="Another corpus, as for --references. May be given several times."
+        ),
+    ] = None,
+    sentences: Annotated[
+        str | None, typer.Option(metavar="FILE", help="General text, one sentence per line, such as the Brown corpus.")
+    ] = None,
+    lengths: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--length",
+            metavar="N",
+            help="Length of gibberish in words; may be given several times. Default: 10, and the mean length of the "
+            "captions.",
+        ),
+    ] = None,
+    per_image: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="How many texts each lower bound draws per image; default: one for each of its captions.",
+        ),
+    ] = None,
+    options: StudyOptions,
+    parsing: ParsingOptions,
+) -> None:
+    """Find how high and how low scores can go: people against people, systems, and texts that fit no image."""
+    names = scoring.names
+    write = options.writer(BOUNDS_TABLES)
+    data = scoring.data()
+    wanted = Lower(
+        _kinds(lower, given={"--other": bool(others), "--sentences": sentences is not None}),
+        tuple(_captions([path]) for path in others or ()),
+        tuple(line for line in read_lines(sentences) if line.strip()) if sentences is not None else (),
+        tuple(lengths) if lengths else (10, None),
+        per_image,
+        options.seed,
+    )
+    study, systems = _read(sources or [], given, first=captions, empty=scoring.empty)
+    with (
+        warned_progress() as progress,
+        spread_over(parsing.workers) as spread,
+        parsing.facts() as facts,
+    ):
+        found = find_bounds(
+            study,
+            [*systems, *lower_trials(study, wanted)],
+            names,
+            pipeline=facts,
+            resampling=options.resampling,
+            data=data,
+            spread=spread,
+            progress=progress,
+        )
+    write(bounds_study(found))
+
+
+def _kinds(lower: str, *, given: Mapping[str, bool]) -> tuple[str, ...]:
+    """Return the lower bounds that are asked for: of ``all``, those without their texts are left out later.
+
+    Raises:
+        InputError: one is named whose texts are not given.
+    """
+    if lower == "all":
+        return tuple(SUBSTITUTES)
+    kinds = () if lower == "none" else tuple(name.strip() for name in lower.split(",") if name.strip())
+    for kind in kinds:
+        option = _DRAWN_FROM.get(kind)
+        if option is not None and not given[option]:
+            raise InputError(f"--lower: {kind} is drawn from the texts of {option} FILE, which is not given")
+    return kinds
+
+
+def _captions(paths: Sequence[str]) -> tuple[str, ...]:
+    return tuple(
+        text for texts in read_reference_files(paths, limits=DEFAULT_LIMITS).captions.values() for text in texts
+    )
+
+
+def _read(sources: Sequence[str], given: InputOptions, *, first: int | None, empty: Empty) -> tuple[Study, list[Trial]]:
+    """Return the images with their captions, and the systems.
+
+    Raises:
+        InputError: there are neither inputs nor references, or the inputs are faulty or don't fit each other.
+    """
+    inputs = [given.system(source, empty=empty) for source in sources]
+    if given.references:
+        files = read_reference_files(given.references, limits=DEFAULT_LIMITS, columns=given.table)
+        known: Mapping[ItemId, Sequence[str]] = files.captions
+    elif inputs:
+        known = _shared(inputs)
+    else:
+        raise InputError("there are no captions: give --references, or inputs that contain references")
+    texts = [{item.id: item.candidate for item in each.items} for each in inputs]
+    if given.partial:
+        known = {name: captions for name, captions in known.items() if all(name in mine for mine in texts)}
+    study = Study.of(known, first=first, partial=given.partial)
+    return study, [system(each.name, mine, study) for each, mine in zip(inputs, texts, strict=True)]
+
+
+def _shared(inputs: Sequence[System]) -> dict[ItemId, tuple[str, ...]]:
+    """Return the references that stand in the inputs themselves, which must be the same in all."""
+    known: dict[ItemId, tuple[str, ...]] = {}
+    for given in inputs:
+        for item in given.items:
+            if known.setdefault(item.id, item.references) != item.references:
+                raise InputError(f"{given.name}: item {item.id!a} has different references in an earlier input")
+    return known
