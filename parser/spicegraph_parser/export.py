@@ -1,4 +1,4 @@
-"""Captions and scene graphs in the forms of other tools and data sets: JSON values, networkx, Graphviz, GraphML.
+"""Captions and scene graphs in the forms of other tools and data sets: JSON values, Graphviz, GraphML.
 
 The picture of a graph is drawn in :mod:`spicegraph_parser.picture`.
 """
@@ -13,8 +13,6 @@ from spicegraph_parser.scenes.visible import CERTAINTY, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    import networkx as nx
 
     from spicegraph_parser.extract import ParsedCaption
     from spicegraph_parser.graph import SceneGraph
@@ -90,25 +88,6 @@ def caption_dict(caption: ParsedCaption) -> CaptionDict:
             {"tuple": list(fact.words), "reason": fact.rule, "certainty": CERTAINTY[Standing(fact.rule)]}
             for fact in caption.apart
         ]
-    return result
-
-
-def to_networkx(graph: SceneGraph) -> nx.MultiDiGraph[int]:
-    """Return a directed multigraph: a node per object (its index), an edge per relation.
-
-    Nodes carry ``label``, ``strings``, ``synsets`` and ``attributes`` (a list of labels), edges ``label``.
-    """
-    import networkx as nx  # noqa: PLC0415 (0.2 s of import that only this needs)
-
-    result: nx.MultiDiGraph[int] = nx.MultiDiGraph()
-    for index, node in enumerate(graph.objects):
-        concept = node.concept
-        strings, synsets = list(concept.strings), sorted(concept.synsets)
-        result.add_node(index, label=concept.label, strings=strings, synsets=synsets, attributes=[])
-    for attribute in graph.attributes:
-        result.nodes[attribute.object]["attributes"].append(attribute.concept.label)
-    for relation in graph.relations:
-        result.add_edge(relation.subject, relation.object, label=relation.concept.label)
     return result
 
 

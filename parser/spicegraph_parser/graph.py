@@ -97,10 +97,22 @@ class SceneGraph:
         return tuple([SceneTuple._make(rows[index]) for index in order])
 
     def to_networkx(self) -> nx.MultiDiGraph[int]:
-        """Return the graph for networkx; see :func:`spicegraph_parser.export.to_networkx`."""
-        from spicegraph_parser.export import to_networkx  # noqa: PLC0415 (export knows graphs, not the reverse)
+        """Return a directed multigraph: a node per object (its index), an edge per relation.
 
-        return to_networkx(self)
+        Nodes carry ``label``, ``strings``, ``synsets`` and ``attributes`` (a list of labels), edges ``label``.
+        """
+        import networkx as nx  # noqa: PLC0415 (0.2 s of import that only this needs)
+
+        result: nx.MultiDiGraph[int] = nx.MultiDiGraph()
+        for index, node in enumerate(self.objects):
+            concept = node.concept
+            strings, synsets = list(concept.strings), sorted(concept.synsets)
+            result.add_node(index, label=concept.label, strings=strings, synsets=synsets, attributes=[])
+        for attribute in self.attributes:
+            result.nodes[attribute.object]["attributes"].append(attribute.concept.label)
+        for relation in self.relations:
+            result.add_edge(relation.subject, relation.object, label=relation.concept.label)
+        return result
 
 
 class ConceptGraph(NamedTuple):
