@@ -69,7 +69,7 @@ proto: $(READY)  ## Generate the Python of the gRPC contract anew; git shows whe
 serve: $(READY)  ## Start the gRPC server on this machine's loopback
 	$(BIN)/spicegraph serve
 
-train:  ## Train the caption pipeline anew (hours; see training/README.md)
+train:  ## Train the caption pipeline anew (hours; see training/caption_pipeline.md)
 	bash training/train.sh training/work
 
 bench: $(READY)  ## What scoring costs, as one table of ratios; the other scripts in bench/ answer one question each

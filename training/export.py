@@ -1,7 +1,7 @@
 """Write a trained network as the package reads it.
 
-Tables of embeddings become 8-bit integers with one scale per row; all else is stored as 16-bit floats. What
-that loses is in README.md. As a program it writes the mean of networks: OUT NETWORK...
+Tables of embeddings become 8-bit integers with one scale per row; all else is stored as 16-bit floats (``notes.md``
+says what that loses). As a program it writes the mean of networks: OUT NETWORK...
 """
 
 import argparse

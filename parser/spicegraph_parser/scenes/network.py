@@ -36,14 +36,14 @@ PART, ATTRIBUTE, RELATION, OBJECT = 1, 2, 3, 4
 the object of a relation whose subject it is. A word with itself has ``OBJECT``."""
 
 SURE: Final = 0.6
-"""Least probability of a name from the closed list where the caption has a verb of its own (``training/README.md``)."""
+"""Least probability of a name from the closed list where the caption has a verb of its own (``training/scenes.md``)."""
 OBJECT_MARGIN: Final = 3.0
 RELATION_MARGIN: Final = 2.0
 """How far the scores of objects and of relations are lowered in descriptions of several sentences.
 
 What is not an object there lacks attributes and relations, too. People draw less of a description than of a caption;
 what the margins leave out is faint. Chosen on 100 descriptions of DiscoSG, measured on 200 others
-(``training/README.md``).
+(``training/scenes.md``).
 """
 
 NETWORK_FILES: Final = ("network.npz", "vocabulary.json")

@@ -39,7 +39,7 @@ CERTAINTY: Final = {
 """How certain it is that what a tuple says can be seen; 1 for all others.
 
 Rounded shares of what people drew all the same in 300 descriptions of DiscoSG; of places, summaries and what is faint,
-in 100 (``training/README.md``).
+in 100 (``training/scenes.md``).
 """
 
 SAID: Final = frozenset({Standing.FAINT, Standing.PLACE, Standing.UNRELATED})
