@@ -21,9 +21,9 @@ from spicegraph_parser import load_pipeline
 from spicegraph_scorer import Corpus, Item
 from spicegraph_scorer.core.credit import Credit, Span, Words
 from spicegraph_scorer.core.facts import FactCache, FactTable
+from spicegraph_scorer.core.ngrams import frequencies_of
 from spicegraph_scorer.metrics import make_metrics
 from spicegraph_scorer.metrics.graded.order import weighted_stem
-from spicegraph_scorer.metrics.ngram import frequencies_of
 from spicegraph_scorer.scoring import resources
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics import METRICS
-from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 from spicegraph_service.cli import main as command_line
 from val2014 import all_items, items_of, write_lines
 

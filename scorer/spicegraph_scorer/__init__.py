@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spicegraph_scorer.core.credit import Credit
+    from spicegraph_scorer.core.data import MetricData
     from spicegraph_scorer.core.facts import FactCache, FactSource
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.metric import Metric, Needs, Score
+    from spicegraph_scorer.core.ngrams import DocumentFrequencies
     from spicegraph_scorer.core.results import Result, Run
     from spicegraph_scorer.core.significance import Resampling
     from spicegraph_scorer.core.tokens import Corpus
-    from spicegraph_scorer.metrics import METRICS, MetricData
+    from spicegraph_scorer.metrics import METRICS
     from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable
-    from spicegraph_scorer.metrics.ngram import DocumentFrequencies
     from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, make_categories, read_categories
     from spicegraph_scorer.metrics.spice.metric import TupleResult, score_tuples
     from spicegraph_scorer.readers import Dataset, read_items
@@ -62,9 +63,10 @@ _PLACES = {
     "core.results": ("Result", "Run"),
     "core.significance": ("Resampling",),
     "core.tokens": ("Corpus",),
-    "metrics": ("METRICS", "MetricData"),
+    "core.data": ("MetricData",),
+    "metrics": ("METRICS",),
     "metrics.graded.vectors": ("VectorTable", "Vectors"),
-    "metrics.ngram": ("DocumentFrequencies",),
+    "core.ngrams": ("DocumentFrequencies",),
     "metrics.spice.categories": ("CategoryDefinition", "make_categories", "read_categories"),
     "metrics.spice.metric": ("TupleResult", "score_tuples"),
     "readers": ("Dataset", "read_items"),

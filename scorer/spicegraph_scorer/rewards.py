@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from spicegraph_parser.errors import InputError, counted
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
+from spicegraph_scorer.core.data import MetricData, Resources
 from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
-from spicegraph_scorer.metrics import MetricData, Resources, make_reward
-from spicegraph_scorer.metrics.ngram import DocumentFrequencies
+from spicegraph_scorer.metrics.reward import make_reward
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence

@@ -9,22 +9,13 @@ from typing import TYPE_CHECKING, Unpack
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.extract import rare_collections
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
+from spicegraph_scorer.core.data import DataFields, MetricData, Resources, merged_data
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.items import Fingerprint, empty_candidates, in_order_of
 from spicegraph_scorer.core.results import collect, result_of, signature_of
 from spicegraph_scorer.core.significance import Comparison, Resampling, compare
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
-from spicegraph_scorer.metrics import (
-    METRICS,
-    DataFields,
-    MetricData,
-    Resources,
-    make_metrics,
-    make_reward,
-    merged_data,
-    metric_names,
-    needs_of,
-)
+from spicegraph_scorer.metrics import METRICS, make_metrics, metric_names, needs_of
 from spicegraph_scorer.readers.checks import check_items
 
 if TYPE_CHECKING:
@@ -95,7 +86,12 @@ def score(
             metrics=None if reward else metrics,
             evidence=evidence or explain or credit,
         )
-        chosen = make_metrics(metrics, made) | ({"reward": make_reward(reward, made)} if reward else {})
+        chosen = make_metrics(metrics, made)
+        if reward:
+            # Imported here, as all metrics are: where they are asked for.
+            from spicegraph_scorer.metrics.reward import make_reward  # noqa: PLC0415
+
+            chosen["reward"] = make_reward(reward, made)
         statistics = collect(checked, chosen)
         return result_of(
             checked, chosen, statistics, confidence=confidence, explain=explain, credit=credit, progress=progress
@@ -228,8 +224,8 @@ def choose_best(
         (Item(id=7, candidate='a dog', references=('a dog',)),)
     """
     # Imported here, as all metrics are: where they are asked for.
+    from spicegraph_scorer.core.ngrams import DocumentFrequencies  # noqa: PLC0415
     from spicegraph_scorer.metrics.cider import Cider, Spider  # noqa: PLC0415
-    from spicegraph_scorer.metrics.ngram import DocumentFrequencies  # noqa: PLC0415
     from spicegraph_scorer.metrics.spice.metric import Spice  # noqa: PLC0415
 
     corpus = Corpus(tuple(items))

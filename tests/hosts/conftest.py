@@ -30,7 +30,7 @@ def expected() -> list[dict[str, float]]:
 @pytest.fixture
 def frequencies(tmp_path: Path) -> Path:
     """A file of document frequencies, counted over the rows' references."""
-    from spicegraph_scorer.metrics.ngram import DocumentFrequencies
+    from spicegraph_scorer.core.ngrams import DocumentFrequencies
 
     path = tmp_path / "idf.npz"
     references = [[tuple(text.split()) for text in texts] for _, texts in ROWS]

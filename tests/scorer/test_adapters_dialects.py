@@ -34,8 +34,8 @@ from spicegraph_scorer.compat.pycocoevalcap import (
     Rouge,
     compute_scores,
 )
+from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.metrics.cider import CiderWarning
-from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

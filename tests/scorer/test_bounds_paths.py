@@ -16,11 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spicegraph_parser.rules import Fact
+from spicegraph_scorer.core.data import Resources
+from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import tokenize_texts
-from spicegraph_scorer.metrics import METRICS, Resources, make_metrics
+from spicegraph_scorer.metrics import METRICS, make_metrics
 from spicegraph_scorer.metrics.cider import Cider, CiderWarning
 from spicegraph_scorer.metrics.meteor import Meteor, Meteor2005, bundled_wordnet
-from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 from spicegraph_scorer.metrics.rouge import Rouge155
 from spicegraph_studies.bounds import Lower, Study, Trial, human, lower_trials, system
 from spicegraph_studies.bounds.paths import CALL_THE_METRIC, PATHS, path_of

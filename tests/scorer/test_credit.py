@@ -19,10 +19,10 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer import METRICS, Corpus, Credit, Item, credit, score
 from spicegraph_scorer.core.credit import Part, WordCredit, Words
 from spicegraph_scorer.core.facts import FactCache, FactTable
+from spicegraph_scorer.core.ngrams import frequencies_of
 from spicegraph_scorer.metrics import make_metrics
 from spicegraph_scorer.metrics.cider import Cider
 from spicegraph_scorer.metrics.graded.credit import Shares, earned_by, of_maximum
-from spicegraph_scorer.metrics.ngram import frequencies_of
 from spicegraph_scorer.metrics.spice.match import tuple_credits
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import resources

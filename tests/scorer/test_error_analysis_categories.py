@@ -10,9 +10,9 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer import score, score_tuples
 from spicegraph_scorer.core.categories import Counts
+from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_scorer.metrics import MetricData
 from spicegraph_scorer.metrics.spice.categories import (
     CATEGORIES,
     CategoryDefinition,

@@ -12,10 +12,10 @@ import pytest
 from spicegraph_parser import Fact
 from spicegraph_parser.errors import DataError
 from spicegraph_scorer import METRICS, Corpus, Item, score
-from spicegraph_scorer.metrics import make_reward
 from spicegraph_scorer.metrics.fluency.detector import KINDS, Detector, load_detector, sentences_of
 from spicegraph_scorer.metrics.fluency.metric import Fluency, fluency_of
 from spicegraph_scorer.metrics.guards import GUARDS
+from spicegraph_scorer.metrics.reward import make_reward
 from spicegraph_scorer.scoring import resources
 
 if TYPE_CHECKING:

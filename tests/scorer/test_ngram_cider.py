@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import spicegraph_scorer.core.ngrams
 import spicegraph_scorer.metrics.cider
-import spicegraph_scorer.metrics.ngram
 from spicegraph_parser.errors import DataError
 from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
 from spicegraph_scorer.metrics.cider import COCO_CIDER, Cider, CiderWarning, cider_statistics
-from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "ngram" / "ngram_scores.json.gz"
 WORDS = st.lists(st.sampled_from("abcd"), max_size=6).map(tuple)
@@ -173,7 +173,7 @@ def test_a_missing_or_foreign_file_is_named(tmp_path):
         DocumentFrequencies.read(tmp_path / "foreign.npz")
 
 
-@pytest.mark.parametrize("module", [spicegraph_scorer.metrics.cider, spicegraph_scorer.metrics.ngram])
+@pytest.mark.parametrize("module", [spicegraph_scorer.metrics.cider, spicegraph_scorer.core.ngrams])
 def test_examples_in_the_documentation(module):
     results = doctest.testmod(module)
     assert results.attempted

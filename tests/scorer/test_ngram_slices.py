@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spicegraph_scorer.core import ngrams as counts
+from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import TokenizedItem, TokenizedItems
-from spicegraph_scorer.metrics import ngram as counts
 from spicegraph_scorer.metrics.bleu import bleu_statistics
 from spicegraph_scorer.metrics.cider import CiderWarning, cider_statistics
-from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 
 pytestmark = pytest.mark.slow
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import spicegraph_scorer.core.ngrams
 import spicegraph_scorer.core.tokens
-import spicegraph_scorer.metrics.ngram
 from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.ngrams import count_ngrams
 from spicegraph_scorer.core.tokens import Corpus, TokenizedItem, TokenizedItems, tokenize_items, tokenize_texts
-from spicegraph_scorer.metrics.ngram import count_ngrams
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "ptb"
 
@@ -102,7 +102,7 @@ def test_counts_are_those_of_counting(captions):
         shorter = names
 
 
-@pytest.mark.parametrize("module", [spicegraph_scorer.core.tokens, spicegraph_scorer.metrics.ngram])
+@pytest.mark.parametrize("module", [spicegraph_scorer.core.tokens, spicegraph_scorer.core.ngrams])
 def test_examples_in_the_documentation(module):
     results = doctest.testmod(module)
     assert results.attempted

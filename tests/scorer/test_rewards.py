@@ -23,11 +23,10 @@ from spicegraph_scorer.adapters.rewards import (
     self_critical_reward,
     trl_reward,
 )
+from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import tokenize_texts
-from spicegraph_scorer.metrics import make_reward
 from spicegraph_scorer.metrics.graded.vectors import load_table, load_vectors
-from spicegraph_scorer.metrics.ngram import DocumentFrequencies
-from spicegraph_scorer.metrics.reward import PRESETS, Term, parse_reward
+from spicegraph_scorer.metrics.reward import PRESETS, Term, make_reward, parse_reward
 from spicegraph_scorer.rewards import RewardModel, advantages_of
 from spicegraph_scorer.scoring import resources
 

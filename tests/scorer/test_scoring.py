@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import runpy
+from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING
 
 import pytest
 
 import spicegraph_scorer
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import DataError, InputError
 from spicegraph_scorer import (
     METRICS,
     CategoryDefinition,
@@ -18,6 +20,7 @@ from spicegraph_scorer import (
     MetricData,
     compare_systems,
     make_categories,
+    metrics,
     score,
     score_tuples,
 )
@@ -221,8 +224,20 @@ def test_a_string_is_no_list_of_metrics(call: Callable[[str], object]) -> None:
         call("rouge")
 
 
-def test_a_metric_from_outside_is_a_class() -> None:
+def test_a_metric_is_a_class_or_says_where_one_is() -> None:
     assert MetricEntry(RougeL).kind is RougeL
-    for place in ("their_package.metric:Mine", "cider.metric:Mine"):
-        with pytest.raises(InputError, match="gives its class in place of a name"):
+    assert MetricEntry("spicegraph_scorer.metrics.rouge:RougeL").kind is RougeL
+    for place in ("their_package.metric:Mine", "spicegraph_scorer.metrics.cider:Mine.of"):
+        with pytest.raises(DataError, match=f"the metric at '{place}' can't be loaded: .*"):
             _ = MetricEntry(place).kind
+
+
+def test_a_name_that_two_packages_register_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither package's numbers may appear under the other's name."""
+    twice = [EntryPoint("spice", place, "spicegraph.metrics") for place in ("a:A", "b:B")]
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: twice)
+    with pytest.raises(DataError, match="the metric 'spice' is registered twice: 'a:A', 'b:B'"):
+        runpy.run_path(metrics.__file__)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
+    with pytest.raises(DataError, match="no metric is registered"):
+        runpy.run_path(metrics.__file__)

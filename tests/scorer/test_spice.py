@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from spicegraph_parser.graph import SceneTuple, merge, merge_concepts
 from spicegraph_parser.lexicon import Concept, load_lexicon
 from spicegraph_parser.rules import Fact
-from spicegraph_scorer.core.categories import ALL, Counts, category_means
+from spicegraph_scorer.core.categories import ALL, Category, Counts, category_means
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category, CategoryDefinition, make_categories
+from spicegraph_scorer.metrics.spice.categories import CATEGORIES, CategoryDefinition, make_categories
 from spicegraph_scorer.metrics.spice.match import count_concepts, count_match, match_tuples
 from spicegraph_scorer.metrics.spice.metric import Spice, score_graphs, score_tuples
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from spicegraph_scorer.core.data import MetricData
+from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import tokenize_texts
-from spicegraph_scorer.metrics import MetricData
 from spicegraph_scorer.metrics.graded.building import build_table
 from spicegraph_scorer.metrics.graded.vectors import VectorTable
-from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 from spicegraph_service.cli import main, options
 from spicegraph_service.cli.options import METRIC_DATA, MetricOptions
 

@@ -26,9 +26,10 @@ from ray.exceptions import RaySystemError, WorkerCrashedError
 
 from spicegraph_parser.errors import DataError, InputError
 from spicegraph_scorer import Item, score
+from spicegraph_scorer.core.data import MetricData
+from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics import METRICS, MetricData, make_metrics
-from spicegraph_scorer.metrics.ngram import DocumentFrequencies
+from spicegraph_scorer.metrics import METRICS, make_metrics
 from spicegraph_scorer.readers import Columns
 from spicegraph_scorer.scoring import resources
 from spicegraph_service.cli import main

@@ -11,8 +11,8 @@ from grpc_status import rpc_status
 
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_scorer import score
+from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.items import Item
-from spicegraph_scorer.metrics import MetricData
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, make_categories
 from spicegraph_service.client import category, item
 

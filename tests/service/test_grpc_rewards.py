@@ -11,8 +11,8 @@ import pytest
 
 from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_parser.pipelines import load_pipeline
+from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import tokenize_texts
-from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 from spicegraph_scorer.rewards import RewardModel
 from spicegraph_service.client import AsyncClient, Client, item
 from spicegraph_service.store import open_store, parse_signature

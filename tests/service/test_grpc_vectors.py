@@ -16,8 +16,8 @@ import pytest
 
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_scorer import score
+from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.items import Item
-from spicegraph_scorer.metrics import MetricData
 from spicegraph_scorer.metrics.chair import read_instances
 from spicegraph_scorer.metrics.fluency.detector import KINDS
 from spicegraph_scorer.metrics.graded.building import build_table

@@ -13,10 +13,11 @@ import pytest
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer import score, score_tuples
+from spicegraph_scorer.core.categories import Category
+from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_scorer.metrics import MetricData
-from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category
+from spicegraph_scorer.metrics.spice.categories import CATEGORIES
 from spicegraph_service.cli import main
 from spicegraph_service.report import REPORT_FORMATS, Report, ReportFormat, ReportOptions, build_report
 from spicegraph_service.report.data import State, SystemInput

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Unpack
 from spicegraph_parser.errors import InputError, counted
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.categories import ALL
+from spicegraph_scorer.core.data import DataFields, MetricData, merged_data
 from spicegraph_scorer.core.items import Item
-from spicegraph_scorer.metrics import DataFields, MetricData, check_names, merged_data, needs_of
-from spicegraph_scorer.metrics.ngram import DocumentFrequencies
+from spicegraph_scorer.core.ngrams import DocumentFrequencies
+from spicegraph_scorer.metrics import check_names, needs_of
 from spicegraph_scorer.readers.checks import Fault, check_items, input_error
 from spicegraph_scorer.scoring import score
 

@@ -25,8 +25,8 @@ from spicegraph_scorer.scoring import score
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from spicegraph_scorer.core.data import MetricData
     from spicegraph_scorer.core.results import Result
-    from spicegraph_scorer.metrics import MetricData
     from spicegraph_scorer.readers.checks import Empty
 
 

@@ -17,6 +17,7 @@ import datasets
 import evaluate
 import spicegraph_parser.pipelines
 import spicegraph_scorer.adapters.caption_metric
+import spicegraph_scorer.core.data
 import spicegraph_scorer.metrics.graded.vectors
 
 _CITATION = """\
@@ -50,7 +51,7 @@ class Spicegraph(evaluate.Metric):  # type: ignore[misc] # evaluate has no types
         predictions: list[str],
         references: list[str | list[str]],
         pipeline: str = spicegraph_parser.pipelines.DEFAULT_PIPELINE,
-        data: spicegraph_scorer.metrics.MetricData | None = None,
+        data: spicegraph_scorer.core.data.MetricData | None = None,
         empty: spicegraph_scorer.readers.checks.Empty = "refuse",
     ) -> dict[str, float]:
         names = ("spice",) if self.config_name == "default" else tuple(self.config_name.split(","))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.metrics import MetricData
-from spicegraph_scorer.metrics.ngram import DocumentFrequencies
+from spicegraph_scorer.core.data import MetricData
+from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.rewards import RewardModel
 
 if TYPE_CHECKING:

@@ -1,20 +1,71 @@
-"""Scores by category: an item's, and their means and sums over a corpus."""
+"""Categories of tuples, and scores by category: an item's, and their means and sums over a corpus."""
 
 from __future__ import annotations
 
 import math
 from array import array
 from dataclasses import dataclass
+from itertools import compress
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from spicegraph_parser.wordnet import load_wordnet
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from spicegraph_parser.graph import SceneTuple
+    from spicegraph_parser.lexicon import Concept
+    from spicegraph_parser.wordnet import Synset
 
 
 ALL: Final = "All"
 """The name of the total over every tuple."""
 
 CategoryDict: TypeAlias = "dict[str, float | int | None]"
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """Which tuples belong to a category: those of a length (1 object, 2 attribute, 3 relation), or some.
+
+    ``words`` limits a category of attributes or relations to those whose whole label is in a word list.
+    The label of a merged attribute ("gray/grey") is in no list: SPICE 1.0 loses such tuples from their
+    category.
+
+    ``keys`` and ``roots`` limit a category of the user's own to tuples whose object, attribute or relation has one
+    of these strings or synsets, or a string that WordNet calls a kind of one of the roots; merged labels are not
+    lost there.
+    """
+
+    length: int
+    words: frozenset[str] | None = None
+    keys: frozenset[str | int] | None = None
+    roots: tuple[Synset, ...] = ()
+
+    def select(self, tuples: Sequence[SceneTuple], indices: Iterable[int]) -> list[int]:
+        """Return which of the given indices, all of tuples of this category's length, belong to it."""
+        chosen = list(indices)
+        if self.takes_all:
+            return chosen
+        slot = min(self.length - 1, 1)
+        return list(compress(chosen, self.takes([tuples[i].concepts[slot] for i in chosen])))
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether every tuple of this category's length belongs to it."""
+        return self.words is None and self.keys is None
+
+    def takes(self, concepts: Iterable[Concept]) -> list[bool]:
+        """Say which tuples of this category's length belong to it, given their objects, attributes or relations."""
+        words, keys = self.words, self.keys
+        if keys is not None:
+            return [self._holds(keys, concept) for concept in concepts]
+        return [words is None or concept.label in words for concept in concepts]
+
+    def _holds(self, keys: frozenset[str | int], concept: Concept) -> bool:
+        return not keys.isdisjoint(concept.keys) or any(
+            load_wordnet().is_kind_of(string, root) for root in self.roots for string in concept.strings
+        )
 
 
 class Counts(NamedTuple):

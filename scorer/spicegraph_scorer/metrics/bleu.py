@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 import numpy as np
 
 from spicegraph_scorer.core.metric import Matrix, Metric, Score, Working
+from spicegraph_scorer.core.ngrams import CorpusCounts, Floats, Integers, NgramCounts, count_slices
 from spicegraph_scorer.core.tokens import TOKENIZER
-from spicegraph_scorer.metrics.ngram import CorpusCounts, Floats, Integers, NgramCounts, count_slices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -24,14 +24,14 @@ from spicegraph_parser.scenes.visible import name_noun
 from spicegraph_scorer.core.categories import ALL, CategoryScore
 from spicegraph_scorer.core.facts import FactsInOrder
 from spicegraph_scorer.core.metric import Metric, Needs, Score
-from spicegraph_scorer.metrics.graded.vectors import Vectors, load_vectors
+from spicegraph_scorer.metrics.graded.vectors import Vectors, vectors_of
 
 if TYPE_CHECKING:
     from spicegraph_parser.rules import Fact
+    from spicegraph_scorer.core.data import Resources
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.core.tokens import Corpus
-    from spicegraph_scorer.metrics import Resources
 
 WEIGHTS: Final = {"Object": 0.5, "Attribute": 0.5, "Relation": 0.2}
 """What the F1 of each kind weighs in the score, before division by their sum."""
@@ -128,7 +128,7 @@ class Capture(Metric[CaptureStatistic]):
     @classmethod
     def of(cls, given: Resources) -> Capture:
         """Return the metric ``capture``."""
-        return cls(given.facts(), given.data.vectors or load_vectors(), evidence=given.evidence)
+        return cls(given.facts(), vectors_of(given.data.vectors), evidence=given.evidence)
 
     def signature(self) -> dict[str, str]:
         """Return what parses, what knows words, and the weights."""

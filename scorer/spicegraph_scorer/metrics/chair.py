@@ -19,15 +19,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from spicegraph_parser.errors import InputError
+from spicegraph_scorer.core.data import Instances
 from spicegraph_scorer.core.metric import Matrix, Metric, Needs, Score, Vector, Working
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from spicegraph_scorer.core.data import Resources
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.core.tokens import Corpus
-    from spicegraph_scorer.metrics import Resources
 
 NAMES: Final = ("CHAIRi", "CHAIRs", "CHAIR_Recall")
 
@@ -197,13 +198,6 @@ def mentions(caption: str) -> list[Mention]:
         if name in CLASSES and not (is_toilet and name == "seat")
         for start, end in [(tokens[first][1][0], tokens[behind - 1][1][1])]
     ]
-
-
-class Instances(NamedTuple):
-    """Which objects each image has, by its id as text, and a hash of it all."""
-
-    objects: Mapping[str, frozenset[str]]
-    digest: str
 
 
 def read_instances(path: str) -> Instances:

@@ -22,8 +22,7 @@ from spicegraph_parser.ptb import tokenize
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.credit import Credit, Part, Words
 from spicegraph_scorer.core.metric import Matrix, Metric, Needs, Score, Summed, Vector, Weigh, Working
-from spicegraph_scorer.core.tokens import PUNCTUATION, TOKENIZER, TokenizedItems, Tokens
-from spicegraph_scorer.metrics.ngram import (
+from spicegraph_scorer.core.ngrams import (
     CorpusCounts,
     CountMatrix,
     DocumentFrequencies,
@@ -35,11 +34,12 @@ from spicegraph_scorer.metrics.ngram import (
     images_with,
     split_at_spaces,
 )
+from spicegraph_scorer.core.tokens import PUNCTUATION, TOKENIZER, TokenizedItems, Tokens
 
 if TYPE_CHECKING:
     from spicegraph_scorer.core.credit import Slots
+    from spicegraph_scorer.core.data import Resources
     from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
-    from spicegraph_scorer.metrics import Resources
     from spicegraph_scorer.metrics.spice.metric import Spice, SpiceStatistic
 
 Variant = Literal["CIDEr", "CIDEr-D"]

@@ -136,5 +136,5 @@ def _cut(word: str, suffixes: Iterable[str]) -> str:
 @cache
 def _irregular() -> Mapping[str, str]:
     """Read WordNet's irregular forms (``geese`` is ``goose``), as far as ROUGE-1.5.5 has them."""
-    data = files("spicegraph_scorer.metrics.ngram").joinpath("data", "irregular.txt.gz").read_bytes()
+    data = files("spicegraph_scorer").joinpath("metrics", "data", "irregular.txt.gz").read_bytes()
     return dict(line.split(" ") for line in gzip.decompress(data).decode().splitlines())

@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.credit import Credit, Part, Words
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh
+from spicegraph_scorer.metrics import METRICS, make_metrics
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
 from spicegraph_scorer.metrics.guards import GUARD_TERMS, guarded
 from spicegraph_scorer.metrics.guards import signature as guards_signature
 from spicegraph_scorer.metrics.spice.difference import difference
+from spicegraph_scorer.metrics.spice.metric import Spice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from spicegraph_scorer.core.data import Resources
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.tokens import Corpus
-    from spicegraph_scorer.metrics.spice.metric import Spice
 
 NAME: Final = "Reward"
 _LARGEST_WEIGHT: Final = 1e9  # so that sums and variances of rewards are finite
@@ -302,3 +304,23 @@ def _guard_credit(term: Term, item: Item) -> Credit:
     """Divide a guard among all words: it is the whole caption that it stops."""
     value = GUARD_TERMS[term.name](item)
     return Words(item.candidate).credit(value, [(Part(term.name, (), value), ())] if value else [])
+
+
+def make_reward(text: str, resources: Resources) -> Reward:
+    """Make the reward that a text such as ``spice-g=1,cider-d=.1,length=-.01`` names.
+
+    Raises:
+        InputError: a term is unknown, stands twice, or has no weight.
+        DataError: something that a metric needs is not installed.
+    """
+    terms = parse_reward(text, METRICS)
+    names = dict.fromkeys(term.name for term in terms if term.name in METRICS)
+    if not any(term.score for term in terms):  # no term is of a category
+        resources = replace(resources, data=replace(resources.data, categories={}))
+    metrics = make_metrics(names, resources) if names else {}
+    for term in terms:
+        columns = [score.name for score in metrics[term.name].total(())] if term.score else []
+        if term.score and term.score not in columns:
+            raise InputError(f"reward: {term.name} has no score {term.score[:50]!a}; it has {', '.join(columns)}")
+    compares = any(term.name in DRAFT_TERMS for term in terms)
+    return Reward(terms, metrics, Spice.of(replace(resources, evidence=True)) if compares else None)

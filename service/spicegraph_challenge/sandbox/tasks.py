@@ -222,10 +222,11 @@ def _prepare(task: Prepare) -> Prepared:
 
 def finish(task: Finish) -> Finished:
     """Return the scores of all metrics, with 95 % intervals."""
+    from spicegraph_scorer.core.data import Resources  # noqa: PLC0415
     from spicegraph_scorer.core.facts import FactTable  # noqa: PLC0415
     from spicegraph_scorer.core.results import run_of  # noqa: PLC0415
     from spicegraph_scorer.core.significance import Resampling  # noqa: PLC0415
-    from spicegraph_scorer.metrics import METRICS, Resources  # noqa: PLC0415
+    from spicegraph_scorer.metrics import METRICS  # noqa: PLC0415
     from spicegraph_service.pool.tasks import ERRORS, unpack_data  # noqa: PLC0415
 
     statistics = _statistics(task)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.metrics import MetricData
+from spicegraph_scorer.core.data import MetricData
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

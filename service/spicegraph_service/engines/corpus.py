@@ -49,10 +49,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from spicegraph_scorer.core.data import MetricData
     from spicegraph_scorer.core.facts import Progress
     from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.core.metric import Metric, Weigh
-    from spicegraph_scorer.metrics import MetricData
     from spicegraph_scorer.readers.checks import Empty
     from spicegraph_scorer.readers.tables import Columns
     from spicegraph_service.engines.objects import Folder

@@ -17,13 +17,14 @@ from spicegraph_parser.graph import merge
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_parser.scenes import SCENE
+from spicegraph_scorer.core.data import MetricData, Resources
 from spicegraph_scorer.core.facts import FactTable
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.results import Run, run_of
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.errors import error_words
-from spicegraph_scorer.metrics import METRICS, MetricData, Resources, make_reward
-from spicegraph_scorer.metrics.reward import Reward
+from spicegraph_scorer.metrics import METRICS
+from spicegraph_scorer.metrics.reward import Reward, make_reward
 from spicegraph_scorer.metrics.spice.categories import make_categories
 from spicegraph_service.pool import convert
 from spicegraph_service.pool.tasks import (

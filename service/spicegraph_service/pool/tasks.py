@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from spicegraph_scorer.metrics import MetricData
+    from spicegraph_scorer.core.data import MetricData
 
 
 GraphStyle: TypeAlias = Literal["spice", "scene"]
@@ -278,7 +278,7 @@ def pack_data(*, vectors: Path | None = None, instances: Path | None = None, fre
 
 def unpack_data(packed: bytes) -> MetricData:
     """Return the data that the server has sent."""
-    from spicegraph_scorer.metrics import MetricData  # noqa: PLC0415 (only in processes that compute)
+    from spicegraph_scorer.core.data import MetricData  # noqa: PLC0415 (only in processes that compute)
 
     if not packed:
         return MetricData()

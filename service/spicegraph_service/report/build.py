@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.categories import ALL, Counts, category_means
+from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.items import Fingerprint, Item, empty_candidates, in_order_of
 from spicegraph_scorer.core.results import collect, run_of, signature_of
 from spicegraph_scorer.core.significance import Resampling, compare
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.errors import CHANCES, KINDS, analyse_errors, hallucinations, wrong_statements
-from spicegraph_scorer.metrics import MetricData, check_names, lower_is_better, make_metrics
+from spicegraph_scorer.metrics import check_names, lower_is_better, make_metrics
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_scorer.readers.checks import check_items
 from spicegraph_scorer.scoring import resources

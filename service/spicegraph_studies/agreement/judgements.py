@@ -19,9 +19,9 @@ from spicegraph_scorer.scoring import score
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from spicegraph_scorer.core.data import MetricData
     from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.results import Json
-    from spicegraph_scorer.metrics import MetricData
     from spicegraph_scorer.readers.checks import Empty
 
 GivenScores = Mapping[str, float | None]

@@ -15,13 +15,13 @@ import numpy as np
 
 from spicegraph_scorer.core.facts import FactTable
 from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.ngrams import CorpusCounts, NgramCounts, count_ngrams, split_at_spaces
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
 from spicegraph_scorer.metrics.bleu import ORDERS, Bleu, BleuStatistic, SentenceBleu
 from spicegraph_scorer.metrics.cider import Cider, Spider, statistics_of_counts
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.meteor import Meteor, Meteor2005, coco_texts, load_data, score_texts
 from spicegraph_scorer.metrics.meteor.text import SEPARATOR
-from spicegraph_scorer.metrics.ngram import CorpusCounts, NgramCounts, count_ngrams, split_at_spaces
 from spicegraph_scorer.metrics.rouge import Overlap, Rouge155, Rouge155Statistic, RougeL, RougeLStatistic, common_length
 from spicegraph_scorer.metrics.spice.match import count_match, match_tuples
 from spicegraph_scorer.metrics.spice.metric import Spice, SpiceStatistic

@@ -11,21 +11,13 @@ import numpy as np
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
+from spicegraph_scorer.core.data import DataFields, MetricData, Resources, merged_data, with_spice_text
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.items import Fingerprint, Item
 from spicegraph_scorer.core.results import signature_of
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_scorer.core.tokens import toolkit_text
-from spicegraph_scorer.metrics import (
-    DataFields,
-    MetricData,
-    Resources,
-    lower_is_better,
-    make_metrics,
-    merged_data,
-    needs_of,
-    with_spice_text,
-)
+from spicegraph_scorer.metrics import lower_is_better, make_metrics, needs_of
 from spicegraph_studies.agreement.coefficients import Correlation, correlation
 from spicegraph_studies.bounds.paths import path_of
 from spicegraph_studies.bounds.study import human

@@ -15,10 +15,11 @@ from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_challenge.sandbox.tasks import Finish, error_rows, finish, least_images
 from spicegraph_parser import load_pipeline
+from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import SPICE_TEXTS, tokenize_texts
-from spicegraph_scorer.metrics import METRICS, MetricData
-from spicegraph_scorer.metrics.ngram import DocumentFrequencies
+from spicegraph_scorer.metrics import METRICS
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import score
 from spicegraph_service.pool.evaluate import Evaluator

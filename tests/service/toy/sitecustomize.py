@@ -18,6 +18,7 @@ from spicegraph_scorer.core.tokens import Corpus
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from spicegraph_scorer.core.data import Resources
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.metric import Weigh
@@ -137,7 +138,7 @@ def _share(found: float, whole: float) -> float | None:
     return found / whole if whole else None
 
 
-def _rarity(resources: metrics.Resources) -> Metric[Any]:
+def _rarity(resources: Resources) -> Metric[Any]:
     return Rarity(resources.facts())
 
 

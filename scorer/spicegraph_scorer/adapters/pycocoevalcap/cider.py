@@ -16,9 +16,9 @@ import numpy as np
 
 from spicegraph_parser.errors import DataError, InputError
 from spicegraph_scorer.adapters.pycocoevalcap.scorers import Captions, Results, paired_results, split_items
+from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import TokenizedItem
 from spicegraph_scorer.metrics import cider
-from spicegraph_scorer.metrics.ngram import DocumentFrequencies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

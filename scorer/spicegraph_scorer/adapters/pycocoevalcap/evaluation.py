@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.adapters.pycocoevalcap.scorers import Captions, SpiceScores
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import ItemId
-    from spicegraph_scorer.metrics.ngram import DocumentFrequencies
+    from spicegraph_scorer.core.ngrams import DocumentFrequencies
 
 Annotation = dict[str, Any]
 """An annotation or an image as its file has it: a JSON object with an ``id``."""

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.credit import Credit
+    from spicegraph_scorer.core.data import Resources
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.core.tokens import Corpus
-    from spicegraph_scorer.metrics import Resources
 
 THRESHOLD: Final = 0.9
 """The probability above which a caption counts as broken, as FENSE and DCASE set it."""

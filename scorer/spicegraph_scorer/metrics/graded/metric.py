@@ -19,7 +19,7 @@ import numpy as np
 from spicegraph_parser.caption_pipeline.layout import ranges
 from spicegraph_parser.graph import SceneGraph, merge, merge_counted
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
-from spicegraph_scorer.core.categories import ALL, CategoryScore
+from spicegraph_scorer.core.categories import ALL, Category, CategoryScore
 from spicegraph_scorer.core.facts import FactsInOrder
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Working
 from spicegraph_scorer.metrics.graded.credit import Players, graded_credit, shares_of
@@ -41,9 +41,9 @@ from spicegraph_scorer.metrics.graded.matching import (
     word_sides,
 )
 from spicegraph_scorer.metrics.graded.order import PRECISION_SHARE, weighted_stem, words_of_text
-from spicegraph_scorer.metrics.graded.vectors import Vectors, load_vectors
+from spicegraph_scorer.metrics.graded.vectors import Vectors, load_vectors, vectors_of
 from spicegraph_scorer.metrics.graded.verdicts import Verdicts, judge
-from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category, categories_digest
+from spicegraph_scorer.metrics.spice.categories import CATEGORIES, categories_digest
 from spicegraph_scorer.metrics.spice.metric import ReferenceCache, categories_of
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.core.credit import Credit
+    from spicegraph_scorer.core.data import Resources
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.tokens import Corpus
-    from spicegraph_scorer.metrics import Resources
     from spicegraph_scorer.metrics.graded.matching import Integers, Sides, Supports, Weights
     from spicegraph_scorer.metrics.graded.vectors import Rows
 
@@ -161,7 +161,7 @@ class SpiceG(Metric[GradedStatistic]):
         return cls(
             given.facts(),
             categories_of(given),
-            given.data.vectors or load_vectors(),
+            vectors_of(given.data.vectors),
             evidence=given.evidence,
             references=ReferenceCache.of(given),
         )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spicegraph_parser.errors import DataError
+from spicegraph_parser.errors import DataError, InputError
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.loose import PLURAL
 from spicegraph_parser.wordnet import load_wordnet
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.wordnet import Synset
+    from spicegraph_scorer.core.data import WordVectors
 
 
 Floats = npt.NDArray[np.float32]
@@ -380,6 +381,17 @@ def _sum(vectors: Sequence[Floats]) -> Floats:
     total: Floats = reduce(np.add, vectors)
     length = np.sqrt(total.dot(total))
     return vectors[0] if length < _SHORTEST else total / length
+
+
+def vectors_of(given: WordVectors | None) -> Vectors:
+    """Return the vectors that a user gives, or the bundled ones.
+
+    Raises:
+        InputError: what is given is something else.
+    """
+    if given is None or isinstance(given, Vectors):
+        return given or load_vectors()
+    raise InputError(f"vectors: expected Vectors, as Vectors.read returns them; got {type(given).__name__}")
 
 
 @lru_cache(maxsize=1)

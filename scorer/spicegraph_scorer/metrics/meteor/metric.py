@@ -28,8 +28,8 @@ from spicegraph_scorer.metrics.meteor.text import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from spicegraph_scorer.core.data import Resources
     from spicegraph_scorer.core.tokens import Corpus
-    from spicegraph_scorer.metrics import Resources
 
 Counts = tuple[float, ...]
 """METEOR's statistics of one item, in the order in which the program prints them:

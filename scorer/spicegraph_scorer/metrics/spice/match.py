@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.graph import ConceptGraph, SceneTuple
     from spicegraph_parser.lexicon import Concept
+    from spicegraph_scorer.core.categories import Category
     from spicegraph_scorer.core.credit import Credit
-    from spicegraph_scorer.metrics.spice.categories import Category
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.graph import SceneGraph, merge, merge_concepts
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
 from spicegraph_parser.rules import Fact
-from spicegraph_scorer.core.categories import ALL, CategoryScore, Counts
+from spicegraph_scorer.core.categories import ALL, Category, CategoryScore, Counts
 from spicegraph_scorer.core.facts import FactsInOrder, FactSource, ToolkitFacts
 from spicegraph_scorer.core.metric import Metric, Needs, Score
 from spicegraph_scorer.core.tokens import SPICE_TEXTS, SpiceText, toolkit_text
-from spicegraph_scorer.metrics.spice.categories import CATEGORIES, Category, categories_digest
+from spicegraph_scorer.metrics.spice.categories import CATEGORIES, categories_digest
 from spicegraph_scorer.metrics.spice.match import (
     NO_MATCH,
     CategoryCounts,
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.graph import ConceptGraph, SceneTuple
+    from spicegraph_scorer.core.categories import Category
     from spicegraph_scorer.core.credit import Credit
+    from spicegraph_scorer.core.data import Resources
     from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.core.results import Json, Result
     from spicegraph_scorer.core.tokens import Corpus
-    from spicegraph_scorer.metrics import Resources
-    from spicegraph_scorer.metrics.spice.categories import Category
     from spicegraph_scorer.metrics.spice.match import Match
 
 T = TypeVar("T")

@@ -1,0 +1,107 @@
+"""What metrics are made from: the data that users give them, and what a run provides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict
+
+from spicegraph_parser.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from spicegraph_scorer.core.categories import Category
+    from spicegraph_scorer.core.facts import FactSource, Progress
+    from spicegraph_scorer.core.ngrams import DocumentFrequencies
+    from spicegraph_scorer.core.tokens import SpiceText
+
+
+class WordVectors(Protocol):
+    """Vectors of words, which compare names by meaning: :class:`spicegraph_scorer.Vectors`."""
+
+    @property
+    def signature(self) -> str:
+        """Name and hash of the table, for the signature of a score."""
+        ...
+
+
+class Instances(NamedTuple):
+    """Which objects each image has, by its id as text, and a hash of it all."""
+
+    objects: Mapping[str, frozenset[str]]
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class MetricData:
+    """The data that users may give to metrics; a metric's ``needs.data`` names the fields that it uses.
+
+    ``frequencies`` are CIDEr's document frequencies; ``None``: those of the corpus that is scored. ``categories`` are
+    what SPICE and SPICE-G count beside the total; ``None``: SPICE's own. ``vectors`` are SPICE-G's and CAPTURE's;
+    ``None``: the bundled ones. ``spice_text`` is the text that SPICE and SPIDEr parse: ``written``, captions as they
+    are, or ``coco``, the COCO toolkit's tokens; ``None``: ``coco`` where the group of that name is asked for, else
+    ``written``. SPICE-G always parses captions as written: its formula and verdicts were measured on those.
+    ``instances`` are the objects that CHAIR knows in images beside those that references mention.
+    """
+
+    frequencies: DocumentFrequencies | None = None
+    categories: Mapping[str, Category] | None = None
+    vectors: WordVectors | None = None
+    spice_text: SpiceText | None = None
+    instances: Instances | None = None
+
+
+class DataFields(TypedDict, total=False):
+    """The fields of :class:`MetricData` as keywords of the functions that score."""
+
+    frequencies: DocumentFrequencies | None
+    categories: Mapping[str, Category] | None
+    vectors: WordVectors | None
+    spice_text: SpiceText | None
+    instances: Instances | None
+
+
+def merged_data(data: MetricData | None, fields: DataFields) -> MetricData:
+    """Return ``data`` with the fields that were given as keywords.
+
+    Raises:
+        InputError: a field is given both ways.
+        TypeError: there is no such field.
+
+    Example:
+        >>> merged_data(None, {"categories": {}})
+        MetricData(frequencies=None, categories={}, vectors=None, spice_text=None, instances=None)
+    """
+    alone = MetricData(**fields)
+    if data is None:
+        return alone
+    given: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
+    for name in given:
+        if getattr(data, name) is not None:
+            raise InputError(f"{name} is given twice: as a keyword and in data")
+    return replace(data, **given)
+
+
+def with_spice_text(names: Iterable[str], data: MetricData) -> MetricData:
+    """Return the data with the text that SPICE parses: as given, else the toolkit's where the group ``coco`` is named.
+
+    Example:
+        >>> with_spice_text(["coco"], MetricData()).spice_text, with_spice_text(["spice"], MetricData()).spice_text
+        ('coco', 'written')
+    """
+    return data if data.spice_text else replace(data, spice_text="coco" if "coco" in names else "written")
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What metrics are made from; facts come as a function, which is called only by metrics that need them.
+
+    ``evidence``: statistics keep what they come from, such as matches and alignments. ``images``: how many images'
+    merged references SPICE keeps from one corpus to the next, for training loops that score the same images again.
+    """
+
+    facts: Callable[[], FactSource]
+    progress: Progress | None = None
+    data: MetricData = field(default_factory=MetricData)
+    evidence: bool = True
+    images: int = 0
