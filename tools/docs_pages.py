@@ -1,4 +1,4 @@
-"""Pages of the documentation that are made, not written: the commands, the rules, and the gRPC contract.
+"""Pages of the documentation that are made, not written: the commands, the rules, the gRPC contract, CONTRIBUTING.md.
 
 mkdocs calls ``on_files`` before every build, so that none of them can be stale.
 """
@@ -38,6 +38,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path, page in PAGES.items():
         files.append(File.generated(config, path, content=page()))
     return files
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Lead links to CONTRIBUTING.md, which is not in ``docs``, to its page of the site; mkdocs calls this by name."""
+    return markdown.replace("](../CONTRIBUTING.md", "](contributing.md")
+
+
+def contributing_page() -> str:
+    return (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
 def rules_page() -> str:
@@ -175,6 +184,7 @@ def _cell(comment: str) -> str:
 
 
 PAGES: Mapping[str, Callable[[], str]] = {
+    "contributing.md": contributing_page,
     "reference/commands.md": commands_page,
     "reference/rules.md": rules_page,
     "reference/grpc.md": grpc_page,

@@ -4,7 +4,8 @@ How a fenced block is run:
 
 - ``console``: the commands after ``$``; what is shown below a command is its output, with or without what it
   says on standard error (``...`` stands for anything);
-- ``python``: a program; an ``output`` block after it is what it prints;
+- ``python``: a program; an ``output`` block after it is what it prints; one behind the line ``<!-- continued -->`` goes on with the
+  program before it;
 - a block with a title is the file of that name;
 - ``sh``, ``bash``: commands that need what is not here (a package registry, another machine, the reader's own data). They are not
   run; every command and option of ours in them must exist;
@@ -50,17 +51,18 @@ READMES = [
 WITH_BLOCKS = [path for path in (*PAGES, *READMES) if "```" in path.read_text(encoding="utf-8")]
 PORTS = ("50051", "50951", "50952")  # in the pages; each is another one here, so that nothing else is in the way
 
-_FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^(<!-- continued -->\n+)?```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MARK = "--- block"
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: its language, the name of the file that it is, if any, and its text."""
+    """A fenced block: its language, the name of the file that it is, if any, its text, and whether it continues a program."""
 
     language: str
     title: str | None
     text: str
+    continued: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,11 +74,12 @@ class Step:
 
 
 def blocks(text: str) -> list[Block]:
-    return [Block(language, title or None, body) for language, title, body in _FENCE.findall(text)]
+    return [Block(language, title or None, body, bool(mark)) for mark, language, title, body in _FENCE.findall(text)]
 
 
 def steps(page: list[Block]) -> Iterator[Step]:
     """Yield what the shell runs of a page, in its order."""
+    program = printed = ""
     for block, after in zip(page, [*page[1:], None], strict=True):
         if block.title is not None:
             yield Step(f"cat > {block.title} <<'END_OF_FILE'\n{block.text}END_OF_FILE", "")
@@ -84,7 +87,8 @@ def steps(page: list[Block]) -> Iterator[Step]:
             yield from commands(block.text)
         elif block.language == "python":
             shown = after.text if after is not None and after.language == "output" else ""
-            yield Step(f"python - <<'END_OF_PROGRAM'\n{block.text}END_OF_PROGRAM", shown)
+            program, printed = (program + block.text, printed + shown) if block.continued else (block.text, shown)
+            yield Step(f"python - <<'END_OF_PROGRAM'\n{program}END_OF_PROGRAM", printed)
 
 
 def commands(text: str) -> Iterator[Step]:
@@ -196,6 +200,11 @@ def test_blocks_and_commands_are_found() -> None:
     assert len(WITH_BLOCKS) > 20
     (block,) = blocks('a\n```csv title="x.csv"\n1\n```\nb\n')
     assert block == Block("csv", "x.csv", "1\n")
+    first, second = steps(
+        blocks("```python\nx = 1\n```\n<!-- continued -->\n```python\nprint(x)\n```\n```output\n1\n```\n")
+    )
+    assert (first.shown, second.shown) == ("", "1\n")
+    assert "x = 1\nprint(x)\n" in second.command
     assert list(commands("$ a \\\n  b\n$ c\nout\n...\n")) == [Step("a \\\n  b", ""), Step("c", "out\n...")]
     assert as_pattern("a\n...\nz").fullmatch("a\nb\nc\nz\n")
     assert not as_pattern("a").fullmatch("ab")
