@@ -284,6 +284,8 @@ def main() -> None:
             stand_ins(Path(script), inputs)
             with redirect_stdout(sys.stderr):
                 values[script] = run(load(Path(script)), inputs)
+    if not values:
+        sys.exit(f"error: {folder}: holds none of the scripts: {', '.join(SCRIPTS)}")
     json.dump(values, sys.stdout, indent=1)
     sys.stdout.write("\n")
 

@@ -1,36 +1,76 @@
-"""``python -m spicegraph_shim script.py ...``: run a script, or with ``-m`` a module, with the shim installed."""
+"""``python -m spicegraph_shim script.py ...``: run a script, a module (``-m``) or a command with the shim installed."""
 
 from __future__ import annotations
 
 import runpy
+import shutil
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import spicegraph_shim
 
-_USAGE = "usage: python -m spicegraph_shim (script.py | -m module) [argument ...]\n"
+_USAGE = """\
+usage: python -m spicegraph_shim [-q] [--as NAME=pycocoevalcap]... (script.py | -m module | command) [argument ...]
+
+Runs a program that imports pycocoevalcap or pyciderevalcap, and the processes that it starts, on spicegraph: no Java.
+
+  --as NAME=TARGET  NAME is a copy of TARGET (pycocoevalcap, pyciderevalcap or a module of them); repeatable
+  -q, --quiet       at the end, say nothing but warnings
+  command           such as torchrun or accelerate; SPICEGRAPH_SHIM=1 in the environment does the same
+"""
 _BAD_COMMAND = 2
 
 
 def main() -> None:
     """Run what the command line names, as Python itself would."""
     arguments = sys.argv[1:]
-    if arguments[:1] in ([], ["-h"], ["--help"], ["-m"]) and len(arguments) < 2:
-        (sys.stdout if arguments[:1] in (["-h"], ["--help"]) else sys.stderr).write(_USAGE)
-        sys.exit(0 if arguments[:1] in (["-h"], ["--help"]) else _BAD_COMMAND)
-    spicegraph_shim.install()
+    names: list[str] = []
+    quiet = False
+    while arguments[:1] and arguments[0] in {"-q", "--quiet", "--as"}:
+        if arguments[0] == "--as":
+            names += arguments[1:2]
+            arguments = arguments[2:]
+        else:
+            quiet, arguments = True, arguments[1:]
+    if arguments[:1] in (["-h"], ["--help"]):
+        sys.stdout.write(_USAGE)
+        return
+    if not arguments or arguments == ["-m"]:
+        sys.stderr.write(_USAGE)
+        sys.exit(_BAD_COMMAND)
+    if arguments[0] != "-m" and not Path(arguments[0]).is_file() and shutil.which(arguments[0]) is None:
+        _fail(f"{arguments[0]}: there is no such file, and no such command")
+    try:
+        spicegraph_shim.install(spicegraph_shim.read_names(names), quiet=quiet)
+    except ValueError as error:
+        _fail(str(error))
     if arguments[0] == "-m":
         sys.argv = arguments[1:]
         sys.path[0] = str(Path.cwd())
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
-        return
-    script = Path(arguments[0])
-    if not script.is_file():
-        sys.stderr.write(f"error: {script}: there is no such file\n")
-        sys.exit(_BAD_COMMAND)
-    sys.argv = arguments
-    sys.path[0] = str(script.resolve().parent)
-    runpy.run_path(str(script), run_name="__main__")
+    elif Path(arguments[0]).is_file():
+        sys.argv = arguments
+        sys.path[0] = str(Path(arguments[0]).resolve().parent)
+        runpy.run_path(arguments[0], run_name="__main__")
+    else:
+        sys.exit(_run_command(arguments))
+
+
+def _run_command(arguments: list[str]) -> int:
+    """Run a command, whose Python processes find the shim in their environment; return its exit status."""
+    process = subprocess.Popen(arguments)  # noqa: S603 (the user's own command)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to the command, too
+    signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))
+    status = process.wait()
+    return status if status >= 0 else 128 - status
+
+
+def _fail(message: str) -> None:
+    sys.stderr.write(f"error: {message}\n")
+    sys.stderr.flush()
+    sys.exit(_BAD_COMMAND)
 
 
 if __name__ == "__main__":

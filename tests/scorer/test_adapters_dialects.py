@@ -7,7 +7,6 @@ import importlib
 import json
 import pickle
 import subprocess
-import sys
 from collections import OrderedDict, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -429,63 +428,3 @@ def test_all_spice_takes_the_captions_of_an_image_as_one_graph(references: Path)
     several.params["image_id"] = [522]
     with pytest.raises(InputError, match="id 522, res: holds 3 captions, expected one"):
         several.evaluate()
-
-
-def shim(script: str, *arguments: str, before: tuple[str, ...] = ("script.py",), folder: Path) -> str:
-    (folder / "script.py").write_text(script)
-    command = [sys.executable, "-m", "spicegraph_shim", *before, *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    return done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("before", [("script.py",), ("-m", "script")])
-def test_an_unchanged_script_runs_on_the_shim(before: tuple[str, ...], tmp_path: Path) -> None:
-    script = (
-        "import sys\n"
-        "from pycocoevalcap.eval import COCOEvalCap, Bleu\n"
-        "from pycocoevalcap.bleu.bleu import Bleu as Same\n"
-        "from pyciderevalcap.ciderD.ciderD import CiderD\n"
-        "from coco_caption.pycocoevalcap.cider.cider import Cider\n"
-        "import pycocoevalcap.spice.spice as spice\n"
-        "from pycocotools.coco import COCO\n"
-        "try:\n    import pycocoevalcap.wmd\nexcept ModuleNotFoundError as error:\n    print(error)\n"
-        "print(sys.argv[1:], __name__, Bleu is Same, COCO.__module__)\n"
-        "print(Bleu.__module__, spice.Spice.__module__, CiderD(df='corpus').method(), str(Cider(df='corpus')))\n"
-    )
-    home = "spicegraph_scorer.adapters.pycocoevalcap.scorers"
-    assert shim(script, "a", "--b", before=before, folder=tmp_path).splitlines() == [
-        "No module named 'pycocoevalcap.wmd'",
-        "['a', '--b'] __main__ True pycocotools.coco",
-        f"{home} {home} CIDEr-D CIDEr",
-    ]
-
-
-def test_pycocotools_is_answered_where_it_is_absent(tmp_path: Path) -> None:
-    script = (
-        "import importlib.machinery as machinery\n"
-        "real = machinery.PathFinder.find_spec\n"
-        "machinery.PathFinder.find_spec = lambda name, path=None, target=None: (\n"
-        "    None if name.startswith('pycocotools') else real(name, path, target))\n"
-        "from pycocotools.coco import COCO\n"
-        "from coco_caption.pycocotools.coco import COCO as Same\n"
-        "print(COCO.__module__, COCO is Same)\n"
-    )
-    assert shim(script, folder=tmp_path) == "spicegraph_scorer.adapters.pycocoevalcap.evaluation True\n"
-
-
-def test_a_shim_that_comes_too_late_says_so(tmp_path: Path) -> None:
-    script = "import pycocoevalcap\nimport spicegraph_shim\nspicegraph_shim.install()\n"
-    (tmp_path / "late.py").write_text(script)
-    done = subprocess.run([sys.executable, "late.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert "ImportError: pycocoevalcap: imported already; call spicegraph_shim.install() before" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"), [((), "usage: "), (("-m",), "usage: "), (("none.py",), "error: none.py: there is no")]
-)
-def test_command_lines_of_the_shim_that_name_nothing(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "spicegraph_shim", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith(message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
@@ -81,7 +82,13 @@ class PTBTokenizer:
         return _tokenized(dict(enumerate(lists)))
 
 
+def _without_java(program: str) -> None:
+    """Tell audit hooks that the original would start a Java program here; ``spicegraph_shim`` reports it."""
+    sys.audit("spicegraph.without_java", program)
+
+
 def _tokenized(captions_for_image: Mapping[Any, Iterable[Any]]) -> dict[Any, list[str]]:
+    _without_java("PTBTokenizer")
     captions = {image_id: [_text(image_id, caption) for caption in own] for image_id, own in captions_for_image.items()}
     tokens = map(" ".join, tokenize_texts([text for texts in captions.values() for text in texts], together=True))
     return {image_id: list(islice(tokens, len(texts))) for image_id, texts in captions.items()}
@@ -133,6 +140,7 @@ class Meteor:
             DataError: METEOR's data is not installed.
         """
         check_captions(gts, res)
+        _without_java("METEOR")
         data = meteor.load_data()
         texts = [meteor.coco_texts([res[image_id][0]], [[text] for text in gts[image_id]]) for image_id in gts]
         (score,) = meteor.Meteor(data).total(meteor.score_texts(texts, data=data))
@@ -207,6 +215,7 @@ class Spice:
 
 def spice_scores(gts: Captions, res: Captions, source: FactSource) -> tuple[float, list[SpiceScores]]:
     """Return the mean of ``All``, and the scores by image in the order of the sorted ids."""
+    _without_java("SPICE")
     items = tuple(Item(image_id, res[image_id][0], tuple(gts[image_id])) for image_id in sorted_ids(gts))
     statistics = spice.Spice(source).collect(Corpus(items))
     scores = [

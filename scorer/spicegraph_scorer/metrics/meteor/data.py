@@ -9,10 +9,11 @@ import hashlib
 import os
 import zipfile
 import zlib
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib.machinery import PathFinder
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -119,12 +120,22 @@ def find_sources() -> Sources:
     Raises:
         DataError: the package or one of the two files is not there; the message says what to install.
     """
-    package = PathFinder.find_spec("pycocoevalcap")  # the installed one, also where spicegraph_shim stands in for it
-    for folder in (package.submodule_search_locations or ()) if package else ():
-        meteor = Path(folder) / "meteor"
+    for package in _packages():
+        meteor = package / "meteor"
         if meteor.is_dir():
             return Sources(meteor / "meteor-1.5.jar", meteor / "data" / "paraphrase-en.gz")
     raise DataError(INSTALL)
+
+
+def _packages() -> Iterator[Path]:
+    """Yield the folders of ``pycocoevalcap``: the installed distribution's, then what stands first on the path.
+
+    A folder of that name beside a script often holds a part of the package, without METEOR's data.
+    """
+    with suppress(PackageNotFoundError):
+        yield Path(str(distribution("pycocoevalcap").locate_file("pycocoevalcap")))
+    package = PathFinder.find_spec("pycocoevalcap")  # not by the finders, as spicegraph_shim may stand in for it
+    yield from map(Path, (package.submodule_search_locations or ()) if package else ())
 
 
 _FORMAT = 2

@@ -1,0 +1,3 @@
+from spicegraph_scorer.adapters.pycocoevalcap import Cider
+
+__all__ = ["Cider"]

@@ -1,0 +1,3 @@
+from spicegraph_scorer.adapters.pycocoevalcap import Meteor
+
+__all__ = ["Meteor"]

@@ -1,0 +1,3 @@
+from spicegraph_scorer.adapters.pycocoevalcap import Rouge
+
+__all__ = ["Rouge"]

@@ -1,0 +1,3 @@
+from spicegraph_scorer.adapters.pycocoevalcap import Spice
+
+__all__ = ["Spice"]

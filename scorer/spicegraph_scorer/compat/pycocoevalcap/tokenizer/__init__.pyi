@@ -1,0 +1,3 @@
+from spicegraph_scorer.adapters.pycocoevalcap import PTBTokenizer
+
+__all__ = ["PTBTokenizer"]
