@@ -1,6 +1,6 @@
 """What the documentation names exists: the targets of its links, files of the repository, make's targets, scripts' options.
 
-``tests/service/test_docs.py`` runs the blocks.
+``tests/e2e/test_docs.py`` runs the blocks.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Bring the outputs that the documentation shows up to date: new weights move many numbers by a little.
 
-Runs the blocks of each page as ``tests/service/test_docs.py`` does. Where an output differs from what is shown in its
+Runs the blocks of each page as ``tests/e2e/test_docs.py`` does. Where an output differs from what is shown in its
 numbers alone, the page gets the new numbers; every other difference is printed, for a person to look at. Run it in an
 environment where the package is installed with its test requirements::
 
@@ -16,7 +16,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "service"))
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 
 import test_docs as docs  # noqa: E402 (found by the line above)
 

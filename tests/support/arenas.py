@@ -27,9 +27,9 @@ from spicegraph_challenge.model.schema import Role
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from conftest import RunningServer
+    from servers import RunningServer
 
-EXAMPLES = Path(__file__).parents[3] / "examples" / "coco"
+EXAMPLES = Path(__file__).parents[2] / "examples" / "coco"
 
 
 def free_port() -> int:

@@ -25,9 +25,10 @@ from spicegraph_service.rpc import codec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from conftest import RunningServer
     from google.protobuf.descriptor import Descriptor
     from google.protobuf.message import Message
+
+    from servers import RunningServer
 
 pytestmark = pytest.mark.model
 

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from conftest import Arena, RunningServer
     from google.protobuf.descriptor import Descriptor
     from google.protobuf.message import Message
+
+    from arenas import Arena
+    from servers import RunningServer
 
 pytestmark = pytest.mark.model
 S = pb.SubmissionState

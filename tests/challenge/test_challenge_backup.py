@@ -18,7 +18,7 @@ from spicegraph_service.store import ReferenceSet, StoreError, open_store
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import Arena
+    from arenas import Arena
 
 
 @pytest.mark.model

@@ -28,8 +28,7 @@ from spicegraph_service.store import open_store
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import RunningServer
-
+    from servers import RunningServer
     from spicegraph_service.pool.tasks import Task
 
 pytestmark = pytest.mark.slow

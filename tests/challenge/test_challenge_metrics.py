@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from conftest import Arena
-
+    from arenas import Arena
     from spicegraph_challenge.client import ChallengeClient
     from spicegraph_scorer.core.tokens import SpiceText
 

@@ -22,8 +22,7 @@ from spicegraph_service.client.evaluation import settings_message
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import RunningServer
-
+    from servers import RunningServer
     from spicegraph_scorer.core.results import Result
 
 pytestmark = [pytest.mark.model, pytest.mark.timeout(900)]

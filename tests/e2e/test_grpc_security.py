@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from conftest import RunningServer
+    from servers import RunningServer
 
 pytestmark = pytest.mark.model
 CODES = grpc.StatusCode

@@ -21,7 +21,6 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from browser import Browser
 from spicegraph_service.client import Client
-from word_facts import WordFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -199,9 +198,3 @@ def axe(program: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory)
         source = packed.extractfile("package/axe.min.js")
         assert source is not None
         return source.read().decode()
-
-
-@pytest.fixture(scope="session")
-def word_facts() -> WordFacts:
-    """A parser without a model: every word is an object."""
-    return WordFacts()

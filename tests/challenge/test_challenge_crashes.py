@@ -27,8 +27,8 @@ from spicegraph_challenge.queue import submissions
 from spicegraph_challenge.queue.submissions import NewSubmission, accept
 
 if TYPE_CHECKING:
-    from conftest import Arena, RunningServer
-
+    from arenas import Arena
+    from servers import RunningServer
     from spicegraph_challenge.model.database import Database
 
 pytestmark = pytest.mark.model

@@ -23,7 +23,7 @@ from spicegraph_service.rpc.telemetry import CallLog, JsonFormatter, Telemetry
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import RunningServer
+    from servers import RunningServer
 
 pytestmark = pytest.mark.model
 

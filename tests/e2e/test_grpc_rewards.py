@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from conftest import RunningServer
+    from servers import RunningServer
 
 pytestmark = pytest.mark.model
 

@@ -27,8 +27,7 @@ from spicegraph_service.store import open_store
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from conftest import RunningServer
-
+    from servers import RunningServer
     from spicegraph_api.v1 import scores_pb2
 
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from conftest import Arena, RunningServer
+    from arenas import Arena
+    from servers import RunningServer
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,7 @@ from spicegraph_scorer.metrics.graded.building import build_table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import Arena
-
+    from arenas import Arena
     from spicegraph_api.v1 import challenge_pb2 as pb
     from spicegraph_challenge.client import ChallengeClient
 

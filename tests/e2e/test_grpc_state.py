@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from conftest import RunningServer
     from google.protobuf.descriptor import ServiceDescriptor
+
+    from servers import RunningServer
 
 pytestmark = pytest.mark.slow
 

@@ -27,8 +27,7 @@ from spicegraph_service.client import Client, item
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from conftest import RunningServer
-
+    from servers import RunningServer
     from spicegraph_scorer import Result
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from conftest import Arena, RunningServer
+    from arenas import Arena
+    from servers import RunningServer
 
 pytestmark = pytest.mark.slow
 

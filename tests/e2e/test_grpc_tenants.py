@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from conftest import RunningServer
+    from servers import RunningServer
 
 pytestmark = pytest.mark.model
 ENTRIES = {"1": ["a secret purple elephant rides a bicycle"], "2": ["two walruses polish a trombone"]}

@@ -18,7 +18,7 @@ from spicegraph_service.client import item
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from conftest import RunningServer
+    from servers import RunningServer
 
 pytestmark = pytest.mark.model
 CODES = grpc.StatusCode

@@ -25,8 +25,7 @@ from spicegraph_service.client import AsyncClient, Client, item
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from conftest import RunningServer
-
+    from servers import RunningServer
     from spicegraph_scorer.core.results import Result
     from spicegraph_scorer.metrics.spice.match import Match
 

@@ -36,7 +36,7 @@ from spicegraph_service.client import Client, item
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from conftest import RunningServer
+    from servers import RunningServer
 
 pytestmark = pytest.mark.model
 CODES = grpc.StatusCode

@@ -15,7 +15,7 @@ from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import RunningServer
+    from servers import RunningServer
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("opentelemetry.exporter.otlp.proto.grpc", reason="needs the extra otel")

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from conftest import Arena
-
+    from arenas import Arena
     from browser import Browser
 
 pytestmark = pytest.mark.timeout(180)

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from conftest import RunningServer
-
+    from servers import RunningServer
     from spicegraph_scorer.metrics.graded.vectors import VectorTable
 
 pytestmark = pytest.mark.model

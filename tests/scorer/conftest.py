@@ -1,7 +1,0 @@
-"""Settings of the hypothesis tests."""
-
-from hypothesis import HealthCheck, settings
-
-# No test asserts a speed: on a busy machine, or where a first example loads a lexicon, the clock says nothing about the law.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
