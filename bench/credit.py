@@ -20,7 +20,7 @@ from load.captions import CANDIDATES, REFERENCES
 from spicegraph_parser import load_pipeline
 from spicegraph_scorer import Corpus, Item
 from spicegraph_scorer.core.credit import Credit, Span, Words
-from spicegraph_scorer.core.facts import FactCache, FactTable
+from spicegraph_scorer.core.facts import FactCache, FunctionSource
 from spicegraph_scorer.core.ngrams import frequencies_of
 from spicegraph_scorer.metrics import make_metrics
 from spicegraph_scorer.metrics.graded.order import weighted_stem
@@ -95,7 +95,7 @@ def main() -> None:
                 known = dict(facts.known)
                 for (item, _, span), (shorter, _) in zip(found, cut, strict=True):
                     known[shorter.candidate] = facts_without(known[item.candidate], item.candidate, span)
-                line += f" {share(replace(metric, source=FactTable(facts.signature, known)), cut):>15.1%}"
+                line += f" {share(replace(metric, source=FunctionSource.of_table(facts.signature, known)), cut):>15.1%}"
             print(f"{line:<56} {count:>10.1f}", flush=True)
 
 

@@ -20,7 +20,7 @@ from scipy.stats import kendalltau, rankdata
 
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_parser.scenes import SCENE
-from spicegraph_scorer.core.facts import FactTable
+from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.metric import Metric
 from spicegraph_scorer.core.tokens import Corpus
@@ -173,7 +173,7 @@ def main() -> None:
             for tag, lemma in zip(parse.tags, parse.lemmas, strict=True)
             if tag[:2] in TAGS and lemma not in EMPTY
         )
-    source = FactTable(pipeline.signature, facts)
+    source = FunctionSource.of_table(pipeline.signature, facts)
 
     def scores_of(metric: Metric[Any], items: Sequence[Item]) -> Array:
         return np.array(metric.total(metric.collect(Corpus(tuple(items))))[0].each, np.float64)
@@ -192,7 +192,7 @@ def main() -> None:
     if options.scenes:
         scenes = load_pipeline(SCENE)
         scene_facts = {t: caption.every_fact for t, caption in zip(texts, scenes.captions(texts), strict=True)}
-        of_scenes = SpiceG(FactTable(scenes.signature, scene_facts), evidence=False)
+        of_scenes = SpiceG(FunctionSource.of_table(scenes.signature, scene_facts), evidence=False)
         ways = {**ways, scenes.signature: lambda items: scores_of(of_scenes, items)}
         gains.append((scenes.signature, "SPICE-G"))
     print(f"{pipeline.signature}, {vectors.signature}; in brackets the standard error by image\n")

@@ -11,7 +11,7 @@ import pytest
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_scorer import score
-from spicegraph_scorer.core.facts import FactTable
+from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.core.items import Item
 from spicegraph_service.cli import main
 from spicegraph_service.client import Client, item
@@ -105,7 +105,9 @@ def test_a_graph_has_what_people_draw_and_a_score_all_that_is_said(client: Clien
     reply = client.score([item("1", text, references)], metrics=["spice"], graph_style=style)
     items = [Item("1", text, tuple(references))]
     assert reply.corpus.scores[0].value == score(items, pipeline="scene").corpus["SPICE"]
-    drawn = FactTable("drawn", {text: caption.facts, **dict(zip(references, scenes.facts(references), strict=True))})
+    drawn = FunctionSource.of_table(
+        "drawn", {text: caption.facts, **dict(zip(references, scenes.facts(references), strict=True))}
+    )
     assert reply.corpus.scores[0].value != score(items, pipeline=drawn).corpus["SPICE"]
 
 

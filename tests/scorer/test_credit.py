@@ -18,7 +18,7 @@ from spicegraph_parser import Fact, load_pipeline
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer import METRICS, Corpus, Credit, Item, credit, score
 from spicegraph_scorer.core.credit import Part, WordCredit, Words
-from spicegraph_scorer.core.facts import FactCache, FactTable
+from spicegraph_scorer.core.facts import FactCache, FunctionSource
 from spicegraph_scorer.core.ngrams import frequencies_of
 from spicegraph_scorer.metrics import make_metrics
 from spicegraph_scorer.metrics.cider import Cider
@@ -306,7 +306,7 @@ def test_deleting_the_lowest_words_raises_the_score() -> None:
                     if not any(number in words.find((w,)) for w in fact.words)
                 )
                 cases.append((replace(item, candidate=text), found.score))
-        changed = replace(metric, source=FactTable(facts.signature, known))
+        changed = replace(metric, source=FunctionSource.of_table(facts.signature, known))
         after = changed.total(changed.collect(Corpus(tuple(item for item, _ in cases))))[0].each
         rises = [value > before for value, (_, before) in zip(after, cases, strict=True)]
         assert len(rises) > 100

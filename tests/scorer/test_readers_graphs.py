@@ -15,7 +15,7 @@ from spicegraph_parser.export import json_ld, to_graphml
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.loose import LOOSE, SAID_RULE, SCENE_RULE
 from spicegraph_scorer.core.items import Item
-from spicegraph_scorer.readers.parses import GraphTexts, Notation, check_graphs, read_graphs
+from spicegraph_scorer.readers.parses import Notation, check_graphs, graph_texts, read_graphs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -201,12 +201,12 @@ def test_texts_beside_captions_are_graphs_in_every_notation(text: str) -> None:
     Of captions beside graphs, which people drew, what people would not draw is left out.
     """
     captions = ["{ a dog }", "2 | dogs", "a man"]
-    found = list(GraphTexts(_Captions()).facts([captions[0], text, *captions[1:]]))
+    found = list(graph_texts(_Captions()).facts([captions[0], text, *captions[1:]]))
     assert sorted(fact.words for fact in found.pop(1)) == sorted(RIDES)
     assert [[fact.words for fact in facts] for facts in found] == [[(caption,), ("x",)] for caption in captions]
     read = check_graphs([Item(1, text, tuple(captions))], source="x")
     assert list(read) == [text]
-    assert next(GraphTexts(_Captions(), read).facts([text])) is read[text].facts, "it is not read again"
+    assert next(graph_texts(_Captions(), read).facts([text])) is read[text].facts, "it is not read again"
 
 
 @pytest.mark.parametrize(

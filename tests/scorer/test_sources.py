@@ -10,7 +10,7 @@ import pytest
 from spicegraph_parser import load_pipeline
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer import Item, read_items, score
-from spicegraph_scorer.readers.parses import GivenParses, GraphTexts, read_parses
+from spicegraph_scorer.readers.parses import given_parses, graph_texts, read_parses
 from spicegraph_scorer.scoring import choose_best
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def pipeline() -> CaptionPipeline:
 @pytest.mark.model
 def test_a_graph_scores_like_the_caption_it_came_from(pipeline: CaptionPipeline) -> None:
     caption, graph = "A man rides a brown horse.", "( man , ride , horse ) , ( horse , is , brown )"
-    source = GraphTexts(pipeline)
+    source = graph_texts(pipeline)
     result = score([Item(1, caption, (graph,)), Item(2, graph, (caption, graph))], pipeline=source)
     assert [row["SPICE"] for row in result.item_scores()] == [1.0, 1.0]
     assert result.signature["metrics"]["spice"]["pipeline"] == f"{pipeline.signature}+graphs"  # type: ignore[index, call-overload]
@@ -61,7 +61,7 @@ def test_parses_that_contradict_each_other_or_are_none(tmp_path: Path) -> None:
 
 
 def test_spaces_of_a_caption_do_not_matter_for_its_parse() -> None:
-    parses = GivenParses({"a dog": ()}, "x")
+    parses = given_parses({"a dog": ()}, "x")
     assert list(parses.facts([" a  dog\n"])) == [()]
 
 

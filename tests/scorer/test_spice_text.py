@@ -9,7 +9,7 @@ import pytest
 
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_scorer.compat.pycocoevalcap import COCO, COCOEvalCap
-from spicegraph_scorer.core.facts import FactTable
+from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import TOKENIZER, Corpus, toolkit_text
 from spicegraph_scorer.metrics.spice.metric import Spice
@@ -76,7 +76,7 @@ def test_bounds_hold_out_captions_of_the_same_text() -> None:
 
 
 def test_what_an_item_is_parsed_from_can_be_shown() -> None:
-    table = FactTable("table", {})
+    table = FunctionSource.of_table("table", {})
     assert Spice(table, text="coco").reads(ITEMS[0]) == Item(1, "a dog running", ("a dog it runs",))
     assert Spice(table).reads(ITEMS[0]) is ITEMS[0]
 

@@ -71,10 +71,10 @@ def test_a_warm_store_parses_nothing(expected, tmp_path, monkeypatch):
     with local_facts("en_caption", cache=cache) as source:
         list(source.facts(CAPTIONS))
 
-    def packed(_self, texts):
+    def encoded(_pipeline, texts):
         raise AssertionError(list(texts))
 
-    monkeypatch.setattr(local._Here, "packed", packed)
+    monkeypatch.setattr(local, "encoded_parses", encoded)
     with local_facts("en_caption", cache=cache) as source:
         assert list(source.facts(CAPTIONS)) == expected
 
@@ -106,7 +106,7 @@ def test_a_killed_process_is_one_clear_error():
     def kill_and_parse():
         with local_facts("en_caption", workers=2) as source:
             list(source.facts(["a dog"]))
-            for pid in source.source().pool.executor._processes:
+            for pid in source.pool.executor._processes:
                 os.kill(pid, signal.SIGKILL)
             list(source.facts(CAPTIONS))
 

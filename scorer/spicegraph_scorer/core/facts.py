@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
 from spicegraph_parser.rules import Fact, FactPool
 from spicegraph_scorer.core.tokens import toolkit_text
@@ -34,31 +35,21 @@ class FactSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class FactTable:
-    """A source of facts of captions that are parsed already; it can be sent to another process."""
+class FunctionSource:
+    """A source of facts that a function gives; other processes can have it if they can have the function."""
 
     signature: str
-    known: Mapping[str, tuple[Fact, ...]]
+    facts: Callable[[Iterable[str]], Iterator[tuple[Fact, ...]]]
 
-    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        """Return the facts of each caption, in order."""
-        return map(self.known.__getitem__, texts)
+    @classmethod
+    def of_table(cls, signature: str, known: Mapping[str, tuple[Fact, ...]]) -> Self:
+        """Return the source of captions that are parsed already."""
+        return cls(signature, partial(map, known.__getitem__))
 
-
-@dataclass(frozen=True, slots=True)
-class ToolkitFacts:
-    """A source that parses captions as the COCO toolkit hands them to SPICE: lower-cased tokens without punctuation."""
-
-    source: FactSource
-
-    @property
-    def signature(self) -> str:
-        """The signature of what parses."""
-        return self.source.signature
-
-    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        """Return the facts of each caption's tokens, in order."""
-        return self.source.facts(map(toolkit_text, texts))
+    @classmethod
+    def of_toolkit(cls, source: FactSource) -> Self:
+        """Return a source that parses what the COCO toolkit hands to SPICE: lower-cased tokens without punctuation."""
+        return cls(source.signature, lambda texts: source.facts(map(toolkit_text, texts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +115,7 @@ class FactsInOrder:
         self._coming = zip(texts, source.facts(texts), strict=True)
         self._known: dict[str, Sequence[Fact]] = {}
 
-    def facts(self, text: str) -> Sequence[Fact]:
+    def take(self, text: str) -> Sequence[Fact]:
         """Return the facts of one of the captions; at most as often as items have it."""
         while text not in self._known:
             parsed, facts = next(self._coming)

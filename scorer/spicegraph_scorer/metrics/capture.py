@@ -143,11 +143,11 @@ class Capture(Metric[CaptureStatistic]):
 
     def collect(self, corpus: Corpus) -> list[CaptureStatistic]:
         """Return the scores of each item."""
-        found = FactsInOrder(self.source, corpus.items)
+        facts = FactsInOrder(self.source, corpus.items)
         statistics = []
         for item in corpus.items:
-            theirs = [elements_of(found.facts(text)) for text in item.references]
-            statistics.append(self.compare(elements_of(found.facts(item.candidate)), theirs))
+            theirs = [elements_of(facts.take(text)) for text in item.references]
+            statistics.append(self.compare(elements_of(facts.take(item.candidate)), theirs))
         return statistics
 
     def compare(self, candidate: Elements, references: Sequence[Elements]) -> CaptureStatistic:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -20,6 +19,7 @@ from spicegraph_parser.loose import SAID_RULE
 from spicegraph_parser.parse import read_conllu
 from spicegraph_parser.rules import Fact
 from spicegraph_parser.ud2 import Scheme, ud1_lines
+from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.readers.checks import Fault, input_error, label, shown
 from spicegraph_scorer.readers.records import decode, read_all, read_lines
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source
@@ -33,34 +33,26 @@ if TYPE_CHECKING:
 _DIGEST_CHARACTERS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class GraphTexts:
-    """Facts of captions and of graphs as text, ``( man , ride , horse )`` or another notation, side by side.
+def graph_texts(source: FactSource, graphs: Mapping[str, ParsedCaption] | None = None) -> FunctionSource:
+    """Return a source for captions and graphs as text, ``( man , ride , horse )`` or another notation, side by side.
 
     Whether a text is a graph, the text alone decides; the others go to ``source``, also those that only look like
     one, which :func:`check_graphs` finds. ``graphs`` are texts that it has read; others are read here. Of a description
     beside graphs only what people would draw counts, for people drew the graphs.
     """
+    known = graphs or {}
 
-    source: FactSource
-    graphs: Mapping[str, ParsedCaption] | None = None
-
-    @property
-    def signature(self) -> str:
-        """The source's signature, with ``+graphs``."""
-        return f"{self.source.signature}+graphs"
-
-    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        """Return the facts of each text, in order."""
-        known = self.graphs or {}
+    def facts(texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
         wanted = [(text, known.get(text) or _graph_of(text)) for text in texts]
-        parsed = self.source.facts([text for text, graph in wanted if not isinstance(graph, ParsedCaption)])
+        parsed = source.facts([text for text, graph in wanted if not isinstance(graph, ParsedCaption)])
         return (
             graph.facts
             if isinstance(graph, ParsedCaption)
             else tuple([fact for fact in next(parsed) if fact.rule != SAID_RULE])
             for _, graph in wanted
         )
+
+    return FunctionSource(f"{source.signature}+graphs", facts)
 
 
 def check_graphs(items: Iterable[Item], *, source: str) -> dict[str, ParsedCaption]:
@@ -122,27 +114,23 @@ def _texts(item: Item) -> Iterator[tuple[str, str]]:
         yield f"references[{place}]", text
 
 
-@dataclass(frozen=True, slots=True)
-class GivenParses:
-    """Facts of captions that were parsed before, by any parser: looked up by the caption's text."""
+def given_parses(parses: Mapping[str, tuple[Fact, ...]], signature: str) -> FunctionSource:
+    """Return a source of captions that were parsed before, by any parser: looked up by the caption's text.
 
-    parses: Mapping[str, tuple[Fact, ...]]
-    signature: str
+    Its ``facts`` raise an InputError that lists the captions without a parse.
+    """
 
-    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        """Return the facts of each caption, in order.
-
-        Raises:
-            InputError: captions have no parse; the message lists them.
-        """
+    def facts(texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
         wanted = [_key(text) for text in texts]
-        missing = [text for text in dict.fromkeys(wanted) if text not in self.parses]
+        missing = [text for text in dict.fromkeys(wanted) if text not in parses]
         if missing:
             raise input_error("parses", [Fault(f"caption {shown(text)}", "", "has no parse") for text in missing])
-        return (self.parses[text] for text in wanted)
+        return (parses[text] for text in wanted)
+
+    return FunctionSource(signature, facts)
 
 
-def read_parses(path: str, *, scheme: Scheme = Scheme.AUTO) -> GivenParses:
+def read_parses(path: str, *, scheme: Scheme = Scheme.AUTO) -> FunctionSource:
     """Read parses in CoNLL-U, Universal Dependencies v1 or v2, whose ``# text`` lines are the captions.
 
     A caption of several sentences begins with ``# newdoc``; then every caption of the file must.
@@ -160,7 +148,7 @@ def read_parses(path: str, *, scheme: Scheme = Scheme.AUTO) -> GivenParses:
     if not parses:
         raise InputError(f"{path}: contains no parse")
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:_DIGEST_CHARACTERS]
-    return GivenParses(parses, f"parses-{digest}")
+    return given_parses(parses, f"parses-{digest}")
 
 
 def _key(text: str) -> str:

@@ -223,7 +223,7 @@ def _prepare(task: Prepare) -> Prepared:
 def finish(task: Finish) -> Finished:
     """Return the scores of all metrics, with 95 % intervals."""
     from spicegraph_scorer.core.data import Resources  # noqa: PLC0415
-    from spicegraph_scorer.core.facts import FactTable  # noqa: PLC0415
+    from spicegraph_scorer.core.facts import FunctionSource  # noqa: PLC0415
     from spicegraph_scorer.core.results import run_of  # noqa: PLC0415
     from spicegraph_scorer.core.significance import Resampling  # noqa: PLC0415
     from spicegraph_scorer.metrics import METRICS  # noqa: PLC0415
@@ -231,7 +231,7 @@ def finish(task: Finish) -> Finished:
 
     statistics = _statistics(task)
     errors = error_rows(statistics.pop(ERRORS), task.secret)
-    resources = Resources(lambda: FactTable("parsed by the workers", {}), data=unpack_data(task.data))
+    resources = Resources(lambda: FunctionSource.of_table("parsed by the workers", {}), data=unpack_data(task.data))
     rows: list[ScoreRow] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an undefined score says so by itself

@@ -7,7 +7,6 @@ about one length.
 
 from __future__ import annotations
 
-import functools
 import gc
 import signal
 import sys
@@ -19,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
 from operator import length_hint
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import msgspec
 
@@ -39,10 +38,9 @@ from spicegraph_service.store import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from concurrent.futures import Future, ProcessPoolExecutor
 
-    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_service.store import StoredParse
 
 _LOOK_UP: Final = 8192
@@ -90,8 +88,8 @@ _PARSING_ENDED: Final = (
 @contextmanager
 def local_facts(
     pipeline: str, *, workers: int = 1, cache: str | None = None, loose: bool = True
-) -> Iterator[FactSource]:
-    """Give a source of facts.
+) -> Iterator[ParseSource]:
+    """Give a source of facts and parses.
 
     Args:
         pipeline: name of the spaCy pipeline.
@@ -112,126 +110,107 @@ def local_facts(
             store = open_store(cache)
             stack.callback(store.close)
 
-        @functools.cache
-        def source() -> PackedSource:
-            if workers == 1:
-                parses: PackedSource = _Here(replace(load_pipeline(pipeline), loose=loose))
-            else:
-                parses = stack.enter_context(parsing_processes(pipeline, workers, loose=loose))
-            return parses if store is None else Stored(parses, store)
+        def start() -> Pool:
+            return stack.enter_context(_pool(workers, _PARSING_ENDED, partial(_load, pipeline)))
 
-        yield _Lazy(source)
+        yield ParseSource(pipeline, loose=loose, start=None if workers == 1 else start, store=store)
 
 
-class Packing(Protocol):
-    """Turns captions into what a store keeps of them, in order."""
+class ParseSource:
+    """Turns captions into facts, parses or what else a pipeline reads in them; no caption that a store has is parsed.
 
-    @property
+    Args:
+        pipeline: name of the pipeline, which is loaded when something is asked for.
+        loose: facts come with those of loose words; a store's always do.
+        start: starts the processes that parse; ``None``: this process does.
+        store: is asked before captions are parsed, and keeps what is new.
+    """
+
+    def __init__(self, pipeline: str, *, loose: bool, start: Callable[[], Pool] | None, store: Store | None) -> None:
+        self._name = pipeline
+        self._loose = loose
+        self._start = start
+        self._store = store
+
+    @cached_property
+    def pool(self) -> Pool | None:
+        """The processes that parse; ``None``: this one does."""
+        return self._start and self._start()
+
+    @cached_property
+    def _pipeline(self) -> CaptionPipeline:
+        return replace(load_pipeline(self._name), loose=self._loose)
+
+    @cached_property
     def signature(self) -> str:
-        """What the result depends on beside the text: name and version of the pipeline."""
-        ...
-
-    def packed(self, texts: Iterable[str]) -> Iterator[bytes]:
-        """Return what the store keeps of each caption."""
-        ...
-
-
-@runtime_checkable
-class PackedSource(Packing, Protocol):
-    """Turns captions into facts, or into parses as the store keeps them, in order."""
+        """Name and version of the pipeline; one that spaCy loads is asked in a process."""
+        if self._name == DEFAULT_PIPELINE or self.pool is None:
+            return self._pipeline.signature
+        return self.pool.executor.submit(_signature).result()
 
     def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        """Return the facts of each caption."""
-        ...
+        """Return the facts of each caption, in order."""
+        if self._store is not None:
+            return (parse.facts for parse in self.parses(texts))
+        if self.pool is None:
+            return self._pipeline.facts(texts)
+        return _in_pool(self.pool, texts, partial(_facts, loose=self._loose), _fact_lists.decode)
 
+    def parses(self, texts: Iterable[str]) -> Iterator[StoredParse]:
+        """Yield the parse of each caption, in order.
 
-@dataclass(frozen=True, slots=True)
-class _Lazy:
-    """What the scorer asks for. Nothing is loaded before it asks."""
+        Raises:
+            StoreError: the store holds something else.
+        """
+        for data in self.encoded(texts, encoded_parses, self.signature):
+            try:
+                yield unpack_parse(data)
+            except msgspec.DecodeError as error:
+                raise StoreError(
+                    f"the cache contains an entry that is not a parse ({error}); use another cache"
+                ) from error
 
-    source: Callable[[], PackedSource]
+    def encoded(self, texts: Iterable[str], encode: Encode, signature: str) -> Iterator[bytes]:
+        """Return what a function, which other processes can import, makes of each caption, in order.
 
-    @property
-    def signature(self) -> str:
-        return self.source().signature
+        Args:
+            texts: the captions.
+            encode: the function.
+            signature: what the result depends on beside the text; the store keeps it under that.
+        """
+        if self._store is None:
+            return self._made(texts, encode)
+        return self._kept(texts, encode, parse_signature(signature), self._store)
 
-    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        return self.source().facts(texts)
+    def _made(self, texts: Iterable[str], encode: Encode) -> Iterator[bytes]:
+        if self.pool is None:
+            return encode(self._pipeline, texts)
+        return _in_pool(self.pool, texts, partial(_encoded, encode=encode), _byte_lists.decode)
 
-    def packed(self, texts: Iterable[str]) -> Iterator[bytes]:
-        return self.source().packed(texts)
-
-
-@dataclass(frozen=True, slots=True)
-class _Here:
-    """Parses in this process."""
-
-    pipeline: CaptionPipeline
-
-    @property
-    def signature(self) -> str:
-        return self.pipeline.signature
-
-    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        return self.pipeline.facts(texts)
-
-    def packed(self, texts: Iterable[str]) -> Iterator[bytes]:
-        return (encode_parse(stored_parse(caption)) for caption in self.pipeline.captions(texts))
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """Looks into a store before it parses, and keeps what is new."""
-
-    source: Packing
-    store: Store
-
-    @property
-    def signature(self) -> str:
-        """That of the source."""
-        return self.source.signature
-
-    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        """Return the facts of each caption, where the store keeps parses."""
-        return (parse.facts for parse in unpacked(self.packed(texts)))
-
-    def packed(self, texts: Iterable[str]) -> Iterator[bytes]:
-        """Return what the store keeps of each caption."""
+    def _kept(self, texts: Iterable[str], encode: Encode, signature: str, store: Store) -> Iterator[bytes]:
         stream = iter(texts)
-        signature = parse_signature(self.signature)
         is_full = False
         while batch := list(islice(stream, _LOOK_UP)):
-            known = self.store.get_parses(signature, batch)
+            known = store.get_parses(signature, batch)
             new = [text for text in dict.fromkeys(batch) if text not in known]
             if new:
-                fresh = dict(zip(new, self.source.packed(new), strict=True))
+                fresh = dict(zip(new, self._made(new, encode), strict=True))
                 if not is_full:
-                    is_full = self._is_full(signature, fresh)
+                    try:
+                        store.put_parses(signature, fresh)
+                    except StoreFullError as error:  # the work goes on without the store
+                        warnings.warn(f"new parses are no longer kept: {error}", stacklevel=2)
+                        is_full = True
                 known |= fresh
             for text in batch:
                 yield known[text]
 
-    def _is_full(self, signature: str, parses: Mapping[str, bytes]) -> bool:
-        """Keep parses, and say whether there was no room: the work goes on without the store then."""
-        try:
-            self.store.put_parses(signature, parses)
-        except StoreFullError as error:
-            warnings.warn(f"new parses are no longer kept: {error}", stacklevel=2)
-            return True
-        return False
 
-
-def unpacked(parses: Iterable[bytes]) -> Iterator[StoredParse]:
-    """Yield the parses that a source has packed.
-
-    Raises:
-        StoreError: the source's store holds something else.
-    """
-    for data in parses:
-        try:
-            yield unpack_parse(data)
-        except msgspec.DecodeError as error:
-            raise StoreError(f"the cache contains an entry that is not a parse ({error}); use another cache") from error
+def _in_pool(
+    pool: Pool, texts: Iterable[str], parse: Callable[[list[str]], bytes], decode: Callable[[bytes], list[Parsed]]
+) -> Iterator[Parsed]:
+    for results in pool.results(parse, in_tasks(texts, characters=_TASK, processes=pool.workers)):
+        yield from decode(results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,57 +276,6 @@ def spread_over(workers: int) -> Iterator[Spread]:
         return
     with _pool(workers, _SCORING_ENDED) as pool:
         yield pool.results
-
-
-@contextmanager
-def parsing_processes(pipeline: str, workers: int, *, loose: bool = True) -> Iterator[ParsingProcesses]:
-    """Give ``workers`` processes, each with the pipeline loaded; they start with the first captions.
-
-    Args:
-        pipeline: name of the pipeline.
-        workers: how many.
-        loose: facts come with those of loose words.
-
-    Raises:
-        DataError: the pipeline is not installed, or a process was killed.
-    """
-    with _pool(workers, _PARSING_ENDED, partial(_load, pipeline)) as pool:
-        yield ParsingProcesses(pipeline, pool, loose=loose)
-
-
-class ParsingProcesses:
-    """Turns captions into facts, or into parses as the store keeps them, in several processes."""
-
-    def __init__(self, pipeline: str, pool: Pool, *, loose: bool) -> None:
-        self._pipeline = pipeline
-        self._loose = loose
-        self.pool = pool
-
-    @cached_property
-    def signature(self) -> str:
-        """Name and version of the pipeline; one that spaCy loads is asked in a process."""
-        if self._pipeline == DEFAULT_PIPELINE:
-            return load_pipeline(self._pipeline).signature
-        return self.pool.executor.submit(_signature).result()
-
-    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        """Return the facts of each caption, in order."""
-        return self._parsed(texts, partial(_facts, loose=self._loose), _fact_lists.decode)
-
-    def packed(self, texts: Iterable[str]) -> Iterator[bytes]:
-        """Return what the store keeps of each caption, in order."""
-        return self.encoded(texts, encoded_parses)
-
-    def encoded(self, texts: Iterable[str], encode: Encode) -> Iterator[bytes]:
-        """Return what a function, which other processes can import, makes of each caption, in order."""
-        return self._parsed(texts, partial(_encoded, encode=encode), _byte_lists.decode)
-
-    def _parsed(
-        self, texts: Iterable[str], parse: Callable[[list[str]], bytes], decode: Callable[[bytes], list[Parsed]]
-    ) -> Iterator[Parsed]:
-        tasks = in_tasks(texts, characters=_TASK, processes=self.pool.workers)
-        for results in self.pool.results(parse, tasks):
-            yield from decode(results)
 
 
 def in_tasks(texts: Iterable[str], *, characters: int, processes: int = 1) -> Iterator[list[str]]:

@@ -14,7 +14,7 @@ from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.metrics import needs_of
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.readers.checks import notes_on, shown
-from spicegraph_scorer.readers.parses import GraphTexts, check_graphs, is_graph, read_parses
+from spicegraph_scorer.readers.parses import check_graphs, graph_texts, is_graph, read_parses
 from spicegraph_scorer.scoring import choose_best, score
 from spicegraph_service.engines import CandidateRule, Engine
 from spicegraph_service.engines.local import local_facts
@@ -111,7 +111,7 @@ def _facts_of(task: Task, datasets: Iterable[Dataset]) -> Iterator[FactSource]:
     loose = bool(task.reward) or any(needs.loose for needs in needs_of(task.metrics))
     with local_facts(task.pipeline, workers=task.workers, cache=task.cache, loose=loose) as parsing:
         parsed: FactSource = given or parsing
-        yield GraphTexts(parsed, graphs) if task.graphs else parsed
+        yield graph_texts(parsed, graphs) if task.graphs else parsed
 
 
 def _scored(task: Task, dataset: Dataset, facts: FactSource) -> Result:

@@ -18,7 +18,7 @@ from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_parser.scenes import SCENE
 from spicegraph_scorer.core.data import MetricData, Resources
-from spicegraph_scorer.core.facts import FactTable
+from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.results import Run, run_of
 from spicegraph_scorer.core.tokens import Corpus
@@ -86,7 +86,10 @@ class Evaluator:
         self._data = data or MetricData()
         self._parses: dict[str, StoredParse] = {}  # of the batch in hand
         self._known: dict[GraphStyle, dict[str, tuple[Fact, ...]]] = {"spice": {}, "scene": {}}
-        self._tables = {style: FactTable(self._pipelines[style].signature, own) for style, own in self._known.items()}
+        self._tables = {
+            style: FunctionSource.of_table(self._pipelines[style].signature, facts)
+            for style, facts in self._known.items()
+        }
         self._lexicon = load_lexicon()
         self._metrics: dict[str, Metric[Any]] = {}
         self._missing: dict[str, str] = {}

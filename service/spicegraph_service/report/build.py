@@ -38,7 +38,7 @@ from spicegraph_service.report.data import (
     SystemInput,
     SystemView,
 )
-from spicegraph_service.report.images import Places, Shown, candidate_view, image_sources, synset_views
+from spicegraph_service.report.images import Shown, Span, candidate_view, image_sources, synset_views, with_spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -104,8 +104,10 @@ def build_report(
     options = options or ReportOptions()
     corpora = _corpora(systems)
     source = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
-    places = Places(source)
-    chosen = make_metrics((_SPICE, *check_names(options.metrics)), resources(places, progress, options.data))
+    spans: dict[str, tuple[Span, ...]] = {}
+    chosen = make_metrics(
+        (_SPICE, *check_names(options.metrics)), resources(with_spans(source, spans), progress, options.data)
+    )
     found = {name: collect(items, chosen) for name, items in corpora.items()}
     items = next(iter(corpora.values()))
     empty = empty_candidates(item for mine in corpora.values() for item in mine)
@@ -120,7 +122,7 @@ def build_report(
     parsed = {name: list(map(chosen[_SPICE].reads, mine)) for name, mine in corpora.items()}
     sources = image_sources(options.images, [item.id for item in items]) if options.images else {}
     names, more = _others(chosen, found, corpora)
-    images = _images(parsed, found, errors, places.words, sources, graded=graded, more=more)
+    images = _images(parsed, found, errors, spans, sources, graded=graded, more=more)
     images = _with_credits(images, chosen, found, corpora)
     gained, lost = _moved(items, [statistics[_SPICE] for statistics in found.values()])
     return Report(

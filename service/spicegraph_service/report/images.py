@@ -20,7 +20,8 @@ from spicegraph_parser.parse import find_spans, normalise
 from spicegraph_parser.picture import lay_out
 from spicegraph_parser.pipelines import CaptionPipeline
 from spicegraph_parser.wordnet import load_wordnet
-from spicegraph_service.engines.local import PackedSource, unpacked
+from spicegraph_scorer.core.facts import FunctionSource
+from spicegraph_service.engines.local import ParseSource
 from spicegraph_service.report.data import (
     Box,
     CandidateView,
@@ -55,36 +56,28 @@ if TYPE_CHECKING:
 Span = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
-    """A source of facts that keeps, for every caption, where each word stands in it, if that is known.
+def with_spans(source: FactSource, spans: dict[str, tuple[Span, ...]]) -> FunctionSource:
+    """Return a source that also fills in, for every caption, where each word stands in it, if that is known.
 
     Captions are parsed once for the score, or not at all where a cache has their parses; the report's marks come
     from the same parses.
     """
 
-    source: FactSource
-    words: dict[str, tuple[Span, ...]] = field(default_factory=dict, repr=False)
-
-    @property
-    def signature(self) -> str:
-        """The signature of what parses."""
-        return self.source.signature
-
-    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        """Return the facts of each caption, in order."""
+    def facts(texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
         wanted = list(texts)
-        for text, parse in zip(wanted, _parses(self.source, wanted), strict=True):
-            self.words[text] = parse.spans
+        for text, parse in zip(wanted, _parses(source, wanted), strict=True):
+            spans[text] = parse.spans
             yield parse.facts
+
+    return FunctionSource(source.signature, facts)
 
 
 def _parses(source: FactSource, texts: Sequence[str]) -> Iterator[StoredParse]:
     """Yield the parses of captions; of what gives facts alone, without places."""
     if isinstance(source, CaptionPipeline):
         return map(stored_parse, source.captions(texts))
-    if isinstance(source, PackedSource):
-        return unpacked(source.packed(texts))
+    if isinstance(source, ParseSource):
+        return source.parses(texts)
     return (StoredParse(facts, ()) for facts in source.facts(texts))
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
-from spicegraph_scorer.core.facts import FactTable
+from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.ngrams import CorpusCounts, NgramCounts, count_ngrams, split_at_spaces
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
@@ -321,9 +321,9 @@ def portable_graded(metric: SpiceG, batch: Batch) -> SpiceG:
     return replace(metric, source=_table(metric.source, batch))
 
 
-def _table(source: FactSource, batch: Batch) -> FactTable:
+def _table(source: FactSource, batch: Batch) -> FunctionSource:
     texts = batch.texts()
-    return FactTable(source.signature, dict(zip(texts, source.facts(texts), strict=True)))
+    return FunctionSource.of_table(source.signature, dict(zip(texts, source.facts(texts), strict=True)))
 
 
 def spice_statistics(metric: Spice, batch: Batch) -> list[list[SpiceStatistic]]:

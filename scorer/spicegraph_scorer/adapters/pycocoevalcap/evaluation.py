@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,6 +24,7 @@ from spicegraph_scorer.adapters.pycocoevalcap.scorers import (
     sorted_ids,
     spice_scores,
 )
+from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.readers.checks import Fault, id_faults, input_error, shown
 from spicegraph_scorer.readers.records import decode, read_all
 from spicegraph_scorer.readers.references import coco_annotations
@@ -317,7 +317,7 @@ class COCOEvalCapSpice(_Evaluation):
         check_captions(gts, res, several=True)
         source = load_pipeline(self._pipeline) if isinstance(self._pipeline, str) else self._pipeline
         joined = {image_id: [_SEPARATOR.join(captions)] for image_id, captions in res.items()}
-        value, scores = spice_scores(gts, joined, _JoinedFacts(source))
+        value, scores = spice_scores(gts, joined, _joined_facts(source))
         self._keep("SPICE", value, sorted_ids(gts), scores)
         self.setEvalImgs()
 
@@ -326,23 +326,16 @@ _SEPARATOR = "\n"
 """Between the captions of one image; tokenized captions do not hold it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _JoinedFacts:
-    """Facts of texts that each hold several captions."""
+def _joined_facts(source: FactSource) -> FunctionSource:
+    """Return a source for texts that each hold several captions."""
 
-    source: FactSource
+    def facts(texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        groups = [text.split(_SEPARATOR) for text in texts]
+        of_captions = source.facts([caption for group in groups for caption in group])
+        for group in groups:
+            yield tuple(fact for of_caption in islice(of_captions, len(group)) for fact in of_caption)
 
-    @property
-    def signature(self) -> str:
-        """The signature of what parses."""
-        return self.source.signature
-
-    def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-        """Return the facts of all captions of each text, in order."""
-        captions = [text.split(_SEPARATOR) for text in texts]
-        found = self.source.facts([caption for group in captions for caption in group])
-        for group in captions:
-            yield tuple(fact for facts in islice(found, len(group)) for fact in facts)
+    return FunctionSource(source.signature, facts)
 
 
 def compute_scores(gts: Captions, gen: Captions) -> tuple[dict[str, Any], Mapping[str, Any]]:

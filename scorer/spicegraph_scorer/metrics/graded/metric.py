@@ -193,7 +193,7 @@ class SpiceG(Metric[GradedStatistic]):
         return statistics
 
     def _compared(self, items: Sequence[Item], found: FactsInOrder) -> list[GradedStatistic]:
-        facts = {text: found.facts(text) for item in items for text in (item.candidate, *item.references)}
+        facts = {text: found.take(text) for item in items for text in (item.candidate, *item.references)}
         cache = self.references or ReferenceCache(len(items))
         told: dict[str, Told] = {}
 

@@ -12,7 +12,7 @@ from spicegraph_parser.graph import SceneGraph, merge, merge_concepts
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer.core.categories import ALL, Category, CategoryScore, Counts
-from spicegraph_scorer.core.facts import FactsInOrder, FactSource, ToolkitFacts
+from spicegraph_scorer.core.facts import FactsInOrder, FactSource, FunctionSource
 from spicegraph_scorer.core.metric import Metric, Needs, Score
 from spicegraph_scorer.core.tokens import SPICE_TEXTS, SpiceText, toolkit_text
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, categories_digest
@@ -168,7 +168,7 @@ class Spice(Metric[SpiceStatistic]):
     @property
     def facts(self) -> FactSource:
         """What gives the facts of captions: the source, from the text that it is to parse."""
-        return ToolkitFacts(self.source) if self.text == "coco" else self.source
+        return FunctionSource.of_toolkit(self.source) if self.text == "coco" else self.source
 
     def reads(self, item: Item) -> Item:
         """Return an item with its captions as they are parsed."""
@@ -180,25 +180,25 @@ class Spice(Metric[SpiceStatistic]):
 
     def collect(self, corpus: Corpus) -> list[SpiceStatistic]:
         """Parse every distinct caption once, and return the counts of every item."""
-        found = FactsInOrder(self.facts, corpus.items)
+        facts = FactsInOrder(self.facts, corpus.items)
         cache = self.references or ReferenceCache(1)  # items of one image usually follow each other
         score = self._matched if self.evidence else self._counted
-        return [score(item, found, cache) for item in corpus.items]
+        return [score(item, facts, cache) for item in corpus.items]
 
-    def _matched(self, item: Item, found: FactsInOrder, cache: ReferenceCache[MergedReferences]) -> SpiceStatistic:
+    def _matched(self, item: Item, facts: FactsInOrder, cache: ReferenceCache[MergedReferences]) -> SpiceStatistic:
         def merged() -> MergedReferences:
-            tuples = self.graph([found.facts(text) for text in item.references]).tuples()
+            tuples = self.graph([facts.take(text) for text in item.references]).tuples()
             return MergedReferences(tuples, group_by_length(tuples), select_categories(tuples, self.categories))
 
         references = cache.get(item.references, merged)
-        candidate = self.graph([found.facts(item.candidate)]).tuples()
+        candidate = self.graph([facts.take(item.candidate)]).tuples()
         match = match_tuples(candidate, references.tuples, by_length=references.by_length)
         return SpiceStatistic(count_match(match, categories=self.categories, reference=references.selected), match)
 
-    def _counted(self, item: Item, found: FactsInOrder, cache: ReferenceCache[ConceptGraph]) -> SpiceStatistic:
+    def _counted(self, item: Item, facts: FactsInOrder, cache: ReferenceCache[ConceptGraph]) -> SpiceStatistic:
         merged = partial(merge_concepts, lexicon=self.lexicon, exact=self.exact)
-        references = cache.get(item.references, lambda: merged([found.facts(text) for text in item.references]))
-        counts = count_concepts(merged([found.facts(item.candidate)]), references, categories=self.categories)
+        references = cache.get(item.references, lambda: merged([facts.take(text) for text in item.references]))
+        counts = count_concepts(merged([facts.take(item.candidate)]), references, categories=self.categories)
         return SpiceStatistic(CategoryCounts.of(counts))
 
     def graph(self, captions: Iterable[Sequence[Fact]]) -> SceneGraph:
