@@ -5,10 +5,11 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo hosts test check lint format proto serve train bench bench-checkouts graded examples docs clean
+.PHONY: help setup demo test check test-core test-studies test-challenge test-e2e hosts lint format proto serve train \
+  bench bench-checkouts graded examples docs clean
 
 help:  ## Show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 18
 
 setup: $(READY)  ## Make the virtual environment .venv with everything pinned
 
@@ -36,11 +37,23 @@ demo: $(READY)  ## Score the two example systems: tables here; JSON and an error
 	@echo "The scores of every image are in demo-output/human.json and demo-output/retrieval.json;"
 	@echo "open demo-output/report.html in a browser for the errors of both systems."
 
-test: lint  ## Lint, type check, and run every test
-	$(BIN)/python -m pytest -n auto
+test: lint test-core test-studies test-challenge test-e2e  ## Every check and test, lane after lane: what CI runs
 
-check: lint  ## Lint, type check, and run the quick tests: less than a minute on two cores
-	$(BIN)/python -m pytest -q -n 2 -m "not model and not slow"
+check: lint  ## Style, types, layers and the quick tests: less than a minute on two idle cores
+	$(BIN)/python -m pytest -q -n 2 -m "not model and not slow" --ignore=tests/e2e
+
+test-core: $(READY)  ## Tests of parser, scorer and service, against a wheel without the wings; and of the repository's papers
+	$(BIN)/python -m pytest -q tests/test_*.py
+	$(BIN)/python tools/core_alone.py -n auto tests/parser tests/scorer tests/service
+
+test-studies: $(READY)  ## Tests of agreement and bounds
+	$(BIN)/python -m pytest -n auto tests/studies
+
+test-challenge: $(READY)  ## Tests of the evaluation server: PostgreSQL and Chromium where installed
+	$(BIN)/python -m pytest -n auto tests/challenge
+
+test-e2e: $(READY) hosts  ## Servers, browsers, stores, Ray, clients in other languages, hosts, the wheel and the documentation's blocks
+	$(BIN)/python -m pytest -n auto tests/e2e
 
 lint: $(READY)  ## Style, formatting, types, the layers of the packages, and whether generated tables are fresh
 	$(BIN)/ruff check

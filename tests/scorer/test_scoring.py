@@ -27,7 +27,6 @@ from spicegraph_scorer import (
 from spicegraph_scorer.adapters.caption_metric import CaptionMetric
 from spicegraph_scorer.metrics import GROUPS, MetricEntry, metric_names
 from spicegraph_scorer.metrics.rouge import RougeL
-from spicegraph_studies.bounds import Study, find_bounds
 from word_facts import WordFacts
 
 if TYPE_CHECKING:
@@ -72,7 +71,6 @@ def test_a_field_of_the_data_may_be_a_keyword_of_its_own() -> None:
     [
         lambda **data: score(ITEMS, pipeline=WordFacts(), **data),
         lambda **data: compare_systems(ITEMS, ITEMS, pipeline=WordFacts(), **data),
-        lambda **data: find_bounds(Study((1, 2), (("dog", "dog"), ("cat", "cat"))), pipeline=WordFacts(), **data),
         lambda **data: CaptionMetric(pipeline=WordFacts(), **data),
     ],
 )

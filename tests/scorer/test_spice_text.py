@@ -15,7 +15,6 @@ from spicegraph_scorer.core.tokens import TOKENIZER, Corpus, toolkit_text
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import choose_best, compare_systems, score
-from spicegraph_studies.bounds import Study, find_bounds
 from word_facts import WordFacts
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "coco"
@@ -65,14 +64,6 @@ def test_every_way_to_compute_takes_the_same_text() -> None:
     source = WordFacts()
     choose_best(ITEMS, [1, 2], source, spice_text="coco")
     assert "a dog running" in source.seen
-
-
-def test_bounds_hold_out_captions_of_the_same_text() -> None:
-    study = Study((1, 2), (("A dog.", "A dog, running!"), ("Two CATS.", "two cats (sleeping)")))
-    tokens = Study(study.ids, tuple(tuple(map(toolkit_text, texts)) for texts in study.captions))
-    found = find_bounds(study, metrics=("spice",), pipeline=WordFacts(), spice_text="coco").human.scores[0]
-    assert found.value == find_bounds(tokens, metrics=("spice",), pipeline=WordFacts()).human.scores[0].value
-    assert found.value != find_bounds(study, metrics=("spice",), pipeline=WordFacts()).human.scores[0].value
 
 
 def test_what_an_item_is_parsed_from_can_be_shown() -> None:

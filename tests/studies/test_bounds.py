@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer import Item, score
+from spicegraph_scorer import CategoryDefinition, Item, MetricData, make_categories, score
 from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.core.tokens import toolkit_text
 from spicegraph_studies.bounds import (
     SUBSTITUTES,
     Distribution,
@@ -28,6 +29,7 @@ from spicegraph_studies.bounds import (
     system,
 )
 from spicegraph_studies.bounds.results import resample_weights
+from word_facts import WordFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -393,3 +395,20 @@ def test_of_chair_the_lowest_ranks_first_and_the_result_says_so(study: Study) ->
     assert found.to_dict()["lower_is_better"] == ("CHAIRi", "CHAIRs")
     assert found.ranking.captions[names.index("CHAIRi")][names.index("ROUGE_L")].value == pytest.approx(1)
     assert find_bounds(study, metrics=("rouge",), resampling=FEW).lower_is_better == ()
+
+
+def test_bounds_hold_out_captions_of_the_same_text() -> None:
+    study = Study((1, 2), (("A dog.", "A dog, running!"), ("Two CATS.", "two cats (sleeping)")))
+    tokens = Study(study.ids, tuple(tuple(map(toolkit_text, texts)) for texts in study.captions))
+    found = find_bounds(study, metrics=("spice",), pipeline=WordFacts(), spice_text="coco").human.scores[0]
+    assert found.value == find_bounds(tokens, metrics=("spice",), pipeline=WordFacts()).human.scores[0].value
+    assert found.value != find_bounds(study, metrics=("spice",), pipeline=WordFacts()).human.scores[0].value
+
+
+def test_data_that_are_given_twice_or_unknown_are_refused() -> None:
+    pets = make_categories([CategoryDefinition("Pet", words=("dog",))])
+    study = Study((1, 2), (("dog", "dog"), ("cat", "cat")))
+    with pytest.raises(InputError, match=r"^categories is given twice: as a keyword and in data$"):
+        find_bounds(study, pipeline=WordFacts(), data=MetricData(categories=pets), categories=pets)
+    with pytest.raises(TypeError, match="'category'"):
+        find_bounds(study, pipeline=WordFacts(), category=pets)
