@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Final
+
 
 class SpicegraphError(Exception):
     """Base of every error that spicegraph raises on purpose; its text is meant for the user."""
@@ -17,6 +20,80 @@ class LimitError(SpicegraphError):
 
 class DataError(SpicegraphError):
     """A pipeline or data file is missing or damaged; the message says how to get it."""
+
+
+_KINDS: Final[Mapping[type, str]] = {
+    type(None): "null",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    str: "a string",
+    list: "a list",
+    tuple: "a list",
+    dict: "an object",
+}
+_SHOWN_FAULTS: Final = 5
+
+
+def kind_of(value: object) -> str:
+    """Return what a value is, in the words of JSON.
+
+    Example:
+        >>> kind_of(None), kind_of({}), kind_of(b"")
+        ('null', 'an object', 'bytes')
+    """
+    return _KINDS.get(type(value), type(value).__name__)
+
+
+def expect(value: object, types: type | tuple[type, ...], name: str, expected: str) -> None:
+    """Refuse a value of another type, which a program without type checks can give.
+
+    Raises:
+        InputError: the message names the argument, what it is and what was expected.
+
+    Example:
+        >>> expect(3, str, "reward", "a string")
+        Traceback (most recent call last):
+            ...
+        spicegraph_parser.errors.InputError: reward: is a number, expected a string
+    """
+    if not isinstance(value, types):
+        raise InputError(f"{name}: is {kind_of(value)}, expected {expected}")
+
+
+def expect_list(value: object, name: str, expected: str = "a list") -> None:
+    """Refuse what is no collection with an order, or a single string.
+
+    Raises:
+        InputError: the message names the argument, what it is and what was expected.
+    """
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise InputError(f"{name}: is {kind_of(value)}, expected {expected}")
+
+
+def expect_texts(values: Iterable[object], name: str) -> list[str]:
+    """Return the strings of a collection that has an order.
+
+    Raises:
+        InputError: it is a single string or no such collection, or holds something else; the first five are named.
+
+    Example:
+        >>> expect_texts(["a dog", None], "captions")
+        Traceback (most recent call last):
+            ...
+        spicegraph_parser.errors.InputError: captions[1]: is null, expected a string
+    """
+    expect_list(values, name, "a list of strings")
+    given = list(values)
+    faults = [
+        f"{name}[{index}]: is {kind_of(t)}, expected a string"
+        for index, t in enumerate(given)
+        if not isinstance(t, str)
+    ]
+    if faults:
+        more = [f"... and {len(faults) - _SHOWN_FAULTS} more"] if len(faults) > _SHOWN_FAULTS else []
+        raise InputError("\n".join([*faults[:_SHOWN_FAULTS], *more]))
+    return [text for text in given if isinstance(text, str)]
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from spicegraph_parser.errors import InputError, LimitError
+from spicegraph_parser.errors import InputError, LimitError, expect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -306,11 +306,13 @@ def normalise(text: str, index: int = 0) -> str:
     """Return what a pipeline reads of a caption.
 
     Raises:
+        InputError: it is not a string.
         LimitError: it is longer than ``MAX_CAPTION_LENGTH``; the message names it by its index.
 
     >>> normalise(" a  dog ")
     'a dog'
     """
+    expect(text, str, f"caption {index}", "a string")
     if len(text) > MAX_CAPTION_LENGTH:
         raise LimitError(f"caption {index} has {len(text)} characters, the limit is {MAX_CAPTION_LENGTH}")
     return " ".join(without_surrogates(text).split())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.discourse import LONG, resolve_across
-from spicegraph_parser.errors import DataError
+from spicegraph_parser.errors import DataError, expect, expect_list
 from spicegraph_parser.extract import ParsedCaption, extract
 from spicegraph_parser.parse import normalise
 from spicegraph_parser.scenes import SCENE, SCENE_VERSION, SCENE_WEIGHTS
@@ -125,8 +125,10 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
     :mod:`spicegraph_parser.discourse`); its signature says so.
 
     Raises:
+        InputError: the name is not a string.
         DataError: it is not installed, or it has no tagger, lemmatizer or parser.
     """
+    expect(name, str, "pipeline", "a name")
     if name == SCENE:
         from spicegraph_parser.scenes.parser import SceneParser  # noqa: PLC0415 (reads with numpy)
 
@@ -187,5 +189,6 @@ def parse_captions(texts: Iterable[str], pipeline: CaptionPipeline | str = DEFAU
         >>> caption.tuples
         (('man', 'horse', 'ride'), ('horse', 'brown'), ('man',), ('horse',))
     """
-    loaded = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
+    expect_list(texts, "captions", "a list of strings")
+    loaded = pipeline if isinstance(pipeline, CaptionPipeline) else load_pipeline(pipeline)
     return loaded.captions(texts)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.metrics.spice.metric import TupleResult, score_tuples
     from spicegraph_scorer.readers import Dataset, read_items
     from spicegraph_scorer.readers.parses import read_parses
-    from spicegraph_scorer.scoring import SystemComparison, choose_best, compare_systems, credit, score
+    from spicegraph_scorer.scoring import SystemComparison, choose_best, compare_systems, credit, score, score_captions
 
 __all__ = [
     "METRICS",
@@ -52,6 +52,7 @@ __all__ = [
     "read_items",
     "read_parses",
     "score",
+    "score_captions",
     "score_tuples",
 ]
 
@@ -71,7 +72,7 @@ _PLACES = {
     "metrics.spice.metric": ("TupleResult", "score_tuples"),
     "readers": ("Dataset", "read_items"),
     "readers.parses": ("read_parses",),
-    "scoring": ("SystemComparison", "choose_best", "compare_systems", "credit", "score"),
+    "scoring": ("SystemComparison", "choose_best", "compare_systems", "credit", "score", "score_captions"),
 }
 """The names by the module that has them: it is loaded when a name is first asked for.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, SupportsFloat
 
-from spicegraph_parser.errors import InputError, counted
+from spicegraph_parser.errors import InputError, counted, expect, expect_list, expect_texts, kind_of
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.data import MetricData, Resources
 from spicegraph_scorer.core.items import Item
@@ -19,7 +20,7 @@ from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
 from spicegraph_scorer.metrics.reward import make_reward
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.core.credit import Credit
@@ -67,6 +68,7 @@ class RewardModel:
         self.references: dict[ItemId, tuple[str, ...]] = {}
         source = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
         self._facts = _Facts(source)
+        expect(references, Mapping, "references", "an object {image: [caption, ...]}")
         self._text = reward
         self._data = data or MetricData()
         made = self._made()
@@ -85,8 +87,10 @@ class RewardModel:
         Raises:
             InputError: an image has no references, or a string in place of a list of them.
         """
+        expect(references, Mapping, "references", "an object {image: [caption, ...]}")
         if single := [image for image, texts in references.items() if isinstance(texts, str)]:
             raise InputError(f"{_shown(single)} with a string in place of a list of references")
+        references = {image: expect_texts(texts, f"references of {image!r}") for image, texts in references.items()}
         new = {image: tuple(texts) for image, texts in references.items() if self.references.get(image) != tuple(texts)}
         if empty := [image for image, texts in new.items() if not any(text.strip() for text in texts)]:
             raise InputError(f"{_shown(empty)} without references")
@@ -143,7 +147,8 @@ class RewardModel:
         Raises:
             InputError: an image is unknown, or has no greedy caption.
         """
-        distinct = list(dict.fromkeys(images))
+        distinct = list(dict.fromkeys(_images(images)))
+        expect(greedy, Mapping, "greedy", "an object {image: caption}")
         if missing := [image for image in distinct if image not in greedy]:
             raise InputError(f"{_shown(missing)} without a greedy caption")
         rewards = self.rewards([*images, *distinct], [*captions, *(greedy[image] for image in distinct)])
@@ -161,6 +166,7 @@ class RewardModel:
         return reward.credit(corpus, self._statistics(reward, corpus, None))
 
     def _items(self, images: Sequence[ItemId], captions: Sequence[str]) -> Corpus:
+        captions, images = expect_texts(captions, "captions"), _images(images)
         if len(images) != len(captions):
             raise InputError(f"{counted(len(images), 'image')} and {counted(len(captions), 'caption')} don't pair up")
         if unknown := [image for image in dict.fromkeys(images) if image not in self.references]:
@@ -172,6 +178,7 @@ class RewardModel:
         with self._facts:
             if drafts is None:
                 return reward.collect(corpus)
+            drafts = expect_texts(drafts, "drafts")
             if len(drafts) != len(corpus.items):
                 raise InputError(
                     f"{counted(len(corpus.items), 'caption')} and {counted(len(drafts), 'draft')} don't pair up"
@@ -250,6 +257,10 @@ def advantages_of(
         >>> advantages_of([1.0, 0.0, 5.0], ["a", "a", "b"], baseline="others")
         [1.0, -1.0, 0.0]
     """
+    groups = _images(groups, "groups")
+    rewards = _numbers(rewards)
+    if len(rewards) != len(groups):
+        raise InputError(f"{counted(len(rewards), 'reward')} and {counted(len(groups), 'group')} don't pair up")
     members: defaultdict[Hashable, list[float]] = defaultdict(list)
     for reward, group in zip(rewards, groups, strict=True):
         members[group].append(reward)
@@ -264,6 +275,25 @@ def advantages_of(
         size = len(members[group])
         others = size / (size - 1) if baseline == "others" and size > 1 else 1.0
         found.append((reward - means[group]) * others / spread[group])
+    return found
+
+
+def _images(images: Any, name: str = "images") -> list[Any]:
+    """Return ids that can be looked up."""
+    expect_list(images, name)
+    found = list(images)
+    for index, image in enumerate(found):
+        if not isinstance(image, Hashable):
+            raise InputError(f"{name}[{index}]: is {kind_of(image)}, expected an integer or a string")
+    return found
+
+
+def _numbers(values: Any) -> list[float]:
+    expect_list(values, "rewards", "a list of numbers")
+    found = list(values)
+    for index, value in enumerate(found):
+        if not isinstance(value, SupportsFloat):
+            raise InputError(f"rewards[{index}]: is {kind_of(value)}, expected a number")
     return found
 
 

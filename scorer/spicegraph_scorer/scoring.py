@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import InputError, counted, expect
 from spicegraph_parser.extract import rare_collections
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.data import DataFields, MetricData, Resources, merged_data
@@ -16,7 +16,8 @@ from spicegraph_scorer.core.results import collect, result_of, signature_of
 from spicegraph_scorer.core.significance import Comparison, Resampling, compare
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
 from spicegraph_scorer.metrics import METRICS, make_metrics, metric_names, needs_of
-from spicegraph_scorer.readers.checks import check_items
+from spicegraph_scorer.readers.checks import check_items, shown
+from spicegraph_scorer.readers.pairs import paired_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.core.results import Json, Result
-    from spicegraph_scorer.readers.checks import Empty
+    from spicegraph_scorer.readers.checks import Empty, GivenItem
+    from spicegraph_scorer.readers.pairs import Candidates
 
 
 def score(
-    items: Iterable[Item],
+    items: Iterable[GivenItem],
     metrics: Sequence[str] = ("spice",),
     *,
     data: MetricData | None = None,
@@ -46,7 +48,8 @@ def score(
     """Score candidates against their references.
 
     Args:
-        items: at least one; ids differ.
+        items: at least one; ids differ. Mappings, tuples and rows of a table are items, too:
+            :func:`spicegraph_scorer.core.items.to_item`; two lists or mappings go to :func:`score_captions`.
         metrics: names from :data:`spicegraph_scorer.metrics.METRICS`, or a group such as
             ``coco`` or ``all``.
         data: document frequencies, categories, vectors and the text for SPICE that metrics use instead of their own.
@@ -77,6 +80,7 @@ def score(
         >>> result.corpus["SPICE"]
         1.0
     """
+    _check_options(confidence, empty)
     checked = check_items(items, empty=empty)
     with rare_collections():
         made = resources(
@@ -98,8 +102,44 @@ def score(
         )
 
 
+def _check_options(resampling: object, empty: object) -> None:
+    if resampling is not None:
+        expect(resampling, Resampling, "confidence", "Resampling(draws, seed)")
+    if empty not in {"refuse", "zero"} if isinstance(empty, str) else True:
+        raise InputError(f"empty: expected 'refuse' or 'zero', got {shown(empty)}")
+
+
+def score_captions(
+    candidates: Candidates,
+    references: Mapping[Any, str | Sequence[str]] | Iterable[str | Sequence[str]],
+    metrics: Sequence[str] = ("spice",),
+    **options: Any,
+) -> Result:
+    """Score candidates and references that stand in two collections, the form in which most programs have them.
+
+    Args:
+        candidates: a list of captions; a mapping from id to caption; or a single caption.
+        references: for each candidate, in the same order or under the same id, a list of captions or a single one.
+        metrics: as for :func:`score`.
+        options: the other arguments of :func:`score`.
+
+    Raises:
+        InputError: the two differ in length or ids, a caption is faulty (the message lists every fault), or a metric
+            is unknown.
+        DataError: a pipeline or the data of a metric is not installed.
+
+    Example:
+        >>> result = score_captions(["a dog"], [["a dog runs", "the dog"]])
+        >>> print(result)
+        Result of 1 item
+          SPICE     0.6667
+    """
+    empty = options.get("empty", "refuse")
+    return score(paired_items(candidates, references, empty=empty), metrics, **options)
+
+
 def credit(
-    items: Iterable[Item],
+    items: Iterable[GivenItem],
     metric: str = "spice-g",
     *,
     data: MetricData | None = None,
@@ -146,8 +186,8 @@ class SystemComparison:
 
 
 def compare_systems(
-    first: Iterable[Item],
-    second: Iterable[Item],
+    first: Iterable[GivenItem],
+    second: Iterable[GivenItem],
     metrics: Sequence[str] = ("spice",),
     *,
     data: MetricData | None = None,
@@ -228,7 +268,10 @@ def choose_best(
     from spicegraph_scorer.metrics.cider import Cider, Spider  # noqa: PLC0415
     from spicegraph_scorer.metrics.spice.metric import Spice  # noqa: PLC0415
 
-    corpus = Corpus(tuple(items))
+    items = check_items(items, empty="zero")
+    corpus = Corpus(items)
+    if len(images) != len(corpus.items):
+        raise InputError(f"{counted(len(corpus.items), 'item')} and {counted(len(images), 'image')} don't pair up")
     given = merged_data(data, fields)
     spice = Spice(source, evidence=False, text=given.spice_text or "written")
     frequencies = given.frequencies
@@ -272,6 +315,10 @@ def resources(
     def facts() -> FactSource:
         if isinstance(pipeline, FactCache):
             return pipeline
+        if not isinstance(pipeline, str):
+            for attribute in ("signature", "facts"):
+                if not hasattr(pipeline, attribute):
+                    raise InputError(f"pipeline: is {shown(pipeline)}, expected a name or a source of facts")
         needs = None if metrics is None else needs_of(metrics)
         loose = needs is None or any(one.loose for one in needs)
         loaded = replace(load_pipeline(pipeline), loose=loose) if isinstance(pipeline, str) else pipeline

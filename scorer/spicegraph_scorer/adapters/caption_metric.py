@@ -3,51 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from spicegraph_parser.errors import InputError, counted
+from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.data import DataFields, MetricData, merged_data
-from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.metrics import check_names, needs_of
-from spicegraph_scorer.readers.checks import Fault, check_items, input_error
+from spicegraph_scorer.readers.checks import check_items
+from spicegraph_scorer.readers.pairs import References, paired_items
 from spicegraph_scorer.scoring import score
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from spicegraph_scorer.core.facts import FactSource
+    from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.results import Result
     from spicegraph_scorer.readers.checks import Empty
 
 
-References = Sequence[str | Sequence[str]]
-"""For every candidate one reference or a list of them; their numbers may differ."""
+__all__ = ["CaptionMetric", "References", "flat_scores", "paired_items", "per_caption_metric"]
 
 _SUFFIXES = {"pr": "precision", "re": "recall"}
-
-
-def paired_items(predictions: Sequence[str], references: References, *, empty: Empty = "refuse") -> tuple[Item, ...]:
-    """Return the items of parallel lists, numbered from 0.
-
-    Raises:
-        InputError: the lists differ in length, or a caption is faulty; the message lists every fault.
-
-    Example:
-        >>> paired_items(["a dog"], ["the dog"])
-        (Item(id=0, candidate='a dog', references=('the dog',)),)
-    """
-    if len(predictions) != len(references):
-        lists = counted(len(references), "list of references", "lists of references")
-        fault = Fault("", "", f"{counted(len(predictions), 'candidate')} and {lists} don't pair up")
-        raise input_error("captions", [fault])
-    items = (
-        Item(index, candidate, (texts,) if isinstance(texts, str) else tuple(texts))
-        for index, (candidate, texts) in enumerate(zip(predictions, references, strict=True))
-    )
-    return check_items(items, empty=empty)
 
 
 def flat_scores(result: Result, *, by_category: bool = True) -> dict[str, float]:
@@ -140,11 +121,10 @@ class CaptionMetric:
         Raises:
             InputError: there is nothing to score, the lists differ in length, or a caption is faulty.
         """
-        items = paired_items(
-            [*self._predictions, *(predictions or ())],
-            [*self._references, *(references or ())],
-            empty=self._empty,
-        )
+        found = list(paired_items(self._predictions, self._references, empty=self._empty)) if self._predictions else []
+        if predictions is not None or references is not None:
+            found += paired_items(predictions or (), references or (), empty=self._empty)
+        items = check_items([replace(item, id=number) for number, item in enumerate(found)], empty=self._empty)
         scores = self._scores(items)
         self._predictions.clear()
         self._references.clear()
@@ -189,7 +169,7 @@ def per_caption_metric(
         InputError: a metric is unknown, or needs document frequencies.
         DataError: the file of document frequencies is missing or holds something else.
     """
-    names = tuple(metrics.split(",")) if isinstance(metrics, str) else tuple(metrics)
+    names = check_names(metrics.split(",") if isinstance(metrics, str) else metrics)
     if idf is None and any("frequencies" in needs.data for needs in needs_of(names)):
         raise InputError(
             f"{', '.join(names)}: CIDEr of single captions needs document frequencies; give their file, idf"

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import InputError, expect_list, expect_texts
 from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
+from spicegraph_scorer.readers.checks import shown
 from spicegraph_scorer.rewards import RewardModel
 
 if TYPE_CHECKING:
@@ -35,8 +36,12 @@ def caption_of(completion: str | Sequence[Mapping[str, Any]]) -> str:
         >>> caption_of([{"role": "assistant", "content": [{"type": "text", "text": "a dog"}]}])
         'a dog'
     """
-    said = completion if isinstance(completion, str) or not completion else completion[-1]["content"]
-    return said if isinstance(said, str) else "".join(part["text"] for part in said or () if part["type"] == "text")
+    try:
+        said = completion if isinstance(completion, str) or completion in ([], ()) else completion[-1]["content"]
+        return said if isinstance(said, str) else "".join(part["text"] for part in said or () if part["type"] == "text")
+    except (KeyError, IndexError, TypeError) as error:
+        reason = "expected a text, or messages with their content"
+        raise InputError(f"completion: {shown(completion)} is not a completion: {reason}") from error
 
 
 def trl_reward(model: RewardModel, *, column: str = "image_id", name: str = "spicegraph") -> Callable[..., list[float]]:
@@ -51,6 +56,7 @@ def trl_reward(model: RewardModel, *, column: str = "image_id", name: str = "spi
     def reward(completions: Sequence[Any], **columns: Any) -> list[float]:
         if column not in columns:
             raise InputError(f"the data set has no column {column!a}, which names each prompt's image")
+        expect_list(completions, "completions")
         return model.rewards(columns[column], [caption_of(one) for one in completions])
 
     reward.__name__ = name
@@ -96,7 +102,12 @@ def compute_scores(
 def _of_rows(
     captions: Sequence[str], truths: Sequence[Any], *, reward: str = "spice-g=1", idf: str = ""
 ) -> list[float]:
-    references = [references_of(truth) if isinstance(truth, str) else tuple(truth) for truth in truths]
+    captions = expect_texts(captions, "solution_str")
+    expect_list(truths, "ground_truth")
+    references = [
+        tuple(references_of(truth) if isinstance(truth, str) else expect_texts(truth, "ground_truth"))
+        for truth in truths
+    ]
     model = _model(reward, idf)
     images = [json.dumps(texts) for texts in references]
     model.add(dict(zip(images, references, strict=True)))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypedDict
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import InputError, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -49,6 +49,25 @@ class MetricData:
     vectors: WordVectors | None = None
     spice_text: SpiceText | None = None
     instances: Instances | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is none of these, by the attributes that metrics use."""
+        for name, attribute, expected in _ATTRIBUTES:
+            value = getattr(self, name)
+            if value is not None and not hasattr(value, attribute):
+                raise InputError(f"{name}: is {kind_of(value)}, expected {expected}")
+        for key, category in (self.categories or {}).items():
+            if not callable(getattr(category, "select", category)):
+                raise InputError(f"categories[{key!a}]: is {kind_of(category)}, expected a category of make_categories")
+
+
+_ATTRIBUTES: Final = (
+    ("frequencies", "images", "DocumentFrequencies"),
+    ("categories", "items", "categories as make_categories and read_categories give them"),
+    ("vectors", "signature", "vectors, such as Vectors.read gives"),
+    ("instances", "objects", "instances of images"),
+)
+"""What each field is known by, and what a message calls it."""
 
 
 class DataFields(TypedDict, total=False):

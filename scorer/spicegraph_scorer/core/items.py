@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from operator import index
+from typing import TYPE_CHECKING, Any, Final, Protocol, SupportsIndex
 
 import msgspec
 
 from spicegraph_parser.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 
 ItemId = int | str
@@ -22,12 +24,100 @@ ItemId = int | str
 class Item:
     """One candidate caption with the references of its image.
 
-    ``references`` holds at least one caption; their order is kept, because SPICE merges references in order.
+    ``references`` holds at least one caption; their order is kept, because SPICE merges references in order. Any
+    ordered collection of them becomes a tuple, and numpy's integers and strings become Python's.
+
+    Example:
+        >>> Item(1, "a dog", ["a dog runs"])
+        Item(id=1, candidate='a dog', references=('a dog runs',))
     """
 
     id: ItemId
     candidate: str
     references: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Take the values in the types that are hashed and written; what fits none of them is left, and refused later.
+
+        Millions of items are made, so the usual types cost one comparison each.
+        """
+        if type(self.references) is not tuple:
+            object.__setattr__(self, "references", _texts(self.references))
+        if type(self.id) is not int and type(self.id) is not str:
+            object.__setattr__(self, "id", _plain_id(self.id))
+        if type(self.candidate) is not str:
+            object.__setattr__(self, "candidate", _plain_text(self.candidate))
+
+
+def _texts(value: object) -> object:
+    """Return an ordered collection as a tuple; a set has no order, and a string or a mapping is no list of captions."""
+    if isinstance(value, str | bytes | Mapping | Set) or not isinstance(value, Iterable):
+        return value
+    return tuple(map(_plain_text, value))
+
+
+def _plain_text(value: object) -> object:
+    return str(value) if isinstance(value, str) else value
+
+
+def _plain_id(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        return _plain_text(value)
+    try:
+        return index(value)
+    except TypeError:  # numpy's booleans, and arrays of several numbers
+        return value
+
+
+_ID_NAMES: Final = ("image_id", "id")
+_CANDIDATE_NAMES: Final = ("candidate", "caption", "test", "prediction")
+_REFERENCES_NAMES: Final = ("references", "refs", "captions")
+_REFERENCE_NAMES: Final = ("reference", "ref")
+
+
+def to_item(value: object, number: int) -> Item:
+    """Return what a program holds for an item as an item.
+
+    Args:
+        value: an item; a mapping, a named tuple or a row of a pandas table with the names of a file's fields
+            (``image_id``, ``candidate``, ``references``); or a tuple (id, candidate, references) or (candidate,
+            references).
+        number: the id where the value has none.
+
+    Raises:
+        ValueError: the value is none of these; the message is the reason.
+
+    Example:
+        >>> to_item({"image_id": 7, "caption": "a dog", "refs": ["the dog"]}, 0)
+        Item(id=7, candidate='a dog', references=('the dog',))
+        >>> to_item(("a dog", ["the dog"]), 0)
+        Item(id=0, candidate='a dog', references=('the dog',))
+    """
+    if isinstance(value, Item):
+        return value
+    if isinstance(value, list | tuple) and len(value) == 2 and hasattr(value[1], "to_dict"):
+        value = value[1]  # of pandas' iterrows: the row's label and the row
+    for method in ("_asdict", "to_dict"):  # a named tuple; a row of pandas
+        if callable(to_mapping := getattr(value, method, None)):
+            value = to_mapping()
+    if isinstance(value, Mapping):
+        return _item_of_fields(value, number)
+    if isinstance(value, list | tuple) and len(value) in {2, 3}:
+        image, candidate, references = value if len(value) == 3 else (number, *value)
+        return Item(image, candidate, references)
+    raise ValueError("is not an item: expected an Item, (id, candidate, references), or an object with these")
+
+
+def _item_of_fields(fields: Mapping[Any, Any], number: int) -> Item:
+    candidate, references, reference, image = (
+        next((name for name in names if name in fields), None)
+        for names in (_CANDIDATE_NAMES, _REFERENCES_NAMES, _REFERENCE_NAMES, _ID_NAMES)
+    )
+    if candidate is None or (references is None and reference is None):
+        wanted = "candidate" if candidate is None else "references"
+        raise ValueError(f"has no {wanted!r} among its fields: {', '.join(map(str, fields)) or 'it has none'}")
+    texts = (fields[reference],) if references is None else fields[references]
+    return Item(number if image is None else fields[image], fields[candidate], texts)
 
 
 class CheckedItems(tuple[Item, ...]):

@@ -9,16 +9,16 @@ import hashlib
 import zipfile
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from spicegraph_parser.errors import DataError
+from spicegraph_parser.errors import DataError, InputError, expect, expect_list, kind_of
 from spicegraph_scorer.core.tokens import TokenizedItem, TokenizedItems
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from scipy import sparse
 
@@ -182,6 +182,18 @@ class _Order:
         return found
 
 
+def _images(references: Iterable[Sequence[Tokens]]) -> Iterator[tuple[Tokens, ...]]:
+    """Yield each image's references, and refuse what is not lists of lists of words."""
+    expect_list(references, "references", "a list of images' references")
+    for index, image in enumerate(references):
+        if not isinstance(image, list | tuple):
+            raise InputError(f"references[{index}]: is {kind_of(image)}, expected a list of tokenized references")
+        for tokens in image:
+            if not isinstance(tokens, list | tuple) or (tokens and not isinstance(tokens[0], str)):
+                raise InputError(f"references[{index}]: holds {kind_of(tokens)}, expected lists of words")
+        yield tuple(image)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentFrequencies:
     """For every n-gram up to four words, the number of images that have it in one of their references.
@@ -206,7 +218,7 @@ class DocumentFrequencies:
         >>> dict(frequencies.ngrams())
         {'a': 2, 'cat': 1, 'dog': 1, 'a cat': 1, 'a dog': 1}
         """
-        return cls.of_items(TokenizedItems.of(TokenizedItem((), tuple(image)) for image in references))
+        return cls.of_items(TokenizedItems.of(TokenizedItem((), image) for image in _images(references)))
 
     @classmethod
     def from_ngrams(cls, images: int, ngrams: Mapping[tuple[str, ...], float]) -> DocumentFrequencies:
@@ -337,8 +349,10 @@ class DocumentFrequencies:
         """Read what :meth:`write` wrote.
 
         Raises:
+            InputError: the path is none.
             DataError: the file is missing, or is not a file of frequencies.
         """
+        expect(path, (str, Path), "path", "the path of a file")
         try:
             with np.load(path, allow_pickle=False) as arrays:
                 file_format, images, size = arrays["header"].tolist()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
+from spicegraph_parser.errors import counted
 from spicegraph_scorer.core.categories import CategoryMeans, CategoryScore, Counts, category_means
 from spicegraph_scorer.core.items import Fingerprint, empty_candidates
 from spicegraph_scorer.core.metric import Metric
@@ -107,11 +108,11 @@ class Run:
 
     name: str
     signature: Mapping[str, str]
-    statistics: tuple[Any, ...]
-    scores: tuple[Score, ...]
+    statistics: tuple[Any, ...] = field(repr=False)
+    scores: tuple[Score, ...] = field(repr=False)
     intervals: tuple[Interval, ...] = ()
-    explanations: tuple[Explanation, ...] = ()
-    credits: tuple[Credit, ...] = ()
+    explanations: tuple[Explanation, ...] = field(default=(), repr=False)
+    credits: tuple[Credit, ...] = field(default=(), repr=False)
     by_category: Callable[[Any], Mapping[str, CategoryScore]] = Metric.by_category
 
     @property
@@ -141,13 +142,25 @@ class Run:
             yield row
 
 
-@dataclass(frozen=True, slots=True)
+_SHOWN_SCORES: Final = 8
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Result:
     """The scores of a corpus and of its items, with what says whether two numbers may be compared."""
 
     items: tuple[Item, ...]
     signature: Mapping[str, Json]
     runs: tuple[Run, ...]
+
+    def __repr__(self) -> str:
+        """Return a table of the corpus scores, of at most ten lines: notebooks and prompts print it."""
+        scores = [score for run in self.runs for score in run.headline]
+        width = max((len(score.name) for score in scores), default=0)
+        values = ["undefined" if score.value is None else f"{score.value:.4f}" for score in scores]
+        lines = [f"  {score.name:{width}}  {value:>9}" for score, value in zip(scores, values, strict=True)]
+        more = [f"  ... and {len(lines) - _SHOWN_SCORES} more"] if len(lines) > _SHOWN_SCORES else []
+        return "\n".join([f"Result of {counted(len(self.items), 'item')}", *lines[:_SHOWN_SCORES], *more])
 
     @property
     def empty_candidates(self) -> int:

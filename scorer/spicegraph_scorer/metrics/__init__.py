@@ -12,7 +12,7 @@ from itertools import pairwise
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from spicegraph_parser.errors import DataError, InputError
+from spicegraph_parser.errors import DataError, InputError, expect_texts
 from spicegraph_scorer.core.data import MetricData, Resources, with_spice_text
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def check_names(names: Iterable[str]) -> tuple[str, ...]:
     """
     if isinstance(names, str):
         raise InputError(f"metrics: expected a list of names such as [{names!a}], got the string {names!a}")
-    return tuple(names)
+    return tuple(expect_texts(names, "metrics"))
 
 
 def metric_names(names: Iterable[str]) -> tuple[str, ...]:

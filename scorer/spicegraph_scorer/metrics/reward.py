@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import InputError, expect
 from spicegraph_scorer.core.credit import Credit, Part, Words
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh
 from spicegraph_scorer.metrics import METRICS, make_metrics
@@ -117,6 +117,7 @@ def parse_reward(text: str, metrics: Iterable[str]) -> tuple[Term, ...]:
         >>> parse_reward("spice=1, bleu:Bleu_4=.5", ["spice", "bleu"])
         (Term(weight=1.0, name='spice', score=''), Term(weight=0.5, name='bleu', score='Bleu_4'))
     """
+    expect(text, str, "reward", "a string such as 'spice-g=1'")
     known = [*metrics, *TEXT_TERMS, *GUARD_TERMS, *DRAFT_TERMS]
     terms: list[Term] = []
     faults: list[str] = []
@@ -317,7 +318,7 @@ def make_reward(text: str, resources: Resources) -> Reward:
     names = dict.fromkeys(term.name for term in terms if term.name in METRICS)
     if not any(term.score for term in terms):  # no term is of a category
         resources = replace(resources, data=replace(resources.data, categories={}))
-    metrics = make_metrics(names, resources) if names else {}
+    metrics = make_metrics(list(names), resources) if names else {}
     for term in terms:
         columns = [score.name for score in metrics[term.name].total(())] if term.score else []
         if term.score and term.score not in columns:

@@ -11,18 +11,23 @@ lists alone: WordNet has abbreviations that are words elsewhere ("de", "la", "un
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
-from spicegraph_parser.errors import InputError, counted
+from spicegraph_parser.errors import InputError, counted, kind_of
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.parse import MAX_CAPTION_LENGTH
-from spicegraph_scorer.core.items import CheckedItems, empty_candidates
+from spicegraph_scorer.core.items import CheckedItems, Item, empty_candidates, to_item
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from spicegraph_scorer.core.items import Item, ItemId
+    from spicegraph_scorer.core.items import ItemId
+
+GivenItem: TypeAlias = Item | Mapping[str, Any] | tuple[Any, ...]
+"""What :func:`check_items` takes for an item."""
 
 SHOWN_FAULTS = 50
 """How many faults an error spells out; the rest is counted."""
@@ -137,7 +142,7 @@ Empty = Literal["refuse", "zero"]
 def caption_faults(caption: object, names: Names = (), *, empty: Empty = "refuse") -> Iterator[str]:
     """Yield what is wrong with a caption; with ``empty="zero"`` an empty one is right."""
     if not isinstance(caption, str):
-        yield f"is {_kind(caption)}, expected a string"
+        yield f"is {kind_of(caption)}, expected a string"
         return
     if empty == "zero" and _is_empty(caption, names):
         return
@@ -149,7 +154,7 @@ def caption_faults(caption: object, names: Names = (), *, empty: Empty = "refuse
 def reference_faults(references: object, names: Names = ()) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with a list of references, each as (index in brackets or nothing, reason)."""
     if not isinstance(references, list | tuple):
-        yield "", f"is {_kind(references)}, expected a list of strings"
+        yield "", f"is {kind_of(references)}, expected a list of strings"
     elif not references:
         yield "", "contains no reference"
     else:
@@ -161,7 +166,7 @@ def reference_faults(references: object, names: Names = ()) -> Iterator[tuple[st
 def id_faults(value: object) -> Iterator[str]:
     """Yield what is wrong with an image id: an integer of at most 18 digits or a non-empty string."""
     if isinstance(value, bool) or not isinstance(value, int | str):
-        yield f"is {_kind(value)}, expected an integer or a string"
+        yield f"is {kind_of(value)}, expected an integer or a string"
     elif isinstance(value, int):
         if abs(value) >= 10**_INTEGER_DIGITS:
             yield f"has more than {_INTEGER_DIGITS} digits"
@@ -196,11 +201,12 @@ def item_faults(item: Item, place: str, *, empty: Empty = "refuse") -> Iterator[
         yield Fault(name, f"references{index}", reason)
 
 
-def check_items(items: Iterable[Item], *, empty: Empty = "refuse") -> CheckedItems:
+def check_items(items: Iterable[GivenItem], *, empty: Empty = "refuse") -> CheckedItems:
     """Return the items if they can be scored together; what a reader has checked is not checked again.
 
     Args:
-        items: at least one; ids differ.
+        items: at least one; ids differ. Mappings, tuples, rows and tables of pandas, and a reader's data set are items,
+            too (:func:`spicegraph_scorer.core.items.to_item`).
         empty: what is done with an empty candidate; an empty reference is always a fault.
 
     Raises:
@@ -208,12 +214,15 @@ def check_items(items: Iterable[Item], *, empty: Empty = "refuse") -> CheckedIte
     """
     if isinstance(items, CheckedItems):
         return items
-    checked = CheckedItems(items)
-    faults = [] if checked else [Fault("", "", "there are no items")]
+    faults: list[Fault] = []
+    checked = CheckedItems(_given_items(items, faults))
+    if not checked and not faults:
+        faults.append(Fault("", "", "there are no items"))
     first: dict[ItemId, int] = {}
     for index, item in enumerate(checked):
         faults += item_faults(item, f"item {index + 1}", empty=empty)
-        earlier = first.setdefault(item.id, index)
+        image: object = item.id  # programs give what is no id, too: a fault of its own
+        earlier = first.setdefault(image, index) if isinstance(image, int | str) else index
         if earlier != index:
             faults.append(Fault(label(f"item {index + 1}", item.id), "id", f"is also the id of item {earlier + 1}"))
     if faults:
@@ -221,20 +230,27 @@ def check_items(items: Iterable[Item], *, empty: Empty = "refuse") -> CheckedIte
     return checked
 
 
-_KINDS: Mapping[type, str] = {
-    type(None): "null",
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-    str: "a string",
-    list: "a list",
-    tuple: "a list",
-    dict: "an object",
-}
-
-
-def _kind(value: object) -> str:
-    return _KINDS.get(type(value), type(value).__name__)
+def _given_items(given: object, faults: list[Fault]) -> Iterator[Item]:
+    """Yield what a program gives as items; what is none goes to the faults."""
+    items = getattr(given, "items", None)
+    if isinstance(given, Item):
+        given = (given,)
+    elif isinstance(items, tuple):  # a reader's data set
+        given = items
+    elif hasattr(given, "columns") and callable(to_records := getattr(given, "to_dict", None)):  # a table of pandas
+        given = to_records("records")
+    if isinstance(given, str | bytes | PathLike):
+        raise input_error("items", [Fault("", "", f"{shown(str(given))} is not read here: give read_items(path)")])
+    if isinstance(given, Mapping):
+        reason = "is an object, expected a list of items; captions by id are given to score_captions"
+        raise input_error("items", [Fault("", "", reason)])
+    if not isinstance(given, Iterable):
+        raise input_error("items", [Fault("", "", f"is {kind_of(given)}, expected a list of items")])
+    for number, value in enumerate(given):
+        try:
+            yield to_item(value, number)
+        except ValueError as error:
+            faults.append(Fault(f"item {number + 1} ({shown(value)})", "", str(error)))
 
 
 _OTHERS = 0.1

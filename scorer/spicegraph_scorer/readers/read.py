@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import InputError, expect
 from spicegraph_scorer.core.items import CheckedItems, Item, ItemId
 from spicegraph_scorer.readers.checks import (
     Fault,
@@ -98,7 +99,12 @@ def read_items(
         >>> read_items("results.json", references="captions_val2014.json", partial=True).format
         'COCO results'
     """
-    paths = (references,) if isinstance(references, str) else tuple(references or ())
+    expect(path, (str, PathLike), "path", "the path of a file")
+    given = (references,) if isinstance(references, str | PathLike) else references or ()
+    expect(given, (list, tuple), "references", "the path of a file, or a list of paths")
+    for reference_path in given:
+        expect(reference_path, (str, PathLike), "references", "the path of a file, or a list of paths")
+    path, paths = fspath(path), tuple(map(fspath, given))
     with open_source(path, limits=limits) as source:
         found = _read_records(source, limits, columns)
         name, packing = source.name, source.packing

@@ -14,8 +14,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from spicegraph_parser.errors import DataError, InputError
-from spicegraph_scorer.adapters.pycocoevalcap.scorers import Captions, Results, paired_results, split_items
+from spicegraph_parser.errors import DataError, InputError, expect
+from spicegraph_scorer.adapters.pycocoevalcap.scorers import (
+    Captions,
+    Results,
+    check_captions,
+    paired_results,
+    split_items,
+)
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import TokenizedItem
 from spicegraph_scorer.metrics import cider
@@ -46,6 +52,7 @@ def _document_frequencies(df: str | Path | DocumentFrequencies) -> DocumentFrequ
     """
     if isinstance(df, DocumentFrequencies):
         return df
+    expect(df, (str, Path), "df", "'corpus', a path or DocumentFrequencies")
     if df == CORPUS:
         return None
     tried = [Path(df), *(Path("data", f"{df}{ending}") for ending in (".npz", ".p"))]
@@ -293,4 +300,5 @@ def _item(candidate: str, references: Iterable[str]) -> TokenizedItem:
 
 
 def _frequencies_of(gts: Captions) -> DocumentFrequencies:
+    check_captions(gts, {image_id: [""] for image_id in gts})
     return DocumentFrequencies.from_references([[tuple(text.split()) for text in texts] for texts in gts.values()])

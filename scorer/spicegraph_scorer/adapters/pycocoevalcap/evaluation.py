@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import InputError, expect, kind_of
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.adapters.pycocoevalcap.cider import CORPUS, Cider
 from spicegraph_scorer.adapters.pycocoevalcap.scorers import (
@@ -75,6 +75,7 @@ class COCO:
     def __init__(self, annotation_file: str | Path | None = None) -> None:
         self.dataset: dict[str, Any] = {}
         if annotation_file is not None:
+            expect(annotation_file, (str, Path), "annotation_file", "the path of a file")
             with open_source(str(annotation_file)) as source:
                 content = read_all(source, limits=DEFAULT_LIMITS)
                 coco_annotations(source, content)
@@ -197,6 +198,9 @@ class _Evaluation:
         *,
         pipeline: str | FactSource,
     ) -> None:
+        for name, side in (("coco", coco), ("cocoRes", cocoRes)):
+            if not (hasattr(side, "getImgIds") and hasattr(side, "imgToAnns")):
+                raise InputError(f"{name}: is {kind_of(side)}, expected a COCO object, as COCO(file) or loadRes gives")
         self.coco = coco
         self.cocoRes = cocoRes
         self.params: dict[str, Sequence[ItemId]] = {"image_id": coco.getImgIds()}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import InputError, expect, expect_list, kind_of
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.categories import ALL, Counts
 from spicegraph_scorer.core.items import Item, ItemId
@@ -72,11 +72,15 @@ class PTBTokenizer:
             >>> PTBTokenizer().tokenize({7: [{"caption": "A man's dog."}]})
             {7: ["a man 's dog"]}
         """
+        if not isinstance(captions_for_image, Mapping):
+            expect_list(captions_for_image, "captions", "an object or a list of captions")
         if isinstance(captions_for_image, Mapping):
             return _tokenized(captions_for_image)
         if captions_for_image and isinstance(captions_for_image[0], Mapping):
             entries = [entry for entry in captions_for_image if isinstance(entry, Mapping)]
             texts = _tokenized({place: [entry] for place, entry in enumerate(entries)})
+            if lacking := [place for place, entry in enumerate(entries) if "image_id" not in entry]:
+                raise InputError(f"captions[{lacking[0]}]: has no image_id")
             return [{"image_id": entry["image_id"], "caption": texts[place]} for place, entry in enumerate(entries)]
         lists = [[entry] if isinstance(entry, str) else entry for entry in captions_for_image]
         return _tokenized(dict(enumerate(lists)))
@@ -89,6 +93,13 @@ def _without_java(program: str) -> None:
 
 def _tokenized(captions_for_image: Mapping[Any, Iterable[Any]]) -> dict[Any, list[str]]:
     _without_java("PTBTokenizer")
+    faults = [
+        Fault(f"id {shown(image_id)}", "", f"is {kind_of(own)}, expected a list of captions")
+        for image_id, own in captions_for_image.items()
+        if isinstance(own, str | Mapping) or not isinstance(own, Iterable)
+    ]
+    if faults:
+        raise input_error("captions", faults)
     captions = {image_id: [_text(image_id, caption) for caption in own] for image_id, own in captions_for_image.items()}
     tokens = map(" ".join, tokenize_texts([text for texts in captions.values() for text in texts], together=True))
     return {image_id: list(islice(tokens, len(texts))) for image_id, texts in captions.items()}
@@ -105,6 +116,7 @@ class Bleu:
     """BLEU-1 to BLEU-n."""
 
     def __init__(self, n: int = 4) -> None:
+        expect(n, int, "n", "a number")
         if not 1 <= n <= bleu.ORDERS:
             raise InputError(f"Bleu takes an n from 1 to {bleu.ORDERS}, got {n}")
         self._n = n
@@ -291,6 +303,10 @@ def check_captions(gts: Captions, res: Captions, *, several: bool = False) -> No
 
 
 def _faults(gts: Captions, res: Captions, *, several: bool) -> Iterator[Fault]:
+    wrong = list(_shape_faults(("gts", gts), ("res", res)))
+    if wrong:
+        yield from wrong
+        return
     yield from (Fault(f"id {shown(i)}", "res", "is missing") for i in gts if i not in res)
     yield from (Fault(f"id {shown(i)}", "gts", "is missing") for i in res if i not in gts)
     for image_id in (i for i in gts if i in res):
@@ -298,6 +314,12 @@ def _faults(gts: Captions, res: Captions, *, several: bool) -> Iterator[Fault]:
         yield from _caption_faults(image_id, "res", res[image_id])
         if not several:
             yield from _several_faults(image_id, res[image_id])
+
+
+def _shape_faults(*sides: tuple[str, object]) -> Iterator[Fault]:
+    for side, captions in sides:
+        if not isinstance(captions, Mapping):
+            yield Fault(side, "", f"is {kind_of(captions)}, expected an object {{id: [caption, ...]}}")
 
 
 def _several_faults(image_id: ItemId, captions: object) -> Iterator[Fault]:
@@ -344,6 +366,10 @@ def paired_results(gts: Captions, res: Results) -> list[TokenizedItem]:
 
 
 def _result_faults(gts: Captions, res: Results) -> Iterator[Fault]:
+    expect_list(res, "res", "an object or a list of results")
+    if wrong := list(_shape_faults(("gts", gts))):
+        yield from wrong
+        return
     for image_id, references in gts.items():
         yield from _caption_faults(image_id, "gts", references)
     entries: Sequence[object] = res

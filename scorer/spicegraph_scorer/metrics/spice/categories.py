@@ -19,12 +19,13 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import InputError, expect, expect_list
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.parse import word_set
 from spicegraph_parser.wordnet import load_wordnet
@@ -108,6 +109,9 @@ def make_categories(definitions: Sequence[CategoryDefinition]) -> dict[str, Cate
         >>> list(make_categories([CategoryDefinition("Pet", words=("dog", "cat"))]))[-1]
         'Pet'
     """
+    expect_list(definitions, "definitions", "a list of CategoryDefinition")
+    for index, given in enumerate(definitions):
+        expect(given, CategoryDefinition, f"definitions[{index}]", "a CategoryDefinition")
     faults = [
         f"category {definitions[index].name[:LONGEST_NAME]!a}: {field}: {reason}"
         for index, field, reason in category_faults(definitions)
@@ -227,6 +231,7 @@ def read_categories(path: str) -> dict[str, Category]:
         >>> list(read_categories("categories.toml"))[-1]  # doctest: +SKIP
         'Animal'
     """
+    expect(path, (str, PathLike), "categories", "the path of a file")
     try:
         tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

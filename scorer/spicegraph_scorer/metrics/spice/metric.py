@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NamedTuple, Self, TypeVar
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import InputError, expect_list
 from spicegraph_parser.graph import SceneGraph, merge, merge_concepts
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
 from spicegraph_parser.rules import Fact
@@ -296,6 +296,7 @@ def score_tuples(
     """
     lexicon = load_lexicon()
     mine = [_facts(candidate, "candidate")]
+    expect_list(references, "references", "a list of lists of tuples")
     theirs = [_facts(tuples, f"references[{index}]") for index, tuples in enumerate(references)]
     graphs = merge(mine, lexicon, exact=exact), merge(theirs, lexicon, exact=exact)
     statistic = score_graphs(*graphs, categories=categories)
@@ -304,6 +305,7 @@ def score_tuples(
 
 
 def _facts(tuples: Sequence[Sequence[str]], field: str) -> list[Fact]:
+    expect_list(tuples, field, "a list of tuples")
     facts = []
     for index, words in enumerate(tuples):
         if not isinstance(words, list | tuple) or not 1 <= len(words) <= 3:

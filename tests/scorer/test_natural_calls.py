@@ -1,0 +1,241 @@
+"""What programs hold for items and captions, and what they get for values of a wrong kind."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import spicegraph_scorer as scorer
+from spicegraph_parser import load_pipeline, parse_captions
+from spicegraph_parser.errors import InputError, SpicegraphError
+from spicegraph_scorer import Item, score, score_captions
+from spicegraph_scorer.adapters import rewards as reward_calls
+from spicegraph_scorer.adapters.caption_metric import CaptionMetric, per_caption_metric
+from spicegraph_scorer.adapters.pycocoevalcap import compute_scores
+from spicegraph_scorer.compat import aac_metrics
+from spicegraph_scorer.compat.pycocoevalcap import COCO, Bleu, Cider, COCOEvalCap, Meteor, PTBTokenizer, Rouge, Spice
+from spicegraph_scorer.compat.pycocoevalcap.ciderD.ciderD import CiderD
+from spicegraph_scorer.rewards import RewardModel, advantages_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Row = namedtuple("Row", "Index image_id caption refs")
+EXPECTED = Item(1, "a dog", ("a dog runs",))
+
+
+class TableRow:
+    """What is used of a row of pandas."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"image_id": np.int64(1), "caption": "a dog", "refs": np.array(["a dog runs"])}
+
+
+class Table:
+    """What is used of a table of pandas."""
+
+    columns = ("image_id", "caption", "refs")
+
+    def to_dict(self, orient: str) -> list[dict[str, Any]]:
+        assert orient == "records"
+        return [TableRow().to_dict()]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [Item(1, "a dog", ["a dog runs"])],  # type: ignore[arg-type]
+        [Item(np.int64(1), np.str_("a dog"), (text for text in ["a dog runs"]))],  # type: ignore[arg-type]
+        [{"id": 1, "candidate": "a dog", "references": ["a dog runs"]}],
+        [{"image_id": np.int32(1), "test": "a dog", "refs": ("a dog runs",)}],
+        [{"image_id": 1, "prediction": "a dog", "reference": "a dog runs"}],
+        [(1, "a dog", ["a dog runs"])],
+        [Row(0, 1, "a dog", ["a dog runs"])],
+        [TableRow()],
+        [(0, TableRow())],
+        Table(),
+        EXPECTED,
+        (Item(1, "a dog", ["a dog runs"]) for _ in range(1)),  # type: ignore[arg-type]
+    ],
+)
+def test_what_programs_hold_becomes_items(items: Any) -> None:
+    result = score(items, ["bleu"])
+    assert result.items == (EXPECTED,)
+    assert type(result.items[0].id) is int
+    assert {type(text) for item in result.items for text in (item.candidate, *item.references)} == {str}
+
+
+def test_items_without_an_id_are_numbered() -> None:
+    pairs = [("a dog", ["the dog"]), ("a cat", ["the cat"])]
+    assert [item.id for item in score(pairs, ["bleu"]).items] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("candidates", "references"),
+    [
+        (["a dog"], [["a dog runs"]]),
+        (["a dog"], ["a dog runs"]),
+        (("a dog",), [np.array(["a dog runs"])]),
+        ("a dog", ["a dog runs"]),
+        ({0: "a dog"}, {0: ["a dog runs"]}),
+        ({0: ["a dog"]}, {0: "a dog runs"}),
+        ((text for text in ["a dog"]), [["a dog runs"]]),
+    ],
+)
+def test_captions_in_two_collections(candidates: Any, references: Any) -> None:
+    assert score_captions(candidates, references, ["bleu"]).items == (Item(0, "a dog", ("a dog runs",)),)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "references", "message"),
+    [
+        (["a dog"], [], "captions: 1 candidate and 0 lists of references don't pair up"),
+        ({1: "a dog"}, {2: ["a dog"]}, "captions: 2 faults\n  id 1, references: is missing\n  id 2, candidates: is mi"),
+        ({1: "a dog"}, [["a dog"]], "captions: references: is a list, expected an object, as the other is"),
+        (["a dog"], "a dog runs", "captions: references: is a string, expected a list"),
+        (None, ["a dog"], "captions: candidates: is null, expected a list"),
+        ({1: ["a dog", "a cat"]}, {1: ["a dog"]}, "items: item 1 (image_id 1), candidate: is a list, expected a str"),
+        (["a dog"], [{"a dog", "a cat"}], "items: item 1 (image_id 0), references: is set, expected a list of strings"),
+        (["", "a dog"], [["a dog"], [None]], "items: 2 faults"),
+    ],
+)
+def test_collections_that_do_not_pair_up(candidates: Any, references: Any, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        score_captions(candidates, references)
+    assert str(caught.value).startswith(message)
+
+
+def test_options_reach_score_captions() -> None:
+    assert score_captions(["", "a dog"], ["a dog", "a dog"], ["bleu"], empty="zero").empty_candidates == 1
+
+
+def test_a_result_shows_itself_in_ten_lines() -> None:
+    result = score_captions(["a dog runs"] * 3, [["a dog runs on grass"]] * 3, ["all"])
+    lines = repr(result).splitlines()
+    assert lines[0] == "Result of 3 items"
+    assert len(lines) == 10
+    assert lines[-1].endswith("more")
+    assert repr(score_captions(["a dog"], [["a dog"]])) == "Result of 1 item\n  SPICE     1.0000"
+    assert len(repr(result.runs[0])) < 300
+
+
+VALUES: tuple[Any, ...] = (
+    None,
+    3,
+    "x",
+    b"x",
+    [],
+    {},
+    [None],
+    [3],
+    ["x"],
+    [[]],
+    [{}],
+    {1: "x"},
+    {1: None},
+    {1: [None]},
+    {1: [3]},
+    {1: [{}]},
+    {1: []},
+    {1: [["x"]]},
+    [{"image_id": 1}],
+    [{"image_id": 1, "caption": 3}],
+    {None: ["x"]},
+    object(),
+)
+ITEMS = [Item(1, "a dog", ("a dog",))]
+GTS = {1: ["a dog"]}
+MODEL = RewardModel("spice=1", {7: ["a dog"]})
+COCO_FILE = "examples/coco/human.json"
+
+
+CALLS: dict[str, Callable[[Any], object]] = {
+    "score": score,
+    "score, metrics": lambda value: score(ITEMS, value),
+    "score, pipeline": lambda value: score(ITEMS, pipeline=value),
+    "score, reward": lambda value: score(ITEMS, reward=value),
+    "score, empty": lambda value: score(ITEMS, empty=value),
+    "score, confidence": lambda value: score(ITEMS, confidence=value),
+    "score, frequencies": lambda value: score(ITEMS, ["cider"], frequencies=value),
+    "score, categories": lambda value: score(ITEMS, categories=value),
+    "score, vectors": lambda value: score(ITEMS, ["spice-g"], vectors=value),
+    "score_captions, candidates": lambda value: score_captions(value, ["a dog"]),
+    "score_captions, references": lambda value: score_captions(["a dog"], value),
+    "score_captions, candidates by id": lambda value: score_captions(value, GTS),
+    "score_captions, references by id": lambda value: score_captions({1: "a dog"}, value),
+    "credit": scorer.credit,
+    "credit, metric": lambda value: scorer.credit(ITEMS, value),
+    "compare_systems, first": lambda value: scorer.compare_systems(value, ITEMS),
+    "compare_systems, second": lambda value: scorer.compare_systems(ITEMS, value),
+    "choose_best": lambda value: scorer.choose_best(value, [1], load_pipeline()),
+    "score_tuples, candidate": lambda value: scorer.score_tuples(value, [[["dog"]]]),
+    "score_tuples, references": lambda value: scorer.score_tuples([["dog"]], value),
+    "read_items": scorer.read_items,
+    "read_items, references": lambda value: scorer.read_items(COCO_FILE, references=value),
+    "make_categories": scorer.make_categories,
+    "read_categories": scorer.read_categories,
+    "DocumentFrequencies.from_references": scorer.DocumentFrequencies.from_references,
+    "DocumentFrequencies.read": scorer.DocumentFrequencies.read,
+    "parse_captions": lambda value: list(parse_captions(value)),
+    "parse_captions, pipeline": lambda value: list(parse_captions(["a dog"], value)),
+    "load_pipeline": load_pipeline,
+    "RewardModel, reward": lambda value: RewardModel(value, {7: ["a dog"]}),
+    "RewardModel, references": lambda value: RewardModel("spice=1", value),
+    "RewardModel.add": lambda value: RewardModel("spice=1", {7: ["a dog"]}).add(value),
+    "RewardModel.rewards, images": lambda value: MODEL.rewards(value, ["a dog"]),
+    "RewardModel.rewards, captions": lambda value: MODEL.rewards([7], value),
+    "RewardModel.rewards, drafts": lambda value: MODEL.rewards([7], ["a dog"], value),
+    "RewardModel.advantages": lambda value: MODEL.advantages(value, ["a dog"]),
+    "RewardModel.over_greedy": lambda value: MODEL.over_greedy([7], ["a dog"], value),
+    "RewardModel.credit": lambda value: MODEL.credit([7], value),
+    "advantages_of, rewards": lambda value: advantages_of(value, [1]),
+    "advantages_of, groups": lambda value: advantages_of([1.0], value),
+    "trl_reward": lambda value: reward_calls.trl_reward(MODEL)(completions=value, image_id=[7]),
+    "trl_reward, column": lambda value: reward_calls.trl_reward(MODEL)(completions=["a dog"], image_id=value),
+    "verl, solution": lambda value: reward_calls.compute_score("x", value, ["a dog"]),
+    "verl, truth": lambda value: reward_calls.compute_score("x", "a dog", value),
+    "verl, solutions": lambda value: reward_calls.compute_scores(["x"], value, [["a dog"]]),
+    "verl, truths": lambda value: reward_calls.compute_scores(["x"], ["a dog"], value),
+    "CaptionMetric": lambda value: CaptionMetric(value).compute(predictions=["a dog"], references=[["a dog"]]),
+    "CaptionMetric.compute, predictions": lambda value: CaptionMetric().compute(predictions=value, references=["x"]),
+    "CaptionMetric.compute, references": lambda value: CaptionMetric().compute(predictions=["a dog"], references=value),
+    "CaptionMetric.add, prediction": lambda value: CaptionMetric().add(prediction=value, reference="a dog"),
+    "CaptionMetric.add, reference": lambda value: CaptionMetric().add(prediction="a dog", reference=value),
+    "per_caption_metric": per_caption_metric,
+    "aac_metrics.spice, candidates": lambda value: aac_metrics.spice(value, [["a dog"]]),
+    "aac_metrics.spice, references": lambda value: aac_metrics.spice(["a dog"], value),
+    "aac_metrics.cider_d": lambda value: aac_metrics.cider_d(value, [["a dog"]]),
+    "COCO": COCO,
+    "COCOEvalCap": lambda value: COCOEvalCap(value, value).evaluate(),
+    "PTBTokenizer.tokenize": PTBTokenizer.tokenize,
+    "compute_scores": lambda value: compute_scores(value, GTS),
+    "CiderD": lambda value: CiderD(df="corpus").compute_score(GTS, value),
+    "CiderD, df": lambda value: CiderD(df=value),
+    "Cider, gts": Cider,
+    "Bleu, n": Bleu,
+    "Rouge.calc_score, candidate": lambda value: Rouge().calc_score(value, ["a"]),
+    "Rouge.calc_score, references": lambda value: Rouge().calc_score(["a"], value),
+    **{f"{kind.__name__}, gts": lambda value, kind=kind: kind().compute_score(value, GTS) for kind in (Bleu, Meteor)},
+    **{f"{kind.__name__}, res": lambda value, kind=kind: kind().compute_score(GTS, value) for kind in (Rouge, Cider)},
+    "Spice, gts": lambda value: Spice().compute_score(value, GTS),
+    "Spice, both": lambda value: Spice().compute_score(value, value),
+}
+"""Public functions, each by the argument that gets a wrong value: 22 values, over 1,500 calls."""
+
+
+@pytest.mark.filterwarnings("ignore::spicegraph_scorer.metrics.cider.CiderWarning")
+@pytest.mark.parametrize("name", CALLS)
+def test_wrong_values_get_a_message_and_no_raw_error(name: str) -> None:
+    if name.startswith("Meteor"):
+        pytest.importorskip("snowballstemmer")
+    for value in VALUES:
+        try:
+            CALLS[name](value)
+        except SpicegraphError as error:
+            first = str(error).splitlines()[0]
+            assert first.strip(), (name, value)
+        except Exception as error:  # noqa: BLE001 (what this test is for)
+            pytest.fail(f"{name} of {value!r}: {type(error).__name__}: {error}")
