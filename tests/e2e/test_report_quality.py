@@ -16,7 +16,7 @@ from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.readers import read_items
 from spicegraph_service.report import ReportOptions, build_report
 from spicegraph_service.report.data import InputFile, Made, SystemInput
-from spicegraph_service.report.images import Shown
+from spicegraph_service.report.images import Pictures
 from spicegraph_service.report.render import to_html
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def page(systems: list[SystemInput], tmp_path_factory: pytest.TempPathFactory) -
     (folder / "pictures").mkdir()
     for item in systems[0].items:
         (folder / "pictures" / f"{item.id}.gif").write_bytes(PIXEL)
-    shown = Shown(str(folder / "pictures"), page=folder)
+    shown = Pictures(str(folder / "pictures"), page=folder)
     options = ReportOptions(metrics=METRICS, images=shown, resampling=Resampling(50))
     path = folder / "report.html"
     path.write_text(to_html(build_report(systems, options)), encoding="utf-8")

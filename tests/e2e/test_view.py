@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import http.client
 import json
 import random
@@ -10,16 +11,17 @@ import re
 import signal
 import subprocess
 import sys
-from base64 import b64decode
+from base64 import b85decode
 from contextlib import closing
+from html import unescape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 import pytest
 
 from spicegraph_parser.errors import InputError
-from spicegraph_service.report.local import _by_category, _choices
-from spicegraph_service.report.results import Query, Results
+from spicegraph_service.report.results import Query, ResultTable, by_category
+from spicegraph_service.report.viewer import _category_tables, _choices, overview_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,12 +47,12 @@ def rows(seed: int) -> list[dict[str, Any]]:
     ]
 
 
-def read(folder: Path, *files: tuple[str, str], captions: dict[str, str] | None = None) -> Results:
-    found = Results(files, captions or {}, folder)
-    found.read()
-    if found.fault:
-        raise InputError(found.fault)
-    return found
+def read(folder: Path, *files: tuple[str, str], captions: dict[str, str] | None = None) -> ResultTable:
+    table = ResultTable(files, captions or {}, folder)
+    table.read()
+    if table.fault:
+        raise InputError(table.fault)
+    return table
 
 
 @pytest.mark.parametrize("form", ["json", "jsonl", "csv", "parquet", "gz"])
@@ -70,8 +72,6 @@ def test_every_format_of_score_gives_the_same_columns(tmp_path: Path, form: str)
     elif form == "jsonl":
         path.write_text("".join(json.dumps(row) + "\n" for row in wanted))
     elif form == "gz":
-        import gzip
-
         path = tmp_path / "result.jsonl.gz"
         path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in wanted).encode()))
     elif form == "csv":
@@ -85,11 +85,10 @@ def test_every_format_of_score_gives_the_same_columns(tmp_path: Path, form: str)
 
         pq.write_table(pa.Table.from_pylist(flat), path)
     found = read(tmp_path, ("a", str(path)))
-    assert found.scores == ["SPICE_categories_All_f", "SPICE_categories_All_tp", "SPICE"] or set(found.scores) == {
-        "SPICE",
-        "SPICE_categories_All_f",
-        "SPICE_categories_All_tp",
-    }
+    assert set(found.scores) == {"SPICE", "SPICE_categories_All_tp"}  # F of all tuples is SPICE itself
+    assert found.column(0, "SPICE_categories_All_f")[:3].tolist() == [
+        row["scores"]["SPICE_categories"]["All"]["f"] for row in wanted[:3]
+    ]
     listed = found.find(Query(score="SPICE", count=COUNT)).items
     assert [(one.id, one.scores[0]) for one in listed] == [(str(r["image_id"]), r["scores"]["SPICE"]) for r in wanted]
 
@@ -103,7 +102,7 @@ def test_the_spice_program_s_own_output(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def two(tmp_path_factory: pytest.TempPathFactory) -> ResultTable:
     folder = tmp_path_factory.mktemp("view")
     for number, name in enumerate("ab"):
         lines = rows(number) if name == "a" else list(reversed(rows(number)))[:-5]
@@ -125,7 +124,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 @pytest.mark.parametrize("order", ["file", "worst", "best", "ahead", "behind"])
 @pytest.mark.parametrize("text", ["", "RED", "%", "a_c", "strasse", "reference 39", "nothing"])
-def test_queries_find_what_a_loop_finds(two: Results, order: str, text: str) -> None:
+def test_queries_find_what_a_loop_finds(two: ResultTable, order: str, text: str) -> None:
     first = {row["image_id"]: row["scores"]["SPICE"] for row in rows(0)}
     second = {row["image_id"]: row["scores"]["SPICE"] for row in list(reversed(rows(1)))[:-5]}
     words = ["a red dog", "100% of a_cat", NASTY, "ein Hund \N{DOG FACE} STRASSE"]
@@ -155,13 +154,13 @@ def test_queries_find_what_a_loop_finds(two: Results, order: str, text: str) -> 
     assert [int(one.id) for one in page.items] == kept[10:17]
 
 
-def test_an_item_has_everything(two: Results) -> None:
+def test_an_item_has_everything(two: ResultTable) -> None:
     key = two.find(Query(text="reference 6", score="SPICE")).items[0].key
     item = two.item(key)
     assert item is not None
-    assert (item["id"], item["captions"], item["references"]) == ("6", [NASTY, ""], ["reference 6"] * 2)
-    assert len(item["scores"]["SPICE"]) == 2
-    assert json.loads(item["rows"][0])["image_id"] == 6
+    assert (item.id, item.captions, item.references) == ("6", (NASTY, ""), ("reference 6",) * 2)
+    assert len(item.scores["SPICE"]) == 2
+    assert json.loads(item.rows[0])["image_id"] == 6
     assert two.item(COUNT) is None
 
 
@@ -223,16 +222,45 @@ def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
     assert made.stop() == 0
 
 
-def test_an_item_s_categories_are_a_table_with_whole_counts() -> None:
-    made = _by_category({"SPICE": 0.5, "SPICE_categories_All_f": 0.5, "SPICE_categories_All_tp": 3.0, "Bleu_1": None})
-    assert made["scores"] == [("SPICE", 0.5), ("Bleu_1", None)]
-    assert made["tables"] == [{"title": "SPICE by category", "columns": ["F", "Right"], "rows": [("All", [0.5, 3])]}]
-    assert isinstance(made["tables"][0]["rows"][0][1][1], int)
-    assert _choices(["SPICE", "SPICE_categories_All_f", "Color_re"]) == [
+def test_scores_are_grouped_and_none_stands_twice() -> None:
+    names = ["SPICE", "SPICE_categories_Object_f", "SPICE_categories_Object_tp", "Color_re"]
+    plain, metrics = by_category(names)
+    assert plain == ["SPICE"]
+    (table, other) = _category_tables(metrics, dict.fromkeys(names, (0.5, 3.0)))
+    assert table == {"title": "SPICE by category", "rows": [("Object: F", [0.5, 3.0]), ("Object: Right", [0, 3])]}
+    assert isinstance(table["rows"][1][1][1], int)
+    assert other["title"] == "by category"
+    assert _choices(names) == [
         ("", [("SPICE", "SPICE")]),
-        ("SPICE by category", [("SPICE_categories_All_f", "All: F")]),
+        (
+            "SPICE by category",
+            [
+                ("SPICE_categories_Object_f", "SPICE Object: F"),
+                ("SPICE_categories_Object_tp", "SPICE Object: Right"),
+            ],
+        ),
         ("by category", [("Color_re", "Color: Recall")]),
     ]
+
+
+def test_the_first_screen_says_who_is_better_and_calls_means_means(tmp_path: Path) -> None:
+    for name, step in (("good", 0.2), ("bad", 0.0)):
+        items = [
+            {
+                "image_id": n,
+                "scores": {"Bleu_4": 0.1, "SPICE": n / 200 + step, "SPICE_categories": {"Color": {"f": 0.3 + step}}},
+            }
+            for n in range(100)
+        ]
+        (tmp_path / f"{name}.json").write_text(json.dumps({"corpus": {"Bleu_4": 0.17, "SPICE": 0.5}, "items": items}))
+    overview = overview_of(read(tmp_path, *((name, str(tmp_path / f"{name}.json")) for name in ("bad", "good"))))
+    assert overview.verdict.headline == "good is better than bad: SPICE 0.448 against 0.247"
+    assert overview.verdict.detail.startswith("Means of 100 items. The difference is +0.200 (95 % interval +0.200 to")
+    assert ("Stronger in", "Color (+0.200)") in overview.verdict.points
+    assert overview.corpus["Bleu_4"] == [0.17, 0.17]
+    assert overview.rows["Bleu_4"][0].value == pytest.approx(0.1)
+    assert overview.pair == (1, 0)
+    assert set(overview.charts) == {"category", "spread"}
 
 
 def test_strangers_words_are_text_in_the_viewer(viewer: Local) -> None:
@@ -294,9 +322,11 @@ def test_the_viewer_is_sound_in_chromium(
     browser.tab_to("#items a")
     browser.enter()
     assert browser.js("location.pathname") == f"{viewer.path}item/7"
-    browser.tab_to("a[data-back]")
+    browser.tab_to("a[data-key=Escape]")
     browser.enter()
     assert browser.js("location.pathname") == viewer.path
+    assert browser.js("document.querySelectorAll('#items tbody tr').length") == 1  # the filter is still there
+    assert browser.js("location.hash") == "#item-7"
     assert browser.js("window.hacked") is None
     assert browser.errors == []
 
@@ -327,33 +357,86 @@ def test_the_demo_is_sound_in_chromium(start_browser: Callable[..., Browser], ax
             browser.tab_to("input[name=caption]")
             browser.key("End", code=35)
             browser.type(f" and {NASTY} a red cup")
-            browser.until("document.getElementById('result').textContent.includes('cup, red')")
+            browser.until("document.getElementById('result').textContent.includes('(cup, red)')")
             browser.check(axe, origin)
             assert browser.js("window.hacked") is None
     finally:
         assert local.stop() == 0
 
 
+def unpacked(page: str, name: str) -> Any:
+    packed = re.search(rf'data-{name}="([^"]*)"', page)
+    assert packed is not None
+    return json.loads(gzip.decompress(b85decode(unescape(packed[1]).replace(".", "<"))))
+
+
 @pytest.mark.model
-def test_captions_are_tried(tmp_path: Path) -> None:
+def test_captions_are_tried() -> None:
     local = Local("demo")
     try:
         status, page = local.get(f"{local.path}?part=1&caption=a+brown+dog&references=a+dog+that+is+brown")
         assert status == 200
         assert "SPICE 0.400" in page
         assert "1 of 2 said is right: P\u00a00.500; 1 of 3 found: R\u00a00.333." in page
-        drawn = re.search(r"data:image/svg\+xml;base64,([^\"]+)", page)
-        assert drawn is not None
-        assert all(
-            f">{title}</text>" in b64decode(drawn[1]).decode() for title in ("As SPICE draws it", "As people draw it")
-        )
-        assert 'badge matched" title="a reference has it"><bdi>dog</bdi>' in page
-        assert 'badge invented" title="invented"><bdi>dog, brown</bdi>' in page
-        assert "data:image/svg+xml;base64," in page
+        references, _, said_by_references, ((candidate, *_),) = unpacked(page, "chunk")[0]
+        assert references == ["a dog that is brown"]
+        assert [(view[0], bool(view[2])) for view in candidate] == [(["dog"], True), (["dog", "brown"], False)]
+        assert ["dog"] in [strings for strings, *_ in said_by_references]
+        _, people = local.get(f"{local.path}?part=1&caption=a+brown+dog&references=a+dog+that+is+brown&style=scene")
+        assert "SPICE 1.000" in people
         for caption, references in ((NASTY, NASTY), ("", ""), ("a dog", ""), ("\0", "a"), ("a" * 30_000, "b")):
             status, page = local.get(f"{local.path}?caption={quote(caption)}&references={quote(references)}")
             assert status == 200
             assert "<script>hacked" not in page
             assert "<img src=x" not in page
+    finally:
+        assert local.stop() == 0
+
+
+@pytest.mark.model
+def test_an_empty_box_is_empty_and_the_first_page_shows_one_wrong_colour() -> None:
+    local = Local("demo")
+    try:
+        for asked in ("?caption=&references=", "?part=1&references=a+dog", "?part=1&caption=a+dog", "?caption=a+dog"):
+            _, page = local.get(local.path + asked)
+            assert "Scores need a caption and at least one reference" in page
+            assert "SPICE 0." not in page
+        _, page = local.get(local.path)
+        ((candidate, *_),) = unpacked(page, "chunk")[0][3]
+        wrong = [view[0] for view in candidate if not view[2]]
+        assert wrong == [["sofa", "red"]]
+        assert len(candidate) == 8
+    finally:
+        assert local.stop() == 0
+
+
+@pytest.mark.model
+def test_an_item_is_drawn_with_its_captions_as_in_a_report(tmp_path: Path) -> None:
+    texts = ["a red car", "two dogs on grass"]
+    scores = [{"image_id": n, "scores": {"SPICE": 1.0, "Bleu_1": 0.25}} for n in range(2)]
+    (tmp_path / "r.jsonl").write_text("".join(json.dumps(row) + "\n" for row in scores))
+    (tmp_path / "c.json").write_text(json.dumps([{"image_id": n, "caption": text} for n, text in enumerate(texts)]))
+    rows = [{"image_id": n, "caption": text} for n, text in enumerate(["a blue car", "two dogs on grass"])]
+    (tmp_path / "references.json").write_text(json.dumps({"annotations": rows}))
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures" / "COCO_000000000001.gif").write_bytes(b"GIF89a")
+    local = Local(
+        *("view", str(tmp_path / "r.jsonl"), "--captions", str(tmp_path / "c.json")),
+        *("--references", str(tmp_path / "references.json"), "--images", str(tmp_path / "pictures")),
+    )
+    try:
+        _, page = local.get(f"{local.path}item/1")
+        index = unpacked(page, "index")
+        assert index["captions"] == [["two dogs on grass"]]
+        assert (index["metrics"], index["values"]) == (["Bleu_1"], [[[0.25]]])
+        assert index["sources"] == [f"{local.path}images/COCO_000000000001.gif"]
+        assert local.get(index["sources"][0]) == (200, "GIF89a")
+        assert "The file says" not in page
+        _, page = local.get(f"{local.path}item/0")
+        assert "The file says SPICE 1.000 for r; what is drawn has 0.500" in page
+        _, page = local.get(f"{local.path}?part=telling")
+        assert "says “red”, references “blue”" in page.replace("</span>", "")
+        assert 'href="item/0"' in page
+        assert local.get(f"{local.path}images/../r.jsonl")[0] == 404
     finally:
         assert local.stop() == 0

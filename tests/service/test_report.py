@@ -21,7 +21,7 @@ from spicegraph_scorer.metrics.spice.categories import CATEGORIES
 from spicegraph_service.cli import main
 from spicegraph_service.report import REPORT_FORMATS, Report, ReportFormat, ReportOptions, build_report
 from spicegraph_service.report.data import State, SystemInput
-from spicegraph_service.report.images import Shown, image_sources, overlay
+from spicegraph_service.report.images import Pictures, image_sources, overlay
 from spicegraph_service.report.render import CHUNK, to_html, to_json, to_markdown
 from word_facts import WordFacts
 
@@ -243,20 +243,20 @@ def test_both_graphs_lie_over_each_other() -> None:
 
 
 def test_images_come_from_a_pattern_or_a_folder(tmp_path: Path) -> None:
-    assert image_sources(Shown("https://x.org/{id:06}.jpg?{id}"), [7, "a b"]) == {
+    assert image_sources(Pictures("https://x.org/{id:06}.jpg?{id}"), [7, "a b"]) == {
         7: "https://x.org/000007.jpg?7",
         "a b": "https://x.org/000a%20b.jpg?a%20b",
     }
     for name in ("COCO_val2014_000000000042.jpg", "cat.png", "cat.txt"):
         (tmp_path / name).touch()
     (tmp_path / "pages").mkdir()
-    found = image_sources(Shown(str(tmp_path), page=tmp_path / "pages"), [42, "cat", "dog"])
+    found = image_sources(Pictures(str(tmp_path), page=tmp_path / "pages"), [42, "cat", "dog"])
     assert found == {42: "../COCO_val2014_000000000042.jpg", "cat": "../cat.png"}
-    elsewhere = image_sources(Shown(str(tmp_path), url="https://x.org/a/"), ["cat"])
+    elsewhere = image_sources(Pictures(str(tmp_path), url="https://x.org/a/"), ["cat"])
     assert elsewhere == {"cat": "https://x.org/a/cat.png"}
     (tmp_path / "cat.png").write_bytes(b"meow")
-    assert image_sources(Shown(str(tmp_path), embed=True), ["cat"]) == {"cat": "data:image/png;base64,bWVvdw=="}
-    for wrong in (Shown("https://x.org/{id}", embed=True), Shown(str(tmp_path), url="javascript:x")):
+    assert image_sources(Pictures(str(tmp_path), embed=True), ["cat"]) == {"cat": "data:image/png;base64,bWVvdw=="}
+    for wrong in (Pictures("https://x.org/{id}", embed=True), Pictures(str(tmp_path), url="javascript:x")):
         with pytest.raises(InputError, match="images"):
             image_sources(wrong, ["cat"])
 
@@ -264,7 +264,7 @@ def test_images_come_from_a_pattern_or_a_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize("pattern", ["javascript:alert({id})", "data:text/html,{id}", "nowhere", "file:///x/{id}"])
 def test_images_from_elsewhere_are_refused(pattern: str) -> None:
     with pytest.raises(InputError, match="images"):
-        image_sources(Shown(pattern), [1])
+        image_sources(Pictures(pattern), [1])
 
 
 JAR = [
@@ -314,8 +314,10 @@ def test_the_command_names_a_bad_file(files: tuple[str, str], capsys: pytest.Cap
 
 @pytest.mark.model
 def test_compare_writes_the_same_page(files: tuple[str, str], tmp_path: Path) -> None:
-    target = tmp_path / "c.html"
-    assert main(["compare", *files, "-o", str(target), "--draws", "20"]) == 0
-    page = target.read_text(encoding="utf-8")
-    assert "b against a" in page
-    assert "What goes wrong" in page
+    pages = []
+    for command in ("compare", "report"):
+        target = tmp_path / f"{command}.html"
+        assert main([command, *files, "-o", str(target), "--draws", "20"]) == 0
+        pages.append(re.sub(r"Made</dt><dd>[^<]*", "", target.read_text(encoding="utf-8")))
+    assert pages[0] == pages[1]
+    assert "What goes wrong" in pages[0]

@@ -108,7 +108,7 @@ def test_own_categories_are_scored_alike_by_every_command(files: tuple[str, str,
     assert len(digests) == 1
     page = written(tmp_path / "c.html", "compare", f"mine={first}", second, *own)
     assert ">Animal</text>" in page
-    assert "b against mine" in page
+    assert "mine and b" in page
     assert "What goes wrong" in page
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.readers.tables import Columns
-    from spicegraph_service.report.images import Shown
+    from spicegraph_service.report.images import Pictures
 
 MetricsOption = Annotated[
     str, typer.Option(metavar="NAMES", help=f"Comma-separated: {', '.join((*METRICS, *GROUPS))}.")
@@ -261,7 +261,7 @@ class PageOptions:
         ),
     ] = False
 
-    def shown(self, output: str | None) -> Shown | None:
+    def pictures(self, output: str | None) -> Pictures | None:
         """Return how the page shows images; ``None``: it shows none.
 
         Raises:
@@ -274,9 +274,9 @@ class PageOptions:
                 option = "--embed-images" if self.embed_images else "--images-url"
                 raise InputError(f"{option}: which images? Name their folder with --images")
             return None
-        from spicegraph_service.report.images import Shown  # noqa: PLC0415 (pages alone need it)
+        from spicegraph_service.report.images import Pictures  # noqa: PLC0415 (pages alone need it)
 
-        return Shown(self.images, self.images_url, self.embed_images, Path(output).parent if output else Path())
+        return Pictures(self.images, self.images_url, self.embed_images, Path(output).parent if output else Path())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

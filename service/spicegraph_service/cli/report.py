@@ -21,9 +21,8 @@ from spicegraph_service.report.data import InputFile, Made, SystemInput
 from spicegraph_service.report.render import REPORT_FORMATS, ReportFormat, to_html, to_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
-    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_service.report import Report
 
 
@@ -92,45 +91,22 @@ def report(
     options = ReportOptions(
         metrics=scoring.names,
         title=title,
-        images=page.shown(output),
+        images=page.pictures(output),
         resampling=Resampling(draws, seed),
         human=human,
         data=scoring.data("spice"),
         made=made([*(system_name(source)[1] for source in sources), *given.files, *scoring.files]),
     )
     chosen = form or format_by_ending(output, _BY_ENDING, ReportFormat.HTML)
-    check_split(split=page.split, form=chosen, output=output)
-    systems = [SystemInput(*given.system(source, empty=scoring.empty)) for source in sources]
-    with parsing.facts() as facts:
-        write_report(systems, options, form=chosen, output=output, facts=facts, split=page.split)
-
-
-def write_report(
-    systems: Sequence[SystemInput],
-    options: ReportOptions,
-    *,
-    form: ReportFormat,
-    output: str | None,
-    facts: FactSource,
-    split: bool = False,
-) -> None:
-    """Build a report and write it to a file or to standard output."""
-    with warned_progress() as progress:
-        built = build_report(systems, options, pipeline=facts, progress=progress)
-    if split and output is not None:
-        _write_split(built, output)
-        return
-    write_text(REPORT_FORMATS[form](built), output)
-
-
-def check_split(*, split: bool, form: ReportFormat, output: str | None) -> None:
-    """Say before the work that only a page in a file can be split.
-
-    Raises:
-        InputError: it is another format, or goes to standard output.
-    """
-    if split and (output is None or form is not ReportFormat.HTML):
+    if page.split and (output is None or chosen is not ReportFormat.HTML):
         raise InputError("--split: only an HTML page written to a file (-o) can be split")
+    systems = [SystemInput(*given.system(source, empty=scoring.empty)) for source in sources]
+    with parsing.facts() as facts, warned_progress() as progress:
+        built = build_report(systems, options, pipeline=facts, progress=progress)
+    if page.split and output is not None:
+        _write_split(built, output)
+    else:
+        write_text(REPORT_FORMATS[chosen](built), output)
 
 
 def _write_split(built: Report, output: str) -> None:

@@ -239,8 +239,8 @@ def compare(
         ComparisonFormat | None,
         typer.Option(
             "--format",
-            help="The format of the result; html is a report with the errors and images that differ. Default: the "
-            "one of -o's file ending, else a table.",
+            help="The format of the result; html is the page that report writes. Default: the one of -o's file ending, "
+            "else a table.",
         ),
     ] = None,
     output: Annotated[
@@ -262,17 +262,33 @@ def compare(
 ) -> None:
     """Compare two systems by every score: paired bootstrap and approximate randomisation over the images."""
     names = scoring.names
-    if output is not None:
-        check_output(output)
     chosen = form or format_by_ending(output, COMPARISON_BY_ENDING, ComparisonFormat.TABLE)
-    if chosen is not ComparisonFormat.HTML and page.shown(output) is not None:
-        raise InputError("--images: only an HTML page (-o FILE.html) shows images")
-    if page.split and (output is None or chosen is not ComparisonFormat.HTML):
-        raise InputError("--split: only an HTML page (-o FILE.html) can be split")
     if changes and chosen not in DIFFERENCE_FORMATS:
         raise InputError(f"--changes: can be written as {' or '.join(DIFFERENCE_FORMATS)}")
-    data = scoring.data(*(("spice",) if chosen is ComparisonFormat.HTML else ()))  # a report always has SPICE
-    one, other = (
+    if chosen is ComparisonFormat.HTML:
+        from spicegraph_service.cli.report import report  # noqa: PLC0415 (a page of two systems is their report)
+        from spicegraph_service.report import ReportFormat  # noqa: PLC0415
+
+        report(
+            [first, second],
+            given=given,
+            scoring=scoring,
+            form=ReportFormat.HTML,
+            output=output,
+            page=page,
+            draws=draws,
+            seed=seed,
+            parsing=parsing,
+        )
+        return
+    if output is not None:
+        check_output(output)
+    if page.pictures(output) is not None:
+        raise InputError("--images: only an HTML page (-o FILE.html) shows images")
+    if page.split:
+        raise InputError("--split: only an HTML page (-o FILE.html) can be split")
+    data = scoring.data()
+    a, b = (
         given.system(source, name=name, empty=scoring.empty)
         for source, name in zip((first, second), _names(first, second), strict=True)
     )
@@ -286,36 +302,20 @@ def compare(
                 metric, *more = make_metrics(names, resources(facts, progress, data)).values()
                 if more or not isinstance(metric, Spice):
                     raise InputError(f"--changes: shows the tuples of one metric, {' or '.join(JAR_METRICS)}")
-                different = differences(check_items(one.items), check_items(other.items), metric)
-            write_text(DIFFERENCE_FORMATS[chosen](different, (one.name, other.name)), output)
-            return
-        if chosen is ComparisonFormat.HTML:
-            from spicegraph_service.cli.report import made, write_report  # noqa: PLC0415
-            from spicegraph_service.report import ReportFormat, ReportOptions  # noqa: PLC0415
-            from spicegraph_service.report.data import SystemInput  # noqa: PLC0415
-
-            options = ReportOptions(
-                metrics=names,
-                title=f"{other.name} against {one.name}",
-                resampling=Resampling(draws, seed),
-                data=data,
-                images=page.shown(output),
-                made=made([*(system_name(source)[1] for source in (first, second)), *given.files, *scoring.files]),
-            )
-            pair = [SystemInput(*one), SystemInput(*other)]
-            write_report(pair, options, form=ReportFormat.HTML, output=output, facts=facts, split=page.split)
+                different = differences(check_items(a.items), check_items(b.items), metric)
+            write_text(DIFFERENCE_FORMATS[chosen](different, (a.name, b.name)), output)
             return
         with warned_progress() as progress:
-            found = compare_systems(
-                one.items,
-                other.items,
+            comparison = compare_systems(
+                a.items,
+                b.items,
                 names,
                 pipeline=facts,
                 resampling=Resampling(draws, seed),
                 progress=progress,
                 data=data,
             )
-    write_text(COMPARISON_FORMATS[chosen](found, (one.name, other.name)), output)
+    write_text(COMPARISON_FORMATS[chosen](comparison, (a.name, b.name)), output)
 
 
 def _names(first: str, second: str) -> tuple[str, str]:

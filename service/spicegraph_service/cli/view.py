@@ -10,12 +10,13 @@ import typer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_service.cli.options import system_name, system_names
+from spicegraph_scorer.core.tokens import SpiceText
+from spicegraph_scorer.metrics import MetricData
+from spicegraph_service.cli.options import ParsingOptions, PipelineOption, system_name, system_names
 from spicegraph_service.cli.stores import server_extra
 from spicegraph_service.output.terminal import say
 
 _FIRST_LOOK_S = 0.3
-_DEMO_METRICS = ("spice", "spice-g", "bleu", "rouge")
 
 PortOption = Annotated[int, typer.Option(min=0, max=65_535, help="The port on this machine; 0: any free one.")]
 BrowserOption = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")]
@@ -30,19 +31,33 @@ def view(
     captions: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="[NAME=]FILE", help="The captions that a result is of, to be shown and searched; may be repeated."
+            metavar="[NAME=]FILE",
+            help="The captions that a result is of, to be shown, searched and drawn; may be repeated.",
         ),
     ] = None,
     references: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The references, to be shown and searched.")
+        str | None, typer.Option(metavar="FILE", help="The references, to be shown, searched and drawn.")
     ] = None,
+    images: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER|URL", help="Show the images: a folder, or an address with {id} or {id:012} in it."
+        ),
+    ] = None,
+    spice_text: Annotated[
+        SpiceText | None,
+        typer.Option(help="What SPICE parsed when the results were made: captions as written, or COCO's tokens."),
+    ] = None,
+    parsing: ParsingOptions,
     port: PortOption = 0,
     browser: BrowserOption = True,
 ) -> None:
-    """Look at results in the browser: filter, sort and compare any number of items, until Ctrl-C."""
+    """Look at results in the browser, as in a report: verdict, filters, each item's words and graphs; until Ctrl-C."""
     with server_extra("web"):
-        from spicegraph_service.report.local import Viewer, serve_here  # noqa: PLC0415
-        from spicegraph_service.report.results import Results  # noqa: PLC0415
+        from spicegraph_service.report.images import Pictures, image_sources  # noqa: PLC0415
+        from spicegraph_service.report.local import serve_here  # noqa: PLC0415
+        from spicegraph_service.report.results import ResultTable  # noqa: PLC0415
+        from spicegraph_service.report.viewer import LiveReport, Viewer  # noqa: PLC0415
     names = system_names(results)
     files = [(name, system_name(source)[1]) for name, source in zip(names, results, strict=True)]
     texts = _captions(captions or [], names)
@@ -51,17 +66,21 @@ def view(
     for _, path in (*files, *texts.items()):
         if not Path(path).is_file():
             raise InputError(f"{path}: there is no such file")
-    with tempfile.TemporaryDirectory(prefix="spicegraph-view-") as folder:
-        found = Results(files, texts, Path(folder))
-        reading = found.start()
+    pictures = Pictures(images) if images is not None else None
+    if pictures is not None:
+        image_sources(pictures, [])  # what is wrong with it is said at once
+    with tempfile.TemporaryDirectory(prefix="spicegraph-view-") as folder, parsing.facts() as facts:
+        table = ResultTable(files, texts, Path(folder))
+        reading = table.start()
         reading.join(_FIRST_LOOK_S)  # what is wrong with a small file is said before a page is
-        if found.fault:
-            raise InputError(found.fault)
-        serve_here(Viewer(found).routes, port=port, browse=browser, announce=_announce)
-        found.leave()
+        if table.fault:
+            raise InputError(table.fault)
+        viewer = Viewer(table, LiveReport(facts, MetricData(spice_text=spice_text), pictures))
+        serve_here(viewer.routes, port=port, browse=browser, announce=_announce)
+        table.leave()
         reading.join()
-    if found.fault:
-        raise InputError(found.fault)
+    if table.fault:
+        raise InputError(table.fault)
 
 
 def _captions(given: list[str], systems: tuple[str, ...]) -> dict[str, str]:
@@ -77,19 +96,11 @@ def _captions(given: list[str], systems: tuple[str, ...]) -> dict[str, str]:
     return dict(named)
 
 
-def demo(
-    *,
-    pipeline: Annotated[
-        str, typer.Option(metavar="NAME", help="The spaCy pipeline that parses captions.")
-    ] = DEFAULT_PIPELINE,
-    port: PortOption = 0,
-    browser: BrowserOption = True,
-) -> None:
+def demo(*, pipeline: PipelineOption = DEFAULT_PIPELINE, port: PortOption = 0, browser: BrowserOption = True) -> None:
     """Try captions in the browser: their graph, their tuples and their scores as you type, until Ctrl-C."""
     with server_extra("web"):
         from spicegraph_service.report.local import Demo, serve_here  # noqa: PLC0415
-    page = Demo(pipeline, _DEMO_METRICS)
-    serve_here(page.routes, port=port, browse=browser, announce=_announce)
+    serve_here(Demo(pipeline).routes, port=port, browse=browser, announce=_announce)
 
 
 def _announce(address: str) -> None:

@@ -38,7 +38,7 @@ from spicegraph_service.report.data import (
     SystemInput,
     SystemView,
 )
-from spicegraph_service.report.images import Shown, Span, candidate_view, image_sources, synset_views, with_spans
+from spicegraph_service.report.images import Pictures, Span, candidate_view, image_sources, synset_views, with_spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -75,7 +75,7 @@ class ReportOptions:
     metrics: tuple[str, ...] = (_SPICE,)
     title: str | None = None
     data: MetricData = field(default_factory=MetricData)
-    images: Shown | None = None
+    images: Pictures | None = None
     resampling: Resampling = field(default_factory=Resampling)
     human: bool = True
     made: Made | None = None

@@ -311,7 +311,7 @@ def synset_views(images: Iterable[ImageView]) -> dict[int, tuple[SynsetView, ...
     }
 
 
-_PLACE = re.compile(r"\{id(?::(0?\d{1,3}))?\}")
+_ID = re.compile(r"\{id(?::(0?\d{1,3}))?\}")
 _WEB = re.compile(r"https?://", re.IGNORECASE)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:", re.IGNORECASE)
 _ENDINGS = frozenset({".jpg", ".jpeg", ".png", ".webp", ".gif", ".avif"})
@@ -319,7 +319,7 @@ _NUMBER = re.compile(r"(\d+)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Pictures:
     """How a page shows images.
 
     Attributes:
@@ -348,50 +348,54 @@ class Shown:
         return quote(Path(os.path.relpath(file, self.page.absolute())).as_posix())
 
 
-def image_sources(shown: Shown, ids: Iterable[ItemId]) -> dict[ItemId, str]:
+def image_sources(pictures: Pictures, ids: Iterable[ItemId]) -> dict[ItemId, str]:
     """Return the address of each image that has one.
 
     Args:
-        shown: where they are, and how the page shows them.
+        pictures: where they are, and how the page shows them.
         ids: the images.
 
     Raises:
         InputError: it is neither.
 
     Example:
-        >>> image_sources(Shown("https://example.org/{id:06}.jpg"), [42])
+        >>> image_sources(Pictures("https://example.org/{id:06}.jpg"), [42])
         {42: 'https://example.org/000042.jpg'}
     """
-    pattern = shown.pattern
-    if shown.url is not None and not _WEB.match(shown.url) and _SCHEME.match(shown.url):
-        raise InputError(f"--images-url {shown.url!a}: only http and https addresses, and paths, can be shown")
-    if _PLACE.search(pattern):
-        if shown.embed or shown.url is not None:
-            option = "--embed-images" if shown.embed else "--images-url"
+    pattern, url = pictures.pattern, pictures.url
+    if url is not None and not _WEB.match(url) and _SCHEME.match(url):
+        raise InputError(f"--images-url {url!a}: only http and https addresses, and paths, can be shown")
+    if _ID.search(pattern):
+        if pictures.embed or url is not None:
+            option = "--embed-images" if pictures.embed else "--images-url"
             raise InputError(f"{option}: images {pattern!a} are addresses already; it takes a folder")
         if _SCHEME.match(pattern) and not _WEB.match(pattern):
             raise InputError(f"images {pattern!a}: only http and https addresses, and paths, can be shown")
-        return {image_id: _PLACE.sub(_Padded(image_id), pattern) for image_id in ids}
-    if not Path(pattern).is_dir():
+        return {image_id: _address_of(image_id, pattern) for image_id in ids}
+    folder = Path(pattern)
+    if not folder.is_dir():
         raise InputError(f"images {pattern!a}: is neither a folder nor an address with {{id}} in it")
+    files = _pictures_in(folder.absolute(), folder.stat().st_mtime_ns)
+    return {image_id: pictures.address(files[str(image_id)]) for image_id in ids if str(image_id) in files}
+
+
+def _address_of(image_id: ItemId, pattern: str) -> str:
+    def padded(match: re.Match[str]) -> str:
+        return quote(str(image_id).zfill(int(match[1] or 0)), safe="")
+
+    return _ID.sub(padded, pattern)
+
+
+@lru_cache(maxsize=4)  # the viewer asks for each of its pages
+def _pictures_in(folder: Path, _changed: int) -> dict[str, Path]:
+    """Return the pictures of a folder by their names without endings, and by the numbers that names end in."""
     files: dict[str, Path] = {}
-    for path in sorted(Path(pattern).absolute().iterdir()):
+    for path in sorted(folder.iterdir()):
         if path.suffix.lower() in _ENDINGS:
-            number = _NUMBER.search(path.stem)
             files.setdefault(path.stem, path)
-            if number:
+            if number := _NUMBER.search(path.stem):
                 files.setdefault(str(int(number[1])), path)
-    return {image_id: shown.address(files[str(image_id)]) for image_id in ids if str(image_id) in files}
-
-
-class _Padded:
-    """Writes an id into the place of a pattern, quoted for an address."""
-
-    def __init__(self, image_id: ItemId) -> None:
-        self._text = str(image_id)
-
-    def __call__(self, place: re.Match[str]) -> str:
-        return quote(self._text.zfill(int(place[1] or 0)), safe="")
+    return files
 
 
 def description_view(

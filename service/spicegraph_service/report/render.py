@@ -258,7 +258,7 @@ def index(report: Report) -> str:
     return _packed(
         {
             "chunk": CHUNK,
-            "rules": list(RULES),
+            "rules": [[name, (rule.__doc__ or "").partition("\n")[0]] for name, rule in RULES.items()],
             "systems": [view.name for view in report.systems],
             "categories": report.categories,
             "metrics": report.metrics,

@@ -9,21 +9,22 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import sqlite3
 import threading
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
 
 from spicegraph_parser.errors import InputError, SpicegraphError
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, Source, open_source
-from spicegraph_service.engines.objects import flat_scores, parquet_extra
+from spicegraph_service.engines.objects import METADATA, flat_scores, parquet_extra
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
@@ -37,6 +38,11 @@ _REFERENCES = ("references", "refs")
 _FIRST_PART = 2_000
 _PART = 25_000
 _LIMITS = replace(DEFAULT_LIMITS, content=1 << 36)  # the file is the user's own
+_CATEGORY = re.compile(r"(?:(?P<metric>.+)_categories_)?(?P<category>[^_]+)_(?P<part>f|pr|re|tp|fp|fn)")
+PARTS: Final[Mapping[str, str]] = {
+    "f": "F", "pr": "Precision", "re": "Recall", "tp": "Right", "fp": "Wrong", "fn": "Missing"
+}  # fmt: skip
+"""The parts of a category's score, with their names for people; the last three are counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +71,17 @@ class Query:
 
 
 ORDERS: Mapping[str, str] = {
-    "file": "order of the file",
     "worst": "lowest first",
     "best": "highest first",
     "ahead": "most ahead of the next system",
     "behind": "most behind the next system",
+    "file": "order of the file",
 }
 """The orders, with their names for people."""
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedItem:
     """One item of a list: its key, its id, its captions and its scores by system, and the difference of two systems."""
 
     key: int
@@ -86,28 +92,40 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a query finds: how many items, those that are shown, and the mean of the score over all of them."""
+class Listing:
+    """What a query selects: how many items, those that are shown, and the mean of the score over all of them."""
 
     total: int
-    items: tuple[Listed, ...]
+    items: tuple[ListedItem, ...]
     mean: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemValues:
+    """All that is known of an item, by system where there are several values: ``rows`` are the files' own, as JSON."""
+
+    id: str
+    references: tuple[str, ...]
+    captions: tuple[str, ...]
+    scores: Mapping[str, tuple[float | None, ...]]
+    rows: tuple[str, ...]
 
 
 @dataclass(slots=True)
 class _System:
-    """One file's rows: columns of numbers over the items of all files."""
+    """One file's rows: columns of numbers over the items of all files, and the corpus scores that it holds."""
 
     name: str
     path: str
     columns: dict[str, int] = field(default_factory=dict)
     values: Numbers = field(default_factory=lambda: np.empty((0, 0)))
     parts: list[tuple[list[int], list[dict[str, float]]]] = field(default_factory=list)
+    corpus: dict[str, float] = field(default_factory=dict)
     read: int = 0
 
 
-class Results:
-    """Results files.
+class ResultTable:
+    """The rows of results files.
 
     Args:
         files: names of systems with their files.
@@ -120,10 +138,11 @@ class Results:
         self.done = False
         self.fault = ""
         self._captions = captions
-        self._place = folder / "view.db"
+        self._path = folder / "view.db"
         self._lock = threading.Lock()
         self._leaving = False
         self._keys: dict[str, int] = {}
+        self._selected: tuple[Query, Keys, float | None] | None = None
         with self._connected() as database:
             database.execute("PRAGMA journal_mode=WAL")
             database.execute(
@@ -135,14 +154,15 @@ class Results:
             )
 
     def _connected(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self._place, timeout=60)
+        database = sqlite3.connect(self._path, timeout=60)
         database.execute("PRAGMA synchronous=OFF")
         return database
 
     @property
     def scores(self) -> list[str]:
-        """The names of all columns, in the order of the files."""
-        return list(dict.fromkeys(name for system in self.systems for name in list(system.columns)))
+        """The names of all columns but those that repeat a score, ``All`` of a metric's categories, in files' order."""
+        names = dict.fromkeys(name for system in self.systems for name in list(system.columns))
+        return [name for name in names if not (name.endswith("_categories_All_f") and name[: -len(_ALL)] in names)]
 
     @property
     def count(self) -> int:
@@ -173,22 +193,23 @@ class Results:
             self.done = True
 
     def _read_scores(self, database: sqlite3.Connection, number: int, system: _System) -> None:
-        rows = _rows(system.path)
+        rows = _rows(system.path, system.corpus)
         for size in chain((_FIRST_PART,), repeat(_PART)):
             part = list(islice(rows, size))
             if not part or self._leaving:
                 break
-            keys, values, stored, texts = [], [], [], []
-            for place, row in enumerate(part, system.read + 1):
-                key = self._key(database, _id(row, system.path, place))
+            keys, values, stored, texts, references = [], [], [], [], []
+            for line, row in enumerate(part, system.read + 1):
+                key = self._key(database, _id(row, system.path, line))
                 keys.append(key)
                 values.append(_numbers(row))
                 stored.append((key, number, msgspec.json.encode(row)))
-                text = _first_text(row)
-                if text:
+                if text := _first_text(row):
                     texts.append((key, number, text))
+                if lines := _references(row):
+                    references.append((key, -1, "\n".join(lines)))
             database.executemany("INSERT OR REPLACE INTO row VALUES (?, ?, ?)", stored)
-            self._add_texts(database, texts)
+            self._add_texts(database, [*texts, *(references if number == 0 else ())])
             system.parts.append((keys, values))
             system.read += len(part)
             self._publish(system)
@@ -218,109 +239,138 @@ class Results:
             for row in values:
                 for name in row:
                     columns.setdefault(name, len(columns))
-        made = np.full((len(columns), len(self._keys)), np.nan)
+        table = np.full((len(columns), len(self._keys)), np.nan)
         before = system.values
-        made[: before.shape[0], : before.shape[1]] = before
+        table[: before.shape[0], : before.shape[1]] = before
         for keys, values in system.parts:
             for key, row in zip(keys, values, strict=True):
                 for name, value in row.items():
-                    made[columns[name], key] = value
+                    table[columns[name], key] = value
         with self._lock:
-            system.columns, system.values, system.parts = columns, made, []
+            system.columns, system.values, system.parts = columns, table, []
 
     def _read_captions(self, database: sqlite3.Connection, name: str, path: str) -> None:
         number = next((n for n, system in enumerate(self.systems) if system.name == name), -1)
-        texts = []
-        for place, row in enumerate(_rows(path), 1):
-            key = self._keys.get(_id(row, path, place))
-            text = _first_text(row) or "\n".join(_references(row))
+        lines: dict[int, list[str]] = {}
+        for line, row in enumerate(_rows(path, {}), 1):
+            key = self._keys.get(_id(row, path, line))
+            text = _first_text(row) if number >= 0 else "\n".join(_references(row)) or _first_text(row)
             if key is not None and text:
-                texts.append((key, number, text))
-        joined: dict[int, list[str]] = {}
-        for key, _, text in texts:
-            joined.setdefault(key, []).append(text)
-        self._add_texts(database, [(key, number, "\n".join(lines)) for key, lines in joined.items()])
+                lines.setdefault(key, []).append(text)
+        self._add_texts(database, [(key, number, "\n".join(texts)) for key, texts in lines.items()])
         database.commit()
 
     def column(self, system: int, score: str) -> Numbers:
         """Return a score of all items; NaN where there is none."""
         with self._lock:
-            found, number = self.systems[system].values, self.systems[system].columns.get(score)
+            table, number = self.systems[system].values, self.systems[system].columns.get(score)
         size = self.count
-        made = np.full(size, np.nan)
+        values = np.full(size, np.nan)
         if number is not None:
-            made[: found.shape[1]] = found[number][:size]
-        return made
+            values[: table.shape[1]] = table[number][:size]
+        return values
 
-    def find(self, query: Query) -> Found:
-        """Answer a query."""
+    def select(self, query: Query) -> tuple[Keys, float | None]:
+        """Return the keys of all items that a query selects, in its order, and the mean of its score over them."""
+        wanted = replace(query, start=0, count=0)
+        if self._selected is not None and self._selected[0] == wanted:  # the pages and items of one query
+            return self._selected[1:]
         values = self.column(query.system, query.score)
-        other = self._other(query.system)
-        difference = values - self.column(other, query.score)[: len(values)] if other is not None else None
         keep = np.ones(len(values), dtype=bool)
         if query.low is not None:
             keep &= values >= query.low
         if query.high is not None:
             keep &= values <= query.high
-        with self._connected() as database:
-            if query.text.strip():
-                matching = np.zeros(len(values), dtype=bool)
-                wanted = f"%{_escaped(query.text.strip().casefold())}%"
-                rows = database.execute("SELECT key FROM item WHERE words LIKE ? ESCAPE '\\'", (wanted,))
+        if query.text.strip():
+            matching = np.zeros(len(values), dtype=bool)
+            pattern = f"%{_escaped(query.text.strip().casefold())}%"
+            with self._connected() as database:
+                rows = database.execute("SELECT key FROM item WHERE words LIKE ? ESCAPE '\\'", (pattern,))
                 keys = np.fromiter((key for (key,) in rows), dtype=np.int64)
-                matching[keys[keys < len(values)]] = True
-                keep &= matching
-            kept = np.flatnonzero(keep)
-            order = _ordered(kept, values, difference, query.order)
+            matching[keys[keys < len(values)]] = True
+            keep &= matching
+        kept = np.flatnonzero(keep)
+        known = values[kept]
+        known = known[~np.isnan(known)]
+        order = _ordered(kept, values, self._difference(query, values), query.order)
+        mean = float(known.mean()) if len(known) else None
+        if self.done:
+            self._selected = wanted, order, mean
+        return order, mean
+
+    def find(self, query: Query) -> Listing:
+        """Answer a query."""
+        order, mean = self.select(query)
+        with self._connected() as database:
             shown = order[query.start : query.start + query.count]
-            known = values[kept]
-            known = known[~np.isnan(known)]
-            items = tuple(self._listed(database, int(key), query, difference) for key in shown)
-        return Found(len(kept), items, float(known.mean()) if len(known) else None)
+            items = tuple(self._listed(database, int(key), query) for key in shown)
+        return Listing(len(order), items, mean)
 
     def _other(self, system: int) -> int | None:
         return (system + 1) % len(self.systems) if len(self.systems) > 1 else None
 
-    def _listed(self, database: sqlite3.Connection, key: int, query: Query, difference: Numbers | None) -> Listed:
+    def _difference(self, query: Query, values: Numbers) -> Numbers | None:
+        """Return by how much the system of a query is ahead of the next one, for every item."""
+        other = self._other(query.system)
+        if other is None or query.order not in {"ahead", "behind"}:
+            return None
+        return values - self.column(other, query.score)[: len(values)]
+
+    def _listed(self, database: sqlite3.Connection, key: int, query: Query) -> ListedItem:
         (item_id,) = database.execute("SELECT id FROM item WHERE key = ?", (key,)).fetchone()
         texts = dict(database.execute("SELECT system, text FROM caption WHERE key = ?", (key,)))
-        scores = (self._value(number, query.score, key) for number in range(len(self.systems)))
+        scores = tuple(self._value(number, query.score, key) for number in range(len(self.systems)))
         captions = tuple(texts.get(number, "") for number in range(len(self.systems)))
-        return Listed(key, item_id, captions, tuple(scores), _real(difference[key]) if difference is not None else None)
+        other = self._other(query.system)
+        pair = (scores[query.system], None if other is None else scores[other])
+        difference = None if pair[0] is None or pair[1] is None else pair[0] - pair[1]
+        return ListedItem(key, item_id, captions, scores, difference)
 
     def _value(self, system: int, score: str, key: int) -> float | None:
         with self._lock:
-            found, number = self.systems[system].values, self.systems[system].columns.get(score)
-        return _real(found[number, key]) if number is not None and key < found.shape[1] else None
+            table, number = self.systems[system].values, self.systems[system].columns.get(score)
+        return _real(table[number, key]) if number is not None and key < table.shape[1] else None
 
-    def item(self, key: int) -> dict[str, Any] | None:
+    def item(self, key: int) -> ItemValues | None:
         """Return all that is known of an item; ``None``: there is none."""
         with self._connected() as database:
-            found = database.execute("SELECT id FROM item WHERE key = ?", (key,)).fetchone()
-            if found is None:
+            known = database.execute("SELECT id FROM item WHERE key = ?", (key,)).fetchone()
+            if known is None:
                 return None
             texts = dict(database.execute("SELECT system, text FROM caption WHERE key = ?", (key,)))
             rows = dict(database.execute("SELECT system, json FROM row WHERE key = ?", (key,)))
-        return {
-            "id": found[0],
-            "references": texts.get(-1, "").splitlines(),
-            "captions": [texts.get(number, "") for number in range(len(self.systems))],
-            "scores": {
-                name: [self._value(number, name, key) for number in range(len(self.systems))] for name in self.scores
-            },
-            "rows": [
-                msgspec.json.format(rows[number], indent=2).decode() if number in rows else ""
-                for number in range(len(self.systems))
-            ],
-        }
+        numbers = range(len(self.systems))
+        return ItemValues(
+            known[0],
+            tuple(texts.get(-1, "").splitlines()),
+            tuple(texts.get(number, "") for number in numbers),
+            {name: tuple(self._value(number, name, key) for number in numbers) for name in self.scores},
+            tuple(msgspec.json.format(rows[number], indent=2).decode() if number in rows else "" for number in numbers),
+        )
+
+
+_ALL = "_categories_All_f"
+
+
+def by_category(names: Iterable[str]) -> tuple[list[str], dict[str, dict[str, dict[str, str]]]]:
+    """Return the names of scores without categories, and the columns of the others by metric, category and part."""
+    plain: list[str] = []
+    metrics: dict[str, dict[str, dict[str, str]]] = {}
+    for name in names:
+        parts = _CATEGORY.fullmatch(name)
+        if parts is None:
+            plain.append(name)
+        else:
+            metrics.setdefault(parts["metric"] or "", {}).setdefault(parts["category"], {})[parts["part"]] = name
+    return plain, metrics
 
 
 def _ordered(kept: Keys, values: Numbers, difference: Numbers | None, order: str) -> Keys:
     """Return the kept items in an order; what is undefined comes last."""
     if order == "file":
         return kept
-    by = difference if order in {"ahead", "behind"} and difference is not None else values
-    chosen = by[kept] if order in {"worst", "behind"} else -by[kept]
+    keys = difference if difference is not None else values
+    chosen = keys[kept] if order in {"worst", "behind"} else -keys[kept]
     return kept[np.argsort(chosen, kind="stable")]
 
 
@@ -335,14 +385,18 @@ def _escaped(text: str) -> str:
 # --- files ------------------------------------------------------------------------------------------------------
 
 
-def _rows(path: str) -> Iterator[dict[str, Any]]:
+def _rows(path: str, corpus: dict[str, float]) -> Iterator[dict[str, Any]]:
     """Yield the rows of a results file: what ``score`` writes, or the SPICE program.
+
+    Args:
+        path: of the file.
+        corpus: is given the corpus scores that the file holds: JSON and Parquet do.
 
     Raises:
         InputError: it is not one.
     """
     if path.endswith(".parquet"):
-        yield from _parquet_rows(path)
+        yield from _parquet_rows(path, corpus)
         return
     with open_source(path, limits=_LIMITS) as source:
         head = source.stream.peek(1)[:1]
@@ -351,12 +405,12 @@ def _rows(path: str) -> Iterator[dict[str, Any]]:
                 yield from csv.DictReader(lines)
         elif head == b"{" and (first := source.stream.readline()).rstrip().endswith(b"}") and _is_row(first):
             yield _decoded(first, source, 1)
-            for place, line in enumerate(source.stream, 2):
+            for number, line in enumerate(source.stream, 2):
                 if line.strip():
-                    yield _decoded(line, source, place)
+                    yield _decoded(line, source, number)
         else:
             rest = first if head == b"{" else b""
-            yield from _listed_rows(source, rest + source.stream.read())
+            yield from _listed_rows(source, rest + source.stream.read(), corpus)
 
 
 def _is_row(line: bytes) -> bool:
@@ -367,28 +421,30 @@ def _is_row(line: bytes) -> bool:
     return isinstance(value, dict) and any(name in value for name in _IDS)
 
 
-def _decoded(line: bytes, source: Source, place: int) -> dict[str, Any]:
+def _decoded(line: bytes, source: Source, number: int) -> dict[str, Any]:
     try:
         value = msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise InputError(f"{source.name}: line {place}: is not JSON: {error}") from error
+        raise InputError(f"{source.name}: line {number}: is not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise InputError(f"{source.name}: line {place}: expected an object")
+        raise InputError(f"{source.name}: line {number}: expected an object")
     return value
 
 
-def _listed_rows(source: Source, content: bytes) -> Iterator[dict[str, Any]]:
+def _listed_rows(source: Source, content: bytes, corpus: dict[str, float]) -> Iterator[dict[str, Any]]:
     try:
         value = msgspec.json.decode(content)
     except msgspec.DecodeError:
         value = _lenient(source, content)  # the SPICE program writes NaN
     if isinstance(value, dict):
+        if isinstance(value.get("corpus"), dict):
+            corpus |= _numbers(value["corpus"])
         value = value.get("items") or value.get("annotations")
     if not isinstance(value, list):
         raise InputError(f"{source.name}: expected the items of a result, as score writes them")
-    for place, row in enumerate(value, 1):
+    for number, row in enumerate(value, 1):
         if not isinstance(row, dict):
-            raise InputError(f"{source.name}: item {place}: expected an object")
+            raise InputError(f"{source.name}: item {number}: expected an object")
         yield row
 
 
@@ -399,23 +455,26 @@ def _lenient(source: Source, content: bytes) -> Any:
         raise InputError(f"{source.name}: is not JSON: {error}") from error
 
 
-def _parquet_rows(path: str) -> Iterator[dict[str, Any]]:
+def _parquet_rows(path: str, corpus: dict[str, float]) -> Iterator[dict[str, Any]]:
     with parquet_extra():
         import pyarrow as pa  # noqa: PLC0415 (an extra)
         import pyarrow.parquet as pq  # noqa: PLC0415
     try:
-        for batch in pq.ParquetFile(path).iter_batches():
+        file = pq.ParquetFile(path)
+        about = (file.schema_arrow.metadata or {}).get(METADATA.encode())
+        corpus |= _numbers(msgspec.json.decode(about).get("corpus") or {}) if about else {}
+        for batch in file.iter_batches():
             yield from batch.to_pylist()
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"{path}: is not Parquet: {error}") from error
 
 
-def _id(row: Mapping[str, Any], path: str, place: int) -> str:
+def _id(row: Mapping[str, Any], path: str, number: int) -> str:
     for name in _IDS if "image_id" not in row else _IDS[:1]:
         value = row.get(name)
         if isinstance(value, str | int) and value != "":
             return str(value)
-    raise InputError(f"{path}: item {place}: lacks image_id")
+    raise InputError(f"{path}: item {number}: lacks image_id")
 
 
 def _first_text(row: Mapping[str, Any]) -> str:
@@ -430,14 +489,14 @@ def _references(row: Mapping[str, Any]) -> list[str]:
     for name in _REFERENCES:
         value = row.get(name)
         if isinstance(value, list):
-            return [one for one in value if isinstance(one, str)]
+            return [text for text in value if isinstance(text, str)]
     return []
 
 
 def _numbers(row: Mapping[str, Any]) -> dict[str, float]:
     """Return a row's scores by column."""
     scores = row.get("scores", row)
-    found = {}
+    numbers = {}
     for name, value in flat_scores(scores):
         if name in _IDS or isinstance(value, bool):
             continue
@@ -447,5 +506,5 @@ def _numbers(row: Mapping[str, Any]) -> dict[str, float]:
             except ValueError:
                 continue
         if isinstance(value, int | float):
-            found[name] = float(value)
-    return found
+            numbers[name] = float(value)
+    return numbers

@@ -9,7 +9,7 @@ from spicegraph_scorer.core.categories import ALL
 from spicegraph_service.output.pages import number, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.items import ItemId
     from spicegraph_service.report.data import CandidateView, PairTest, Report, SystemView, TupleView
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SHOWN: Final = 3
 """Telling errors of a report."""
 
-_TELLS: Final[Mapping[str, tuple[float, str]]] = {
+_SENTENCES: Final[Mapping[str, tuple[float, str]]] = {
     "color_confused": (3.0, "says “{1}”, references “{0}”"),
     "count_off_by_more": (3.0, "says “{1}”, references “{0}”"),
     "size_opposite": (3.0, "says “{1}”, references “{0}”"),
@@ -35,22 +35,25 @@ _TELLS: Final[Mapping[str, tuple[float, str]]] = {
 }
 """By kind of error: its weight in the choice of examples, and its sentence with the words of the kind's columns."""
 
-Piece = tuple[str, "str | None"]
+_LONG_CAPTION: Final = 400.0
+"""A caption of so many characters loses 1, since an example is to be read at a glance."""
+
+MarkedPart = tuple[str, "str | None"]
 """A part of a caption, and the state of its words, if they are in a tuple."""
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class TellingError:
     """An error that shows what a system gets wrong.
 
     Attributes:
         item: the image's position.
         image_id: the image.
         source: its address, if it is shown.
-        system: the place of the system that is wrong.
+        system: the number of the system that is wrong.
         kind: the kind of error.
         sentence: what it gets wrong.
-        captions: the place and the marked caption of each system that is shown, the wrong one first.
+        captions: the number and the marked caption of each system that is shown, the wrong one first.
         scores: SPICE of each of them.
     """
 
@@ -60,7 +63,7 @@ class Telling:
     system: int
     kind: str
     sentence: str
-    captions: tuple[tuple[int, tuple[Piece, ...]], ...]
+    captions: tuple[tuple[int, tuple[MarkedPart, ...]], ...]
     scores: tuple[float | None, ...]
 
 
@@ -71,66 +74,105 @@ class Verdict:
     headline: str
     detail: str
     points: tuple[tuple[str, str], ...]
-    telling: tuple[Telling, ...]
+    telling: tuple[TellingError, ...] = ()
 
 
 def verdict(report: Report) -> Verdict:
     """Say what a report shows. Differences count as sure where their 95 % interval excludes 0."""
-    order = sorted(range(len(report.systems)), key=lambda place: -(report.systems[place].scores[0].value or 0.0))
-    best, *others = order
-    if not others:
-        return _alone(report)
-    other = others[0]
-    tests = {test.name: test for test in _tests(report, report.systems[best], report.systems[other])}
-    spice = tests["SPICE"]
-    one, two = report.systems[best], report.systems[other]
-    sure = spice.low is not None and spice.low > 0
-    scores = f"SPICE {number(one.scores[0].value)} against {number(two.scores[0].value)}"
-    better = "is better than" if len(order) == 2 else f"is the best of {len(order)}, before"
-    winner = f"{one.name} {better} {two.name}" if sure else f"No sure winner, {one.name} or {two.name}"
-    ends = f"95 % interval {signed(spice.low)} to {signed(spice.high)}, p {number(spice.p_bootstrap)}"
-    detail = f"The difference is {signed(spice.difference)} ({ends}): " + (
-        "more than chance among these images." if sure else "the interval includes 0, so more images are needed."
+    order = sorted(range(len(report.systems)), key=lambda number: -(report.systems[number].scores[0].value or 0.0))
+    if len(order) == 1:
+        return _single(report)
+    best, other = (report.systems[number] for number in order[:2])
+    tests = {test.name: better_minus_other(test, best.name) for test in _tests_of(report.tests, best.name, other.name)}
+    values = best.scores[0].value, other.scores[0].value
+    headline = pair_headline("SPICE", values, tests["SPICE"], systems=len(order))
+    lower = {row.name for row in best.scores if row.lower_is_better}
+    categories = {name: tests[f"SPICE_{name}"] for name in report.categories if name != ALL}
+    scores = [tests[name] for name in report.metrics if name in tests]
+    points = (
+        *category_points(categories, best.name),
+        *_invented_objects((other, best)),
+        *other_scores(scores, lower, (best.name, other.name)),
     )
-    points = (*_categories(report, tests, one.name), *_errors((two, one)), *_metrics(report, tests, one, two))
-    return Verdict(f"{winner}: {scores}", detail, points, tuple(_telling(report, other, best)))
+    return Verdict(*headline, points, tuple(_telling(report, order[1], order[0])))
 
 
-def _alone(report: Report) -> Verdict:
+def pair_headline(
+    score: str, values: tuple[float | None, float | None], test: PairTest, *, systems: int, of: str = "images"
+) -> tuple[str, str]:
+    """Return who is better, and how sure that is.
+
+    Args:
+        score: the name of the score that decides.
+        values: those of the better system and of the next.
+        test: the better system minus the other.
+        systems: how many there are in all.
+        of: what the test was made over.
+    """
+    best, other = test.second, test.first
+    is_sure = test.low is not None and test.low > 0
+    better = "is better than" if systems == 2 else f"is the best of {systems}, before"
+    winner = f"{best} {better} {other}" if is_sure else f"No sure winner, {best} or {other}"
+    p = f", p {number(test.p_bootstrap)}" if test.p_bootstrap is not None else ""
+    ends = f"95 % interval {signed(test.low)} to {signed(test.high)}{p}"
+    conclusion = (
+        f"more than chance among these {of}." if is_sure else f"the interval includes 0, so more {of} are needed."
+    )
+    headline = f"{winner}: {score} {number(values[0])} against {number(values[1])}"
+    return headline, f"The difference is {signed(test.difference)} ({ends}): {conclusion}"
+
+
+def _single(report: Report) -> Verdict:
     (system,) = report.systems
     spice = system.scores[0]
-    rows = [(row.f, row.name) for row in system.categories if row.name != ALL and row.f is not None]
-    rows.sort(reverse=True)
-    detail = f"95 % interval {number(spice.low)} to {number(spice.high)}, over {report.items} images."
-    points = []
-    if rows:
-        points.append(("Strongest", ", ".join(f"{name} ({number(f)})" for f, name in rows[:2])))
-        points.append(("Weakest", ", ".join(f"{name} ({number(f)})" for f, name in rows[:-3:-1])))
+    points = strongest_and_weakest({row.name: row.f for row in system.categories if row.name != ALL})
     if report.human:
         points.append(("A person", f"{number(report.human.scores[0].value)}, with one reference less to agree with"))
-    points += _errors((system,))
-    headline = f"{system.name}: SPICE {number(spice.value)}"
-    return Verdict(headline, detail, tuple(points), tuple(_telling(report, 0, None)))
+    points += _invented_objects((system,))
+    return Verdict(
+        f"{system.name}: SPICE {number(spice.value)}",
+        f"95 % interval {number(spice.low)} to {number(spice.high)}, over {report.items} images.",
+        tuple(points),
+        tuple(_telling(report, 0, None)),
+    )
 
 
-def _tests(report: Report, best: SystemView, other: SystemView) -> Iterator[PairTest]:
-    """Yield the tests of two systems as differences of the better one from the other."""
-    for test in report.tests:
-        if (test.first, test.second) == (other.name, best.name):
-            yield test
-        elif (test.first, test.second) == (best.name, other.name):
-            low, high = (None if end is None else -end for end in (test.high, test.low))
-            difference = None if test.difference is None else -test.difference
-            yield replace(test, first=other.name, second=best.name, difference=difference, low=low, high=high)
+def strongest_and_weakest(categories: Mapping[str, float | None]) -> list[tuple[str, str]]:
+    """Return the two categories with the highest F1 and the two with the lowest, as points of a verdict."""
+    rows = sorted(((f, name) for name, f in categories.items() if f is not None), reverse=True)
+    if not rows:
+        return []
+    return [
+        ("Strongest", ", ".join(f"{name} ({number(f)})" for f, name in rows[:2])),
+        ("Weakest", ", ".join(f"{name} ({number(f)})" for f, name in rows[:-3:-1])),
+    ]
 
 
-def _categories(report: Report, tests: Mapping[str, PairTest], name: str) -> Iterator[tuple[str, str]]:
-    found = {category: tests[f"SPICE_{category}"] for category in report.categories if category != ALL}
-    known = {c: t for c, t in found.items() if t.difference is not None and t.low is not None and t.high is not None}
-    ranked = sorted(known, key=lambda category: -abs(known[category].difference or 0.0))
-    stronger = [c for c in ranked if (known[c].low or 0.0) > 0]
-    weaker = [c for c in ranked if (known[c].high or 0.0) < 0]
-    unsure = [c for c in found if c not in stronger and c not in weaker]
+def _tests_of(tests: Iterable[PairTest], *names: str) -> Iterator[PairTest]:
+    return (test for test in tests if {test.first, test.second} == set(names))
+
+
+def better_minus_other(test: PairTest, best: str) -> PairTest:
+    """Return a test as the difference of the better system from the other."""
+    if test.second == best:
+        return test
+    low, high = (None if end is None else -end for end in (test.high, test.low))
+    difference = None if test.difference is None else -test.difference
+    return replace(test, first=test.second, second=best, difference=difference, low=low, high=high)
+
+
+def category_points(tests: Mapping[str, PairTest], name: str) -> Iterator[tuple[str, str]]:
+    """Yield in which categories a system is stronger, weaker, and neither for sure.
+
+    Args:
+        tests: by category, the system minus the other.
+        name: of the system.
+    """
+    known = {c: t for c, t in tests.items() if t.difference is not None and t.low is not None and t.high is not None}
+    largest = sorted(known, key=lambda category: -abs(known[category].difference or 0.0))
+    stronger = [category for category in largest if (known[category].low or 0.0) > 0]
+    weaker = [category for category in largest if (known[category].high or 0.0) < 0]
+    unsure = [category for category in tests if category not in stronger and category not in weaker]
     yield "Stronger in", _listed(known, stronger) or f"no category for sure, for {name}"
     undecided = f"; undecided: {', '.join(unsure)}" if unsure else ""
     yield "Weaker in", (_listed(known, weaker) or "no category for sure") + undecided
@@ -140,7 +182,7 @@ def _listed(tests: Mapping[str, PairTest], names: Sequence[str]) -> str:
     return ", ".join(f"{name} ({signed(tests[name].difference)})" for name in names)
 
 
-def _errors(systems: Sequence[SystemView]) -> Iterator[tuple[str, str]]:
+def _invented_objects(systems: Sequence[SystemView]) -> Iterator[tuple[str, str]]:
     rows = [next(kind for kind in system.kinds if kind.key == "object_invented") for system in systems]
     shares = [
         f"{system.name} {100 * row.rate:.0f} % of {row.of} objects"
@@ -151,28 +193,34 @@ def _errors(systems: Sequence[SystemView]) -> Iterator[tuple[str, str]]:
         yield "Not in references", "; ".join(shares)
 
 
-def _metrics(
-    report: Report, tests: Mapping[str, PairTest], one: SystemView, two: SystemView
+def other_scores(
+    tests: Iterable[PairTest], lower: Collection[str], names: tuple[str, str]
 ) -> Iterator[tuple[str, str]]:
-    lower = {row.name for row in one.scores if row.lower_is_better}
+    """Yield which other scores agree that the better system is better, which disagree, and which are undecided.
+
+    Args:
+        tests: the better system minus the other.
+        lower: the scores of which the lowest is best.
+        names: of the better system and of the other.
+    """
     agree: list[str] = []
     against: list[str] = []
     unsure: list[str] = []
-    for name in report.metrics:
-        test = tests.get(name)
-        if test is None or test.low is None or test.high is None:
+    for test in tests:
+        if test.low is None or test.high is None:
             continue
-        low, high = (-test.high, -test.low) if name in lower else (test.low, test.high)
-        (agree if low > 0 else against if high < 0 else unsure).append(name)
-    if agree or against or unsure:
-        parts = [(one.name, agree), (two.name, against), ("undecided", unsure)]
-        yield "Other metrics", "; ".join(f"{who}: {', '.join(names)}" for who, names in parts if names)
+        low, high = (-test.high, -test.low) if test.name in lower else (test.low, test.high)
+        (agree if low > 0 else against if high < 0 else unsure).append(test.name)
+    parts = [(names[0], agree), (names[1], against), ("undecided", unsure)]
+    if any(scores for _, scores in parts):
+        yield "Other metrics", "; ".join(f"{who}: {', '.join(scores)}" for who, scores in parts if scores)
 
 
-def _telling(report: Report, wrong: int, better: int | None) -> Iterator[Telling]:
+def _telling(report: Report, wrong: int, better: int | None) -> Iterator[TellingError]:
     """Yield the errors that tell most, of different kinds if there are such."""
-    ranked = sorted(_candidates(report, wrong, better), reverse=True)
-    groups = _groups(report.systems[wrong])
+    ranked = sorted(_weighted_errors(report, wrong, better), reverse=True)
+    words = _words_of_errors(report.systems[wrong])
+    shown = [system for system in (wrong, better) if system is not None]
     items: set[int] = set()
     kinds: set[str] = set()
     for different in (True, False):
@@ -181,81 +229,68 @@ def _telling(report: Report, wrong: int, better: int | None) -> Iterator[Telling
             if len(items) < SHOWN and item not in items and (not different or kind not in kinds):
                 items.add(item)
                 kinds.add(kind)
-                yield _told(report, item, kind, groups[kind, item], (wrong, better))
+                image = report.images[item]
+                yield TellingError(
+                    item,
+                    image.id,
+                    image.source,
+                    wrong,
+                    kind,
+                    _SENTENCES[kind][1].format(*words[kind, item]),
+                    tuple((system, tuple(marked(image.candidates[system]))) for system in shown),
+                    tuple(image.candidates[system].scores[0] for system in shown),
+                )
 
 
-def _candidates(report: Report, wrong: int, better: int | None) -> Iterator[tuple[float, int, str]]:
+def _weighted_errors(report: Report, wrong: int, better: int | None) -> Iterator[tuple[float, int, str]]:
     """Yield the weight of each error that the better system avoids, minus the image's position, and its kind."""
     for item, image in enumerate(report.images):
-        mine = image.candidates[wrong]
+        candidate = image.candidates[wrong]
         rival = None if better is None else image.candidates[better]
-        gap = (1.0 if rival is None else rival.scores[0] or 0.0) - (mine.scores[0] or 0.0)
+        gap = (1.0 if rival is None else rival.scores[0] or 0.0) - (candidate.scores[0] or 0.0)
         avoided = {view.kind for view in rival.candidate} if rival else set()
-        for view in mine.candidate:
-            if gap > 0 and view.kind is not None and view.kind in _TELLS and view.kind not in avoided:
+        for view in candidate.candidate:
+            if gap > 0 and view.kind is not None and view.kind in _SENTENCES and view.kind not in avoided:
                 known = 0
                 if view.counterpart is not None:
-                    theirs = mine.reference[view.counterpart]
-                    if len(theirs.strings) > 1 and _says(mine, theirs):
+                    reference = candidate.reference[view.counterpart]
+                    if len(reference.strings) > 1 and _says(candidate, reference):
                         continue
-                    known = len({mention.caption for mention in theirs.mentions})
-                brief = -len(mine.caption) / _LONG
-                yield _TELLS[view.kind][0] + 3 * gap + known / len(image.references) + brief, -item, view.kind
+                    known = len({mention.caption for mention in reference.mentions})
+                brief = -len(candidate.caption) / _LONG_CAPTION
+                yield _SENTENCES[view.kind][0] + 3 * gap + known / len(image.references) + brief, -item, view.kind
 
 
-def _says(view: CandidateView, theirs: TupleView) -> bool:
+def _says(view: CandidateView, reference: TupleView) -> bool:
     """Say whether a caption has the word that the references have, too: it calls a bull black and white."""
-    return any(name in view.caption.lower() for name in theirs.strings[1].split("/"))
+    return any(name in view.caption.lower() for name in reference.strings[1].split("/"))
 
 
-_LONG: Final = 400.0
-"""A caption of so many characters loses 1, since an example is to be read at a glance."""
-
-
-def _groups(system: SystemView) -> dict[tuple[str, int], tuple[str, ...]]:
+def _words_of_errors(system: SystemView) -> dict[tuple[str, int], tuple[str, ...]]:
     """Return the words of a system's errors by kind and image, those of the heaviest group."""
-    found: dict[tuple[str, int], tuple[str, ...]] = {}
+    words: dict[tuple[str, int], tuple[str, ...]] = {}
     for kind in system.kinds:
-        for group in kind.groups if kind.key in _TELLS else ():
+        for group in kind.groups if kind.key in _SENTENCES else ():
             for item in group.items:
-                found.setdefault((kind.key, item), group.words)
-    return found
+                words.setdefault((kind.key, item), group.words)
+    return words
 
 
-def _told(report: Report, item: int, kind: str, words: tuple[str, ...], places: tuple[int, int | None]) -> Telling:
-    image = report.images[item]
-    shown = [place for place in places if place is not None]
-    return Telling(
-        item,
-        image.id,
-        image.source,
-        shown[0],
-        kind,
-        _TELLS[kind][1].format(*words),
-        tuple((place, tuple(marked(image.candidates[place]))) for place in shown),
-        tuple(image.candidates[place].scores[0] for place in shown),
-    )
-
-
-def marked(view: CandidateView) -> Iterator[Piece]:
-    """Yield a candidate's caption in pieces, each with the state of its words."""
+def marked(view: CandidateView) -> Iterator[MarkedPart]:
+    """Yield a candidate's caption in parts, each with the state of its words."""
     states: list[str | None] = [None] * len(view.caption)
-    for own in sorted(view.candidate, key=_rank):
-        for mention in own.mentions:
+    # A right object stays marked as right where something wrong is said of it, so that it comes last.
+    for said in sorted(view.candidate, key=lambda said: (3 - len(said.strings)) + (3 if said.partners else 0)):
+        for mention in said.mentions:
             for start, end in mention.spans:
-                states[start:end] = [state(own)] * (end - start)
+                states[start:end] = [state(said)] * (end - start)
     start = 0
-    for place in range(1, len(states) + 1):
-        if place == len(states) or states[place] != states[start]:
-            yield view.caption[start:place], states[start]
-            start = place
+    for position in range(1, len(states) + 1):
+        if position == len(states) or states[position] != states[start]:
+            yield view.caption[start:position], states[start]
+            start = position
 
 
 def state(view: TupleView) -> str:
     """Return the state of a candidate's tuple."""
     return "matched" if view.partners else "near" if view.near else "invented"
-
-
-def _rank(view: TupleView) -> int:
-    """Order tuples so that a right object stays marked as right where something wrong is said of it."""
-    return (3 - len(view.strings)) + (3 if view.partners else 0)

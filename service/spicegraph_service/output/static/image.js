@@ -3,6 +3,8 @@
 // never as markup. What belongs together has keys in data-t: "r3" is a tuple of the references, "0c4" one of system 0.
 const spicegraphImage = (() => {
   const STATES = ["matched", "missed", "invented", "near"];
+  const LABELS = { matched: "right", near: "near miss", invented: "invented", missed: "missing" };
+  const KEY = [["matched", "right"], ["near", "almost right"], ["invented", "wrong: no reference has it"], ["missed", "missing: the references alone have it"]];
   const RANK = { matched: 0, near: 1, invented: 2, missed: 2 };
   const SVG = "http://www.w3.org/2000/svg";
   const LONGEST = 40;
@@ -22,6 +24,23 @@ const spicegraphImage = (() => {
     node.append(...children);
     return node;
   };
+  // Packed data: five characters of base 85 are four bytes, of the last ones there may be fewer; a point stands for "<".
+  const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;.=>?@^_`{|}~";
+  const VALUES = new Uint8Array(128);
+  for (let i = 0; i < DIGITS.length; i += 1) VALUES[DIGITS.charCodeAt(i)] = i;
+  const bytesOf = (text) => {
+    const bytes = new Uint8Array(Math.floor((text.length * 4) / 5));
+    for (let from = 0, to = 0; from < text.length; from += 5, to += 4) {
+      let value = 0;
+      for (let i = from; i < from + 5; i += 1) value = value * 85 + (i < text.length ? VALUES[text.charCodeAt(i)] : 84);
+      for (let i = 0; i < 4 && to + i < bytes.length; i += 1) bytes[to + i] = value / 2 ** (24 - 8 * i);
+    }
+    return bytes;
+  };
+  const unpack = (text) => {
+    const stream = new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Response(stream).json();
+  };
   // As the rest of the page writes numbers: what lies between two of them goes to the even one.
   const number = (value) => {
     if (value === null || value === undefined) return "–";
@@ -33,7 +52,7 @@ const spicegraphImage = (() => {
   const cut = (text) => (text.length <= LONGEST ? text : `${text.slice(0, LONGEST - 1)}…`);
   const tupleText = (strings) => `(${strings.join(", ")})`;
   const scrolled = (table, label) => make("div", { className: "scroll", tabIndex: 0, role: "group", ariaLabel: label }, table);
-  const headings = (names) => make("thead", {}, make("tr", {}, ...names.map((text) => make("th", { scope: "col", className: text === "Rules" ? "rules" : "" }, text))));
+  const headings = (names) => make("thead", {}, make("tr", {}, ...names.map((text) => make("th", { scope: "col", className: text === "Read by rule" ? "rules" : "" }, text))));
 
   // Precision, recall and F1 as the scorer computes them, from the same counts.
   const measures = ([matched, said, there]) => {
@@ -112,15 +131,19 @@ const spicegraphImage = (() => {
     return parts.join("; ");
   };
   const table = (title, rows) => {
-    const body = rows.map(({ strings, rules, name, why, key }, i) => make("tr", { tabIndex: i ? -1 : 0, "data-t": key },
+    const body = rows.map(({ strings, rules, name, label, why, key }, i) => make("tr", { tabIndex: i ? -1 : 0, "data-t": key },
       make("td", {}, make("bdi", {}, tupleText(strings))),
-      make("td", {}, make("span", { className: `badge ${name}` }, name === "near" ? "near miss" : name)), make("td", {}, why), make("td", { className: "rules" }, rules)));
-    return scrolled(make("table", { className: "tuples" }, make("caption", {}, title), headings(["Tuple", "State", "How or why", "Rules"]), make("tbody", {}, ...body)), title);
+      make("td", {}, make("span", { className: `badge ${name}` }, label)), make("td", {}, why), make("td", { className: "rules" }, ...rules)));
+    return scrolled(make("table", { className: "tuples" }, make("caption", {}, title), headings(["Tuple", "State", "How or why", "Read by rule"]), make("tbody", {}, ...body)), title);
   };
-  const rulesOf = (data, mentions) => [...new Set(mentions.map(([, rule]) => data.rules[rule] ?? ""))].join(", ");
+  // The parser's rules that read a tuple, each with what it does.
+  const rulesOf = (data, mentions) => [...new Set(mentions.map(([, rule]) => data.rules[rule]).filter(Boolean))].flatMap(([name, about], i) => [
+    ...(i ? [", "] : []), make("abbr", { title: about }, name)]);
 
+  let drawings = 0;
   const graph = ([width, height, boxes, lines], strings, key, view, label) => {
     const hidden = { candidate: [1], references: [2, 3] }[view] ?? [];
+    const drawing = (drawings += 1);
     const text = (state, tuple) => { const own = strings(state, tuple); return cut(own[own.length === 1 ? 0 : 1]); };
     const seen = ([state]) => !hidden.includes(state);
     const svg = draw("svg", { width: width + 90, height: height + 50, viewBox: `-20 -20 ${width + 90} ${height + 50}`, role: "img", "aria-label": label });
@@ -140,7 +163,7 @@ const spicegraphImage = (() => {
         path += `C${(ax + bx) / 2} ${ay} ${(ax + bx) / 2} ${by} ${bx} ${by}`;
       }
       const keys = labels.map(([state, tuple]) => key(state, tuple)).join(" ");
-      svg.append(draw("path", { class: name, d: path, "marker-end": `url(#tip-${name})`, "data-t": keys }));
+      svg.append(draw("path", { class: name, d: path, "marker-end": `url(#tip-${drawing}-${name})`, "data-t": keys }));
       const middle = points.length > 2 ? points[Math.floor(points.length / 2)] : [(x0 + xn) / 2 + (beside ? 36 : 0), (y0 + yn) / 2];
       const half = labels.reduce((sum, [state, tuple]) => sum + text(state, tuple).length + 2, 0) * 4.1;
       let y = middle[1] + 4;
@@ -149,9 +172,9 @@ const spicegraphImage = (() => {
       const parts = labels.flatMap(([state, tuple], i) => [...(i ? [", "] : []), draw("tspan", { class: STATES[state], "data-t": key(state, tuple) }, text(state, tuple))]);
       texts.push(draw("text", { class: "relation", x: middle[0], y, "text-anchor": beside ? "start" : "middle" }, ...parts));
     }
-    const tips = STATES.map((name) => draw("marker", { id: `tip-${name}`, viewBox: "0 0 10 10", refX: 9, refY: 5, markerWidth: 7, markerHeight: 7, orient: "auto" },
+    const tips = STATES.map((name) => draw("marker", { id: `tip-${drawing}-${name}`, viewBox: "0 0 10 10", refX: 9, refY: 5, markerWidth: 7, markerHeight: 7, orient: "auto" },
       draw("path", { class: name, d: "M0 0 10 5 0 10" })));
-    if (!document.getElementById("tip-matched")) svg.prepend(draw("defs", {}, ...tips));
+    svg.prepend(draw("defs", {}, ...tips));
     svg.append(...texts);
     for (const [state, tuple, x, y, w, h, attributes] of boxes) {
       if (hidden.includes(state)) continue;
@@ -163,18 +186,21 @@ const spicegraphImage = (() => {
     }
     return svg;
   };
-  const graphs = (picture, strings, key, name) => {
-    const drawn = (view) => graph(picture, strings, key, view, `scene graph, ${view}, ${name}`);
-    const holder = make("div", { className: "graph", tabIndex: 0, role: "group", ariaLabel: `Scene graph, ${name}` }, drawn("both"));
-    const choices = [["both", "Both"], ["candidate", "Caption"], ["references", "References"]].map(([view, text]) => {
-      const button = make("button", { type: "button", ariaPressed: String(view === "both") }, text);
+  const VIEWS = { both: "Laid over each other", beside: "Side by side", candidate: "Caption", references: "References" };
+  const graphs = (picture, strings, key, name, first) => {
+    const single = (view) => graph(picture, strings, key, view, `scene graph, ${view}, ${name}`);
+    const drawn = (view) => (view !== "beside" ? [single(view)] : ["candidate", "references"].map((side) =>
+      make("figure", {}, make("figcaption", {}, VIEWS[side]), single(side))));
+    const holder = make("div", { className: "graph", tabIndex: 0, role: "group", ariaLabel: `Scene graph, ${name}` }, ...drawn(first));
+    const choices = Object.entries(VIEWS).map(([view, text]) => {
+      const button = make("button", { type: "button", ariaPressed: String(view === first) }, text);
       button.addEventListener("click", () => {
         for (const other of choices) other.setAttribute("aria-pressed", String(other === button));
-        holder.replaceChildren(drawn(view));
+        holder.replaceChildren(...drawn(view));
       });
       return button;
     });
-    return [make("h4", {}, "Scene graphs, laid over each other"), make("div", { className: "bar" }, ...choices), holder];
+    return [make("h4", {}, "Scene graphs"), make("div", { className: "bar" }, ...choices), holder];
   };
 
   // SPICE-G: every tuple's best partner by degrees, and what would raise the score most.
@@ -230,21 +256,24 @@ const spicegraphImage = (() => {
   };
 
   const stateOf = (view) => (view[2].length ? "matched" : view[6] ? "near" : "invented");
-  const system = (data, place, s, [references, , theirs], [mine, partners, picture, grades, workings, credits, described], links) => {
+  // What the references have something else for is wrong, but nothing new.
+  const labelOf = (view) => (stateOf(view) === "invented" && view[5] !== null ? "wrong" : LABELS[stateOf(view)]);
+  const system = (data, place, s, [references, , theirs], [mine, partners, picture, grades, workings, credits, described], { links, view }) => {
     const caption = data.captions[s][place];
     const key = (state, tuple) => (state < 2 ? `r${tuple}` : `${s}c${tuple}`);
     mine.forEach(([, , found], i) => found.forEach((j) => links(`${s}c${i}`, `r${j}`)));
     mine.forEach(([, , , , , other], i) => { if (other !== null) links(`${s}c${i}`, `r${other}`); });
     const why = (view) => (view[2].length ? `${how(data, view[3])}: ${tupleText(theirs[view[2][0]][0])}`
       : reason(data, view[4], view[5] === null ? null : theirs[view[5]][0], view[6], "references have"));
-    const own = mine.map((view, i) => [view[1], stateOf(view), `${s}c${i}`, `${tupleText(view[0])} ${stateOf(view)}: ${why(view)}`]);
-    const ours = mine.map((view, i) => ({ strings: view[0], rules: rulesOf(data, view[1]), name: stateOf(view), key: `${s}c${i}`,
+    const own = mine.map((view, i) => [view[1], stateOf(view), `${s}c${i}`, `${tupleText(view[0])} ${labelOf(view)}: ${why(view)}`]);
+    const ours = mine.map((view, i) => ({ strings: view[0], rules: rulesOf(data, view[1]), name: stateOf(view), label: labelOf(view), key: `${s}c${i}`,
       why: [why(view), mergedText(data, view[7])].filter(Boolean).join(" · ") }));
     const told = theirs.map(([strings, mentions, merged], i) => {
       const [found, kind, other, near] = partners[i];
       const agreeing = new Set(mentions.map(([n]) => n)).size;
       const answer = found.length ? `by ${found.map((j) => tupleText(mine[j][0])).join(" ")}` : reason(data, kind, other === null ? null : mine[other][0], near, "the caption has");
-      return { strings, rules: rulesOf(data, mentions), name: found.length ? "matched" : "missed", key: `r${i}`, agreeing,
+      const name = found.length ? "matched" : "missed";
+      return { strings, rules: rulesOf(data, mentions), name, label: LABELS[name], key: `r${i}`, agreeing,
         why: [answer, mergedText(data, merged), `${agreeing} of ${references.length} references`].filter(Boolean).join(" · ") };
     });
     const rows = [...told].sort((a, b) => b.agreeing - a.agreeing);
@@ -253,7 +282,7 @@ const spicegraphImage = (() => {
       make("h4", { className: "name" }, make("bdi", {}, data.systems[s]), make("span", { className: "number" }, ` SPICE ${number(f1(data, place, s, 0))}`)),
       make("p", { className: "said", dir: "auto" }, ...marked(caption, spansOf(own, 0))),
       ...arithmetic(data, place, s), ...others(data, place, s, workings),
-      ...graphs(picture, strings, key, data.systems[s]),
+      ...graphs(picture, strings, key, data.systems[s], view),
       table("What the caption says", ours),
       make("details", { className: "fold", open: data.systems.length === 1 }, make("summary", {}, `What the references say: ${rows.filter((row) => row.name === "matched").length} of ${rows.length} found`), table("What the references say", rows)),
       ...spicegraphDescriptions({ make, tupleText, headings, scrolled }, described, [
@@ -263,18 +292,19 @@ const spicegraphImage = (() => {
   };
 
   /* Return the parts of an image: data is the index, details its entry in a chunk. */
-  const image = (data, place, details, label) => {
+  const image = (data, place, details, label, { view = "both" } = {}) => {
     const [references, source, theirs, systems] = details;
     const linked = new Map();
     const links = (one, other) => { for (const [a, b] of [[one, other], [other, one]]) linked.set(a, (linked.get(a) ?? new Set()).add(b)); };
     const found = theirs.map((_, i) => systems.flatMap(([, partners], s) => (partners[i][0].length ? [data.systems[s]] : [])));
     const refs = theirs.map(([strings, mentions], i) => [mentions, found[i].length ? "matched" : "missed", `r${i}`,
-      `${tupleText(strings)} ${found[i].length ? `found by ${found[i].join(", ")}` : "missed"}`]);
+      `${tupleText(strings)} ${found[i].length ? `found by ${found[i].join(", ")}` : "missing"}`]);
     const lines = references.map((text, i) => make("li", { dir: "auto" }, ...marked(text, spansOf(refs, i))));
     const address = source ?? data.sources?.[place];
-    const columns = systems.map((own, s) => system(data, place, s, details, own, links));
+    const columns = systems.map((own, s) => system(data, place, s, details, own, { links, view }));
     const head = make("div", { className: address ? "head pictured" : "head" }, ...(address ? [make("img", { src: address, alt: `Image ${label}` })] : []),
       make("div", {}, make("h4", {}, "References"), make("ol", { className: "said" }, ...lines),
+        make("ul", { className: "legend key", ariaLabel: "Marks" }, ...KEY.map(([name, text]) => make("li", {}, make("mark", { className: name }, text)))),
         make("p", { className: "note" }, "Point at a word, a tuple or a part of a graph, or move with Tab and the arrow keys: what belongs to it is outlined.")));
     const holder = make("div", { className: "image" }, head, make("div", { className: "columns systems" }, ...columns));
     const point = (node) => {
@@ -297,5 +327,5 @@ const spicegraphImage = (() => {
     });
     return holder;
   };
-  return { f1, image, make, number };
+  return { f1, image, make, number, unpack };
 })();

@@ -1,6 +1,6 @@
 // Lists the images of the report, filters and sorts them, and opens one; its state stands in the address.
 (() => {
-  const { f1, image, make, number } = spicegraphImage;
+  const { f1, image, make, number, unpack: unpackText } = spicegraphImage;
   const isNarrow = matchMedia("(max-width: 40rem)").matches;
   const PAGE = isNarrow ? 8 : 40;
   const FIELDS = { query: "q", word: "word", kind: "kind", system: "system", score: "score", order: "sort", low: "low", high: "high", least: "least", noted: "noted" };
@@ -11,6 +11,7 @@
   let shown = PAGE;
   let rows = [];
   let opened = -1;
+  let origin = null;  // the link that opened an image: closing leads back to it
 
   // Details stand in the page, or in scripts beside it, which hand over their text when they have loaded.
   const waiting = new Map();
@@ -20,24 +21,7 @@
     const path = `${encodeURIComponent(at("parts").value)}/${id}.js`;
     document.head.append(make("script", { src: path, onerror: () => reject(new Error(`${path} can't be read`)) }));
   });
-  // Five characters of base 85 are four bytes; of the last ones there may be fewer. A point stands for "<".
-  const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;.=>?@^_`{|}~";
-  const VALUES = new Uint8Array(128);
-  for (let i = 0; i < DIGITS.length; i += 1) VALUES[DIGITS.charCodeAt(i)] = i;
-  const bytesOf = (text) => {
-    const bytes = new Uint8Array(Math.floor((text.length * 4) / 5));
-    for (let from = 0, to = 0; from < text.length; from += 5, to += 4) {
-      let value = 0;
-      for (let i = from; i < from + 5; i += 1) value = value * 85 + (i < text.length ? VALUES[text.charCodeAt(i)] : 84);
-      for (let i = 0; i < 4 && to + i < bytes.length; i += 1) bytes[to + i] = value / 2 ** (24 - 8 * i);
-    }
-    return bytes;
-  };
-  const unpack = async (id) => {
-    const bytes = bytesOf(at(id)?.textContent ?? await load(id));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return new Response(stream).json();
-  };
+  const unpack = async (id) => unpackText(at(id)?.textContent ?? await load(id));
   const chunkOf = (place) => {
     const n = Math.floor(place / data.chunk);
     if (!chunks.has(n)) chunks.set(n, unpack(`chunk${n}`));
@@ -134,6 +118,16 @@
     rows.sort((a, b) => keys.get(a) - keys.get(b) || a - b);
   };
 
+  // The words of a row's errors that a filter by word means, so that one sees why a row is there.
+  const matchingWords = (place, system) => {
+    const typed = at("word").value.trim().toLocaleLowerCase();
+    if (typed === "") return [];
+    const fits = wordsOf(typed);
+    const kind = at("kind").value;
+    const own = data.errors[system][place];
+    const words = own.flatMap((k, i) => (i % 2 || (kind !== "" && k !== Number(kind)) ? [] : data.groups[system][k][own[i + 1]]));
+    return [...new Set(words.filter(fits))];
+  };
   const list = (current) => {
     const name = at("score").value;
     const system = Number(at("system").value);
@@ -141,8 +135,10 @@
       const source = data.sources?.[place];
       const link = make("a", { href: linkTo(place) },
         ...(source ? [make("img", { src: source, alt: "", loading: "lazy" })] : []), make("span", { className: "id" }, labelOf(place)),
-        ...data.systems.map((_, s) => make("span", { className: `line s${s % 7}${s === system ? " chosen" : ""}` },
-          make("span", { className: "score" }, number(scoreOf(place, s, name))), make("span", { className: "text", dir: "auto" }, data.captions[s][place]))),
+        ...data.systems.map((label, s) => make("span", { className: `line s${s % 7}${s === system && data.systems.length > 1 ? " chosen" : ""}` },
+          make("span", { className: "score" }, number(scoreOf(place, s, name))), make("span", { className: "text", dir: "auto" },
+            ...(data.systems.length > 1 ? [make("b", { className: "name" }, make("bdi", {}, label)), " "] : []), make("bdi", {}, data.captions[s][place])))),
+        ...matchingWords(place, system).map((word) => make("span", { className: "badge" }, word)),
         ...(notes[data.ids[place]]?.tags ?? []).map((tag) => make("span", { className: "badge" }, tag)));
       if (place === current) link.setAttribute("aria-current", "true");
       return make("li", {}, link);
@@ -192,6 +188,7 @@
     at("detail").replaceChildren(heading, make("div", { className: "bar" }, step("← Previous", -1), step("Next →", 1), close), image(data, place, details, labelOf(place)), notebook(place));
     at("detail").hidden = false;
     opened = place;
+    if (origin?.place === null) origin.place = place;
     heading.focus({ preventScroll: true });
     at("detail").scrollIntoView({ block: "start" });
   };
@@ -209,8 +206,13 @@
     if (place >= 0) return open(place).catch((error) => { at("status").textContent = `The image can't be shown: ${error.message}.`; });
     at("detail").hidden = true;
     const left = rows.indexOf(opened);
-    opened = -1;
-    if (left >= 0 && left < shown && !at("controls").contains(document.activeElement)) at("list").children[left].firstChild.focus();
+    const back = origin?.place === opened && origin.link.isConnected ? origin.link
+      : left >= 0 && left < shown ? at("list").children[left].firstChild : null;
+    [opened, origin] = [-1, null];
+    if (back !== null && !at("controls").contains(document.activeElement)) {
+      back.focus({ preventScroll: true });
+      back.scrollIntoView({ block: "center" });
+    }
     if (wanted !== null) at("status").textContent = `There is no image ${wanted} in this report.`;
     else if (parameters.has("kind") && !at("controls").contains(document.activeElement)) at("images").scrollIntoView();
   };
@@ -274,6 +276,10 @@
       if (event.key === "Escape") go({ image: null });
       const next = step === undefined ? undefined : rows[rows.indexOf(data.ids.indexOf(state().get("image"))) + step];
       if (next !== undefined) go({ image: data.ids[next] });
+    });
+    document.addEventListener("click", (event) => {
+      const link = event.target.closest?.('a[href^="#"]');
+      if (link && new URLSearchParams(link.hash.slice(1)).has("image")) origin = { link, place: null };
     });
     window.addEventListener("hashchange", () => { shown = PAGE; show(); });
     window.addEventListener("popstate", show);

@@ -1,0 +1,446 @@
+"""The viewer of results: the report's verdict, scores, list and image view, made from results files as one asks."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+import numpy as np
+from aiohttp import web
+
+from spicegraph_parser.errors import SpicegraphError
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.metrics import METRICS, MetricData, lower_is_better
+from spicegraph_service.output.charts import Line, Mark, Row, histogram, ink, interval_chart
+from spicegraph_service.report.build import ReportOptions, build_report
+from spicegraph_service.report.data import PairTest, SystemInput
+from spicegraph_service.report.images import image_sources
+from spicegraph_service.report.local import LONGEST_TEXT, local_page
+from spicegraph_service.report.render import chunks, index
+from spicegraph_service.report.results import ORDERS, PARTS, Query, by_category
+from spicegraph_service.report.verdict import (
+    Verdict,
+    category_points,
+    other_scores,
+    pair_headline,
+    strongest_and_weakest,
+    verdict,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from markupsafe import Markup
+
+    from spicegraph_scorer.core.facts import FactSource
+    from spicegraph_service.report.data import Report
+    from spicegraph_service.report.images import Pictures
+    from spicegraph_service.report.results import ItemValues, Numbers, ResultTable
+    from spicegraph_service.report.verdict import TellingError
+
+_ROWS: Final = 50
+_TELLING: Final = 40
+"""Items, those with the largest difference, among which the errors that tell most are looked for."""
+_FIRST_SCORES: Final = ("SPICE", "All_f", "SPICE-G", "CIDEr")
+_NORMAL: Final = 1.96
+_TENTHS: Final = 10
+_EQUAL: Final = 5e-4
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What the first screen shows of all items.
+
+    ``rows`` hold a mark per system for each score without categories: the mean of the items with its 95 % interval.
+    ``corpus`` has the corpus scores that the files hold, by score and system.
+    """
+
+    count: int
+    verdict: Verdict
+    rows: Mapping[str, Sequence[Mark]]
+    corpus: Mapping[str, Sequence[float | None]]
+    pair: tuple[int, int | None]
+    score: str
+    charts: Mapping[str, Markup]
+
+
+def overview_of(table: ResultTable) -> Overview:
+    """Return who is better by the items that have been read.
+
+    Intervals are those of a mean: 1.96 standard errors of the items' values or, for two systems, of their differences.
+    """
+    names = [system.name for system in table.systems]
+    plain, metrics = by_category(table.scores)
+    lower = lower_is_better(METRICS)
+    score = next((name for name in _FIRST_SCORES if name in table.scores), plain[0] if plain else "")
+    categories = {
+        category: parts["f"]
+        for category, parts in next(iter(metrics.values()), {}).items()
+        if "f" in parts and parts["f"] != score
+    }
+    means = {
+        name: [Mark(who, *_interval(table.column(n, name)), ink(n)) for n, who in enumerate(names)]
+        for name in (*plain, *categories.values())
+    }
+    corpus = {name: [system.corpus.get(name) for system in table.systems] for name in plain}
+    values = [mark.value for mark in means.get(score, [])]
+    sign = -1 if score in lower else 1
+    order = sorted(range(len(names)), key=lambda n: -sign * ((values[n] if values else None) or 0.0))
+    best, other = order[0], order[1] if len(order) > 1 else None
+    rows = {name: means[name] for name in plain}
+    of_categories = {name: means[column] for name, column in categories.items()}
+    if other is None:
+        points = strongest_and_weakest({name: marks[0].value for name, marks in of_categories.items()})
+        mark = means[score][0] if score else Mark(names[0], None)
+        told = corpus.get(score, [None])[0]
+        of_corpus = f"; of the corpus {told:.3f}" if told is not None else ""
+        ends = f"95 % interval {_written(mark.low)} to {_written(mark.high)}"
+        headline = f"{names[0]}: {score} {_written(mark.value)}"
+        detail = f"The mean of {table.count:,} items, {ends}{of_corpus}."
+        decided = Verdict(headline, detail, tuple(points))
+    else:
+        pair = names[best], names[other]
+        tests = {name: _test(name, table, best, other) for name in (*plain, *categories.values())}
+        headline, detail = pair_headline(
+            score, (values[best], values[other]), tests[score], systems=len(names), of="items"
+        )
+        points = [
+            *(category_points({n: tests[c] for n, c in categories.items()}, names[best]) if categories else ()),
+            *other_scores([tests[name] for name in plain if name != score], lower, pair),
+        ]
+        decided = Verdict(headline, f"Means of {table.count:,} items. {detail}", tuple(points))
+    return Overview(
+        table.count,
+        decided,
+        rows,
+        corpus,
+        (best, other),
+        score,
+        _charts(table, score, {score: rows.get(score, [])} | of_categories),
+    )
+
+
+def _charts(table: ResultTable, score: str, categories: Mapping[str, Sequence[Mark]]) -> dict[str, Markup]:
+    charts = {}
+    if len(categories) > 1:
+        charts["category"] = interval_chart(
+            "Mean F1 by category",
+            [Row(name, marks) for name, marks in categories.items()],
+            axis="mean F1 of items",
+            description="Points by category and system with 95 % intervals.",
+        )
+    columns = [table.column(number, score) for number in range(len(table.systems))]
+    known = [values[np.isfinite(values)] for values in columns]
+    if any(len(values) for values in known):
+        most = max(1.0, *(float(values.max()) for values in known if len(values)))
+        counts = [np.histogram(values, bins=_TENTHS, range=(0.0, most))[0].tolist() for values in known]
+        lines = [Line(s.name, row, ink(n)) for n, (s, row) in enumerate(zip(table.systems, counts, strict=True))]
+        edges = np.linspace(0.0, most, _TENTHS + 1).tolist()
+        charts["spread"] = histogram(
+            f"Items by {score}", edges, lines, x=score, y="items", description="How many items score in each tenth."
+        )
+    return charts
+
+
+def _interval(values: Numbers) -> tuple[float | None, float | None, float | None]:
+    """Return the mean of what is defined, and its 95 % interval."""
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return None, None, None
+    mean = float(known.mean())
+    if len(known) < 2:
+        return mean, None, None
+    error = _NORMAL * float(known.std(ddof=1)) / math.sqrt(len(known))
+    return mean, mean - error, mean + error
+
+
+def _test(name: str, table: ResultTable, best: int, other: int) -> PairTest:
+    first, second = table.column(other, name), table.column(best, name)
+    size = min(len(first), len(second))
+    difference, low, high = _interval(second[:size] - first[:size])
+    return PairTest(name, table.systems[other].name, table.systems[best].name, difference, low, high, None, None)
+
+
+def _written(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveReport:
+    """What makes the report of a few items: the parser, data of metrics, and the pictures."""
+
+    facts: FactSource
+    data: MetricData
+    pictures: Pictures | None = None
+    folder: Path | None = None
+
+    def report(self, items: Sequence[ItemValues], names: Mapping[int, str]) -> Report:
+        """Return the report of items whose captions and references are known, for the systems of these numbers.
+
+        The scores of other metrics are those of the files.
+        """
+        systems = [
+            SystemInput(name, tuple(Item(item.id, item.captions[number], item.references) for item in items))
+            for number, name in names.items()
+        ]
+        metrics = ("spice", *(("spice-g",) if any("SPICE-G" in item.scores for item in items) else ()))
+        options = ReportOptions(metrics, data=self.data, images=self.pictures, resampling=Resampling(1), human=False)
+        report = build_report(systems, options, pipeline=self.facts)
+        others = tuple(name for name in by_category(items[0].scores)[0] if name != "SPICE")
+        return replace(
+            report,
+            metrics=others,
+            images=tuple(
+                replace(
+                    image,
+                    candidates=tuple(
+                        replace(
+                            view,
+                            metrics=tuple(item.scores[name][number] for name in others),
+                            workings=tuple(w for w in view.workings if w.score == "SPICE"),
+                        )
+                        for number, view in zip(names, image.candidates, strict=True)
+                    ),
+                )
+                for item, image in zip(items, report.images, strict=True)
+            ),
+        )
+
+
+class Viewer:
+    """Pages of results."""
+
+    def __init__(self, table: ResultTable, live: LiveReport) -> None:
+        self._table = table
+        self._live = live
+        self._overview: tuple[bool, Overview] | None = None
+        self._parsing = asyncio.Lock()
+
+    def routes(self, base: str) -> Iterable[web.AbstractRouteDef]:
+        """Yield the routes of the list, of an item, and of pictures in a folder."""
+        yield web.get(f"{base}/", self._list)
+        yield web.get(f"{base}/item/{{key}}", self._item)
+        pictures = self._live.pictures
+        if pictures is not None and Path(pictures.pattern).is_dir():
+            yield web.static(f"{base}/images", Path(pictures.pattern).absolute())
+            self._live = replace(self._live, pictures=replace(pictures, url=f"{base}/images"))
+
+    async def _list(self, request: web.Request) -> web.Response:
+        part = request.query.get("part", "")
+        query = self._query(request.query)
+        if part == "telling":
+            async with self._parsing:
+                return local_page("view_telling.html.j2", await asyncio.to_thread(self._telling))
+        values = await asyncio.to_thread(self._overview_values if part == "overview" else partial(self._values, query))
+        template = {"overview": "view_overview.html.j2", "1": "view_list.html.j2"}.get(part, "view.html.j2")
+        return local_page(template, values)
+
+    def _overview_values(self) -> dict[str, Any]:
+        known, done = self._overview, self._table.done
+        # While files are being read, the overview is made again when there are twice as many items.
+        if known is None or (done and not known[0]) or self._table.count > 2 * known[1].count:
+            self._overview = known = done, overview_of(self._table)
+        systems = [system.name for system in self._table.systems]
+        return {"overview": known[1], "systems": systems, "done": self._table.done, "count": self._table.count}
+
+    def _values(self, query: Query) -> dict[str, Any]:
+        table = self._table
+        listing = table.find(query)
+        before, after = query.start - query.count, query.start + query.count
+        return {
+            **self._overview_values(),
+            "query": query,
+            "listing": listing,
+            "corpus": [system.corpus.get(query.score) for system in table.systems],
+            "choices": _choices(table.scores),
+            "orders": list(ORDERS.items()),
+            "state": f"{table.count:,} items" + ("" if table.done else " so far; the files are being read"),
+            "fault": table.fault,
+            "address": _address(query, query.start),
+            "before": _address(query, before) if before >= 0 else "",
+            "after": _address(query, after) if after < listing.total else "",
+            "sources": self._sources([item.id for item in listing.items]),
+        }
+
+    def _query(self, asked: Mapping[str, str]) -> Query:
+        scores = self._table.scores
+        first = next((name for name in _FIRST_SCORES if name in scores), scores[0] if scores else "")
+        chosen = asked.get("score", "")
+        system = asked.get("system", "")
+        return Query(
+            text=asked.get("q", "")[:LONGEST_TEXT],
+            score=chosen if chosen in scores else first,
+            system=int(system)
+            if system.isdecimal() and len(system) < 4 and int(system) < len(self._table.systems)
+            else 0,
+            low=_number(asked.get("low", "")),
+            high=_number(asked.get("high", "")),
+            order=order if (order := asked.get("order", "")) in ORDERS else "worst",
+            start=int(start) if (start := asked.get("start", "")).isdecimal() and len(start) < 10 else 0,
+            count=_ROWS,
+        )
+
+    def _sources(self, ids: Sequence[str]) -> dict[str, str]:
+        pictures = self._live.pictures
+        return {str(name): source for name, source in image_sources(pictures, ids).items()} if pictures else {}
+
+    def _telling(self) -> dict[str, Any]:
+        """Return the errors that tell most, of the items where the better of two systems is most ahead."""
+        overview = self._overview_values()["overview"]
+        best, other = overview.pair
+        wrong = best if other is None else other
+        gap = self._table.column(wrong, overview.score)
+        if other is not None:
+            ahead = self._table.column(best, overview.score)
+            size = min(len(gap), len(ahead))
+            gap = gap[:size] - ahead[:size]
+        keys = [int(key) for key in np.argsort(gap, kind="stable")[:_TELLING] if np.isfinite(gap[key])]
+        numbers = sorted({best, wrong})
+        known = {key: item for key in keys if (item := self._table.item(key)) and self._is_known(item, numbers)}
+        telling: list[tuple[int, TellingError]] = []
+        if known:
+            names = {number: self._table.systems[number].name for number in numbers}
+            try:
+                report = self._live.report(list(known.values()), names)
+            except SpicegraphError:  # the page of an item says what is wrong with it
+                return {"telling": [], "systems": list(names.values())}
+            for error in verdict(report).telling:
+                captions = tuple((numbers[number], parts) for number, parts in error.captions)
+                telling.append(
+                    (list(known)[error.item], replace(error, system=numbers[error.system], captions=captions))
+                )
+        return {"telling": telling, "systems": [system.name for system in self._table.systems], "best": best}
+
+    def _is_known(self, item: ItemValues, numbers: Iterable[int]) -> bool:
+        """Say whether there are captions and references to draw."""
+        return bool(item.references) and all(item.captions[number].strip() for number in numbers)
+
+    async def _item(self, request: web.Request) -> web.Response:
+        key = request.match_info["key"]
+        query = self._query(request.query)
+        async with self._parsing:
+            is_number = key.isdecimal() and len(key) < 10
+            values = await asyncio.to_thread(self._item_values, int(key), query) if is_number else None
+        if values is None:
+            raise web.HTTPNotFound(text="there is no such item")
+        return local_page("view_item.html.j2", values)
+
+    def _item_values(self, key: int, query: Query) -> dict[str, Any] | None:
+        item = self._table.item(key)
+        if item is None:
+            return None
+        order, _ = self._table.select(query)
+        (places,) = np.nonzero(order == key)
+        position = int(places[0]) if len(places) else None
+        neighbours = [position - 1, position + 1] if position is not None else []
+        steps = [int(order[n]) if 0 <= n < len(order) else None for n in neighbours] or [None, None]
+        # The list is opened at the page that has the item.
+        start = (position or 0) // query.count * query.count
+        names = {
+            number: system.name
+            for number, system in enumerate(self._table.systems)
+            if item.references and item.captions[number].strip()
+        }
+        drawn: dict[str, str] = {}
+        notice = "To see marked words, tuples and graphs, give view the files of --captions and --references."
+        if names:
+            try:
+                report = self._live.report([item], names)
+                drawn = {"index": index(report), "chunk": chunks(report)[0]}
+                notice = self._doubt(report, item, names)
+            except SpicegraphError as error:
+                notice = str(error)
+        plain, metrics = by_category(item.scores)
+        return {
+            "item": item,
+            "key": key,
+            "systems": [system.name for system in self._table.systems],
+            "drawn": drawn,
+            "notice": notice,
+            "source": self._sources([item.id]).get(item.id),
+            "scores": [(name, item.scores[name]) for name in plain],
+            "tables": _category_tables(metrics, item.scores),
+            "address": _address(query, start),
+            "steps": [None if step is None else f"{step}{_address(query, 0)}" for step in steps],
+            "position": position,
+            "total": len(order),
+        }
+
+    @staticmethod
+    def _doubt(report: Report, item: ItemValues, names: Mapping[int, str]) -> str:
+        """Return a warning where SPICE of what is drawn is not what the file has."""
+        scores = item.scores.get("SPICE") or item.scores.get("All_f") or ()
+        for (number, name), view in zip(names.items(), report.images[0].candidates, strict=True):
+            told = scores[number] if scores else None
+            drawn = view.scores[0]
+            if told is not None and drawn is not None and abs(told - drawn) > _EQUAL:
+                return (
+                    f"The file says SPICE {told:.3f} for {name}; what is drawn has {drawn:.3f}. Give view the options "
+                    "that score was given: --spice-text, --graph-style, --pipeline."
+                )
+        return ""
+
+
+def _choices(names: Iterable[str]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return what a list of scores offers: names of columns with their texts, in groups with a heading or none."""
+    plain, metrics = by_category(names)
+    groups = [
+        (
+            f"{metric} by category".strip(),
+            [
+                (name, f"{metric} {category}: {PARTS[part]}".strip())
+                for category, parts in categories.items()
+                for part, name in parts.items()
+            ],
+        )
+        for metric, categories in metrics.items()
+    ]
+    return [("", [(name, name) for name in plain]), *groups]
+
+
+def _category_tables(
+    metrics: Mapping[str, Mapping[str, Mapping[str, str]]], scores: Mapping[str, Sequence[float | None]]
+) -> list[dict[str, Any]]:
+    """Return for each metric with categories a table: a row per category and part, a column per system."""
+    return [
+        {
+            "title": f"{metric} by category".strip(),
+            "rows": [
+                (f"{category}: {PARTS[part]}", [_whole(value, part) for value in scores[name]])
+                for category, parts in categories.items()
+                for part, name in parts.items()
+            ],
+        }
+        for metric, categories in metrics.items()
+    ]
+
+
+def _whole(value: float | None, part: str) -> float | None:
+    """Return counts as whole numbers."""
+    return int(value) if value is not None and part in {"tp", "fp", "fn"} else value
+
+
+def _address(query: Query, start: int) -> str:
+    asked = {
+        "q": query.text,
+        "score": query.score,
+        "system": str(query.system),
+        "low": "" if query.low is None else f"{query.low:g}",
+        "high": "" if query.high is None else f"{query.high:g}",
+        "order": query.order,
+        "start": str(start or ""),
+    }
+    return "?" + urlencode({name: value for name, value in asked.items() if value})
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return None
