@@ -10,8 +10,8 @@ import typer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.tokens import SpiceText
-from spicegraph_scorer.metrics import MetricData
 from spicegraph_service.cli.options import ParsingOptions, PipelineOption, system_name, system_names
 from spicegraph_service.cli.stores import server_extra
 from spicegraph_service.output.terminal import say

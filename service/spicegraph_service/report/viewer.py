@@ -16,7 +16,7 @@ from aiohttp import web
 from spicegraph_parser.errors import SpicegraphError
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_scorer.metrics import METRICS, MetricData, lower_is_better
+from spicegraph_scorer.metrics import METRICS, lower_is_better
 from spicegraph_service.output.charts import Line, Mark, Row, histogram, ink, interval_chart
 from spicegraph_service.report.build import ReportOptions, build_report
 from spicegraph_service.report.data import PairTest, SystemInput
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
+    from spicegraph_scorer.core.data import MetricData
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_service.report.data import Report
     from spicegraph_service.report.images import Pictures
