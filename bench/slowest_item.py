@@ -33,9 +33,9 @@ from spicegraph_service.pool.tasks import (
     ItemsWork,
     ItemWork,
     RequestData,
+    StyledText,
     Work,
     WorkReply,
-    marked,
 )
 
 if TYPE_CHECKING:
@@ -174,8 +174,8 @@ class Worker:
         """Do the tasks with a caption."""
         for style in STYLES:
             if f"parse {style}" in tasks:
-                yield self._timed(CaptionsWork((marked(text, style),), graphs=True), what, f"parse {style}", 0)
-        parses: dict[str, bytes] = {}
+                yield self._timed(CaptionsWork((text,), graphs=True, style=style), what, f"parse {style}", 0)
+        parses: dict[StyledText, bytes] = {}
         for count in counts:
             item = ItemWork("1", text, references_of(text, count), "a draft of a caption")
             for task in tasks:

@@ -19,7 +19,7 @@ from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from spicegraph_service.client import item
 from spicegraph_service.pool.batching import Dispatcher
 from spicegraph_service.pool.cache import ParseCache, StoreThread
-from spicegraph_service.pool.tasks import CaptionsWork, GroupReply, ItemWork, Work, WorkReply
+from spicegraph_service.pool.tasks import CaptionsWork, GroupReply, ItemWork, StyledText, Work, WorkReply
 from spicegraph_service.rpc.limits import Budget, FullError
 from spicegraph_service.rpc.scheduler import CHUNK_ITEMS, item_chunks
 from spicegraph_service.store import open_store
@@ -119,7 +119,7 @@ class Pool:
         self.free.release()
 
     async def call(self, worker: None, task: Work) -> WorkReply:
-        self.batches.append([group.texts[0] for group in task.groups])  # type: ignore[union-attr]
+        self.batches.append([group.captions[0] for group in task.groups])  # type: ignore[union-attr]
         return WorkReply(tuple(GroupReply() for _ in task.groups), {})
 
 
@@ -206,7 +206,7 @@ class VirtualPool(Pool):
         self.free.release()
 
     async def call(self, worker: None, task: Work) -> WorkReply:
-        await asyncio.sleep(0.001 * sum(len(group.texts) for group in task.groups))  # type: ignore[union-attr, arg-type]
+        await asyncio.sleep(0.001 * sum(len(group.captions) for group in task.groups))  # type: ignore[union-attr, arg-type]
         self.release(worker)
         return await super().call(worker, task)
 
@@ -376,7 +376,7 @@ def test_cached_light_groups_have_a_worker_in_reserve(reserve_is_alive: bool) ->
         reserve.alive = int(reserve_is_alive)
         reserve.free.release()
         parses = ParseCache(thread, thread, "signature", max_bytes=1 << 20)
-        parses.put({"known": b"parse", "long " * 2_000: b"parse"})
+        parses.put({StyledText("known"): b"parse", StyledText("long " * 2_000): b"parse"})
         dispatcher = Dispatcher(
             pool,  # type: ignore[arg-type]
             parses,
@@ -405,7 +405,7 @@ def test_light_groups_go_to_any_worker_when_the_one_in_reserve_is_busy() -> None
     async def play() -> None:
         pool, reserve, thread = Pool(), Pool(), StoreThread(open_store("memory"))
         parses = ParseCache(thread, thread, "signature", max_bytes=1 << 20)
-        parses.put({"known": b"parse"})
+        parses.put({StyledText("known"): b"parse"})
         dispatcher = Dispatcher(
             pool,  # type: ignore[arg-type]
             parses,

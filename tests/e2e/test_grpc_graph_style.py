@@ -15,7 +15,7 @@ from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.core.items import Item
 from spicegraph_service.cli import main
 from spicegraph_service.client import Client, item
-from spicegraph_service.pool.tasks import ItemsWork, ItemWork, RequestData
+from spicegraph_service.pool.tasks import ItemsWork, ItemWork, RequestData, StyledText
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -151,4 +151,6 @@ def test_parses_of_both_styles_are_told_apart() -> None:
     items = (ItemWork("1", "A dog!", ("a cat.",)),)
     given = RequestData(spice_text="coco", graph_style="scene")
     work = ItemsWork(("spice", "spice-g"), scores_pb2.DETAIL_SCORES, items, finish=True, given=given)
-    assert set(work.texts({"spice": True, "spice-g": False})) == {"\0a dog", "\0a cat", "\0A dog!", "\0a cat."}
+    assert set(work.texts({"spice": True, "spice-g": False})) == {
+        StyledText(text, "scene") for text in ("a dog", "a cat", "A dog!", "a cat.")
+    }

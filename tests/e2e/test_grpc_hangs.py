@@ -230,7 +230,7 @@ class Pool:
 
     async def call(self, worker: SlowWorker, task: Task) -> WorkReply:
         groups = task.groups  # type: ignore[union-attr]
-        if any("bomb" in group.texts for group in groups):  # type: ignore[union-attr]
+        if any("bomb" in group.captions for group in groups):  # type: ignore[union-attr]
             await worker.killed.wait()
             self.killed += 1
             raise WorkerDiedError("killed")

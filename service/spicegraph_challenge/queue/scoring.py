@@ -166,14 +166,14 @@ class Scoring:
         Raises:
             WorkFailedError: a caption cannot be parsed.
         """
-        wanted = parsed_texts(metrics, self._parsing, given.spice_text, given.graph_style)
+        wanted = parsed_texts(metrics, self._parsing, given.spice_text)
         if not wanted:
             return
         texts = (text for _, references in read_references(path) for text in references)
         done = 0
         while batch := list(islice(texts, _PARSED_AT_ONCE)):
             parsed = (make(text) for text in batch for make in wanted)
-            await self._scheduler.store_parses(list(dict.fromkeys(parsed)))
+            await self._scheduler.store_parses(list(dict.fromkeys(parsed)), given.graph_style)
             done += len(batch)
             progress.share = done / captions
 

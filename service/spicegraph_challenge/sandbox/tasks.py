@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import pickle
 import warnings
 from collections import defaultdict
 from dataclasses import replace
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from spicegraph_scorer.core.items import Item
+    from spicegraph_service.pool.tasks import ChunkStatistics
 
 
 _FEWEST_PLACES, _MOST_PLACES = 1, 4
@@ -227,17 +227,22 @@ def finish(task: Finish) -> Finished:
     from spicegraph_scorer.core.results import run_of  # noqa: PLC0415
     from spicegraph_scorer.core.significance import Resampling  # noqa: PLC0415
     from spicegraph_scorer.metrics import METRICS  # noqa: PLC0415
-    from spicegraph_service.pool.tasks import ERRORS, unpack_data  # noqa: PLC0415
+    from spicegraph_service.pool.tasks import unpack_data  # noqa: PLC0415
 
-    statistics = _statistics(task)
-    errors = error_rows(statistics.pop(ERRORS), task.secret)
+    chunks = _statistics(task)
+    errors = error_rows([found for chunk in chunks for found in chunk.errors], task.secret)
     resources = Resources(lambda: FunctionSource.of_table("parsed by the workers", {}), data=unpack_data(task.data))
     rows: list[ScoreRow] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an undefined score says so by itself
         for name in task.metrics:
             metric = METRICS[name].make(resources)
-            run = run_of(name, metric, metric.finish(statistics[name]), confidence=Resampling())
+            run = run_of(
+                name,
+                metric,
+                metric.finish([found for chunk in chunks for found in chunk.metrics[name]]),
+                confidence=Resampling(),
+            )
             bounds = {bound.name: bound for bound in run.intervals}
             headline = {score.name for score in run.headline}
             for score in run.scores:
@@ -318,15 +323,11 @@ def least_images(places: Sequence[int], secret: str, *what: str) -> int:
     return max(len(places) - drawn, 0) // _ROUNDED * _ROUNDED
 
 
-def _statistics(task: Finish) -> dict[str, list[Any]]:
-    from spicegraph_service.pool.tasks import ERRORS  # noqa: PLC0415
+def _statistics(task: Finish) -> list[ChunkStatistics]:
+    from spicegraph_service.pool.tasks import ChunkStatistics  # noqa: PLC0415
 
-    found: dict[str, list[Any]] = {name: [] for name in (*task.metrics, ERRORS)}
     with Path(task.statistics).open("rb") as stream:
-        while (data := read_frame(stream)) is not None:
-            for name, values in pickle.loads(data).items():  # noqa: S301 (our own worker's)
-                found[name] += values
-    return found
+        return [ChunkStatistics.unpack(data) for data in iter(lambda: read_frame(stream), None)]
 
 
 def _report(task: Report) -> Reported:

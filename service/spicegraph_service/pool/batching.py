@@ -29,6 +29,7 @@ from spicegraph_service.pool.tasks import (
     GroupReply,
     ItemsWork,
     Reply,
+    StyledText,
     Totals,
     TotalsReply,
     Work,
@@ -80,7 +81,7 @@ class _Entry:
     """A group that waits, and where its reply goes."""
 
     group: Group
-    texts: tuple[str, ...]
+    texts: tuple[StyledText, ...]
     size: int
     cost: int
     fresh: bool
@@ -221,9 +222,9 @@ class Dispatcher:
             WorkFailedError: it failed, or workers died of it three times.
             NoWorkersError: no worker can be started.
         """
-        texts = tuple(dict.fromkeys(self._texts(group)))
+        texts = tuple(dict.fromkeys(group.texts(self._parsing)))
         fresh = self._parses.missing(texts, tenant=tenant)
-        items = len(group.items) if isinstance(group, ItemsWork) else len(group.texts)
+        items = len(group.items) if isinstance(group, ItemsWork) else len(group.captions)
         characters = sum(map(len, _captions(group)))
         cost = items + fresh + characters // _CHARACTERS_PER_COST
         reply: asyncio.Future[GroupReply] = asyncio.get_running_loop().create_future()
@@ -281,9 +282,6 @@ class Dispatcher:
         await asyncio.gather(*self._feeders, *self._tasks, return_exceptions=True)
         while queue := self._entries or self._light:
             queue.pop().reply.cancel()
-
-    def _texts(self, group: Group) -> Iterator[str]:
-        yield from group.texts if isinstance(group, CaptionsWork) else group.texts(self._parsing)
 
     async def _feed(self) -> None:
         while True:
@@ -499,14 +497,14 @@ def _time() -> float:
 def _captions(group: Group) -> Iterator[str]:
     """Yield the texts of a group, whether or not they are parsed."""
     if isinstance(group, CaptionsWork):
-        yield from group.texts
+        yield from group.captions
     else:
         for item in group.items:
             yield item.candidate
             yield from item.references
 
 
-def _lasting(batch: Sequence[_Entry]) -> Collection[str] | None:
+def _lasting(batch: Sequence[_Entry]) -> Collection[StyledText] | None:
     """Return the texts whose parses belong in the store; ``None``: all."""
     passing = [entry.group.passing if isinstance(entry.group, ItemsWork) else frozenset() for entry in batch]
     if not any(passing):

@@ -10,10 +10,12 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from spicegraph_service.pool.tasks import GraphStyle, unmarked
 from spicegraph_service.store import DEFAULT_TENANT, Store, StoreError
+
+if TYPE_CHECKING:
+    from spicegraph_service.pool.tasks import GraphStyle, StyledText
 
 Key = TypeVar("Key", bound=Hashable)
 T = TypeVar("T")
@@ -82,7 +84,7 @@ class ParseCache:
         reads: where parses are looked for. Workers wait for that.
         writes: where new ones are kept; best another thread, since no call waits for that.
         signature: what the parses depend on beside the text.
-        scenes: the same for texts that are marked for scene graphs.
+        scenes: the same for texts that get scene graphs.
         max_bytes: of parses in memory, about.
         observe: is called with where parses were found, and how many.
     """
@@ -100,35 +102,37 @@ class ParseCache:
         self._reads = reads
         self._writer = writes
         self._signatures: Mapping[GraphStyle, str] = {"spice": signature, "scene": scenes}
-        self._memory: Lru[tuple[str, str]] = Lru(max_bytes)
+        self._memory: Lru[tuple[str, StyledText]] = Lru(max_bytes)
         self._observe = observe
         self._paused_until = 0.0
         self._writes: set[asyncio.Task[None]] = set()
 
-    def missing(self, texts: Iterable[str], *, tenant: str = "") -> int:
+    def missing(self, texts: Iterable[StyledText], *, tenant: str = "") -> int:
         """Return how many of a tenant's texts are not in memory."""
         return sum((tenant, text) not in self._memory for text in texts)
 
     async def get(
-        self, texts: Iterable[str], *, tenant: str = "", lasting: Collection[str] | None = None
-    ) -> dict[str, bytes]:
+        self, texts: Iterable[StyledText], *, tenant: str = "", lasting: Collection[StyledText] | None = None
+    ) -> dict[StyledText, bytes]:
         """Return the parses that a tenant knows; only those of ``lasting`` (``None``: all) may be in the store."""
-        found: dict[str, bytes] = {}
+        known: dict[StyledText, bytes] = {}
         unknown = []
         for text in texts:
             value = self._memory.get((tenant, text))
             if value is None:
                 unknown.append(text)
             else:
-                found[text] = value
+                known[text] = value
         asked = unknown if lasting is None else [text for text in unknown if text in lasting]
         stored = await self._stored(asked, tenant) if asked else {}
         for text, value in stored.items():
             self._memory.put((tenant, text), value)
-        self._count(len(found), len(stored), len(unknown) - len(stored))
-        return found | stored
+        self._count(len(known), len(stored), len(unknown) - len(stored))
+        return known | stored
 
-    def put(self, parses: Mapping[str, bytes], *, tenant: str = "", lasting: Collection[str] | None = None) -> None:
+    def put(
+        self, parses: Mapping[StyledText, bytes], *, tenant: str = "", lasting: Collection[StyledText] | None = None
+    ) -> None:
         """Keep new parses of a tenant: in memory now, those of ``lasting`` (``None``: all) in the store soon."""
         for text, value in parses.items():
             self._memory.put((tenant, text), value)
@@ -142,33 +146,33 @@ class ParseCache:
         """Wait for the writes under way."""
         await asyncio.gather(*self._writes)
 
-    def _signed(self, texts: Iterable[str], tenant: str) -> dict[str, dict[str, str]]:
-        """Return the texts as the store has them, each with its marked form, by the signature that they are under."""
-        found: dict[str, dict[str, str]] = {}
+    def _signed(self, texts: Iterable[StyledText], tenant: str) -> dict[str, list[StyledText]]:
+        """Return the texts by the signature that the store has them under."""
+        by_signature: dict[str, list[StyledText]] = {}
         for text in texts:
-            style, plain = unmarked(text)
-            signature = self._signatures[style]
-            own = signature if tenant in {"", DEFAULT_TENANT} else f"{signature} tenant {tenant}"
-            found.setdefault(own, {})[plain] = text
-        return found
+            signature = self._signatures[text.style]
+            of_tenant = signature if tenant in {"", DEFAULT_TENANT} else f"{signature} tenant {tenant}"
+            by_signature.setdefault(of_tenant, []).append(text)
+        return by_signature
 
-    async def _stored(self, texts: list[str], tenant: str) -> dict[str, bytes]:
+    async def _stored(self, texts: list[StyledText], tenant: str) -> dict[StyledText, bytes]:
         if not self._open():
             return {}
         try:
-            found: dict[str, bytes] = {}
-            for signature, own in self._signed(texts, tenant).items():
-                stored = await self._reads.run(partial(self._reads.store.get_parses, signature, list(own)))
-                found |= {own[text]: value for text, value in stored.items()}
+            known: dict[StyledText, bytes] = {}
+            for signature, signed in self._signed(texts, tenant).items():
+                plain = [text.text for text in signed]
+                stored = await self._reads.run(partial(self._reads.store.get_parses, signature, plain))
+                known |= {text: stored[text.text] for text in signed if text.text in stored}
         except StoreError as error:
             self._pause(error)
             return {}
-        return found
+        return known
 
-    async def _write(self, parses: dict[str, bytes], tenant: str) -> None:
+    async def _write(self, parses: dict[StyledText, bytes], tenant: str) -> None:
         try:
-            for signature, own in self._signed(parses, tenant).items():
-                values = {text: parses[key] for text, key in own.items()}
+            for signature, signed in self._signed(parses, tenant).items():
+                values = {text.text: parses[text] for text in signed}
                 await self._writer.run(partial(self._writer.store.put_parses, signature, values))
         except StoreError as error:
             self._pause(error)

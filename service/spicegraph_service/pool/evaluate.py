@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import pickle
 from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import version
@@ -28,21 +27,21 @@ from spicegraph_scorer.metrics.reward import Reward, make_reward
 from spicegraph_scorer.metrics.spice.categories import make_categories
 from spicegraph_service.pool import convert
 from spicegraph_service.pool.tasks import (
-    ERRORS,
     NOTHING_GIVEN,
     CaptionsWork,
+    ChunkStatistics,
     GraphStyle,
     GroupReply,
     ItemsWork,
     RequestData,
     ServedMetric,
+    StyledText,
     Task,
     Totals,
     TotalsReply,
     Work,
     WorkerInfo,
     WorkReply,
-    unmarked,
 )
 from spicegraph_service.store import StoredParse, decode_parse, encode_parse, stored_parse
 
@@ -56,8 +55,7 @@ if TYPE_CHECKING:
 
 _REQUESTED = frozenset({"categories", "spice_text"})
 _GIVEN = 8
-_ITEMS = "items"  # stands beside the metrics' names where credits need the items themselves at the end
-REWARD = "reward"  # stands beside the metrics' names
+REWARD = "reward"  # the name of the one metric that is computed where a request asks for a reward
 _CHANGES = 3  # of SPICE-G, at most
 _IMAGES = 2_000  # whose merged references SPICE keeps: a training loop scores the same images again and again
 _log = logging.getLogger(__name__)
@@ -84,7 +82,7 @@ class Evaluator:
     ) -> None:
         self._pipelines: dict[GraphStyle, CaptionSource] = {"spice": pipeline, "scene": scenes or load_pipeline(SCENE)}
         self._data = data or MetricData()
-        self._parses: dict[str, StoredParse] = {}  # of the batch in hand
+        self._parses: dict[StyledText, StoredParse] = {}  # of the batch in hand
         self._known: dict[GraphStyle, dict[str, tuple[Fact, ...]]] = {"spice": {}, "scene": {}}
         self._tables = {
             style: FunctionSource.of_table(self._pipelines[style].signature, facts)
@@ -140,50 +138,44 @@ class Evaluator:
         return self._totals(task) if isinstance(task, Totals) else self._work(task)
 
     def _work(self, work: Work) -> WorkReply:
-        wanted = dict.fromkeys(text for group in work.groups for text in self._texts(group))
+        wanted = dict.fromkeys(text for group in work.groups for text in group.texts(self._parsing))
         known = _decode(work.parses)
         fresh, failures = self._parse([text for text in wanted if text not in known])
         self._parses = known | fresh
         for facts in self._known.values():
             facts.clear()
         for text, parse in self._parses.items():
-            style, plain = unmarked(text)
-            self._known[style][plain] = parse.facts
+            self._known[text.style][text.text] = parse.facts
         replies = tuple(self._guarded(group, failures) for group in work.groups)
         return WorkReply(replies, {text: encode_parse(parse) for text, parse in fresh.items()})
 
-    def _texts(self, group: ItemsWork | CaptionsWork) -> Iterator[str]:
-        if isinstance(group, CaptionsWork):
-            yield from group.texts
-        else:
-            yield from group.texts(self._parsing)
-
-    def _parse(self, texts: Sequence[str]) -> tuple[dict[str, StoredParse], dict[str, str]]:
+    def _parse(self, texts: Sequence[StyledText]) -> tuple[dict[StyledText, StoredParse], dict[StyledText, str]]:
         """Parse in a batch for each style; if that fails, one by one, so that a caption fails no other request."""
         try:
             return self._parsed(texts), {}
         except Exception:  # noqa: BLE001 (untrusted captions may hit a bug of a library)
             _log.exception("a batch of %d captions failed; parsing them one by one", len(texts))
-        parsed: dict[str, StoredParse] = {}
-        failures: dict[str, str] = {}
+        parsed: dict[StyledText, StoredParse] = {}
+        failures: dict[StyledText, str] = {}
         for text in texts:
             try:
                 parsed |= self._parsed([text])
             except Exception as error:  # noqa: BLE001 (as above)
-                _log.exception("a caption of %d characters cannot be parsed", len(text))
+                _log.exception("a caption of %d characters cannot be parsed", len(text.text))
                 failures[text] = _reason(error)
         return parsed, failures
 
-    def _parsed(self, texts: Sequence[str]) -> dict[str, StoredParse]:
-        parsed: dict[str, StoredParse] = {}
-        for wanted, pipeline in self._pipelines.items():
-            own = {text: plain for text in texts for style, plain in [unmarked(text)] if style == wanted}
-            parsed.update(zip(own, map(stored_parse, pipeline.captions(own.values())), strict=True))
+    def _parsed(self, texts: Sequence[StyledText]) -> dict[StyledText, StoredParse]:
+        parsed: dict[StyledText, StoredParse] = {}
+        for style, pipeline in self._pipelines.items():
+            styled = [text for text in texts if text.style == style]
+            captions = pipeline.captions(text.text for text in styled)
+            parsed.update(zip(styled, map(stored_parse, captions), strict=True))
         return parsed
 
-    def _guarded(self, group: ItemsWork | CaptionsWork, failures: Mapping[str, str]) -> GroupReply:
+    def _guarded(self, group: ItemsWork | CaptionsWork, failures: Mapping[StyledText, str]) -> GroupReply:
         """Evaluate a group; a failure stays in the group, whose request alone is answered with an error."""
-        for text in self._texts(group) if failures else ():
+        for text in group.texts(self._parsing) if failures else ():
             if text in failures:
                 return GroupReply(error=failures[text])
         try:
@@ -200,10 +192,10 @@ class Evaluator:
         if not work.graphs:
             return GroupReply()
         results = []
-        for text in work.texts:
+        for text in work.texts(self._parsing):
             parse = self._parses[text]
             graph = merge([parse.drawn], self._lexicon)
-            results.append(convert.caption_message(unmarked(text)[1], parse, graph).SerializeToString())
+            results.append(convert.caption_message(text.text, parse, graph).SerializeToString())
         return GroupReply(tuple(results))
 
     def _items(self, work: ItemsWork) -> GroupReply:
@@ -227,10 +219,12 @@ class Evaluator:
         if work.finish:
             return GroupReply(serialized, convert.corpus_message(len(work.items), runs).SerializeToString())
         compact = {name: list(map(metrics[name].compact, statistics[name])) for name in now}
-        kept: dict[str, Any] = {_ITEMS: corpus.items} if work.detail >= scores_pb2.DETAIL_CREDIT else {}
-        if work.errors:
-            kept[ERRORS] = _errors(metrics, statistics)
-        return GroupReply(serialized, statistics=pickle.dumps({**kept, **statistics, **compact}))
+        kept = ChunkStatistics(
+            {**statistics, **compact},
+            corpus.items if work.detail >= scores_pb2.DETAIL_CREDIT else (),
+            _errors(metrics, statistics) if work.errors else (),
+        )
+        return GroupReply(serialized, statistics=kept.pack())
 
     def _make(self, given: RequestData, *, evidence: bool = True) -> Mapping[str, Metric[Any]]:
         """Return the metrics, with what a request gives in those that use it; those with facts keep evidence or not."""
@@ -254,11 +248,9 @@ class Evaluator:
     def _total(self, work: Totals) -> TotalsReply:
         metrics = self._made(work.given)
         names = _computed(work)
-        statistics: dict[str, list[Any]] = {name: [] for name in (_ITEMS, *names)}
-        for chunk in work.statistics:
-            for name, values in _unpack(chunk).items():
-                statistics[name] += values
-        corpus = Corpus(tuple(statistics.pop(_ITEMS)))
+        chunks = [ChunkStatistics.unpack(chunk) for chunk in work.statistics]
+        statistics = {name: [value for chunk in chunks for value in chunk.metrics[name]] for name in names}
+        corpus = Corpus(tuple(item for chunk in chunks for item in chunk.items))
         count = len(statistics[names[0]])
         runs = [run_of(name, metrics[name], metrics[name].finish(statistics[name])) for name in self._listed(names)]
         late = [run for run in runs if run.name in self._corpus_dependent]
@@ -271,7 +263,7 @@ class Evaluator:
         return sorted(names, key=self._corpus_dependent.__contains__)
 
 
-def _decode(parses: Mapping[str, bytes]) -> dict[str, StoredParse]:
+def _decode(parses: Mapping[StyledText, bytes]) -> dict[StyledText, StoredParse]:
     """Return stored parses; one that cannot be read is left out, and so parsed again."""
     decoded = {}
     for text, data in parses.items():
@@ -359,11 +351,6 @@ def _credits(run: Run, metric: Metric[Any], *, detail: int, corpus: Corpus) -> S
     """
     wanted = detail >= scores_pb2.DETAIL_CREDIT and metric.credits and None not in run.scores[0].each
     return metric.credit(corpus, run.statistics) if wanted else [None] * len(run.statistics)
-
-
-def _unpack(data: bytes) -> dict[str, list[Any]]:
-    unpacked: dict[str, list[Any]] = pickle.loads(data)  # noqa: S301
-    return unpacked
 
 
 def _reason(error: Exception) -> str:

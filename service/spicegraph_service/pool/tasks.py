@@ -7,8 +7,7 @@ data, whatever has become of the files, so that one server never answers with tw
 from __future__ import annotations
 
 import pickle
-from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self, TypeAlias
 
 import msgspec
 
@@ -16,31 +15,22 @@ from spicegraph_scorer.core.tokens import SpiceText, toolkit_text
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition  # noqa: TC001 (msgspec reads the annotation)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from spicegraph_scorer.core.data import MetricData
+    from spicegraph_scorer.core.items import Item
 
 
 GraphStyle: TypeAlias = Literal["spice", "scene"]
 """Whose scene graphs captions get: those of the server's pipeline, or the scene parser's."""
 
-_SCENE_MARK: Final = "\0"  # which no caption holds
 
+class StyledText(NamedTuple):
+    """A text and the style of its graph: what parses are kept and sent under."""
 
-def marked(text: str, style: GraphStyle) -> str:
-    """Return a text with the style of its graph: under that, parses are kept and sent.
-
-    Example:
-        >>> unmarked(marked("a dog", "scene")), unmarked(marked("a dog", "spice"))
-        (('scene', 'a dog'), ('spice', 'a dog'))
-    """
-    return _SCENE_MARK + text if style == "scene" else text
-
-
-def unmarked(text: str) -> tuple[GraphStyle, str]:
-    """Return the style and the text."""
-    return ("scene", text[1:]) if text.startswith(_SCENE_MARK) else ("spice", text)
+    text: str
+    style: GraphStyle = "spice"
 
 
 class Setup(msgspec.Struct, frozen=True, tag="setup"):
@@ -48,10 +38,6 @@ class Setup(msgspec.Struct, frozen=True, tag="setup"):
 
     pipeline: str = ""
     data: bytes = b""
-
-
-ERRORS: Final = "errors"
-"""Stands beside the metrics' names in the statistics of :class:`ItemsWork` with ``errors``."""
 
 
 class ItemWork(NamedTuple):
@@ -79,23 +65,17 @@ NOTHING_GIVEN: Final = RequestData()
 
 
 def parsed_texts(
-    metrics: Iterable[str], parsing: Mapping[str, bool], spice_text: SpiceText, graph_style: GraphStyle = "spice"
+    metrics: Iterable[str], parsing: Mapping[str, bool], spice_text: SpiceText
 ) -> tuple[Callable[[str], str], ...]:
-    """Return what makes, of a caption, each marked text that is parsed for it; nothing where no metric needs parses.
+    """Return what makes, of a caption, each text that is parsed for it; nothing where no metric needs parses.
 
     Args:
         metrics: the metrics that are computed.
         parsing: the metrics that need parses; true for those that parse the text that is chosen.
         spice_text: the chosen text.
-        graph_style: the style of the parses.
     """
     toolkit = {spice_text == "coco" and parsing[name] for name in metrics if name in parsing}
-    makes = [make for kind, make in ((False, str), (True, toolkit_text)) if kind in toolkit]
-    return tuple(makes) if graph_style == "spice" else tuple(partial(_marked_scene, make) for make in makes)
-
-
-def _marked_scene(make: Callable[[str], str], text: str) -> str:
-    return marked(make(text), "scene")
+    return tuple(make for kind, make in ((False, str), (True, toolkit_text)) if kind in toolkit)
 
 
 class ItemsWork(msgspec.Struct, frozen=True, tag="items"):
@@ -113,39 +93,69 @@ class ItemsWork(msgspec.Struct, frozen=True, tag="items"):
     given: RequestData = NOTHING_GIVEN
     errors: bool = False
 
-    def texts(self, parsing: Mapping[str, bool]) -> Iterator[str]:
-        """Yield the texts that are parsed for the items, marked with the style of their graphs.
+    def texts(self, parsing: Mapping[str, bool]) -> Iterator[StyledText]:
+        """Yield the texts that are parsed for the items.
 
         Args:
             parsing: the metrics that need parses; true for those that parse the text that the request names.
         """
-        wanted = parsed_texts(self.metrics, parsing, self.given.spice_text, self.given.graph_style)
+        wanted = parsed_texts(self.metrics, parsing, self.given.spice_text)
         for item in self.items:
             for text in (item.candidate, *item.references, *(() if item.draft is None else (item.draft,))):
                 for make in wanted:
-                    yield make(text)
+                    yield StyledText(make(text), self.given.graph_style)
 
     @property
-    def passing(self) -> frozenset[str]:
+    def passing(self) -> frozenset[StyledText]:
         """The texts whose parses stay out of the store: what a reward is asked for, since training makes millions."""
         if not self.given.reward:
             return frozenset()
         made = {text for item in self.items for text in (item.candidate, item.draft) if text is not None}
-        return frozenset(made.difference(*{item.references for item in self.items}))
+        return frozenset(
+            StyledText(text, self.given.graph_style)
+            for text in made.difference(*{item.references for item in self.items})
+        )
 
 
 class CaptionsWork(msgspec.Struct, frozen=True, tag="captions"):
-    """Marked captions to parse; ``graphs`` asks for the parses themselves, otherwise only the store is filled."""
+    """Captions to parse; ``graphs`` asks for the parses themselves, otherwise only the store is filled."""
 
-    texts: tuple[str, ...]
+    captions: tuple[str, ...]
     graphs: bool
+    style: GraphStyle = "spice"
+
+    def texts(self, parsing: Mapping[str, bool]) -> Iterator[StyledText]:
+        """Yield the texts that are parsed."""
+        del parsing  # no metric is computed
+        return (StyledText(caption, self.style) for caption in self.captions)
 
 
 class Work(msgspec.Struct, frozen=True, tag="work"):
     """Groups of several requests, with the stored parses that they can use; the worker parses the rest."""
 
     groups: tuple[ItemsWork | CaptionsWork, ...]
-    parses: dict[str, bytes]
+    parses: dict[StyledText, bytes]
+
+
+class ChunkStatistics(NamedTuple):
+    """What the items of a chunk leave for the end of their request: each metric's statistics, by its name.
+
+    ``items`` are themselves kept where credits need them at the end; ``errors`` are the kinds and words of each item's.
+    """
+
+    metrics: Mapping[str, Sequence[Any]]
+    items: Sequence[Item] = ()
+    errors: Sequence[frozenset[tuple[str, tuple[str, ...]]]] = ()
+
+    def pack(self) -> bytes:
+        """Return the bytes that :meth:`unpack` reads."""
+        return pickle.dumps(self)
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> Self:
+        """Return what one of our own workers has packed."""
+        statistics: Self = pickle.loads(packed)  # noqa: S301
+        return statistics
 
 
 class Totals(msgspec.Struct, frozen=True, tag="totals"):
@@ -174,7 +184,7 @@ class WorkReply(msgspec.Struct, frozen=True, tag="work"):
     """One reply per group, and the parses that are new."""
 
     groups: tuple[GroupReply, ...]
-    parsed: dict[str, bytes]
+    parsed: dict[StyledText, bytes]
 
 
 class TotalsReply(msgspec.Struct, frozen=True, tag="totals"):

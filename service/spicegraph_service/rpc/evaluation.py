@@ -11,7 +11,7 @@ from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceServicer
 from spicegraph_scorer.core.items import empty_candidates
 from spicegraph_scorer.rewards import advantages_of
-from spicegraph_service.pool.tasks import NOTHING_GIVEN, ItemWork, RequestData, marked
+from spicegraph_service.pool.tasks import NOTHING_GIVEN, ItemWork, RequestData
 from spicegraph_service.rpc import validation
 from spicegraph_service.rpc.interceptor import Call, Context, current_call
 from spicegraph_service.rpc.scheduler import CHUNK_ITEMS, Scheduler, chunked, count_captions, item_chunks
@@ -166,7 +166,8 @@ class EvaluationServicer(EvaluationServiceServicer):
         call = current_call()
         call.charge(len(request.captions))
         parsed = await self._scheduler.parse(
-            [marked(text, style) for text in request.captions],
+            request.captions,
+            style,
             caller=call.share,
             tenant=call.tenant,
             refusals=call.refusals,

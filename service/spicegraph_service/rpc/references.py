@@ -15,7 +15,7 @@ from spicegraph_api.v1 import reference_service_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceServicer
 from spicegraph_service.pool.cache import Lru, RefreshAheadCache, StoreThread
-from spicegraph_service.pool.tasks import ItemWork, marked
+from spicegraph_service.pool.tasks import ItemWork
 from spicegraph_service.rpc import validation
 from spicegraph_service.rpc.interceptor import Context, current_call
 from spicegraph_service.rpc.status import Violation, exhausted, invalid, missing_right, not_found, too_many_sets
@@ -176,12 +176,12 @@ class ReferencesServicer(ReferenceServiceServicer):
         return name, entries
 
     async def _parse(self, references: Iterable[tuple[str, ...]], style: GraphStyle) -> None:
-        texts = list(dict.fromkeys(marked(text, style) for captions in references for text in captions))
+        texts = list(dict.fromkeys(text for captions in references for text in captions))
         call = current_call()
         call.charge(len(texts))
         for start in range(0, len(texts), _PARSED_AT_ONCE):
             await self._scheduler.store_parses(
-                texts[start : start + _PARSED_AT_ONCE], caller=call.share, tenant=call.tenant
+                texts[start : start + _PARSED_AT_ONCE], style, caller=call.share, tenant=call.tenant
             )
 
     async def _store(self, name: str, entries: dict[str, tuple[str, ...]]) -> ReferenceSet:

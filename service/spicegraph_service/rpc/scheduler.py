@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
     from spicegraph_service.pool.batching import Dispatcher
+    from spicegraph_service.pool.tasks import GraphStyle
     from spicegraph_service.rpc.limits import Budget
 
 CHUNK_ITEMS = 64
@@ -99,7 +100,13 @@ class Scheduler:
         return [a + b for a, b in zip(results, totals.each or [b""] * len(results), strict=True)], totals.corpus
 
     async def parse(
-        self, texts: Sequence[str], *, caller: str = "", tenant: str = "", refusals: int = 0
+        self,
+        texts: Sequence[str],
+        style: GraphStyle = "spice",
+        *,
+        caller: str = "",
+        tenant: str = "",
+        refusals: int = 0,
     ) -> list[bytes]:
         """Parse captions; return them serialized. ``refusals`` says how often the request was refused before.
 
@@ -109,11 +116,13 @@ class Scheduler:
         """
         dispatcher = self._ready().dispatcher
         with self._room(len(texts), caller, refusals):
-            works = [CaptionsWork(chunk, graphs=True) for chunk in text_chunks(texts)]
+            works = [CaptionsWork(chunk, graphs=True, style=style) for chunk in text_chunks(texts)]
             replies = await self._gather(works, dispatcher, caller, tenant)
         return [result for reply in replies for result in reply.results]
 
-    async def store_parses(self, texts: Sequence[str], *, caller: str = "", tenant: str = "") -> None:
+    async def store_parses(
+        self, texts: Sequence[str], style: GraphStyle = "spice", *, caller: str = "", tenant: str = ""
+    ) -> None:
         """Parse captions of an upload into the store; waits for room.
 
         Raises:
@@ -121,7 +130,7 @@ class Scheduler:
         """
         dispatcher = self._ready().dispatcher
         async with self._room_in_turn(len(texts), caller):
-            works = [CaptionsWork(chunk, graphs=False) for chunk in text_chunks(texts)]
+            works = [CaptionsWork(chunk, graphs=False, style=style) for chunk in text_chunks(texts)]
             await self._gather(works, dispatcher, caller, tenant)
 
     async def chunk(
