@@ -2,10 +2,17 @@
 
 No held-out caption is trained on in any form: not in lower case, without punctuation, cut off, with a prompt in front,
 inside a longer text or with words replaced.
+
+Tests that are kept elsewhere are known here by hashes of their texts alone (:class:`Hashes`): every step that reads
+texts to train on leaves out what they cover.
 """
 
+import argparse
+import gzip
+import hashlib
+import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -68,3 +75,57 @@ class Held:
                 for held in self._by_start.get(words[start : start + FEWEST], ())
             )
         )
+
+
+HASH_DIGITS: Final = 16
+_APART: Final = re.compile("[^a-z0-9]+")
+
+
+def text_hash(text: str) -> str:
+    """Return the first 16 digits of SHA-1 of a text in lower case, each run of other than letters and digits a space."""
+    normal = _APART.sub(" ", text.lower()).strip()
+    return hashlib.sha1(normal.encode(), usedforsecurity=False).hexdigest()[:HASH_DIGITS]
+
+
+class Hashes:
+    """The hashes of texts that nothing may be trained on, in any form.
+
+    Args:
+        hashes: as :func:`text_hash` gives them.
+        allowed: texts that may be trained on all the same, such as those of a training split that shares some with its
+            test split.
+    """
+
+    def __init__(self, hashes: Iterable[str], allowed: Iterable[str] = ()) -> None:
+        self._hashes = frozenset(hashes).difference(map(text_hash, allowed))
+
+    @classmethod
+    def read(cls, paths: Iterable[Path], allowed: Iterable[str] = ()) -> "Hashes":
+        """Read files with a hash in each line (gzip).
+
+        Raises:
+            ValueError: a line is not a hash.
+        """
+        hashes: set[str] = set()
+        for path in paths:
+            with gzip.open(path, "rt", encoding="ascii") as lines:
+                for number, line in enumerate(lines, 1):
+                    if not re.fullmatch(f"[0-9a-f]{{{HASH_DIGITS}}}", line.strip()):
+                        raise ValueError(f"{path}, line {number}: not the first {HASH_DIGITS} digits of a SHA-1")
+                    hashes.add(line.strip())
+        return cls(hashes, allowed)
+
+    def covers(self, text: str) -> bool:
+        """Whether a text is held out."""
+        return bool(self._hashes) and text_hash(text) in self._hashes
+
+    def kept(self, texts: Iterable[str]) -> list[str]:
+        """Return the texts that are not held out."""
+        return [text for text in texts if not self.covers(text)]
+
+
+def add_hashes(parser: argparse.ArgumentParser) -> None:
+    """Give a command line the option that every step has that reads texts to train on."""
+    parser.add_argument(
+        "--held-out-hashes", type=Path, nargs="+", required=True, help="hashes of texts that are left out (gzip)"
+    )

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from heldout import Hashes, add_hashes
 from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma, verb_lemma
 from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, analyse_sentences, network_from
@@ -276,9 +277,13 @@ def main() -> None:
     parser.add_argument("graphs", type=Path, help="captions with graphs (jsonl.gz)")
     parser.add_argument("--without", type=Path, required=True, help="captions with graphs that are left out")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--allow-held-out", action="store_true", help="keep held-out texts: they have graphs here, too")
+    add_hashes(parser)
     arguments = parser.parse_args()
     left_out = {caption.text.lower() for caption in read(arguments.without)}
-    write([caption for caption in read(arguments.graphs) if caption.text.lower() not in left_out], arguments.out)
+    hashes = Hashes([]) if arguments.allow_held_out else Hashes.read(arguments.held_out_hashes)
+    kept = [caption for caption in read(arguments.graphs) if caption.text.lower() not in left_out]
+    write([caption for caption in kept if not hashes.covers(caption.text)], arguments.out)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import numpy as np
 
 import scene_data
 import silver
+from heldout import Hashes, add_hashes
 from styles import plain
 
 FEWEST = 3  # words of a phrase
@@ -51,19 +52,23 @@ def main() -> None:
     parser.add_argument("--longest", type=int, default=12, help="words of the longest phrase")
     parser.add_argument("--most", type=int, default=70_000, help="phrases that are written")
     parser.add_argument("--out", type=Path, required=True)
+    add_hashes(parser)
     arguments = parser.parse_args()
     left_out = {plain(caption.text) for path in arguments.without for caption in scene_data.read(path)}
+    hashes = Hashes.read(arguments.held_out_hashes)
     random = np.random.default_rng(1)
     found: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
     for path in arguments.parses:
         for caption in silver.read(path):
+            if hashes.covers(caption.text):
+                continue
             for sentence in caption.sentences:
                 for start, end in phrases(sentence, arguments.longest):
                     has_article = sentence.words[start].lower() in ARTICLES and end - start > FEWEST
                     own = slice(start + (has_article and random.random() < arguments.bare), end)
                     words = tuple(word.lower() for word in sentence.words[own])
                     found.setdefault(plain(" ".join(words)), (words, sentence.tags[own]))
-    kept = [own for text, own in found.items() if text not in left_out]
+    kept = [own for text, own in found.items() if text not in left_out and not hashes.covers(text)]
     with gzip.open(arguments.out, "wt", encoding="utf-8") as lines:
         for place in random.permutation(len(kept))[: arguments.most]:
             lines.write(json.dumps(kept[place]) + "\n")
