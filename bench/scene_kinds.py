@@ -65,12 +65,14 @@ def main() -> None:
     arguments = parser.parse_args()
     by_hand = [row for path in arguments.graphs for row in rows(path)]
     parsed = load_pipeline("scene").captions(row["caption"] for row in by_hand)
-    pairs = [({fact.words for fact in c.facts}, facts(row["scene_graph"])) for c, row in zip(parsed, by_hand, strict=True)]
+    graphs = [{fact.words for fact in caption.facts} for caption in parsed]
+    pairs = [(ours, facts(row["scene_graph"])) for ours, row in zip(graphs, by_hand, strict=True)]
     kinds: dict[str, list[tuple[set[tuple[str, ...]], set[tuple[str, ...]]]]] = {}
     for row, pair in zip(by_hand, pairs, strict=True):
         kinds.setdefault(row["kind"], []).append(pair)
         if arguments.differences and pair[0] != pair[1]:
-            print(f"{row['kind']}: {row['caption']}\n  lacks {sorted(pair[1] - pair[0])}\n  adds {sorted(pair[0] - pair[1])}")
+            print(f"{row['kind']}: {row['caption']}")
+            print(f"  lacks {sorted(pair[1] - pair[0])}\n  adds {sorted(pair[0] - pair[1])}")
     head = ["kind", "captions", "F1", "accepted", "equal", *(f"{name} P/R" for name in LEVELS.values())]
     body = [[kind, str(len(own)), *shares(own)] for kind, own in (*kinds.items(), ("all", pairs))]
     print(table([head, *body]))

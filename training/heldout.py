@@ -82,7 +82,7 @@ _APART: Final = re.compile("[^a-z0-9]+")
 
 
 def text_hash(text: str) -> str:
-    """Return the first 16 digits of SHA-1 of a text in lower case, each run of other than letters and digits a space."""
+    """Return the first 16 digits of SHA-1 of a text in lower case, what is no letter and no digit as single spaces."""
     normal = _APART.sub(" ", text.lower()).strip()
     return hashlib.sha1(normal.encode(), usedforsecurity=False).hexdigest()[:HASH_DIGITS]
 

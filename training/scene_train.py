@@ -154,8 +154,11 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
         lists["relations"] = [name for name, count in counted.most_common() if count >= settings.least_relations]
         lists["labels"] = list(PAIR_LABELS)
     objects, attributes = scene_data.rewrites(kept, least=5)
-    names = {"objects": objects, "attributes": attributes}
+    names: dict[str, Any] = {"objects": objects, "attributes": attributes}
     names |= scene_data.nouns((caption for _, caption in kept), pipeline.rows[0])
+    names["known"] = sorted(word for word, count in used.items() if count > 1)
+    never = set(names["abstract"]).difference(names.pop("seldom"), names["sounds"])
+    names["undrawn"] = sorted(never.intersection(names["known"]))
     vocabulary = Vocabulary.from_lists(lists)
     codes = Codes(vocabulary, lists["relations"], tags)
     widths = [weights[f"words.tables.{kind}"].shape[1] for kind in range(len(KINDS))]

@@ -13,7 +13,7 @@ from spicegraph_parser.collapse import collapse
 from spicegraph_parser.errors import LimitError
 from spicegraph_parser.graph import SceneGraph, merge
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
-from spicegraph_parser.loose import DENIED, LOOSE, NEGATIONS, SAID_RULE, loose_facts
+from spicegraph_parser.loose import DENIED, LOOSE, NEGATIONS, SAID_RULE, loose_facts, loose_words, without
 from spicegraph_parser.parse import Caption
 from spicegraph_parser.rules import Fact, apply_rules
 
@@ -52,7 +52,7 @@ class ParsedCaption:
 
     ``apart`` has what the scene parser read, but what can't be seen or what people do not draw; the ``rule`` of each of
     these facts says why (``denied``, ``hedged``: ``scenes.visible.Standing``). ``entities`` are the things of a scene
-    graph, told apart also where they share a name.
+    graph, told apart also where they share a name; ``is_scene``: this is a scene graph, and not SPICE's own.
     """
 
     text: str
@@ -60,6 +60,7 @@ class ParsedCaption:
     facts: tuple[Fact, ...]
     apart: tuple[Fact, ...] = ()
     entities: tuple[Entity, ...] = ()
+    is_scene: bool = False
 
     @property
     def tuples(self) -> tuple[tuple[str, ...], ...]:
@@ -68,7 +69,21 @@ class ParsedCaption:
 
     @property
     def said(self) -> tuple[Fact, ...]:
-        """The facts that scores count: behind those that people draw, what else a description says of what is seen."""
+        """The facts that SPICE counts: behind those that people draw, all else that the caption says.
+
+        What it denies is an object of its own ("no hat"), and a content word that no other fact stands at an attribute,
+        a relation or an object: so captions that differ in a content word differ in their facts. SPICE's own graphs
+        have their facts and nothing else.
+        """
+        if not self.is_scene:
+            return self.facts
+        stated = self._stated
+        loose = loose_words(Caption(self.text, self.sentences), (*self.facts, *self.apart))
+        return (*stated, *without(self.apart), *[fact._replace(rule=SAID_RULE) for fact in loose])
+
+    @property
+    def _stated(self) -> tuple[Fact, ...]:
+        """The facts that people draw, and what else the caption states of the picture."""
         if not self.apart:
             return self.facts
         from spicegraph_parser.scenes.visible import SAID  # noqa: PLC0415 (only scene graphs keep facts apart)
@@ -77,8 +92,8 @@ class ParsedCaption:
 
     @property
     def every_fact(self) -> tuple[Fact, ...]:
-        """The facts that scores count, and behind them those of loose words, which SPICE's graphs leave out."""
-        said = self.said
+        """The facts that SPICE-G counts: those that people draw or the caption states, behind them loose words."""
+        said = self._stated
         loose = loose_facts(Caption(self.text, self.sentences), said)
         if not self.apart:
             return (*said, *loose)

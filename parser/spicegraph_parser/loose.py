@@ -197,6 +197,33 @@ def loose_facts(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
     yield from notes
 
 
+def loose_words(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
+    """Yield the facts of a scene graph's loose words alone; negations are no words of their own beside denied facts."""
+    has_denials = any(fact.rule == DENIED for fact in facts)
+    for fact in _scene_words(caption, facts):
+        if fact.rule == LOOSE and not (has_denials and fact.words[-1] in NEGATIONS):
+            yield fact
+
+
+def without(apart: Sequence[Fact]) -> Iterator[Fact]:
+    """Yield what the denied facts of a scene graph say: "no hat" is an object, "not red" an attribute.
+
+    >>> facts = [Fact(("man", "hat", "wear"), DENIED, ((), (), ())), Fact(("hat",), DENIED, ((),))]
+    >>> [fact.words for fact in without(facts)]
+    [('man', 'no hat', 'wear'), ('no hat',)]
+    """
+    denied = {fact.words[0] for fact in apart if fact.rule == DENIED and len(fact.words) == 1}
+    for fact in apart:
+        if fact.rule != DENIED:
+            continue
+        names = [f"no {name}" if name in denied else name for name in fact.words]
+        if fact.words == tuple(names):
+            names[-1] = f"not {names[-1]}"
+        elif len(names) > 1:
+            names[-1] = fact.words[-1]
+        yield Fact(tuple(names), SAID_RULE, fact.tokens)
+
+
 def without_loose(facts: Sequence[Fact]) -> Sequence[Fact]:
     """Return a caption's facts without those that SPICE has not, which stand last."""
     return _until(facts, _BESIDE)

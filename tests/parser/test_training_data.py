@@ -89,6 +89,48 @@ def test_held_out_texts_are_known_in_every_form(training: dict[str, ModuleType])
     assert [held.covers(text) for text in others] == [False] * 4
 
 
+def test_texts_whose_hashes_are_held_out_are_left_out(training: dict[str, ModuleType], tmp_path: Path) -> None:
+    """Whatever their case and punctuation; a text that is allowed stays."""
+    heldout = training["heldout"]
+    path = tmp_path / "held_out.sha1.gz"
+    with gzip.open(path, "wt", encoding="ascii") as lines:
+        lines.writelines(f"{heldout.text_hash(text)}\n" for text in ("A dog, asleep.", "two cats"))
+    hashes = heldout.Hashes.read([path], allowed=["Two cats!"])
+    assert hashes.kept(["a dog asleep", "A  DOG -- asleep!", "two cats", "a dog"]) == ["two cats", "a dog"]
+    assert not heldout.Hashes([]).covers("a dog asleep")
+    with gzip.open(path, "at", encoding="ascii") as lines:
+        lines.write("a dog\n")
+    with pytest.raises(ValueError, match=r"held_out.sha1.gz, line 3"):
+        heldout.Hashes.read([path])
+
+
+def _json_rows(path: Path) -> list[Any]:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return list(map(json.loads, lines))
+
+
+def test_steps_of_the_scene_parser_leave_held_out_texts_out(
+    training: dict[str, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashes, graphs, parses = (tmp_path / name for name in ("held.gz", "graphs.jsonl.gz", "coco.conllu.gz"))
+    texts = {hashes: training["heldout"].text_hash("a dog") + "\n", parses: _PARSES.replace("A dog", "a dog")}
+    texts[graphs] = '{"caption": "A dog", "scene_graph": "( dog )"}\n{"caption": "a cat", "scene_graph": "( cat )"}\n'
+    for path, text in texts.items():
+        with gzip.open(path, "wt", encoding="utf-8") as out:
+            out.write(text)
+    empty = tmp_path / "none.jsonl.gz"
+    with gzip.open(empty, "wt"):
+        pass
+    out = tmp_path / "out.jsonl.gz"
+    common = ["--without", str(empty), "--held-out-hashes", str(hashes), "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", ["scene_data.py", str(graphs), *common])
+    training["scene_data"].main()
+    assert [row["text"] for row in _json_rows(out)] == ["a cat"]
+    monkeypatch.setattr(sys, "argv", ["scene_phrases.py", str(parses), *common])
+    training["scene_phrases"].main()
+    assert _json_rows(out) == []
+
+
 def test_a_share_of_each_kind_is_held_out_by_its_text(training: dict[str, ModuleType]) -> None:
     is_held_out = training["heldout"].is_held_out
     texts = [f"A dog and {number} cats." for number in range(20_000)]
@@ -196,7 +238,10 @@ def test_phrases_are_cut_out_of_captions_with_or_without_their_articles(
     """A noun with all that hangs on it, and the caption without its period; each with as many tags as words."""
     parses, out = tmp_path / "dog.conllu.gz", tmp_path / "phrases.jsonl.gz"
     parses.write_bytes(gzip.compress(_DOG.encode()))
-    monkeypatch.setattr(sys, "argv", ["scene_phrases.py", str(parses), "--bare", bare, "--out", str(out)])
+    hashes = tmp_path / "held_out.sha1.gz"
+    hashes.write_bytes(gzip.compress(b""))
+    options = ["--bare", bare, "--out", str(out), "--held-out-hashes", str(hashes)]
+    monkeypatch.setattr(sys, "argv", ["scene_phrases.py", str(parses), *options])
     training["scene_phrases"].main()
     with gzip.open(out, "rt", encoding="utf-8") as lines:
         assert {" ".join(words): len(tags) for words, tags in map(json.loads, lines)} == kept

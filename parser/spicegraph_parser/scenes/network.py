@@ -79,7 +79,8 @@ class Names:
         objects: names that people give to objects in place of the caption's ("cell phone": "cellphone").
         attributes: the same of attributes ("wood": "wooden").
         abstract: nouns that name nothing to be seen in a description of several sentences.
-        unseen: those of them that people never draw, in captions of one sentence either.
+        undrawn: nouns that captions have and of which people hardly ever draw anything ("side").
+        known: words of the captions that the network learned from.
         drawn: nouns, in the singular, that people draw as a rule.
         sounds: abstract nouns that name something to be heard.
     """
@@ -89,7 +90,8 @@ class Names:
     objects: Mapping[str, str]
     attributes: Mapping[str, str]
     abstract: frozenset[str]
-    unseen: frozenset[str]
+    undrawn: frozenset[str]
+    known: frozenset[str]
     drawn: frozenset[str]
     sounds: frozenset[str]
 
@@ -289,7 +291,8 @@ def load_network(folder: Path) -> SceneNetwork:
             lists["objects"],
             lists["attributes"],
             frozenset(lists["abstract"]) | PICTURES,
-            frozenset(lists["abstract"]).difference(lists["seldom"], lists["sounds"]),
+            frozenset(lists["undrawn"]),
+            frozenset(lists["known"]),
             frozenset(lists["drawn"]),
             frozenset(lists["sounds"]),
         )

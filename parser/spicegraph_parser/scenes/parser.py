@@ -20,6 +20,7 @@ from spicegraph_parser.scenes.network import SceneNetwork, load_network
 from spicegraph_parser.scenes.passages import read_text
 from spicegraph_parser.scenes.sentences import WITH, sentence_graph
 from spicegraph_parser.scenes.things import HAVE, PRONOUNS, Entities, Thing, plain_start, resolve, singular
+from spicegraph_parser.scenes.values import may_have_values, placed, unread, values
 from spicegraph_parser.scenes.visible import Standing, is_place, is_summary, name_noun
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from spicegraph_parser.caption_pipeline.analyser import ReadTokens
     from spicegraph_parser.scenes.network import Labels, Names
     from spicegraph_parser.scenes.sentences import SentenceGraph, Tokens
+    from spicegraph_parser.scenes.values import Value
 
 
 _FINITE: Final = frozenset({"VBZ", "VBD", "VBN"})
@@ -67,7 +69,7 @@ def facts_of(sentences: Sequence[SentenceGraph], known: Names) -> Facts:
     rows: tuple[dict[tuple[str, ...], _Row], ...] = ({}, {}, {})
     offset = 0
     is_long = len(sentences) > 1
-    abstract = known.abstract if is_long else known.unseen
+    abstract = known.abstract if is_long else known.undrawn
     for sentence in sentences:
         resolved = resolve(sentence, things, abstract, entities)
         for row in _rows(resolved, abstract, offset, is_long=is_long):
@@ -81,7 +83,7 @@ def facts_of(sentences: Sequence[SentenceGraph], known: Names) -> Facts:
     relations, attributes, objects = (list(own.values()) for own in rows)
     if is_long:
         objects = _with_unrelated(objects, [*relations, *attributes], known.drawn)
-    every = [*relations, *attributes, *objects]
+    every = _never_empty([*relations, *attributes, *objects])
     return Facts(
         tuple([Fact(row.words, SCENE_RULE, row.tokens) for row in every if row.standing is None]),
         tuple([Fact(row.words, _RULES[row.standing], row.tokens) for row in every if row.standing]),
@@ -165,6 +167,25 @@ def _rows(sentence: SentenceGraph, abstract: frozenset[str], offset: int, *, is_
         yield _Row((node.name,), (place,), standing, (node.entity,))
 
 
+_LAST_TO_DRAW: Final = (
+    Standing.UNRELATED,
+    Standing.FAINT,
+    Standing.PLACE,
+    Standing.ABSTRACT,
+    Standing.SUMMARY,
+    Standing.HEDGED,
+)
+
+
+def _never_empty(rows: list[_Row]) -> list[_Row]:
+    """Draw what would be drawn last where nothing else is: what a text is about stays."""
+    if any(row.standing is None for row in rows):
+        return rows
+    objects = {row.standing for row in rows if len(row.words) == 1}
+    reason = next((standing for standing in _LAST_TO_DRAW if standing in objects), None)
+    return [row._replace(standing=None) if row.standing is reason else row for row in rows] if reason else rows
+
+
 def _moved(tokens: Tokens, offset: int) -> Tokens:
     """Return positions in a sentence as positions in its text."""
     return tuple([token + offset for token in tokens]) if offset else tokens
@@ -221,25 +242,50 @@ def _parsed(network: SceneNetwork, texts: Sequence[str], read: Sequence[ReadToke
         forms[start] = plain_start(forms[start], behind)
     shares = [min(1.0, len(own.forms) / _LONG) if len(own.lengths) > 1 else 0.0 for own in read]
     strictness = [share for own, share in zip(read, shares, strict=True) for _ in own.lengths]
-    labels = iter(network.label(forms, lengths, strictness))
+    read_forms, read_lengths, unread = _without_values(forms, lengths)
+    labels = network.label(read_forms, read_lengths, strictness)
+    rows = iter(zip(labels, unread, strict=True))
     for text, tokens in zip(texts, read, strict=True):
-        yield _caption(network, text, tokens, [next(labels) for _ in tokens.lengths])
+        yield _caption(network, text, tokens, [next(rows) for _ in tokens.lengths])
 
 
-def _caption(network: SceneNetwork, text: str, tokens: ReadTokens, labels: Sequence[Labels]) -> ParsedCaption:
+def _without_values(
+    forms: Sequence[str], lengths: Sequence[int]
+) -> tuple[Sequence[str], Sequence[int], list[tuple[Value, ...]]]:
+    """Return the words that the network reads, their number by sentence, and each sentence's values."""
+    every: list[tuple[Value, ...]] = [()] * len(lengths)
+    kept: list[str] = []
+    sizes: list[int] = []
+    start = 0
+    for number, length in enumerate(lengths):
+        own = forms[start : start + length]
+        start += length
+        if may_have_values(own):
+            every[number] = values(own)
+            cut = set(unread(every[number]))
+            own = [form for place, form in enumerate(own) if place not in cut] if cut else own
+        kept += own
+        sizes.append(len(own))
+    return kept, sizes, every
+
+
+def _caption(
+    network: SceneNetwork, text: str, tokens: ReadTokens, labels: Sequence[tuple[Labels, tuple[Value, ...]]]
+) -> ParsedCaption:
     graphs = []
     parses = []
     start = 0
-    for own, length in zip(labels, tokens.lengths, strict=True):
+    for (read, found), length in zip(labels, tokens.lengths, strict=True):
         inner = slice(start, start + length)
         start += length
         forms = tokens.forms[inner]
-        graphs.append(sentence_graph(own, forms, network.names, is_alone=len(labels) == 1))
+        own = placed(read, found, length) if found else read
+        graphs.append(sentence_graph(own, forms, network.names, found, is_alone=len(labels) == 1))
         spans = tokens.spans if isinstance(tokens.spans, str) else tokens.spans[inner]
         lemmas = list(map(_lemma, forms, own.tags))
         parses.append(Parse.from_columns(forms, own.tags, lemmas, (), spans))
-    found = facts_of(graphs, network.names)
-    return ParsedCaption(text, tuple(parses), found.seen, found.apart, found.entities)
+    facts = facts_of(graphs, network.names)
+    return ParsedCaption(text, tuple(parses), facts.seen, facts.apart, facts.entities, is_scene=True)
 
 
 @lru_cache(maxsize=_MOST_LEMMAS)

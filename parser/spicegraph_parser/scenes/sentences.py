@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.parse import is_word
+from spicegraph_parser.scenes.phrases import between_phrases, phrases, with_silent
+from spicegraph_parser.scenes.prepositions import inner_nouns
 from spicegraph_parser.scenes.relations import relation_tokens
+from spicegraph_parser.scenes.values import owner, unread
 from spicegraph_parser.scenes.visible import Standing, standings
 from spicegraph_parser.scenes.wording import colours_apart, stated
 
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from spicegraph_parser.scenes.network import Labels, Names
+    from spicegraph_parser.scenes.values import Value
 
 WITH: Final = "with"
 _POSITIONS: Final = frozenset(["left", "right", "front", "back", "rear", "hind", "upper", "lower"])
@@ -69,7 +73,9 @@ class SentenceGraph(NamedTuple):
     links: tuple[Link, ...]
 
 
-def sentence_graph(labels: Labels, forms: Sequence[str], names: Names, *, is_alone: bool = False) -> SentenceGraph:
+def sentence_graph(
+    labels: Labels, forms: Sequence[str], names: Names, values: Sequence[Value] = (), *, is_alone: bool = False
+) -> SentenceGraph:
     """Return the graph that a sentence's labels describe, without what has no letter and no digit in its name ("!!!").
 
     A noun that the sentence denies is an object whether people draw it or not, and "a man is without hat" a relation:
@@ -79,12 +85,15 @@ def sentence_graph(labels: Labels, forms: Sequence[str], names: Names, *, is_alo
         labels: what the network says of the sentence.
         forms: its words.
         names: among them the names that people use in place of the caption's.
+        values: texts and measures, which the network did not read.
         is_alone: it is all of its caption. Then sounds are things, too ("loud thunder and speech"): the people whose
             graphs the network learned from drew pictures. A "right hand" has a name of two words then; in a
             description people draw a hand that is "right".
     """
     words = [form.lower() for form in forms]
     why = standings(words, labels.tags)
+    if is_alone:
+        labels = _completed(labels, words, names, set(unread(values)))
     denied = {at for at, own in enumerate(why) if own is Standing.DENIED and labels.tags[at].startswith("NN")}
     parts: dict[int, list[int]] = {}
     attributes = [pair for pair in labels.attributes if pair[1] not in denied]
@@ -103,12 +112,7 @@ def sentence_graph(labels: Labels, forms: Sequence[str], names: Names, *, is_alo
     for one, other, _ in relations:
         heads |= {one, other}
     within = {part for own in parts.values() for part in own}
-    for at in sorted(denied - heads - within, reverse=True):
-        behind = next((end for end in range(at + 1, len(words)) if end not in denied), len(words)) - 1
-        if behind > at:  # "no fire hydrant"
-            parts.setdefault(behind, []).append(at)
-        else:
-            heads.add(at)
+    _within_names(denied, words, heads, parts)
 
     def named(head: int, rewrites: Mapping[str, str]) -> tuple[str, Tokens]:
         if head not in parts:
@@ -140,6 +144,7 @@ def sentence_graph(labels: Labels, forms: Sequence[str], names: Names, *, is_alo
                 links.append(Link(place[one], place[other], name, tokens, is_faint))
 
     add(heads, attributes, relations)
+    _add_values(values, place, nodes, properties)
     if labels.faint is not None:
         faint = labels.faint
         known = {relation[:2] for relation in relations}
@@ -148,6 +153,38 @@ def sentence_graph(labels: Labels, forms: Sequence[str], names: Names, *, is_alo
         ends |= {end for relation in others for end in relation[:2]}
         add(ends - place.keys() - within - denied, faint.attributes, others, is_faint=True)
     return SentenceGraph(words, labels.tags, why, tuple(nodes), tuple(properties), tuple(links))
+
+
+def _add_values(
+    values: Sequence[Value], place: Mapping[int, int], nodes: list[Node], properties: list[Property]
+) -> None:
+    """Add the values of a sentence to the objects that have them; ``place``: the indices of nodes by position."""
+    heads = sorted(place)
+    for value in values:
+        head = owner(value, heads)
+        if head is None:
+            nodes.append(Node(value.name, value.tokens[0], value.tokens))
+        else:
+            properties.append(Property(place[head], value.name, value.tokens))
+
+
+def _within_names(denied: set[int], words: Sequence[str], heads: set[int], parts: dict[int, list[int]]) -> None:
+    """Make the denied nouns that the network says nothing of objects, or parts of one ("no fire hydrant")."""
+    within = {part for inner in parts.values() for part in inner}
+    for at in sorted(denied - heads - within, reverse=True):
+        behind = next((end for end in range(at + 1, len(words)) if end not in denied), len(words)) - 1
+        if behind > at:
+            parts.setdefault(behind, []).append(at)
+        else:
+            heads.add(at)
+
+
+def _completed(labels: Labels, words: Sequence[str], names: Names, left_out: set[int]) -> Labels:
+    """Return labels with those of noun phrases that the network does not know."""
+    every = phrases(labels.tags, left_out | inner_nouns(words))
+    labels = with_silent(labels, words, names, every)
+    others = between_phrases(labels, words, names, every, left_out)
+    return labels._replace(relations=[*labels.relations, *others])
 
 
 _NOUNS: Final = frozenset({"NN", "NNS"})

@@ -42,8 +42,8 @@ Rounded shares of what people drew all the same in 300 descriptions of DiscoSG; 
 in 100 (``training/scenes.md``).
 """
 
-SAID: Final = frozenset({Standing.FAINT, Standing.PLACE, Standing.UNRELATED})
-"""Why people do not draw what a description says of the picture; scores count it all the same."""
+SAID: Final = frozenset(Standing) - {Standing.DENIED}
+"""Why people do not draw what a text says of the picture; scores count it all the same."""
 
 _NEGATED_VERBS: Final = word_set("not n't never cannot")
 _NEGATED_NOUNS: Final = word_set("no without neither nor")

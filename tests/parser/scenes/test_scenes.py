@@ -38,6 +38,7 @@ def _names(*, objects: dict[str, str] | None = None, attributes: dict[str, str] 
         _UNSEEN,
         drawn=frozenset({"house", "roof"}),
         sounds=frozenset({"thunder", "bang"}),
+        known=frozenset(),
     )
 
 
@@ -262,7 +263,7 @@ def test_what_is_faint_is_said_and_not_drawn() -> None:
         (("house", "barn", "near"), "faint"),
     }
     assert ("house", "roof", "have") in {fact.words for fact in found.seen}
-    caption = ParsedCaption("", (), found.seen, found.apart)
+    caption = ParsedCaption("", (), found.seen, found.apart, is_scene=True)
     assert [fact.words for fact in caption.said[len(caption.facts) :]] == [fact.words for fact in found.apart]
     assert [fact.rule for fact in caption.said] == [SCENE_RULE] * len(caption.facts) + [SAID_RULE] * len(found.apart)
     assert list(drawn(caption.said)) == list(caption.facts)
@@ -314,7 +315,16 @@ def test_some_nouns_are_seen_in_a_caption_and_abstract_in_a_description() -> Non
     calm = _sentence("A sense of calm painting", "DT NN IN JJ NN", _labels([1, 4], [(4, 3)]))
     assert _words([side]) == [("bus side", "white"), ("bus side",)]
     assert _words([calm]) == [("calm painting",)]
-    assert {fact.rule for fact in facts_of([side, side], _names()).apart} == {"abstract"}
+    house = _sentence("A red house", "DT JJ NN", _labels([2], [], [(2, 1)]))
+    assert {fact.rule for fact in facts_of([side, house], _names()).apart} == {"abstract"}
+
+
+def test_what_a_text_is_about_is_drawn() -> None:
+    """Where all else is kept apart, what would be drawn last is drawn; what is denied never is."""
+    calm = _sentence("A sense of calm", "DT NN IN NN", _labels([1]))
+    assert _words([calm]) == [("sense",)]
+    assert _words([calm, _sentence("no dog", "DT NN", _labels([1]))]) == [("sense",)]
+    assert _words([_sentence("no dog", "DT NN", _labels([1]))]) == []
 
 
 def test_sounds_are_things_where_a_caption_is_one_sentence() -> None:
@@ -331,7 +341,7 @@ def test_tokens_count_through_all_sentences() -> None:
     """A fact's words are found in the text, whichever sentence it comes from."""
     graph = _sentence("A dog", "DT NN", _labels([1]))
     other = _sentence("A cat", "DT NN", _labels([1]))
-    assert [fact.tokens for fact in facts_of([graph, other], _names()).apart] == [((1,),), ((3,),)]
+    assert [fact.tokens for fact in facts_of([graph, other], _names()).seen] == [((1,),), ((3,),)]
 
 
 def test_a_missing_network_is_named(tmp_path: Path) -> None:
@@ -357,7 +367,8 @@ def scenes() -> CaptionPipeline:
         ("A man sits while a dog plays.", {("man",), ("dog",)}),
         ("A dog runs after a cat.", {("dog", "cat", "run after"), ("dog",), ("cat",)}),
         ("There are no people.", set()),
-        ("The image evokes a sense of calm.", set()),
+        ("The image evokes a sense of calm.", {("sense",)}),
+        ("There is no sense of calm.", set()),
     ],
 )
 def test_captions_as_people_draw_them(scenes: CaptionPipeline, text: str, wanted: set[tuple[str, ...]]) -> None:

@@ -1,0 +1,118 @@
+"""Whether scene graphs lose anything that captions say: the laws that the test suite holds on made captions, on yours.
+
+Each content word of a caption stands in a fact that scores count, or is kept apart for a reason; a caption with a noun
+that it does not deny has an object; and a caption with one content word changed never has SPICE 1.0 against itself,
+synonyms and words that stand in it elsewhere aside (facts are sets).
+"""
+
+import argparse
+import gzip
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from spicegraph_parser import ParsedCaption, load_pipeline
+from spicegraph_parser.loose import NEGATIONS
+from spicegraph_parser.wordnet import load_wordnet
+from spicegraph_scorer import score_tuples
+
+CONTENT = {"NN": "n", "VB": "v", "JJ": "a", "CD": "n"}
+EMPTY = frozenset({"be", "have", "do"})
+
+
+def captions(folder: Path, most: int) -> list[str]:
+    """Return captions of every file of a folder (``.txt`` or ``.txt.gz``), as many of each, drawn by chance."""
+    files = sorted(path for path in folder.iterdir() if path.name.endswith((".txt", ".txt.gz")))
+    chance = random.Random(1)
+    out: list[str] = []
+    for path in files:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
+            texts = sorted({line.strip() for line in lines if line.strip()})
+        out += chance.sample(texts, min(len(texts), most // len(files)))
+    return out
+
+
+def content(caption: ParsedCaption) -> Iterator[tuple[int, str, str, str]]:
+    """Yield the position, form, lemma and tag of every content word."""
+    position = 0
+    for parse in caption.sentences:
+        for word in parse.words:
+            is_word = any(map(str.isalnum, word.form))
+            if is_word and word.tag[:2] in CONTENT and word.lemma not in EMPTY and word.lemma not in NEGATIONS:
+                yield position, word.form, word.lemma, word.tag
+            position += 1
+
+
+def lost(caption: ParsedCaption) -> list[str]:
+    """Return the content words that neither stand in a fact that scores count nor are kept apart for a reason."""
+    named = {token for fact in (*caption.said, *caption.apart) for slot in fact.tokens for token in slot}
+    return [form for position, form, _, _ in content(caption) if position not in named]
+
+
+def is_empty(caption: ParsedCaption) -> bool:
+    """Say whether a caption has a noun that it does not deny, and no object in its graph."""
+    apart = {token for fact in caption.apart if fact.rule == "denied" for slot in fact.tokens for token in slot}
+    nouns = [p for p, _, _, tag in content(caption) if tag.startswith("NN") and p not in apart]
+    return bool(nouns) and not caption.facts
+
+
+def changed(captions: Sequence[ParsedCaption], chance: random.Random) -> Iterator[tuple[ParsedCaption, str, str, str]]:
+    """Yield captions, each with a text of it that has one content word changed, the word and what stands for it."""
+    wordnet = load_wordnet()
+    by_tag: dict[str, list[tuple[str, str]]] = {}
+    for caption in captions:
+        for _, form, lemma, tag in content(caption):
+            if form.isalpha() and form.islower():
+                by_tag.setdefault(tag, []).append((form, lemma))
+    for caption in captions:
+        words = [word for parse in caption.sentences for word in parse.words]
+        present = {word.form.lower() for word in words}
+        own = [(p, f, lemma, tag) for p, f, lemma, tag in content(caption) if f.isalpha() and words[p].start >= 0]
+        if not own:
+            continue
+        position, form, lemma, tag = chance.choice(own)
+        other, other_lemma = chance.choice(by_tag.get(tag) or [(form, lemma)])
+        kind = CONTENT[tag[:2]]
+        senses = [{*wordnet.senses(each, kind)} for each in (lemma, other_lemma)]
+        if other_lemma == lemma or other in present or senses[0] & senses[1]:
+            continue
+        word = words[position]
+        yield caption, caption.text[: word.start] + other + caption.text[word.end :], form, other
+
+
+def spice(one: ParsedCaption, other: ParsedCaption) -> float:
+    """Return SPICE of one caption against another."""
+    ours, theirs = (sorted({fact.words for fact in caption.said}) for caption in (one, other))
+    return score_tuples(ours, [theirs]).scores["All"]["f"] or 0.0
+
+
+def shown(title: str, rows: Iterable[str], total: int) -> None:
+    """Print how many rows there are, and some."""
+    own = list(rows)
+    print(f"{title}: {len(own)} of {total:,}")
+    for row in own[:10]:
+        print(f"  {row}")
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="captions, one per line, in files .txt or .txt.gz")
+    parser.add_argument("--most", type=int, default=20_000, help="captions that are read")
+    arguments = parser.parse_args()
+    pipeline = load_pipeline("scene")
+    read = list(pipeline.captions(captions(arguments.folder, arguments.most)))
+    shown("captions that lose a word", (f"{c.text[:80]!r}: {lost(c)}" for c in read if lost(c)), len(read))
+    shown("captions with a noun and without an object", (repr(c.text[:100]) for c in read if is_empty(c)), len(read))
+    pairs = list(changed(read, random.Random(2)))
+    others = pipeline.captions(text for _, text, _, _ in pairs)
+    same = (
+        f"{caption.text[:80]!r}: {form} -> {by}"
+        for (caption, _, form, by), other in zip(pairs, others, strict=True)
+        if spice(caption, other) == 1.0 or spice(other, caption) == 1.0
+    )
+    shown("changes of one word with SPICE 1.0", same, len(pairs))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+"""Noun phrases of which the network says nothing, read from tags: what a caption is about stays in its graph.
+
+The network learned from captions of photographs. Of nouns that these lack ("lesion", "chart", "logo") it often says
+nothing; then the phrase is an object with what stands before its noun, related to the phrase before it by the words
+between both.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from spicegraph_parser.parse import is_word, word_set
+from spicegraph_parser.scenes.prepositions import preposition
+from spicegraph_parser.scenes.relations import own_name
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from spicegraph_parser.scenes.network import Labels, Names
+
+_STARTS: Final = frozenset({"DT", "PDT", "PRP$", "WP$"})
+_NOUNS: Final = frozenset({"NN", "NNS", "NNP", "NNPS"})
+_BEFORE_NOUNS: Final = _NOUNS | {"CD", "JJ", "JJR", "JJS"}
+_PARTICIPLES: Final = frozenset({"VBN", "VBG"})
+_SAID_BEFORE: Final = frozenset({"CD", "JJ", "JJR", "JJS", "VBN", "VBG"})
+_PICTURES: Final = word_set(
+    """picture pictures photo photos photograph photographs image images painting drawing sketch map maps chart charts
+    graph graphs plot plots diagram diagrams view scan scans x-ray mri ultrasound micrograph portrait logo statue
+    cartoon screenshot blueprint plan close-up shot collage table histogram illustration icon symbol tattoo"""
+)
+"""Nouns that are "of" what they show, where a part is what its whole has."""
+_QUANTITIES: Final = word_set(
+    """group groups pair pairs row rows bunch pile stack set lot lots number couple cluster variety series piece pieces
+    slice slices dozen plenty kind kinds type types sort part layer chain crowd crowds clusters piles thicket patch
+    patches"""
+)
+_HAVE: Final = "have"
+_COVERED: Final = {"covered": "cover", "topped": "top", "lined": "line", "adorned": "adorn", "decorated": "decorate"}
+_BY_WITH_IN: Final = word_set("by with in")
+
+
+class Phrase(NamedTuple):
+    """A noun phrase: its first word, its noun, which is its last word."""
+
+    start: int
+    head: int
+
+
+def phrases(tags: Sequence[str], left_out: Collection[int] = ()) -> list[Phrase]:
+    """Return the noun phrases of a sentence, without words that are left out.
+
+    >>> phrases("DT JJ NN IN DT NN".split())
+    [Phrase(start=0, head=2), Phrase(start=4, head=5)]
+    """
+    out: list[Phrase] = []
+    at = 0
+    while at < len(tags):
+        start, head = at, -1
+        while at < len(tags) and at not in left_out and _continues(tags, at, start, has_noun=head >= 0):
+            if tags[at] in _NOUNS:
+                head = at
+            at += 1
+        if head >= 0:
+            out.append(Phrase(start, head))
+            at = head + 1
+        elif at == start:
+            at += 1
+    return out
+
+
+def _continues(tags: Sequence[str], at: int, start: int, *, has_noun: bool) -> bool:
+    """Say whether a word goes on with the phrase that a word starts."""
+    tag = tags[at]
+    if tag in _STARTS:
+        return at == start or (not has_noun and tags[at - 1] in _STARTS)
+    if tag in _PARTICIPLES:
+        return at > start and not has_noun and tags[at + 1 : at + 2] != [] and tags[at + 1] in _BEFORE_NOUNS
+    return tag in _BEFORE_NOUNS and not (has_noun and tag != "CD" and tag not in _NOUNS)
+
+
+def said_of(labels: Labels) -> set[int]:
+    """Return the words of which the network says something."""
+    out = {*labels.objects, *(end for pair in (*labels.parts, *labels.attributes) for end in pair)}
+    return out | {end for relation in labels.relations for end in relation[:2]}
+
+
+def with_silent(labels: Labels, words: Sequence[str], names: Names, every: Sequence[Phrase]) -> Labels:
+    """Return labels with those of noun phrases of which the network says nothing, though it does not know their noun.
+
+    Where it says nothing of all phrases, the first one is what the caption is about.
+
+    Args:
+        labels: what the network says of a sentence that is all of its caption.
+        words: of the sentence, in lower case.
+        names: among them the nouns that the network knows, and those that people draw as a rule.
+        every: the noun phrases of the sentence.
+    """
+    said = said_of(labels)
+    silent = [own for own in every if own.head not in said and is_word(words[own.head])]
+    drawable = [own for own in silent if words[own.head] not in names.known and not _is_quantity(words, own)]
+    if not labels.objects and not drawable:
+        drawable = [own for own in silent if not _is_quantity(words, own)][:1] or silent[:1]
+    for own in drawable:
+        labels = _with_phrase(labels, words, names.drawn, own, said)
+    objects = set(labels.objects)
+    adjectives = [
+        (own.head, at)
+        for own in every
+        if own.head in objects and own.head in said and words[own.head] not in names.known
+        for at in range(own.start, own.head)
+        if labels.tags[at] in _SAID_BEFORE and at not in said
+    ]
+    return labels._replace(attributes=[*labels.attributes, *adjectives]) if adjectives else labels
+
+
+def _is_quantity(words: Sequence[str], phrase: Phrase) -> bool:
+    return words[phrase.head] in _QUANTITIES and words[phrase.head + 1 : phrase.head + 2] == ["of"]
+
+
+def _with_phrase(
+    labels: Labels, words: Sequence[str], drawn: Collection[str], phrase: Phrase, said: Collection[int]
+) -> Labels:
+    """Return labels with an object: nouns before the phrase's last one are part of its name, adjectives attributes.
+
+    What is said of these nouns is said of it, too ("bone loss around ..."), unless people draw one of them as a rule.
+    """
+    tags, head = labels.tags, phrase.head
+    owners = max((at for at in range(phrase.start, head) if tags[at] == "POS"), default=phrase.start - 1)
+    inner = range(owners + 1, head)
+    taken = {at for at in inner if tags[at] in _NOUNS}
+    firm = taken.intersection(said)
+    if any(words[at] in drawn for at in firm):
+        taken = set()
+    parts = [(head, at) for at in sorted(taken)]
+    adjectives = [(head, at) for at in inner if tags[at] in _SAID_BEFORE and at not in said]
+    if not taken or not firm:
+        return labels._replace(
+            objects=[*labels.objects, head],
+            parts=[*labels.parts, *parts],
+            attributes=[*labels.attributes, *adjectives],
+        )
+    moved = dict.fromkeys(taken, head)
+    pairs = [(moved.get(one, one), moved.get(other, other), name) for one, other, name in labels.relations]
+    return labels._replace(
+        objects=list(dict.fromkeys([moved.get(at, at) for at in labels.objects])),
+        parts=list(dict.fromkeys([*((moved.get(a, a), b) for a, b in labels.parts if moved.get(a, a) != b), *parts])),
+        attributes=[*((moved.get(a, a), b) for a, b in labels.attributes if b not in taken), *adjectives],
+        relations=[pair for pair in dict.fromkeys(pairs) if pair[0] != pair[1]],
+    )
+
+
+def between_phrases(
+    labels: Labels, words: Sequence[str], names: Names, every: Sequence[Phrase], left_out: Collection[int]
+) -> Iterator[tuple[int, int, str]]:
+    """Yield the relations of phrases that the network relates to nothing before them: by the words between.
+
+    One of both nouns is one that the network does not know.
+    """
+    objects = set(labels.objects)
+    related = {max(one, other) for one, other, _ in labels.relations}
+    for before, own in pairwise(every):
+        if own.head in related or not {before.head, own.head} <= objects:
+            continue
+        if labels.tags[own.head + 1 : own.head + 2] == ["POS"]:
+            continue
+        if words[before.head] in names.known and words[own.head] in names.known:
+            continue
+        relation = stated_between(words, labels.tags, before.head, own, left_out)
+        if relation is not None:
+            yield relation
+
+
+def stated_between(
+    words: Sequence[str], tags: Sequence[str], before: int, own: Phrase, left_out: Collection[int]
+) -> tuple[int, int, str] | None:
+    """Return the relation that the words between a noun and the next phrase state, if they state one."""
+    inner = [at for at in range(before + 1, own.start) if at not in left_out]
+    texts = [words[at] for at in inner]
+    if texts == ["of"]:
+        is_picture = words[before] in _PICTURES
+        return (before, own.head, "of") if is_picture else (own.head, before, _HAVE)
+    is_copula = bool(texts) and texts[0] in _BE
+    found = preposition(texts, int(is_copula), len(texts))
+    if found is not None:
+        return None if found.name == _WITHOUT else (before, own.head, found.name)
+    verb = next((at for at in inner if tags[at].startswith("VB") and words[at] not in _BE), None)
+    if verb is None or not (tags[inner[0]].startswith("VB") or tags[inner[0]] in _BEFORE_VERBS):
+        return None
+    if words[verb] in _COVERED and texts[-1] in _BY_WITH_IN:
+        return own.head, before, _COVERED[words[verb]]
+    is_passive = tags[verb] == "VBN" and texts[-1] == "by" and inner[-1] == verb + 1
+    name = own_name(words, tags, inner[0], own.start, turned=is_passive)
+    if not name:
+        return None
+    return (own.head, before, name) if is_passive else (before, own.head, name)
+
+
+_BE: Final = word_set("is are was were be being been 's")
+_BEFORE_VERBS: Final = frozenset({"RB", "WDT"})
+_WITHOUT: Final = "without"

@@ -1,0 +1,230 @@
+"""Prepositions of one word and of several: what a caption says stands between two things, as one name.
+
+The closed list of relations lacks most of them. Where it has none that means the same, the caption's own wins.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from spicegraph_parser.parse import word_set
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_ARTICLES: Final = word_set("the a an its their his her")
+
+_SAME_TEXT: Final = """
+    above over:above over atop top
+    below under beneath underneath:below under beneath underneath bottom
+    behind:behind back beyond
+    beside next-to near by alongside close-to adjacent-to:beside next near by alongside close adjacent side around
+    in-front-of before ahead-of:front before ahead outside face
+    around round:around round surround
+    between in-between:between
+    among amongst amid amidst:among between in amid surround around with
+    inside within inside-of:inside within in
+    into:into in inside enter
+    onto upon on-to:onto on upon top
+    atop on-top-of:atop on top above
+    off off-of:off from
+    out-of outside outside-of:out outside from
+    through throughout:through in throughout across
+    across across-from:across cross from opposite over
+    along:along line on down by next side
+    against:against lean on
+    toward towards:toward towards to
+    past:past by pass
+    beyond:beyond behind past
+    opposite opposite-of:opposite across
+    up:up
+    down:down
+    without:without
+    like:like
+    about:about
+    via:via through by
+    during:during
+    underneath-of:under below
+    far-from away-from:far away
+    in-middle-of in-center-of at-center-of in-centre-of at-middle-of:middle center centre
+    on-side-of at-side-of by-side-of:side beside next
+    on-left-of to-left-of on-left-side-of at-left-of on-right-of to-right-of on-right-side-of at-right-of:left right
+    on-other-side-of on-far-side-of on-opposite-side-of:other far opposite across behind
+    on-both-sides-of on-either-side-of on-each-side-of:both either each sides
+    at-end-of on-end-of near-end-of:end edge tip
+    at-edge-of on-edge-of along-edge-of:edge side end
+    on-back-of at-back-of in-back-of:back behind rear
+    on-front-of at-front-of:front
+    at-bottom-of on-bottom-of at-base-of at-foot-of near-base-of:bottom base foot
+    at-top-of:top
+    in-corner-of at-corner-of on-corner-of:corner
+"""
+"""Each line: prepositions, and words of which a relation's name has one if it means the same."""
+
+SAME: Final = {
+    own.replace("-", " "): frozenset(words.split())
+    for line in _SAME_TEXT.strip().splitlines()
+    for names, _, words in [line.strip().partition(":")]
+    for own in names.split()
+}
+"""What means the same as a preposition; those that are not here are named by themselves alone."""
+
+GENERAL: Final = word_set("of with in on at by for from to as")
+"""Prepositions of many meanings, of which people draw one ("in a hat": wear): there the network decides."""
+
+_SIMPLE: Final = word_set(
+    """aboard about above across after against ahead along alongside amid amidst among amongst around as at atop
+    away before behind below beneath beside besides between beyond by despite down during except far for from
+    in inside into like near nearby next of off on onto opposite out outside over parallel past per round
+    since through throughout till to toward towards under underneath unlike until up upon via with within
+    without adjacent close adorning regarding concerning versus"""
+)
+_NOUNS: Final = word_set(
+    """top bottom side sides front back rear middle center centre edge edges end ends base foot corner corners
+    left right head face tip verge brink heart midst inside outside surface rim border margin mouth vicinity
+    north south east west"""
+)
+"""Nouns inside of prepositions like "on the top of"."""
+_BEFORE_NOUNS: Final = word_set(
+    """other far opposite both either each left right near same upper lower back front north south east west
+    left-hand right-hand very top bottom outer inner"""
+)
+_SECOND_TEXT: Final = """
+    far:away from
+    away:from
+    ahead:of
+    next:to
+    close:to by
+    adjacent:to
+    parallel:to with
+    out:of from on
+    opposite:of to from
+    across:from
+    up:to against on from in onto into at
+    down:to on from in into at onto
+    off:of to
+    on:to
+    in:between
+    inside:of
+    outside:of
+    from:under behind above below inside within over
+    over:to by at in from
+    back:to from of in on
+    together:with
+    along:with side
+    instead:of
+    apart:from
+    prior:to
+    due:to
+    as:for of
+    nearby:to
+    around:to behind in
+    underneath:of
+    forward:to
+    alongside:of with
+    right:of
+    left:of
+    through:to
+    by:to
+    high:above over
+    low:over
+    upside:down
+    halfway:up down through across between
+    straight:above into through at toward towards
+"""
+_SECOND: Final = {
+    first: tuple(seconds.split())
+    for line in _SECOND_TEXT.strip().splitlines()
+    for first, _, seconds in [line.strip().partition(":")]
+}
+"""Words that may stand behind a first word of a preposition, and belong to it."""
+_FIRST: Final = _SIMPLE | _SECOND.keys()
+_SKIPPED: Final = word_set("just right directly immediately partly partially all")
+
+
+class Preposition(NamedTuple):
+    """A preposition: its name without articles, and its words."""
+
+    name: str
+    tokens: tuple[int, ...]
+
+
+def preposition(words: Sequence[str], start: int, end: int) -> Preposition | None:
+    """Return the preposition that all words from ``start`` up to ``end`` are; words are in lower case.
+
+    >>> preposition("on the other side of".split(), 0, 5).name, preposition("at foot of".split(), 0, 3).name
+    ('on other side of', 'at foot of')
+    >>> preposition("far from".split(), 0, 2).name, preposition("sits on".split(), 0, 2)
+    ('far from', None)
+    """
+    for at in range(start, end):
+        if words[at] not in _SKIPPED or end - at == 1:
+            start = at
+            break
+    tokens = tuple(_tokens(words, start, end))
+    if not tokens or words[tokens[0]] not in _FIRST:
+        return None
+    name = " ".join([words[token] for token in tokens])
+    return Preposition(name, tokens)
+
+
+def _tokens(words: Sequence[str], start: int, end: int) -> list[int]:
+    """Return the words of a preposition without its articles; nothing where they are none."""
+    own = [at for at in range(start, end) if words[at] not in _ARTICLES]
+    if not own or own[0] != start:
+        return []
+    if len(own) < end - start or len(own) > _PLAIN:
+        return own if _has_noun([words[at] for at in own]) else []
+    pairs = pairwise(own)
+    is_plain = all(words[behind] in _SECOND.get(words[at], ()) for at, behind in pairs)
+    is_one = len(own) == 1 and words[start] in _SIMPLE
+    return own if is_one or (len(own) > 1 and is_plain) or _has_noun([words[at] for at in own]) else []
+
+
+_PLAIN: Final = 3  # words of the longest preposition without a noun
+
+
+def _has_noun(words: Sequence[str]) -> bool:
+    """Say whether words without articles are a preposition with a noun: "on other side of", "on top"."""
+    if words[0] not in _SIMPLE:
+        return False
+    *inner, noun, last = words[1:] if len(words) > 2 else ("", "")
+    whole = noun in _NOUNS and last in {"of", "from"} and _BEFORE_NOUNS.issuperset(inner)
+    return whole or list(words) == ["on", "top"]
+
+
+_LONGEST: Final = 7  # words of a preposition with its articles
+
+
+def inner_nouns(words: Sequence[str]) -> set[int]:
+    """Return the positions of nouns that are part of a preposition ("on the top of").
+
+    >>> inner_nouns("a cup on the top of a box".split())
+    {4}
+    """
+    if _NOUNS.isdisjoint(words):
+        return set()
+    out: set[int] = set()
+    for at, word in enumerate(words):
+        if word not in _NOUNS:
+            continue
+        for start in range(max(0, at - _LONGEST + 2), at):
+            found = preposition(words, start, min(at + 2, len(words))) or preposition(words, start, at + 1)
+            if found is not None and at in found.tokens:
+                out.update(token for token in found.tokens if words[token] in _NOUNS | _BEFORE_NOUNS)
+                break
+    return out
+
+
+def means_same(name: str, own: str) -> bool:
+    """Say whether a relation's name says what a preposition of the caption does.
+
+    >>> means_same("sit under", "beneath"), means_same("in front of", "opposite"), means_same("wear", "in")
+    (True, False, True)
+    """
+    if own in GENERAL or name == own or name.endswith(f" {own}"):
+        return True
+    words = name.split()
+    same = SAME.get(own)
+    return not same.isdisjoint(words) if same else own.split(maxsplit=1)[0] in words and set(own.split()) <= set(words)

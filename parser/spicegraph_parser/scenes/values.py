@@ -1,0 +1,183 @@
+"""Texts and measures in a sentence: "a button labeled OK", "a 3 cm mass". They are values of attributes.
+
+The network does not read them: it learned from captions that hardly have any, and took their words for things.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from spicegraph_parser.parse import is_word, word_set
+from spicegraph_parser.scenes.network import Labels
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_LABELS: Final = word_set("labeled labelled titled entitled captioned marked inscribed")
+_SAYS: Final = word_set("says say saying said reads read reading")
+_WRITTEN: Final = word_set("written printed spelled")
+_RELATIVES: Final = word_set("that which")
+_BE: Final = word_set("is are was were")
+_OPENING: Final = frozenset({"``", "“"})
+_CLOSING: Final = frozenset({"''", "”", '"'})
+_NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
+_SIZE: Final = re.compile(r"\d+(?:[.,]\d+)*|[XS-]*[SML]|XX?L")
+_MEASURE: Final = re.compile(r"\d+(?:[.,]\d+)*(?:[a-zA-Z]{1,3}|%)")
+_UNITS: Final = word_set(
+    """mm cm m km in inch inches ft feet foot yd yards mi miles mile meter meters metre metres centimeter centimeters
+    centimetre centimetres millimeter millimeters millimetre millimetres micrometer micrometers micrometre micrometres
+    kilometer kilometers kilometre kilometres nm um µm μm ml cl dl l liter liters litre litres oz ounce ounces lb lbs
+    pound pounds gallon gallons g kg mg gram grams kilogram kilograms ton tons tonne tonnes w kw kwh v volt volts watt
+    watts amp amps ohm ohms hz khz mhz ghz mb gb tb mph kph kmh rpm db degrees percent % °c °f nm mah px dpi usd
+    dollars euros"""
+)
+_CASED_UNITS: Final = frozenset({"L", "W", "V", "A", "K", "N", "Nm", "Hz", "M", "C", "F"})
+_NO_UNITS: Final = frozenset({"in"})  # "3 in a row"
+_BY_OR_OF: Final = word_set("by of")
+
+
+class Value(NamedTuple):
+    """A value: its name, its words, all words that the network does not read, and where to look for what has it.
+
+    ``of_subject``: what the sentence is about has it ("the wall reads ..."); ``is_before``: it stands before its noun.
+    """
+
+    name: str
+    tokens: tuple[int, ...]
+    cut: range
+    is_before: bool = False
+    of_subject: bool = False
+
+
+_CUES: Final = _OPENING | _LABELS | _SAYS | {"size"}
+
+
+def may_have_values(forms: Sequence[str]) -> bool:
+    """Say whether a sentence has a word that a value starts with."""
+    return any(form in _CUES or form[0].isdigit() or form.lower() in _CUES for form in forms)
+
+
+def values(forms: Sequence[str]) -> tuple[Value, ...]:
+    """Return the values in a sentence, in order; none where the sentence would have no words without them.
+
+    >>> [(own.name, list(own.cut)) for own in values("a button labeled OK".split())]
+    [('"ok"', [2, 3])]
+    >>> [own.name for own in values("a 1.7 L kettle , size 10 shoes".split())]
+    ['1.7 l', 'size 10']
+    """
+    found: list[Value] = []
+    at = 0
+    while at < len(forms):
+        value = _text(forms, at) or _measure(forms, at)
+        if value is None:
+            at += 1
+        else:
+            found.append(value)
+            at = value.cut.stop
+    cut = set(unread(found))
+    return tuple(found) if any(is_word(form) for place, form in enumerate(forms) if place not in cut) else ()
+
+
+def _text(forms: Sequence[str], at: int) -> Value | None:
+    """Return the text that starts at a word: in quotes, or capitals behind a word like "labeled"."""
+    if forms[at] in _OPENING:
+        start, end = at, next((p for p in range(at + 1, len(forms)) if forms[p] in _CLOSING), len(forms))
+        inner, stop = range(at + 1, end), min(end + 1, len(forms))
+    else:
+        lower = forms[at].lower()
+        if lower not in _LABELS and lower not in _SAYS:
+            return None
+        run = list(takewhile(lambda place: forms[place][:1].isupper(), range(at + 1, len(forms))))
+        if not run:
+            return None
+        start, inner, stop = at + 1, range(at + 1, run[-1] + 1), run[-1] + 1
+    words = [forms[place] for place in inner]
+    if not any(map(str.isalnum, words)):
+        return None
+    before = forms[start - 1].lower() if start else ""
+    of_subject = False
+    if before in _LABELS or before in _SAYS:
+        start -= 1
+        two = forms[start - 1].lower() if start else ""
+        of_subject = two in _BE or (before in {"says", "say", "reads", "read"} and two not in _RELATIVES)
+        start -= two in _RELATIVES
+    if stop < len(forms) and forms[stop].lower() in _WRITTEN:
+        stop += 1
+    noun = forms[stop].isalpha() if stop < len(forms) else False
+    is_before = start == at and noun and before not in {"words", "word", "text", "caption", "title", "letters"}
+    return Value(f'"{" ".join(words).lower()}"', tuple(inner), range(start, stop), is_before, of_subject)
+
+
+def _measure(forms: Sequence[str], at: int) -> Value | None:
+    """Return the measure that starts at a word: a number with its unit, or a size."""
+    form = forms[at]
+    behind = forms[at + 1] if at + 1 < len(forms) else ""
+    if (form.lower() == "size" and _SIZE.fullmatch(behind)) or (
+        _NUMBER.fullmatch(form) and _is_unit(behind, forms[at + 2 : at + 3])
+    ):
+        words = range(at, at + 2)
+    elif _MEASURE.fullmatch(form) and form.lstrip("0123456789.,").lower() in _UNITS:
+        words = range(at, at + 1)
+    else:
+        return None
+    start = at - 1 if at and forms[at - 1].lower() in _BY_OR_OF else at
+    name = " ".join(forms[place] for place in words).lower().replace(" %", "%")
+    next_word = forms[words.stop] if words.stop < len(forms) else ""
+    is_before = start == at and next_word.isalpha() and next_word not in _NO_NOUNS
+    return Value(name, tuple(words), range(start, words.stop), is_before)
+
+
+_NO_NOUNS: Final = word_set("high wide long tall thick deep in on at from with under over by and away across")
+
+
+def _is_unit(word: str, behind: Sequence[str]) -> bool:
+    if word in _CASED_UNITS:
+        return True
+    if word in _NO_UNITS:
+        return not behind
+    return word.lower() in _UNITS and (len(word) > 1 or word == word.lower())
+
+
+def unread(found: Sequence[Value]) -> Iterator[int]:
+    """Yield the positions of the words that the network does not read."""
+    for value in found:
+        yield from value.cut
+
+
+def placed(labels: Labels, found: Sequence[Value], length: int) -> Labels:
+    """Return the labels of a sentence that was read without its values, with positions in all of it.
+
+    Args:
+        labels: of the words that were read.
+        found: the values.
+        length: the number of words of the sentence.
+    """
+    cut = set(unread(found))
+    at = [place for place in range(length) if place not in cut]
+    tags = [_UNREAD] * length
+    for place, tag in zip(at, labels.tags, strict=True):
+        tags[place] = tag
+    return Labels(
+        tags,
+        [at[word] for word in labels.objects],
+        [(at[one], at[other]) for one, other in labels.parts],
+        [(at[one], at[other]) for one, other in labels.attributes],
+        [(at[one], at[other], name) for one, other, name in labels.relations],
+        placed(labels.faint._replace(tags=labels.tags), found, length) if labels.faint else None,
+    )
+
+
+_UNREAD: Final = "VBN"
+"""The tag of a word that the network does not read, such as "labeled"."""
+
+
+def owner(value: Value, heads: Sequence[int]) -> int | None:
+    """Return which of the objects of a sentence has a value; ``heads`` are their positions, in order."""
+    before = [head for head in heads if head < value.cut.start]
+    behind = [head for head in heads if head >= value.cut.stop]
+    if value.of_subject and before:
+        return before[0]
+    near = [behind[:1], before[-1:]] if value.is_before else [before[-1:], behind[:1]]
+    return next((head for some in near for head in some), None)
