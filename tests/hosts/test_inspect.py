@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from conftest import ROWS
 from inspect_ai import Task, score
 from inspect_ai import eval as evaluate
 from inspect_ai.dataset import Sample
 from inspect_ai.log import read_eval_log
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
+from conftest import ROWS
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.adapters.inspect_scorer import captions
 

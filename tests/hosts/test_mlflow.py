@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import mlflow
 import pytest
-from conftest import ROWS
 
+from conftest import ROWS
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.adapters.mlflow_scorer import caption_scorer
 

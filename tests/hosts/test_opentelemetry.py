@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from conftest import ROWS
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
 from opentelemetry.sdk.trace import TracerProvider
 
+from conftest import ROWS
 from spicegraph_scorer.adapters.caption_metric import CaptionMetric
 from spicegraph_scorer.adapters.otel_events import emit_scores
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 import weave
-from conftest import ROWS
 
+from conftest import ROWS
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.adapters.weave_scorer import CaptionScorer
 
