@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 COPIES: Mapping[str, str] = {
+    "agreement.md": "scorer/AGREEMENT.md",
     "changelog.md": "CHANGELOG.md",
     "challenges.md": "service/CHALLENGES.md",
     "contributing.md": "CONTRIBUTING.md",
