@@ -12,7 +12,9 @@ from sqlalchemy import func, select, text
 
 from spicegraph_api.v1 import challenge_pb2
 from spicegraph_api.v1.challenge_pb2_grpc import add_ChallengeServiceServicer_to_server
+from spicegraph_api.v1.methods import METHODS
 from spicegraph_challenge.model.accounts import find_account, touch_token
+from spicegraph_challenge.model.database import Database
 from spicegraph_challenge.model.leaderboard import ScorerVersion
 from spicegraph_challenge.model.schema import State, Submission
 from spicegraph_challenge.queue import submissions
@@ -23,13 +25,17 @@ from spicegraph_service.rpc.telemetry import QueueState
 from spicegraph_service.store import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from datetime import datetime
+    from pathlib import Path
 
     import grpc.aio
+    from aiohttp.web import AbstractRouteDef
     from sqlalchemy.orm import Session
 
     from spicegraph_challenge.model.accounts import Account
+    from spicegraph_challenge.registration import ChallengeOptions
+    from spicegraph_service.kit import Gateway, Host
     from spicegraph_service.pool.tasks import WorkerInfo
     from spicegraph_service.rpc.scheduler import Scheduler
 
@@ -37,6 +43,40 @@ _SWEEP_EVERY_S = 24 * 3600.0
 _COUNT_EVERY_S = 15.0
 _TOUCH_AGAIN_S = 60.0
 _log = logging.getLogger(__name__)
+
+
+def open_service(options: ChallengeOptions, host: Host) -> ChallengeService | None:
+    """Open the evaluation server, where the options name its database.
+
+    Raises:
+        InputError: an option is wrong.
+        StoreError: the database or the folder cannot be opened.
+    """
+    if options.challenges is None:
+        return None
+    config = ChallengeConfig(
+        options.challenges,
+        files=options.challenge_files,
+        lease_s=options.challenge_lease,
+        submission_bytes=options.max_submission << 20,
+        caption_characters=host.limits.max_caption_characters,
+        pipeline=host.pipeline,
+    )
+    service = ChallengeService(
+        config,
+        host.open_scheduler(),  # a call waits behind one chunk of a submission at most
+        data=host.data,
+        workers=host.workers,
+        observe=host.telemetry.queue_state,
+    )
+    host.pages.append(service.routes)
+    return service
+
+
+def files_of(path: Path) -> set[str]:
+    """Return the files that a copy of the database needs."""
+    with Database(str(path), migrate=False) as database, database.reading() as session:
+        return submissions.used_files(session)
 
 
 class ChallengeService:
@@ -56,6 +96,7 @@ class ChallengeService:
     """
 
     descriptor = challenge_pb2.DESCRIPTOR.services_by_name["ChallengeService"]
+    methods = METHODS[descriptor.full_name]
 
     def __init__(
         self,
@@ -80,6 +121,13 @@ class ChallengeService:
     def add_to(self, server: grpc.aio.Server) -> None:
         """Register the methods."""
         add_ChallengeServiceServicer_to_server(self._servicer, server)
+
+    def routes(self, gateway: Gateway) -> Iterable[AbstractRouteDef]:
+        """Return the pages."""
+        from spicegraph_challenge.pages.board import Board  # noqa: PLC0415 (only a server with HTTP has pages)
+        from spicegraph_challenge.pages.visit import Sessions, shared_key  # noqa: PLC0415
+
+        return Board(gateway, self, Sessions(shared_key(self._state.config.folder))).routes()
 
     async def identify(self, authorization: str | None, scope: str | None) -> Account:
         """Return the user of a token. Users have roles, which the calls check, instead of scopes.

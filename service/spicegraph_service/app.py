@@ -17,39 +17,31 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health, health_pb2_grpc
 
-from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2
-from spicegraph_api.v1.evaluation_service_pb2_grpc import add_EvaluationServiceServicer_to_server
-from spicegraph_api.v1.reference_service_pb2_grpc import add_ReferenceServiceServicer_to_server
 from spicegraph_parser.errors import DataError, InputError
 from spicegraph_service.pool.batching import Dispatcher
 from spicegraph_service.pool.cache import ParseCache, StoreThread
 from spicegraph_service.pool.tasks import Setup, pack_data
 from spicegraph_service.pool.workers import WorkerPool
+from spicegraph_service.registry import services
 from spicegraph_service.rpc.auth import Authenticator, Certificates, TlsFiles
-from spicegraph_service.rpc.evaluation import EvaluationServicer
+from spicegraph_service.rpc.host import Host
 from spicegraph_service.rpc.interceptor import CallInterceptor
 from spicegraph_service.rpc.limits import Budget, Limits
-from spicegraph_service.rpc.references import References, ReferencesServicer
+from spicegraph_service.rpc.references import References
 from spicegraph_service.rpc.scheduler import Scheduler
-from spicegraph_service.rpc.service import HealthMonitor, Service, TokenService, enable_reflection
+from spicegraph_service.rpc.service import HealthMonitor, Service, enable_reflection
 from spicegraph_service.rpc.telemetry import CallLog, ProcessCollector, Telemetry
 from spicegraph_service.store import MEMORY, open_store, parse_signature
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Iterator
+    from collections.abc import Callable, Coroutine, Iterator, Mapping
     from pathlib import Path
     from wsgiref.simple_server import WSGIServer
 
-    from aiohttp.web import AbstractRouteDef
-
-    from spicegraph_challenge.queue.runner import ChallengeConfig
     from spicegraph_service.pool.tasks import WorkerInfo
-    from spicegraph_service.rpc.gateway import Gateway
     from spicegraph_service.rpc.http_server import WebConfig, WebServer
     from spicegraph_service.rpc.tracing import Tracing
 
-_EVALUATION = evaluation_service_pb2.DESCRIPTOR.services_by_name["EvaluationService"]
-_REFERENCES = reference_service_pb2.DESCRIPTOR.services_by_name["ReferenceService"]
 _PRIVATE = " private"  # parses of private references are not found by guesses
 _KEEPALIVE_S = 60.0  # without a sign of life of a client before it is asked for one
 _UNANSWERED_S = 20.0  # keepalives, and handshakes
@@ -79,7 +71,7 @@ class ServerConfig:
         logged_calls: how many calls of a method and a status the log names in a second; 0: all.
         metrics_address: where Prometheus asks; ``None``: nowhere.
         web: the HTTP server beside gRPC's; ``None``: none.
-        challenges: the evaluation server; ``None``: not served.
+        services: options of services, by the names of their entry points; others have their defaults.
     """
 
     address: str = "127.0.0.1:50051"
@@ -110,7 +102,7 @@ class ServerConfig:
     metrics_address: str | None = None
     web: WebConfig | None = None
     reuse_port: bool = False
-    challenges: ChallengeConfig | None = None
+    services: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def needs_tokens(self) -> bool:
@@ -246,31 +238,33 @@ class Server:
         self._serving = False
 
     def _build_services(self, data: bytes, *, workers: int) -> Iterator[Service]:
-        """Yield the services; nothing else knows which ones there are."""
+        """Yield the services that are registered and asked for; nothing else knows which ones there are."""
         config, store = self.config, self._store
         budget = Budget(config.queue_captions, max_wait_s=config.max_wait_s)
         self.telemetry.queue.set_function(lambda: budget.used)
-        scheduler = self._open_lane(Scheduler(budget, chunks_at_once=2 * workers), reserve=self.reserve)
-        authenticator = Authenticator(
-            store, required=config.needs_tokens, rate=config.rate, max_calls=config.limits.max_calls
+        host = Host(
+            limits=config.limits,
+            pipeline=config.pipeline,
+            data=data,
+            workers=workers,
+            scheduler=self._open_lane(Scheduler(budget, chunks_at_once=2 * workers), reserve=self.reserve),
+            open_scheduler=self._open_second_lane,
+            authenticator=Authenticator(
+                store, required=config.needs_tokens, rate=config.rate, max_calls=config.limits.max_calls
+            ),
+            references=References(store, max_bytes=config.memory_bytes),
+            store=store,
+            probes=self._probes,
+            telemetry=self.telemetry,
         )
-        references = References(store, max_bytes=config.memory_bytes)
-        evaluation = EvaluationServicer(scheduler, references, config.limits)
-        add_evaluation = partial(add_EvaluationServiceServicer_to_server, evaluation)
-        yield TokenService(_EVALUATION, add_evaluation, authenticator, self._probes if config.needs_tokens else None)
-        sets = ReferencesServicer(scheduler, references, store, config.limits)
-        yield TokenService(
-            _REFERENCES, partial(add_ReferenceServiceServicer_to_server, sets), authenticator, self._probes
-        )
-        if config.challenges is not None:
-            # Its database takes a third of the time in which a server starts.
-            from spicegraph_challenge.service import ChallengeService  # noqa: PLC0415
+        for name, entry in services().items():
+            service = entry.open(config.services.get(name) or entry.options(), host)
+            if service is not None:
+                yield service
+        self._pages = host.pages
 
-            # A lane of its own, so that a call waits behind one chunk of a submission at most.
-            scheduler = self._open_lane(Scheduler(Budget(config.queue_captions), chunks_at_once=1), suffix=_PRIVATE)
-            yield ChallengeService(
-                config.challenges, scheduler, data=data, workers=workers, observe=self.telemetry.queue_state
-            )
+    def _open_second_lane(self) -> Scheduler:
+        return self._open_lane(Scheduler(Budget(self.config.queue_captions), chunks_at_once=1), suffix=_PRIVATE)
 
     def _build_web(self, config: WebConfig) -> WebServer:
         # What it is made of takes a tenth of a second to import.
@@ -283,21 +277,11 @@ class Server:
             gateway,
             self.config.limits,
             self._health,
-            routes=self._build_board(gateway),
+            routes=[route for pages in self._pages for route in pages(gateway)],
             tls=self._certificates.context() if self._certificates is not None else None,
             reuse_port=self.config.reuse_port,
             grace_s=self.config.grace_s,
         )
-
-    def _build_board(self, gateway: Gateway) -> Iterable[AbstractRouteDef]:
-        """Return the pages of the evaluation server, where there is one."""
-        if self.config.challenges is None:
-            return ()
-        from spicegraph_challenge.pages.board import Board  # noqa: PLC0415
-        from spicegraph_challenge.pages.visit import Sessions, shared_key  # noqa: PLC0415
-
-        service = next(one for one in self.services if one.descriptor.name == "ChallengeService")
-        return Board(gateway, service, Sessions(shared_key(self.config.challenges.folder))).routes()
 
     def _open_lane(self, scheduler: Scheduler, *, suffix: str = "", reserve: WorkerPool | None = None) -> Scheduler:
         self._lanes.append(_Lane(scheduler, suffix, reserve))

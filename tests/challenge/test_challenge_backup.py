@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spicegraph_api.v1 import challenge_pb2 as pb
-from spicegraph_challenge.backup import Places, check_backup, make_backup, restore_backup
 from spicegraph_challenge.client import ChallengeClient
+from spicegraph_challenge.registration import ChallengeState
 from spicegraph_service.cli import main
 from spicegraph_service.client import Client
+from spicegraph_service.registry import StatePart
 from spicegraph_service.store import ReferenceSet, StoreError, open_store
+from spicegraph_service.store.backup import check_backup, make_backup, restore_backup
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,13 +87,13 @@ def backup(tmp_path: Path) -> Path:
     place = tmp_path / "server.db"
     with closing(open_store(str(place))) as store:
         store.create_set(ReferenceSet("a", "a", 1, 1, 1.0), {"x": b"1"})
-        make_backup(Places(store=place), tmp_path / "backup")  # while it is open
+        make_backup([StatePart("server.db", place)], tmp_path / "backup")  # while it is open
     return tmp_path / "backup"
 
 
 def test_a_store_alone(backup: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in backup.iterdir()) == ["backup.json", "server.db"]
-    restore_backup(backup, Places(store=tmp_path / "new" / "server.db"))
+    restore_backup(backup, [StatePart("server.db", tmp_path / "new" / "server.db")])
     with closing(open_store(str(tmp_path / "new" / "server.db"))) as store:
         assert store.get_entries("a", ["x"]) == {"x": b"1"}
 
@@ -101,7 +103,7 @@ def test_damage_is_seen(backup: Path, tmp_path: Path) -> None:
     data[-1] ^= 1
     (backup / "server.db").write_bytes(data)
     with pytest.raises(StoreError, match=r"server\.db: is not what was backed up"):
-        restore_backup(backup, Places(store=tmp_path / "new.db"))
+        restore_backup(backup, [StatePart("server.db", tmp_path / "new.db")])
     assert not (tmp_path / "new.db").exists()
 
 
@@ -124,18 +126,18 @@ def test_a_file_that_the_database_needs_must_be_there(tmp_path: Path) -> None:
         texts = {"name": "c", "title": "", "description": "", "metrics": [], "primary_score": ""}
         numbers = {"daily_limit": 0, "total_limit": 0, "score_digits": 0, "category_images": 1, "equal_percent": 100}
         session.add(Challenge(**texts, **numbers, created=database.now(session), splits=[split]))
-    places = Places(challenges=tmp_path / "c.db", files=tmp_path / "files")
-    assert make_backup(places, tmp_path / "whole").files == (key,)
+    parts = [ChallengeState(str(tmp_path / "c.db"), tmp_path / "files").part()]
+    assert make_backup(parts, tmp_path / "whole").files == (key,)
     assert check_backup(tmp_path / "whole").files == (key,)
     (tmp_path / "whole" / "files" / key[:2] / key).write_bytes(b"other")
     with pytest.raises(StoreError, match="is not what was backed up"):
         check_backup(tmp_path / "whole")
     files.path(key).write_bytes(b"damaged")
     with pytest.raises(StoreError, match="its content is not what its name says"):
-        make_backup(places, tmp_path / "damaged")
+        make_backup(parts, tmp_path / "damaged")
     files.path(key).unlink()
     with pytest.raises(StoreError, match=f"1 uploaded files are missing, the first is {key}"):
-        make_backup(places, tmp_path / "missing")
+        make_backup(parts, tmp_path / "missing")
     assert not [path for path in tmp_path.iterdir() if "damaged" in path.name or "missing" in path.name]
 
 

@@ -30,7 +30,7 @@ from spicegraph_challenge.model.leaderboard import ScorerVersion
 from spicegraph_challenge.model.schema import Role, State
 from spicegraph_challenge.pages import views
 from spicegraph_challenge.pages.visit import Sessions, shared_key
-from spicegraph_challenge.queue.runner import ChallengeConfig
+from spicegraph_challenge.registration import ChallengeOptions
 from spicegraph_service.app import Server, ServerConfig
 from spicegraph_service.output.pages import render_page, static
 from spicegraph_service.rpc.http_server import WebConfig
@@ -114,7 +114,7 @@ class Site:
         self._config = ServerConfig(
             address="127.0.0.1:0",
             web=WebConfig("127.0.0.1:0"),
-            challenges=ChallengeConfig(place, files=self.files),
+            services={"challenge": ChallengeOptions(place, self.files)},
         )
         started: Future[int] = Future()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run(started)))

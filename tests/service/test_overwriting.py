@@ -14,10 +14,11 @@ from typer.main import get_command
 
 from spicegraph_parser.errors import InputError
 from spicegraph_service.cli import main
-from spicegraph_service.cli.app import COMMANDS, is_input, make_app
+from spicegraph_service.cli.app import is_input, make_app
 from spicegraph_service.output.terminal import refuse_overwriting
 from spicegraph_service.platforms import jar
 from spicegraph_service.platforms.benchmarks import score_submission
+from spicegraph_service.registry import commands
 
 INPUTS = {
     "a.json": [{"image_id": 1, "test": "a dog", "refs": ["a brown dog"]}],
@@ -169,7 +170,7 @@ def test_commands_that_write_declare_what_they_read():
     """A new command is guarded by its declaration; this set grows only by commands that read no file."""
     without_input = {
         path
-        for path, command in leaves(get_command(make_app(*COMMANDS)))
+        for path, command in leaves(get_command(make_app(*commands())))
         if any(str(p.name).startswith("output") for p in command.params)
         and not any(is_input(p) for p in command.params if isinstance(p, TyperArgument | TyperOption))
     }

@@ -24,7 +24,9 @@ METRIC_MODULES = {f"spicegraph_scorer.metrics.{name}" for name in ("capture", "c
 PARSING = {"spicegraph_parser.caption_pipeline.network", "spicegraph_parser.scenes.parser", "networkx", "ray", "spacy"}
 STUDIES = {
     "spicegraph_scorer.errors",
-    "spicegraph_studies",
+    "spicegraph_studies.agreement",
+    "spicegraph_studies.bounds",
+    "spicegraph_challenge.model",
     "concurrent.futures.process",
     "spicegraph_service.engines.ray",
     "spicegraph_service.report",

@@ -9,10 +9,11 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from spicegraph_parser.errors import InputError
-from spicegraph_service.cli.app import COMMANDS, command_line
+from spicegraph_service.cli.app import command_line
 from spicegraph_service.cli.settings import defaults_of, find_settings, options_of
 from spicegraph_service.output.tables import plain_table, rendered
 from spicegraph_service.output.terminal import printable, write_stdout
+from spicegraph_service.registry import commands
 
 _SOURCES: Final = {"DEFAULT": "default", "DEFAULT_MAP": "file", "ENVIRONMENT": "environment"}
 
@@ -28,7 +29,7 @@ def config(
     parts: list[Any] = []
     if command:
         root = command_line(command[0])
-        values: Any = {} if settings is None else defaults_of(settings, command_line, COMMANDS, command[:1])
+        values: Any = {} if settings is None else defaults_of(settings, command_line, commands(), command[:1])
         found: object = root
         for name in command:
             if not isinstance(found, TyperGroup) or name not in found.commands:
@@ -47,6 +48,6 @@ def config(
             rows.append((f"--{key}", "" if value is None else str(value), whence))
         parts.append(plain_table(("Option", "Value", "From"), rows))
     elif settings is not None:
-        defaults_of(settings, command_line, COMMANDS, COMMANDS)  # says what is wrong
+        defaults_of(settings, command_line, commands(), commands())  # says what is wrong
         parts.append(plain_table(("Key", "Value"), [(key, str(value)) for key, value in settings.table.items()]))
     write_stdout(f"settings file: {printable(shown)}\n" + rendered(parts))

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping  # noqa: TC003 (typer reads the annotations when it runs)
+from dataclasses import is_dataclass
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path  # noqa: TC003 (typer reads the annotations when it runs)
-from typing import TYPE_CHECKING, Annotated, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+from spicegraph_service.cli.groups import with_groups
 from spicegraph_service.cli.stores import StoreOption, default_store, server_extra
 from spicegraph_service.output.terminal import printable, write_stdout
+from spicegraph_service.registry import services
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +44,9 @@ class TokenRule(StrEnum):
 def from_environment(command: Callable[..., None]) -> Callable[..., None]:
     """Let every option of a command also be given by the environment: ``--max-wait`` as ``SPICEGRAPH_MAX_WAIT``."""
     hints = get_type_hints(command, include_extras=True)
-    for name, hint in hints.items():
+    groups = [hint for hint in hints.values() if is_dataclass(hint)]
+    options = chain(hints.items(), *(get_type_hints(group, include_extras=True).items() for group in groups))
+    for name, hint in options:
         for option in getattr(hint, "__metadata__", ()):
             option.envvar = option.envvar or f"SPICEGRAPH_{name.upper()}"
     command.__annotations__ = hints
@@ -50,6 +57,7 @@ _TOKENS = {TokenRule.AUTO: None, TokenRule.ALWAYS: True, TokenRule.NEVER: False}
 
 
 @from_environment
+@with_groups({name: entry.options for name, entry in services().items()})
 def serve(
     *,
     address: Annotated[
@@ -171,29 +179,6 @@ def serve(
         ),
     ] = 3_600.0,
     grace: Annotated[float, typer.Option(help="Seconds that running calls get to finish after SIGTERM.", min=0)] = 30.0,
-    challenges: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|URL",
-            help="Also run as an evaluation server with this database: an SQLite file, or "
-            "postgresql://USER@HOST/NAME, which several servers may share.",
-        ),
-    ] = None,
-    challenge_files: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Folder for the files of challenges; servers that share the database share this folder too. "
-            "Default: next to the SQLite file.",
-        ),
-    ] = None,
-    challenge_lease: Annotated[
-        float,
-        typer.Option(help="Seconds after which another server takes over the work of a server that has died.", min=1),
-    ] = 30.0,
-    max_submission: Annotated[
-        int, typer.Option(help="Maximum size of a submitted file, in MiB.", min=1, max=1_024)
-    ] = 64,
     log_format: Annotated[LogFormat, typer.Option()] = LogFormat.JSON,
     log_calls: Annotated[
         int,
@@ -204,6 +189,7 @@ def serve(
         ),
     ] = 50,
     log_level: Annotated[str, typer.Option(metavar="LEVEL")] = "info",
+    registered: Mapping[str, Any],
 ) -> None:
     """Serve parses and scores over gRPC, and over HTTP, until SIGTERM. The log goes to standard error."""
     # No Python code here forks; without this, gRPC writes a line to the log whenever a worker starts.
@@ -218,18 +204,6 @@ def serve(
     tls = TlsFiles(tls_cert, tls_key, tls_client_ca) if tls_cert is not None and tls_key is not None else None
     if log_level.lower() not in {"debug", "info", "warning", "error"}:
         raise InputError(f"--log-level: expected debug, info, warning or error, got {log_level!a}")
-    hosted = None
-    if challenges is not None:
-        from spicegraph_challenge.queue.runner import ChallengeConfig  # noqa: PLC0415
-
-        hosted = ChallengeConfig(
-            challenges,
-            files=challenge_files,
-            lease_s=challenge_lease,
-            submission_bytes=max_submission << 20,
-            caption_characters=max_caption,
-            pipeline=pipeline,
-        )
     config = app.ServerConfig(
         address=address,
         pipeline=pipeline,
@@ -263,7 +237,7 @@ def serve(
         opentelemetry=opentelemetry,
         web=_web_config(http, http_origins),
         reuse_port=reuse_port,
-        challenges=hosted,
+        services=registered,
     )
     with logging_to_stderr(level=log_level, as_json=log_format is LogFormat.JSON):
         app.serve(config)

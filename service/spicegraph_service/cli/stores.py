@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping  # noqa: TC003 (typer reads the annotations when it runs)
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
 from spicegraph_parser.errors import DataError, InputError, counted
+from spicegraph_service.cli.groups import with_groups
 from spicegraph_service.output.terminal import note, printable, write_stdout
+from spicegraph_service.registry import StatePart, services
 from spicegraph_service.store import Store, open_store
+from spicegraph_service.store.backup import check_backup, file_of, make_backup, restore_backup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from spicegraph_challenge.backup import Places
 
 StoreOption = Annotated[
     str | None,
@@ -40,42 +42,21 @@ def default_store() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class StatePlaces:
-    """Options: where the state of a server is that is backed up or put back."""
+class StoreState:
+    """Options: where the store of a server is that is backed up or put back."""
 
     store: Annotated[
         str,
         typer.Option(metavar="PLACE", help="As given to serve --store; none: leave it out.", envvar="SPICEGRAPH_STORE"),
     ] = ""
-    challenges: Annotated[
-        str,
-        typer.Option(
-            metavar="PLACE",
-            help="As given to serve --challenges; none: there are none.",
-            envvar="SPICEGRAPH_CHALLENGES",
-        ),
-    ] = "none"
-    challenge_files: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="As given to serve --challenge-files. Default: beside the database.",
-            envvar="SPICEGRAPH_CHALLENGE_FILES",
-        ),
-    ] = None
 
-    def chosen(self) -> Places:
-        """Return the places as files.
+    def part(self) -> StatePart:
+        """Return the store as a part of the state.
 
         Raises:
-            DataError: one is a database server, which has a tool of its own.
+            DataError: it is a database server, which has a tool of its own.
         """
-        from spicegraph_challenge.backup import Places, place_of  # noqa: PLC0415
-
-        store = place_of("--store", self.store or default_store(), by="redis-cli --rdb")
-        challenges = place_of("--challenges", self.challenges, by="pg_dump")
-        beside = Path(f"{challenges}.files") if challenges is not None else None
-        return Places(store, challenges, self.challenge_files or beside)
+        return StatePart("server.db", file_of("--store", self.store or default_store(), by="redis-cli --rdb"))
 
 
 @contextmanager
@@ -275,29 +256,32 @@ def _token_store(place: str | None) -> Store:
     return open_store(chosen, private=True)
 
 
+@with_groups({name: entry.state for name, entry in services().items() if entry.state is not None})
 def backup(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A new folder for the backup.")],
     *,
-    places: StatePlaces,
+    store: StoreState,
+    registered: Mapping[str, Any],
 ) -> None:
     """Back up what a server keeps: its store and its challenges with their files. The server may run meanwhile."""
-    with server_extra():
-        from spicegraph_challenge.backup import make_backup  # noqa: PLC0415
-
-    made = make_backup(places.chosen(), Path(folder))
+    made = make_backup(_parts(store, registered), Path(folder))
     files = f", {len(made.files):,} files of challenges" if made.files is not None else ""
     note(f"{folder}: {', '.join(made.databases) or 'no database'}{files}")
 
 
+@with_groups({name: entry.state for name, entry in services().items() if entry.state is not None})
 def restore(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A backup.")],
     *,
-    places: StatePlaces,
+    store: StoreState,
+    registered: Mapping[str, Any],
     check: Annotated[bool, typer.Option("--check", help="Only check that the backup is whole.")] = False,
 ) -> None:
     """Put a backup back, before the server starts. What exists already is never replaced."""
-    with server_extra():
-        from spicegraph_challenge.backup import check_backup, restore_backup  # noqa: PLC0415
+    listing = check_backup(Path(folder)) if check else restore_backup(Path(folder), _parts(store, registered))
+    note(f"{folder}: of {listing.created} by version {listing.version}, {'whole' if check else 'put back'}")
 
-    found = check_backup(Path(folder)) if check else restore_backup(Path(folder), places.chosen())
-    note(f"{folder}: of {found.created} by version {found.version}, {'whole' if check else 'put back'}")
+
+def _parts(store: StoreState, registered: Mapping[str, Any]) -> list[StatePart]:
+    with server_extra():
+        return [store.part(), *(state.part() for state in registered.values())]

@@ -136,13 +136,13 @@ class TokenCaller:
 
 
 class Authenticator:
-    """Finds out who calls. Without tokens, everybody is one anonymous caller with every scope."""
+    """Finds out who calls. Where no tokens are ``required``, everybody is one anonymous caller with every scope."""
 
     def __init__(
         self, thread: StoreThread, *, required: bool, rate: float, max_calls: int = 0, burst_s: float = 10.0
     ) -> None:
         self._thread = thread
-        self._required = required
+        self.required = required
         self._rate = rate
         self._max_calls = max_calls
         self._burst_s = burst_s
@@ -156,7 +156,7 @@ class Authenticator:
             CallError: UNAUTHENTICATED.
             StoreError: the tokens cannot be read.
         """
-        if not self._required:
+        if not self.required:
             return self._anonymous
         scheme, _, token = (authorization or "").partition(" ")
         token = token.strip()

@@ -19,7 +19,6 @@ from google.protobuf.message_factory import GetMessageClass
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
-from spicegraph_api.v1.methods import METHODS
 from spicegraph_service.rpc.status import CallError, exhausted, to_trailers
 
 if TYPE_CHECKING:
@@ -63,11 +62,12 @@ class FailedCallError(Exception):
 
 
 class Method(NamedTuple):
-    """A method as callers see it: its descriptor, and what makes a request."""
+    """A method as callers see it: its descriptor, what makes a request, and the scope that a token needs."""
 
     descriptor: MethodDescriptor
     request: type[Message]
     response: type[Message]
+    scope: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,10 @@ class Gateway:
         self._recorded = recorder.handlers
         self.methods: Mapping[str, Method] = {
             f"/{service.descriptor.full_name}/{method.name}": Method(
-                method, GetMessageClass(method.input_type), GetMessageClass(method.output_type)
+                method,
+                GetMessageClass(method.input_type),
+                GetMessageClass(method.output_type),
+                service.methods[method.name].scope,
             )
             for service in services
             for method in service.descriptor.methods
@@ -275,9 +278,8 @@ def openapi(gateway: Gateway) -> bytes:
 
 def _operation(path: str, method: Method) -> dict[str, Any]:
     service, _, name = path.removeprefix("/").partition("/")
-    scope = METHODS[service][name].scope
     kind = method.descriptor
-    needs = f"The token needs the scope {scope!r}." if scope else ""
+    needs = f"The token needs the scope {method.scope!r}." if method.scope else ""
     return {
         "operationId": f"{service.rpartition('.')[2]}_{name}",
         "tags": [service.rpartition(".")[2]],

@@ -17,13 +17,13 @@ import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
 
-from spicegraph_api.v1.methods import METHODS, Method
 from spicegraph_service.rpc.status import CallError, Violation, invalid, to_call_error, to_trailers
 from spicegraph_service.store import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
+    from spicegraph_api.v1.methods import Method
     from spicegraph_service.rpc.service import Caller, Service
     from spicegraph_service.rpc.telemetry import CallLog
     from spicegraph_service.rpc.tracing import Tracing
@@ -105,12 +105,12 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         tracing: makes a span of every call.
 
     Raises:
-        KeyError: a method of a service has no line in ``METHODS``.
+        KeyError: a service says nothing of one of its methods.
     """
 
     def __init__(self, services: Sequence[Service], log: CallLog, tracing: Tracing | None = None) -> None:
         self._methods: Mapping[str, tuple[Service, Method]] = {
-            f"/{service.descriptor.full_name}/{name}": (service, METHODS[service.descriptor.full_name][name])
+            f"/{service.descriptor.full_name}/{name}": (service, service.methods[name])
             for service in services
             for name in service.descriptor.methods_by_name
         }

@@ -19,10 +19,11 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2
 from spicegraph_service.store import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from google.protobuf.descriptor import FileDescriptor, ServiceDescriptor
 
+    from spicegraph_api.v1.methods import Method
     from spicegraph_service.pool.cache import StoreThread
     from spicegraph_service.pool.tasks import WorkerInfo
     from spicegraph_service.rpc.auth import Authenticator
@@ -79,6 +80,11 @@ class Service(Protocol):
         """The service in the contract."""
         ...
 
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        """What holds for each of its methods, by name."""
+        ...
+
     def add_to(self, server: grpc.aio.Server) -> None:
         """Register the service's methods."""
         ...
@@ -125,6 +131,7 @@ class TokenService:
     """
 
     descriptor: ServiceDescriptor
+    methods: Mapping[str, Method]
     add_to: Callable[[grpc.aio.Server], None]
     authenticator: Authenticator
     needs: StoreThread | None

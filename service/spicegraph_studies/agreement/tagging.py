@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from spicegraph_service.engines.local import local_facts
-from spicegraph_service.store import StoreError
+from spicegraph_service.kit import StoreError, local_facts
 from spicegraph_studies.agreement.words import Tagged, tagged_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from spicegraph_parser.pipelines import CaptionPipeline
-    from spicegraph_service.engines.local import ParseSource
+    from spicegraph_service.kit import ParseSource
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.metrics.cider import CiderStatistic
     from spicegraph_scorer.metrics.meteor import MeteorStatistic
     from spicegraph_scorer.metrics.rouge import Profile
-    from spicegraph_service.engines.local import Spread
+    from spicegraph_service.kit import Spread
     from spicegraph_studies.bounds.study import Candidates, Study
 
 

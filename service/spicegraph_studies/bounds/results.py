@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.metric import Metric
     from spicegraph_scorer.core.results import Json
-    from spicegraph_service.engines.local import Spread
+    from spicegraph_service.kit import Spread
     from spicegraph_studies.bounds.study import Cube, Kind, Study, Table, Trial
 
 

@@ -12,10 +12,20 @@ from rich.text import Text
 
 from spicegraph_parser.errors import InputError, counted
 from spicegraph_scorer.metrics import metric_names
-from spicegraph_service.cli.options import EmptyOption, MetricOptions, ParsingOptions, system_name
-from spicegraph_service.output.studies import Grid, headings, to_rich
-from spicegraph_service.output.tables import rendered
-from spicegraph_service.output.terminal import printable, say_warning, warned_progress, write_stdout
+from spicegraph_service.kit import (
+    EmptyOption,
+    Grid,
+    MetricOptions,
+    ParsingOptions,
+    headings,
+    printable,
+    rendered,
+    say_warning,
+    system_name,
+    to_rich,
+    warned_progress,
+    write_stdout,
+)
 from spicegraph_studies.agreement.captions import agree_on_captions, agree_on_systems
 from spicegraph_studies.agreement.coefficients import COEFFICIENTS
 from spicegraph_studies.agreement.hallucinations import (

@@ -11,9 +11,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.readers.records import read_lines
 from spicegraph_scorer.readers.references import read_reference_files
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS
-from spicegraph_service.cli.options import InputOptions, ParsingOptions, ScoringOptions, System
-from spicegraph_service.engines.local import spread_over
-from spicegraph_service.output.terminal import warned_progress
+from spicegraph_service.kit import InputOptions, ParsingOptions, ScoringOptions, System, spread_over, warned_progress
 from spicegraph_studies.bounds import SUBSTITUTES, Lower, Study, find_bounds, lower_trials, system
 from spicegraph_studies.cli.options import StudyOptions
 from spicegraph_studies.pages.bounds import BOUNDS_TABLES, bounds_study

@@ -10,13 +10,12 @@ import typer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_service.output.studies import BY_ENDING, STUDY_FORMATS, StudyFormat
-from spicegraph_service.output.terminal import check_output, format_by_ending, write_text
+from spicegraph_service.kit import BY_ENDING, STUDY_FORMATS, StudyFormat, check_output, format_by_ending, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from spicegraph_service.output.studies import Study
+    from spicegraph_service.kit import Study
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,23 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import numpy as np
 
 from spicegraph_parser.errors import counted
-from spicegraph_service.output.charts import Line, Mark, Point, Row, ink, interval_chart, line_chart, scatter_chart
-from spicegraph_service.output.studies import Chart, Column, Grid, Section, Study, cell_text, headings
+from spicegraph_service.kit import (
+    Chart,
+    Column,
+    Grid,
+    Line,
+    Mark,
+    Point,
+    Row,
+    Section,
+    Study,
+    cell_text,
+    headings,
+    ink,
+    interval_chart,
+    line_chart,
+    scatter_chart,
+)
 from spicegraph_studies.agreement.captions import SYSTEM_COEFFICIENTS
 from spicegraph_studies.agreement.coefficients import COEFFICIENTS, MetricComparison
 

@@ -7,14 +7,27 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from spicegraph_parser.errors import counted
-from spicegraph_service.output.charts import HUMAN_INK, Box, Mark, Row, box_chart, ink, interval_chart
-from spicegraph_service.output.studies import Chart, Column, Grid, Section, Study, headings
+from spicegraph_service.kit import (
+    HUMAN_INK,
+    Box,
+    Chart,
+    Column,
+    Grid,
+    Mark,
+    Row,
+    Section,
+    Study,
+    box_chart,
+    headings,
+    ink,
+    interval_chart,
+)
 from spicegraph_studies.bounds import Distribution
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from spicegraph_service.output.studies import Cell, Span
+    from spicegraph_service.kit import Cell, Span
     from spicegraph_studies.bounds import Bound, BoundsResult, TrialBounds
     from spicegraph_studies.bounds.results import Pairs
 

@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import counted
-from spicegraph_service.output.studies import Column, Grid, Section, Study, headings
+from spicegraph_service.kit import Column, Grid, Section, Study, headings
 from spicegraph_studies.agreement.coefficients import COEFFICIENTS
 from spicegraph_studies.agreement.pairwise import ALL, MEAN
 from spicegraph_studies.agreement.protocols import Own, PairProtocol, Ratings, ReferenceChoice, Ties
@@ -22,7 +22,7 @@ from spicegraph_studies.pages.agreement import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from spicegraph_service.output.studies import Chart
+    from spicegraph_service.kit import Chart
     from spicegraph_studies.agreement.captions import CaptionAgreement
     from spicegraph_studies.agreement.hallucinations import Bounded, Detection, HallucinationAgreement, Marked
     from spicegraph_studies.agreement.judgements import CaptionPair, Judged, Judgement

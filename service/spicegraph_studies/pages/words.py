@@ -6,8 +6,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import counted
-from spicegraph_service.output.charts import ink
-from spicegraph_service.output.studies import Column, Grid, Section, Study, headings
+from spicegraph_service.kit import Column, Grid, Section, Study, headings, ink
 from spicegraph_studies.agreement.word_model import expected_point, observed_point
 from spicegraph_studies.agreement.words import ALL
 from spicegraph_studies.pages.agreement import forest_chart, word_chart
@@ -15,7 +14,7 @@ from spicegraph_studies.pages.agreement import forest_chart, word_chart
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from spicegraph_service.output.studies import Cell, Chart
+    from spicegraph_service.kit import Cell, Chart
     from spicegraph_studies.agreement.words import SystemWords, WordAgreement, WordStudy
 
 

@@ -1,8 +1,8 @@
 """Backups of a server's state: made while it runs, checked, and put back where there is nothing.
 
-A backup is a folder: ``server.db`` (parses, reference sets, tokens), ``challenges.db``, ``files/`` (what was uploaded
-to challenges) and ``backup.json``, which lists them all. Each database is one moment's state. The databases come first:
-files are stored before a database names them, and never changed, so none that it needs is missing.
+A backup is a folder: a database for each part of the state (``server.db``: parses, reference sets, tokens), ``files/``
+(what was uploaded) and ``backup.json``, which lists them all. Each database is one moment's state. The databases come
+first: files are stored before a database names them, and never changed, so none that it needs is missing.
 """
 
 from __future__ import annotations
@@ -12,46 +12,26 @@ import shutil
 import sqlite3
 import tempfile
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from spicegraph_challenge.model.database import Database
-from spicegraph_challenge.queue.submissions import used_files
 from spicegraph_parser.errors import DataError, InputError
 from spicegraph_service.store import StoreError, make_private
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from spicegraph_service.registry import StatePart
 
 _FORMAT = 1
 _LISTING = "backup.json"
-_STORE, _CHALLENGES, _FILES = "server.db", "challenges.db", "files"
+_FILES = "files"
 _WITHOUT_LOG = "PRAGMA journal_mode = DELETE"  # one file, without a log beside it
-
-
-@dataclass(frozen=True, slots=True)
-class Places:
-    """Where a server keeps its state; ``None``: it has none of that, or it is backed up by other means.
-
-    Attributes:
-        store: the SQLite file of ``serve --store``.
-        challenges: the SQLite file of ``serve --challenges``.
-        files: the folder of ``serve --challenge-files``.
-    """
-
-    store: Path | None = None
-    challenges: Path | None = None
-    files: Path | None = None
-
-    def databases(self) -> Mapping[str, Path]:
-        """Return the databases by their names in a backup."""
-        found = {_STORE: self.store, _CHALLENGES: self.challenges}
-        return {name: path for name, path in found.items() if path is not None}
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -64,7 +44,7 @@ class Listing(msgspec.Struct, frozen=True):
     files: tuple[str, ...] | None
 
 
-def make_backup(places: Places, folder: Path) -> Listing:
+def make_backup(parts: Sequence[StatePart], folder: Path) -> Listing:
     """Copy a server's state into a new folder, which is there whole or not at all. The server may run meanwhile.
 
     Raises:
@@ -73,11 +53,12 @@ def make_backup(places: Places, folder: Path) -> Listing:
     """
     if folder.exists():
         raise InputError(f"{folder}: exists already; a backup goes into a new folder")
-    if not places.databases() and places.files is None:
+    databases, uploads = _databases(parts), _uploads(parts)
+    if not databases and uploads is None:
         raise InputError("there is nothing to back up: name a store, a challenge database or a folder of files")
     # Beside its database, a folder of files may be missing as long as the database needs none.
-    alone = [places.files] if places.files is not None and places.challenges is None else []
-    for path in (*places.databases().values(), *alone):
+    alone = [uploads.files] if uploads is not None and uploads.files is not None and uploads.database is None else []
+    for path in (*databases.values(), *alone):
         if not path.exists():
             raise InputError(f"{path}: there is no such file or folder")
     with _errors(folder):
@@ -85,14 +66,16 @@ def make_backup(places: Places, folder: Path) -> Listing:
         partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.absolute().parent))
     try:
         with _errors(folder):
-            for name, path in places.databases().items():
+            for name, path in databases.items():
                 _copy_database(path, partial / name)
-            files = _copy_files(places.files / "objects", partial / _FILES) if places.files is not None else None
-            if files is not None and places.challenges is not None:
-                _check_needed(partial / _CHALLENGES, files)
-            databases = {name: _measured(partial / name) for name in places.databases()}
+            files = None
+            if uploads is not None and uploads.files is not None:
+                files = _copy_files(uploads.files / "objects", partial / _FILES)
+                if uploads.database is not None:
+                    _check_needed(partial / uploads.name, resolve_name(uploads.needed), files)
+            measured = {name: _measured(partial / name) for name in databases}
             created = datetime.now(UTC).isoformat(timespec="seconds")
-            listing = Listing(_FORMAT, version("spicegraph"), created, databases, files)
+            listing = Listing(_FORMAT, version("spicegraph"), created, measured, files)
             (partial / _LISTING).write_bytes(msgspec.json.format(msgspec.json.encode(listing)) + b"\n")
             (partial / _LISTING).chmod(0o600)
             partial.rename(folder)
@@ -102,7 +85,16 @@ def make_backup(places: Places, folder: Path) -> Listing:
     return listing
 
 
-def restore_backup(folder: Path, places: Places) -> Listing:
+def _databases(parts: Sequence[StatePart]) -> Mapping[str, Path]:
+    return {part.name: part.database for part in parts if part.database is not None}
+
+
+def _uploads(parts: Sequence[StatePart]) -> StatePart | None:
+    """Return the part that has uploaded files."""
+    return next((part for part in parts if part.files is not None), None)
+
+
+def restore_backup(folder: Path, parts: Sequence[StatePart]) -> Listing:
     """Put a backup where there is nothing yet. It is checked whole before anything is written.
 
     Raises:
@@ -110,22 +102,23 @@ def restore_backup(folder: Path, places: Places) -> Listing:
         StoreError: the backup is damaged, or the disk fails.
     """
     listing = check_backup(folder)
-    for name, path in places.databases().items():
+    databases, uploads = _databases(parts), _uploads(parts)
+    for name, path in databases.items():
         if name not in listing.databases:
             raise InputError(f"{folder}: holds no {name}")
         for taken in (path, Path(f"{path}-wal")):
             if taken.exists():
                 raise InputError(f"{taken}: exists already; move it away first")
-    if places.files is not None:
+    if uploads is not None and uploads.files is not None:
         if listing.files is None:
             raise InputError(f"{folder}: does not contain files of challenges")
-        if (places.files / "objects").exists():
-            raise InputError(f"{places.files}: has files already; move it away first")
+        if (uploads.files / "objects").exists():
+            raise InputError(f"{uploads.files}: has files already; move it away first")
     with _errors(folder):
-        if places.files is not None:
+        if uploads is not None and uploads.files is not None:
             # Files come before the database that names them, as in a running server.
-            _copy_files(folder / _FILES, places.files / "objects")
-        for name, path in places.databases().items():
+            _copy_files(folder / _FILES, uploads.files / "objects")
+        for name, path in databases.items():
             path.absolute().parent.mkdir(parents=True, exist_ok=True)
             _copy_database(folder / name, path)
     return listing
@@ -189,9 +182,8 @@ def _copy_files(source: Path, target: Path) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _check_needed(database: Path, files: tuple[str, ...]) -> None:
-    with Database(str(database), migrate=False) as opened, opened.reading() as session:
-        missing = sorted(used_files(session) - set(files))
+def _check_needed(database: Path, needed: Callable[[Path], Collection[str]], files: tuple[str, ...]) -> None:
+    missing = sorted(set(needed(database)) - set(files))
     with closing(sqlite3.connect(database)) as copy:
         copy.execute(_WITHOUT_LOG)
     if missing:
@@ -213,7 +205,7 @@ def _errors(folder: Path) -> Iterator[None]:
         raise StoreError(f"{error.filename or folder}: {error.strerror or error}") from error
 
 
-def place_of(option: str, place: str, *, by: str) -> Path | None:
+def file_of(option: str, place: str, *, by: str) -> Path | None:
     """Return the file of a place as the server's options name it; ``none`` and ``memory`` are none.
 
     Raises:

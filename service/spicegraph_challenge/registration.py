@@ -1,0 +1,88 @@
+"""What the evaluation server adds to the program: its command, its service, and their options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from spicegraph_service.kit import Command, ServiceEntry, StatePart
+
+COMMANDS: Final = (
+    Command(
+        "challenge",
+        "spicegraph_challenge.cli:challenge",
+        "Take part in a challenge with private references, or run one.",
+        "Server",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ChallengeOptions:
+    """Options of ``spicegraph serve``."""
+
+    challenges: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|URL",
+            help="Also run as an evaluation server with this database: an SQLite file, or "
+            "postgresql://USER@HOST/NAME, which several servers may share.",
+        ),
+    ] = None
+    challenge_files: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Folder for the files of challenges; servers that share the database share this folder too. "
+            "Default: next to the SQLite file.",
+        ),
+    ] = None
+    challenge_lease: Annotated[
+        float,
+        typer.Option(help="Seconds after which another server takes over the work of a server that has died.", min=1),
+    ] = 30.0
+    max_submission: Annotated[int, typer.Option(help="Maximum size of a submitted file, in MiB.", min=1, max=1_024)] = (
+        64
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ChallengeState:
+    """Options of ``spicegraph backup`` and ``restore``."""
+
+    challenges: Annotated[
+        str,
+        typer.Option(
+            metavar="PLACE",
+            help="As given to serve --challenges; none: there are none.",
+            envvar="SPICEGRAPH_CHALLENGES",
+        ),
+    ] = "none"
+    challenge_files: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="As given to serve --challenge-files. Default: beside the database.",
+            envvar="SPICEGRAPH_CHALLENGE_FILES",
+        ),
+    ] = None
+
+    def part(self) -> StatePart:
+        """Return the database and its files.
+
+        Raises:
+            DataError: it is a database server, which has a tool of its own.
+        """
+        from spicegraph_service.kit import file_of  # noqa: PLC0415 (only this needs it)
+
+        database = file_of("--challenges", self.challenges, by="pg_dump")
+        beside = Path(f"{database}.files") if database is not None else None
+        return StatePart(
+            "challenges.db", database, self.challenge_files or beside, "spicegraph_challenge.service:files_of"
+        )
+
+
+SERVICE: Final = ServiceEntry("spicegraph_challenge.service:open_service", ChallengeOptions, ChallengeState)

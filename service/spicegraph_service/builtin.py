@@ -1,0 +1,37 @@
+"""The commands and services of this package, as its entry points name them (see :mod:`~spicegraph_service.registry`).
+
+To add a command: a function, and a line here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from spicegraph_service.registry import Command, ServiceEntry
+
+_CLI: Final = "spicegraph_service.cli"
+
+COMMANDS: Final = (
+    Command("parse", f"{_CLI}.parse:parse", "Turn captions into the tuples of their scene graphs.", "Score"),
+    Command("score", f"{_CLI}.score:score", "Score captions: SPICE by category, the COCO metrics.", "Score"),
+    Command("compare", f"{_CLI}.score:compare", "Compare two systems, with tests of every difference.", "Score"),
+    Command("report", f"{_CLI}.report:report", "Show what systems get wrong, on one HTML page.", "Score"),
+    Command("view", f"{_CLI}.view:view", "Look at results in the browser: filter, sort, compare.", "Score"),
+    Command("demo", f"{_CLI}.view:demo", "Try captions in the browser, as you type.", "Score"),
+    Command("idf", f"{_CLI}.learn:idf", "Freeze CIDEr's document frequencies.", "Prepare"),
+    Command("vectors", f"{_CLI}.learn:vectors", "Make vectors for SPICE-G from your own captions.", "Prepare"),
+    Command("pipelines", f"{_CLI}.parse:pipelines", "Print the model card of the bundled pipeline.", "Prepare"),
+    Command("cache", f"{_CLI}.stores:cache", "Show, trim or clear a cache of parses.", "Prepare"),
+    Command("config", f"{_CLI}.config:config", "Show which settings apply, and where they come from.", "Prepare"),
+    Command("serve", f"{_CLI}.serve:serve", "Serve parses and scores over gRPC.", "Server"),
+    Command("health", f"{_CLI}.serve:health", "Ask a server whether it serves.", "Server"),
+    Command("token", f"{_CLI}.stores:token", "Make, list and revoke tokens for a server.", "Server"),
+    Command("backup", f"{_CLI}.stores:backup", "Back up a server's state while it runs.", "Server"),
+    Command("restore", f"{_CLI}.stores:restore", "Put a backup back before a server starts.", "Server"),
+    Command(
+        "platform", f"{_CLI}.platform:platform", "Score for an evaluation platform (Codabench, CapEvalKit).", "Server"
+    ),
+)
+
+EVALUATION: Final = ServiceEntry("spicegraph_service.rpc.services:open_evaluation")
+REFERENCES: Final = ServiceEntry("spicegraph_service.rpc.services:open_references")

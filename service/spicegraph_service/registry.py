@@ -1,0 +1,162 @@
+"""What packages add to the program: commands and services, ours, those of the wings and those of other packages alike.
+
+A package names its tables of commands in the entry-point group ``spicegraph.commands``, and its services in
+``spicegraph.services`` (metrics: :mod:`spicegraph_scorer.metrics`; a sample is in ``examples/plugin``). What a table
+says is small, and is loaded for every ``spicegraph --help``; what it points at is loaded where it is used.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
+
+from spicegraph_parser.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+_PACKAGE = "spicegraph_service."  # whose commands and services stand first
+
+HELP_GROUPS = ("Score", "Study", "Prepare", "Server")
+"""The groups of commands in ``--help``, in their order; a group of another name stands behind them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command.
+
+    Attributes:
+        name: as people type it.
+        target: ``module:attribute``: a function, or a ``typer.Typer`` with commands of its own. A function's options
+            are its parameters; a parameter whose type is a dataclass stands for one option per field.
+        summary: one line for ``spicegraph --help``.
+        group: under which heading it stands there.
+    """
+
+    name: str
+    target: str
+    summary: str
+    group: str
+
+    def load(self) -> Any:
+        """Return the function or the ``typer.Typer``."""
+        return resolve_name(self.target)
+
+
+@dataclass(frozen=True, slots=True)
+class NoOptions:
+    """No options."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatePart:
+    """Something that a service keeps on the disk, for ``spicegraph backup`` and ``restore``.
+
+    Attributes:
+        name: of the database in a backup, which ends in ``.db``; uploaded files are in the folder ``files`` there.
+        database: an SQLite file; ``None``: there is none, or it is backed up by other means.
+        files: the folder with ``objects/``, files by the SHA-256 of their content; ``None``: there is none.
+        needed: ``module:function``: returns the files that a copy of the database needs.
+    """
+
+    name: str
+    database: Path | None
+    files: Path | None = None
+    needed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceEntry:
+    """A service that a server can have.
+
+    Attributes:
+        opens: ``module:function``: makes the ``Service`` from its options and the ``Host``; ``None`` where the options
+            do not ask for it.
+        options: a dataclass, the service's own options of ``spicegraph serve``, each annotated with ``typer.Option``.
+        state: such a dataclass for ``backup`` and ``restore``, with a method ``part`` that returns the
+            :class:`StatePart`; ``None``: the service keeps nothing on the disk.
+    """
+
+    opens: str
+    options: type = NoOptions
+    state: type | None = None
+
+    def open(self, options: Any, host: Any) -> Any:
+        """Return the service; ``None``: it is not asked for."""
+        opening: Callable[[Any, Any], Any] = resolve_name(self.opens)
+        return opening(options, host)
+
+
+@cache
+def commands() -> Mapping[str, Command]:
+    """Return every command by its name, in the order of ``--help``.
+
+    Raises:
+        DataError: the package is not installed, or two commands have one name.
+    """
+    registered: dict[str, Command] = {}
+    for point, table in _load("spicegraph.commands"):
+        for command in table:
+            if command.name in registered:
+                raise DataError(f"the command {command.name!a} is registered twice, the second time by {point}")
+            registered[command.name] = command
+    known = {group: place for place, group in enumerate(HELP_GROUPS)}
+    ordered = sorted(registered.values(), key=lambda command: known.get(command.group, len(known)))
+    return {command.name: command for command in ordered}
+
+
+@cache
+def services() -> Mapping[str, ServiceEntry]:
+    """Return every service that a server can have, by the name of its entry point.
+
+    Raises:
+        DataError: the package is not installed.
+    """
+    return {point.partition(" ")[0]: entry for point, entry in _load("spicegraph.services")}
+
+
+def _load(group: str) -> Iterator[tuple[str, Any]]:
+    """Yield the entry points of a group as ``name = module:attribute``, and what they name.
+
+    A package that is registered but not there, as a wing that was left out, is passed over.
+    """
+    points = sorted(_entry_points(group), key=lambda point: (not point[1].startswith(_PACKAGE), point))
+    if not points:
+        raise DataError("no command is registered: install spicegraph (again); in a checkout, `pip install -e .`")
+    for name, value in points:
+        try:
+            yield f"{name} = {value}", resolve_name(value)
+        except ModuleNotFoundError as error:
+            if error.name != value.partition(":")[0].partition(".")[0]:
+                raise DataError(f"{value!a}, registered in {group}, can't be loaded: {error}") from error
+
+
+def _entry_points(group: str) -> Iterator[tuple[str, str]]:
+    """Yield name and value of a group's entry points of the packages on ``sys.path``, the first of each package.
+
+    ``importlib.metadata`` says the same, but takes a quarter of the time of ``spicegraph --help`` to import.
+    """
+    heading = f"[{group}]"
+    seen: set[str] = set()
+    for folder in sys.path:
+        try:
+            names = sorted(name for name in os.listdir(folder or ".") if name.endswith(".dist-info"))  # noqa: PTH208
+        except OSError:
+            continue
+        for package, path in ((name.partition("-")[0].lower(), f"{folder}/{name}/entry_points.txt") for name in names):
+            try:
+                with open(path, encoding="utf-8") as stream:  # noqa: PTH123 (a Path takes as long as the file)
+                    text = stream.read()
+            except OSError:
+                continue
+            if package not in seen and heading in text:
+                for line in text.partition(heading)[2].partition("\n[")[0].splitlines():
+                    name, equals, value = (part.strip() for part in line.partition("="))
+                    if equals and not name.startswith("#"):
+                        yield name, value
+            seen.add(package)

@@ -1,0 +1,55 @@
+"""What a server offers to its services."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from aiohttp.web import AbstractRouteDef
+
+    from spicegraph_service.pool.cache import StoreThread
+    from spicegraph_service.rpc.auth import Authenticator
+    from spicegraph_service.rpc.gateway import Gateway
+    from spicegraph_service.rpc.limits import Limits
+    from spicegraph_service.rpc.references import References
+    from spicegraph_service.rpc.scheduler import Scheduler
+    from spicegraph_service.rpc.telemetry import Telemetry
+
+Pages: TypeAlias = "Callable[[Gateway], Iterable[AbstractRouteDef]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What a server offers to the services that it has.
+
+    Attributes:
+        limits: the largest requests.
+        pipeline: the name of the pipeline that parses captions.
+        data: the server's own data for metrics, packed; workers have it, too.
+        workers: how many worker processes there are.
+        scheduler: the way to the workers for calls.
+        open_scheduler: opens a second way, for work that no call waits for: of it, calls wait behind one chunk at most.
+            Parses that take it are kept apart: calls can't find them by guessing.
+        authenticator: knows the callers that have the server's tokens.
+        references: the stored reference sets.
+        store: the store of parses, reference sets and tokens.
+        probes: the same, for probes, which do not wait for uploads.
+        telemetry: counters, for Prometheus and OpenTelemetry.
+        pages: a service that has pages adds what returns their routes; they make their calls by the gateway.
+    """
+
+    limits: Limits
+    pipeline: str
+    data: bytes
+    workers: int
+    scheduler: Scheduler
+    open_scheduler: Callable[[], Scheduler]
+    authenticator: Authenticator
+    references: References
+    store: StoreThread
+    probes: StoreThread
+    telemetry: Telemetry
+    pages: list[Pages] = field(default_factory=list)

@@ -1,0 +1,17 @@
+"""What the studies of metrics add to the program: the commands ``agree`` and ``bounds``."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from spicegraph_service.kit import Command
+
+COMMANDS: Final = (
+    Command("bounds", "spicegraph_studies.cli.bounds:bounds", "Find how high and how low scores can go.", "Study"),
+    Command(
+        "agree",
+        "spicegraph_studies.cli.agree:agree",
+        "Compare metrics with people: ratings, pairs, systems, words.",
+        "Study",
+    ),
+)
