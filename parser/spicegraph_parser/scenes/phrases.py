@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.parse import is_word, word_set
-from spicegraph_parser.scenes.prepositions import preposition
-from spicegraph_parser.scenes.relations import own_name
+from spicegraph_parser.scenes.prepositions import GENERAL, is_preposition_word, means_same, preposition
+from spicegraph_parser.scenes.relations import own_name, stems, verb_base
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -169,6 +169,97 @@ def between_phrases(
         relation = stated_between(words, labels.tags, before.head, own, left_out)
         if relation is not None:
             yield relation
+
+
+def without_inner(labels: Labels, words: Sequence[str], within: Collection[int], every: Sequence[Phrase]) -> Labels:
+    """Return labels without objects inside of prepositions: "at the foot of the stairs" has no foot.
+
+    Args:
+        labels: what is said of a sentence.
+        words: of the sentence, in lower case.
+        within: positions of nouns inside of prepositions.
+        every: its noun phrases.
+    """
+    inner = set(within).intersection([*labels.objects, *(end for own in labels.relations for end in own[:2])])
+    if not inner:
+        return labels
+    relations = [own for own in labels.relations if inner.isdisjoint(own[:2])]
+    for noun in sorted(inner):
+        target = next((own for own in every if own.start > noun), None)
+        ends = [one for one, other, _ in labels.relations if other == noun and one < noun]
+        before = [at for at in labels.objects if at < noun and at not in inner]
+        one = next((at for at in (*ends, *reversed(before)) if at not in inner), None)
+        if target is None or one is None or any({one, target.head} == {*own[:2]} for own in relations):
+            continue
+        texts = range(one + 1, target.start)
+        name = _preposition_between(words, labels.tags, texts)
+        if name is not None:
+            relations.append((one, target.head, name))
+    objects = [at for at in labels.objects if at not in inner]
+    return labels._replace(
+        objects=objects,
+        relations=relations,
+        attributes=[pair for pair in labels.attributes if pair[0] not in inner],
+    )
+
+
+def in_own_prepositions(
+    labels: Labels, words: Sequence[str], every: Sequence[Phrase], left_out: Collection[int]
+) -> Labels:
+    """Return labels whose relations are named by the preposition between both ends where they mean something else."""
+    starts = {own.head: own.start for own in every}
+    objects = sorted(labels.objects)
+    relations = []
+    for one, other, name in labels.relations:
+        start = starts.get(other, other)
+        if one < start and not any(one < at < start for at in objects):
+            inner = [at for at in range(one + 1, start) if at not in left_out]
+            stated = _preposition_between(words, labels.tags, inner, name)
+            relations.append((one, other, stated or name))
+        else:
+            relations.append((one, other, name))
+    return labels._replace(relations=relations)
+
+
+def _preposition_between(
+    words: Sequence[str], tags: Sequence[str], inner: Sequence[int], name: str | None = None
+) -> str | None:
+    """Return the name that words between two phrases give: a preposition with the verb before it.
+
+    ``name``: nothing is returned where the preposition means the same as this.
+    """
+    texts = [words[at] for at in inner]
+    start = next((at for at in range(len(texts)) if preposition(texts, at, len(texts))), len(texts))
+    found = preposition(texts, start, len(texts)) if texts else None
+    before = [at for at in inner[:start] if tags[at] != "RB" and words[at] not in _BE]
+    if found is None or (
+        name is not None
+        and means_same(name, found.name)
+        and (found.name in GENERAL or not _is_other_verb(name, words, before))
+    ):
+        return None
+    if not before:
+        return found.name
+    verb = before[-1]
+    if not tags[verb].startswith("VB") and not words[verb].endswith(_ING):
+        return None
+    return f"{verb_base(words[verb], tags[verb] if tags[verb].startswith('VB') else 'VBG')} {found.name}"
+
+
+_ING: Final = "ing"
+
+
+def _is_other_verb(name: str, words: Sequence[str], before: Sequence[int]) -> bool:
+    """Say whether the name of a relation begins with another verb than the caption's."""
+    first = name.partition(" ")[0]
+    is_verb = not is_preposition_word(first) and " " in name
+    own = [words[at] for at in before]
+    return is_verb and bool(own) and not any(first in stems(word) or first in _bases(word) for word in own)
+
+
+def _bases(word: str) -> set[str]:
+    """Return what a verb's base may be, whatever its tag."""
+    return {verb_base(word, tag) for tag in ("VBG", "VBN", "VBZ")}
 
 
 def stated_between(

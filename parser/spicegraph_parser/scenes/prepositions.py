@@ -19,14 +19,15 @@ _SAME_TEXT: Final = """
     above over:above over atop top
     below under beneath underneath:below under beneath underneath bottom
     behind:behind back beyond
-    beside next-to near by alongside close-to adjacent-to:beside next near by alongside close adjacent side around
+    beside besides next-to near by alongside close-to:beside next near by alongside close adjacent side around
+    adjacent-to:beside next near by close adjacent
     in-front-of before ahead-of:front before ahead outside face
     around round:around round surround
     between in-between:between
     among amongst amid amidst:among between in amid surround around with
     inside within inside-of:inside within in
     into:into in inside enter
-    onto upon on-to:onto on upon top
+    onto upon on-to:onto on upon top hold
     atop on-top-of:atop on top above
     off off-of:off from
     out-of outside outside-of:out outside from
@@ -48,10 +49,10 @@ _SAME_TEXT: Final = """
     underneath-of:under below
     far-from away-from:far away
     in-middle-of in-center-of at-center-of in-centre-of at-middle-of:middle center centre
-    on-side-of at-side-of by-side-of:side beside next
+    on-side-of at-side-of by-side-of to-side-of from-side-of on-sides-of at-sides-of:side beside next
     on-left-of to-left-of on-left-side-of at-left-of on-right-of to-right-of on-right-side-of at-right-of:left right
     on-other-side-of on-far-side-of on-opposite-side-of:other far opposite across behind
-    on-both-sides-of on-either-side-of on-each-side-of:both either each sides
+    on-both-sides-of on-either-side-of on-each-side-of:both either each side sides
     at-end-of on-end-of near-end-of:end edge tip
     at-edge-of on-edge-of along-edge-of:edge side end
     on-back-of at-back-of in-back-of:back behind rear
@@ -81,8 +82,8 @@ _SIMPLE: Final = word_set(
     without adjacent close adorning regarding concerning versus"""
 )
 _NOUNS: Final = word_set(
-    """top bottom side sides front back rear middle center centre edge edges end ends base foot corner corners
-    left right head face tip verge brink heart midst inside outside surface rim border margin mouth vicinity
+    """top bottom side sides front back rear middle center centre edge edges end ends base foot corner corners left
+    right tip verge brink heart midst inside outside surface rim border margin mouth vicinity
     north south east west"""
 )
 """Nouns inside of prepositions like "on the top of"."""
@@ -197,16 +198,22 @@ def _has_noun(words: Sequence[str]) -> bool:
 _LONGEST: Final = 7  # words of a preposition with its articles
 
 
+_ADJECTIVES: Final = word_set("close next adjacent parallel opposite far")
+_BEHIND: Final = (["to"], ["from"], ["of"])
+
+
 def inner_nouns(words: Sequence[str]) -> set[int]:
     """Return the positions of nouns that are part of a preposition ("on the top of").
 
     >>> inner_nouns("a cup on the top of a box".split())
     {4}
     """
-    if _NOUNS.isdisjoint(words):
+    if _NOUNS.isdisjoint(words) and _ADJECTIVES.isdisjoint(words):
         return set()
     out: set[int] = set()
     for at, word in enumerate(words):
+        if word in _ADJECTIVES and words[at + 1 : at + 2] in _BEHIND:
+            out.add(at)
         if word not in _NOUNS:
             continue
         for start in range(max(0, at - _LONGEST + 2), at):
@@ -217,14 +224,27 @@ def inner_nouns(words: Sequence[str]) -> set[int]:
     return out
 
 
+_PARTICLES: Final = word_set("up down over back around")
+
+
 def means_same(name: str, own: str) -> bool:
     """Say whether a relation's name says what a preposition of the caption does.
 
-    >>> means_same("sit under", "beneath"), means_same("in front of", "opposite"), means_same("wear", "in")
+    Those of many meanings ("in a hat": wear) leave the name to the network, also behind a particle ("down on").
+
+    >>> means_same("sit under", "beneath"), means_same("in end of", "at foot of"), means_same("wear", "in")
     (True, False, True)
     """
-    if own in GENERAL or name == own or name.endswith(f" {own}"):
+    first, *others = own.split()
+    if name == own or name.endswith(f" {own}") or own in GENERAL:
         return True
-    words = name.split()
+    if first in _PARTICLES and others and others[-1] in GENERAL:
+        return True
+    words = frozenset(name.split())
     same = SAME.get(own)
-    return not same.isdisjoint(words) if same else own.split(maxsplit=1)[0] in words and set(own.split()) <= set(words)
+    return words.issuperset((first, *others)) if same is None else not same.isdisjoint(words)
+
+
+def is_preposition_word(word: str) -> bool:
+    """Say whether prepositions start with a word."""
+    return word in _FIRST

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.parse import is_word
-from spicegraph_parser.scenes.phrases import between_phrases, phrases, with_silent
+from spicegraph_parser.scenes.phrases import between_phrases, in_own_prepositions, phrases, with_silent, without_inner
 from spicegraph_parser.scenes.prepositions import inner_nouns
 from spicegraph_parser.scenes.relations import relation_tokens
 from spicegraph_parser.scenes.values import owner, unread
@@ -92,8 +92,7 @@ def sentence_graph(
     """
     words = [form.lower() for form in forms]
     why = standings(words, labels.tags)
-    if is_alone:
-        labels = _completed(labels, words, names, set(unread(values)))
+    labels = _completed(labels, words, names, values, is_alone=is_alone)
     denied = {at for at, own in enumerate(why) if own is Standing.DENIED and labels.tags[at].startswith("NN")}
     parts: dict[int, list[int]] = {}
     attributes = [pair for pair in labels.attributes if pair[1] not in denied]
@@ -179,12 +178,19 @@ def _within_names(denied: set[int], words: Sequence[str], heads: set[int], parts
             heads.add(at)
 
 
-def _completed(labels: Labels, words: Sequence[str], names: Names, left_out: set[int]) -> Labels:
-    """Return labels with those of noun phrases that the network does not know."""
-    every = phrases(labels.tags, left_out | inner_nouns(words))
-    labels = with_silent(labels, words, names, every)
-    others = between_phrases(labels, words, names, every, left_out)
-    return labels._replace(relations=[*labels.relations, *others])
+def _completed(
+    labels: Labels, words: Sequence[str], names: Names, values: Sequence[Value], *, is_alone: bool
+) -> Labels:
+    """Return labels with the caption's own prepositions and, of a caption, with phrases that the network lacks."""
+    left_out = set(unread(values))
+    inner = inner_nouns(words)
+    every = phrases(labels.tags, left_out | inner)
+    labels = without_inner(labels, words, inner, every)
+    if is_alone:
+        labels = with_silent(labels, words, names, every)
+        others = between_phrases(labels, words, names, every, left_out)
+        labels = labels._replace(relations=[*labels.relations, *others])
+    return in_own_prepositions(labels, words, every, left_out)
 
 
 _NOUNS: Final = frozenset({"NN", "NNS"})
@@ -195,7 +201,7 @@ def _sounds(labels: Labels, words: Sequence[str], names: Names) -> dict[int, lis
     if names.sounds.isdisjoint(words):
         return {}
     said = {*labels.objects, *(end for pair in (*labels.parts, *labels.attributes) for end in pair)}
-    said |= {end for one, other, _ in labels.relations for end in (one, other)}
+    said |= {end for one, other, _ in labels.relations for end in (one, other)} | inner_nouns(words)
     found: dict[int, list[int]] = {}
     for at, (word, tag) in enumerate(zip(words, labels.tags, strict=True)):
         if word in names.sounds and tag in _NOUNS and at not in said:
