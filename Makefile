@@ -22,7 +22,7 @@ $(READY): requirements/dev.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
-demo: $(READY)  ## Score the two example systems: tables here; JSON and an error report in demo-output/
+demo: $(READY)  ## Score the two example systems: tables here; JSON and a report in demo-output/; the same from a server
 	@mkdir -p demo-output
 	@echo "== human: one caption of each image against its other captions"
 	@$(BIN)/spicegraph score examples/coco/human.json --references examples/coco/captions_without_first.json \
@@ -34,6 +34,9 @@ demo: $(READY)  ## Score the two example systems: tables here; JSON and an error
 	@$(BIN)/spicegraph report examples/coco/human.json examples/coco/retrieval.json \
 	  --references examples/coco/captions_without_first.json --categories examples/categories.toml \
 	  -o demo-output/report.html
+	@echo "== the scores of retrieval once more, from a server over gRPC"
+	@$(BIN)/python tools/ask_server.py examples/coco/retrieval.json examples/coco/captions.json \
+	  demo-output/retrieval.json
 	@echo "The scores of every image are in demo-output/human.json and demo-output/retrieval.json;"
 	@echo "open demo-output/report.html in a browser for the errors of both systems."
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 
@@ -20,6 +21,20 @@ class LimitError(SpicegraphError):
 
 class DataError(SpicegraphError):
     """A pipeline or data file is missing or damaged; the message says how to get it."""
+
+
+@contextmanager
+def needs_extra(name: str, purpose: str) -> Iterator[None]:
+    """Import within this what an extra installs: where it is absent, the error says how to install it.
+
+    Raises:
+        DataError: a package is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        message = f"{purpose} needs {error.name}, which is not installed: pip install 'spicegraph[{name}]'"
+        raise DataError(message) from error
 
 
 _KINDS: Final[Mapping[type, str]] = {

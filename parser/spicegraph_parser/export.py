@@ -8,6 +8,7 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
+from spicegraph_parser.errors import needs_extra
 from spicegraph_parser.graph_text import graph_text
 from spicegraph_parser.scenes.visible import CERTAINTY, Standing
 
@@ -376,7 +377,8 @@ def to_graphml(graphs: Iterable[tuple[str, SceneGraph]]) -> str:
     Nodes are objects with ``label``, ``attributes`` (joined with semicolons), ``caption`` (its number, from 0) and
     ``text``; edges are relations with ``label``. Characters that XML does not have become spaces.
     """
-    import networkx as nx  # noqa: PLC0415 (0.2 s of import that only this needs)
+    with needs_extra("networkx", "GraphML"):
+        import networkx as nx  # noqa: PLC0415 (0.2 s of import that only this needs)
 
     whole: nx.MultiDiGraph[str] = nx.MultiDiGraph()
     for number, (text, graph) in enumerate(graphs):

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from spicegraph_parser.errors import needs_extra
 from spicegraph_parser.loose import without_loose
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ class SceneGraph:
 
         Nodes carry ``label``, ``strings``, ``synsets`` and ``attributes`` (a list of labels), edges ``label``.
         """
-        import networkx as nx  # noqa: PLC0415 (0.2 s of import that only this needs)
+        with needs_extra("networkx", "a graph of networkx"):
+            import networkx as nx  # noqa: PLC0415 (0.2 s of import that only this needs)
 
         result: nx.MultiDiGraph[int] = nx.MultiDiGraph()
         for index, node in enumerate(self.objects):

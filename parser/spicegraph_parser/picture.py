@@ -11,14 +11,13 @@ picture contains no script and no outside reference.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from graphlib import TopologicalSorter
 from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    import networkx as nx
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.graph import SceneGraph
 
@@ -125,18 +124,30 @@ def lay_out(graph: SceneGraph) -> Layout:
 
 def _columns(count: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
     """Return each object's column: right of all that leads to it; a relation that closes a circle is ignored."""
-    import networkx as nx  # noqa: PLC0415 (0.2 s of import that only pictures need)
-
-    ways: nx.DiGraph[int] = nx.DiGraph()
-    ways.add_nodes_from(range(count))
+    before: dict[int, set[int]] = {index: set() for index in range(count)}
     for subject, target in pairs:
-        if not nx.has_path(ways, target, subject):
-            ways.add_edge(subject, target)
+        if target not in _ancestors(before, subject):
+            before[target].add(subject)
+    order = TopologicalSorter(before)
+    order.prepare()
     columns = [0] * count
-    for column, members in enumerate(nx.topological_generations(ways)):
+    column = 0
+    while members := order.get_ready():
         for index in members:
             columns[index] = column
+        order.done(*members)
+        column += 1
     return columns
+
+
+def _ancestors(before: Mapping[int, set[int]], index: int) -> set[int]:
+    """Return an object and all that lead to it."""
+    seen, waiting = {index}, [index]
+    while waiting:
+        new = before[waiting.pop()] - seen
+        seen |= new
+        waiting += new
+    return seen
 
 
 def _passed(start: int, end: int) -> list[int]:

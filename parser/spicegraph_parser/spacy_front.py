@@ -14,7 +14,7 @@ from itertools import pairwise, tee
 from operator import add
 from typing import TYPE_CHECKING
 
-from spicegraph_parser.errors import DataError
+from spicegraph_parser.errors import DataError, needs_extra
 from spicegraph_parser.extract import extract
 from spicegraph_parser.parse import Caption, Parse, find_spans, normalise, without_surrogates
 
@@ -64,9 +64,10 @@ def load_spacy(name: str) -> SpacyFrontEnd:
     Raises:
         DataError: it is not installed, or it has no tagger, lemmatizer or parser.
     """
-    import spacy  # noqa: PLC0415 (0.5 s of import that only such pipelines need)
+    with needs_extra("spacy", f"the pipeline {name!r}"):
+        import spacy  # noqa: PLC0415 (0.5 s of import that only such pipelines need)
 
-    import spicegraph_parser.caption_pipeline.components  # noqa: F401, PLC0415 (spaCy learns its parts)
+        import spicegraph_parser.caption_pipeline.components  # noqa: F401, PLC0415 (spaCy learns its parts)
 
     nlp = None
     for candidate in (name, *_ALSO_PACKAGED_AS.get(name, ())):

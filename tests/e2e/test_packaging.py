@@ -106,7 +106,8 @@ def test_the_wheel_holds_what_it_must_and_nothing_else(tree: Path, built: dict[s
     assert built[".whl"].stat().st_size <= LARGEST_MB * 1_000_000
     with zipfile.ZipFile(built[".whl"]) as wheel:
         names = wheel.namelist()
-    assert {name.partition("/")[0] for name in names} == {*PACKAGES, "spicegraph-0.1.0.dist-info"}
+    hook = "spicegraph_shim.pth"  # the start-up hook of child processes
+    assert {name.partition("/")[0] for name in names} == {*PACKAGES, hook, "spicegraph-0.1.0.dist-info"}
     assert {f"{package}/py.typed" for package in PACKAGES} <= set(names)
     assert not [name for name in names if name.endswith((".pyc", ".orig", ".rej"))]
     code = {
@@ -114,7 +115,7 @@ def test_the_wheel_holds_what_it_must_and_nothing_else(tree: Path, built: dict[s
         for package, folder in sources(tree)
         for path in files(folder)
     }
-    assert code == {name for name in names if ".dist-info/" not in name}
+    assert code == {name for name in names if ".dist-info/" not in name and name != hook}
 
 
 def sources(tree: Path) -> list[tuple[str, Path]]:
@@ -149,7 +150,9 @@ def test_the_source_distribution_holds_all_that_the_wheel_is_built_from(built: d
 
 def test_extras_are_named_and_python_is_new_enough() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert {"meteor", "server", "redis", "postgres", "web", "parquet", "ray"} <= set(project["optional-dependencies"])
+    assert {"meteor", "server", "redis", "postgres", "web", "parquet", "ray", "spacy", "networkx"} <= set(
+        project["optional-dependencies"]
+    )
     assert project["requires-python"] == ">=3.11"
     assert {"spicegraph", "spicegraph-spice"} <= set(project["scripts"])
 
@@ -182,6 +185,16 @@ def test_the_wheel_scores_without_a_network(
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert [row["image_id"] for row in rows] == ["1", "2"]
     assert all(float(row["SPICE"]) > 0 for row in rows)
+
+
+@pytest.mark.model
+def test_the_wheel_covers_child_processes_of_the_shim(
+    run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    child = "from pycocoevalcap.bleu.bleu import Bleu; print(Bleu.__module__)"
+    (tmp_path / "parent.py").write_text(f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {child!r}])\n")
+    done = run("python", "-m", "spicegraph_shim", "parent.py")
+    assert done.stdout == "spicegraph_scorer.adapters.pycocoevalcap.scorers\n", done.stderr
 
 
 @pytest.mark.model
