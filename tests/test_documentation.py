@@ -25,7 +25,7 @@ _CODE = re.compile(r"`([^`\n]+)`")
 _PATH = re.compile(rf"(?:{'|'.join(FOLDERS)})/[\w./-]*\w/?")
 _SCRIPT = re.compile(r"(?:^|[\s`])((?:training|bench|tools)/\w+\.py)((?:[^`\n\\#]|\\\n)*)")
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
-_MAKE = re.compile(r"(?:`|\$ |```\w*\n)make ([a-z][a-z-]*)")
+_MAKE = re.compile(r"(?:`|\$ |```\w*\n)make ([a-z][a-z0-9-]*)")
 
 
 def anchor(heading: str) -> str:

@@ -1,4 +1,4 @@
-"""Pages of the documentation that are made, not written: the commands, the rules, the gRPC contract, CONTRIBUTING.md.
+"""Pages of the documentation that are made, not written: commands, rules, the gRPC contract, and copies of READMEs.
 
 mkdocs calls ``on_files`` before every build, so that none of them can be stale.
 """
@@ -8,8 +8,11 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import posixpath
+import re
 import sys
 import tempfile
+from functools import partial
 from importlib.resources import files as package_files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,8 +30,20 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+COPIES: Mapping[str, str] = {
+    "agreement.md": "scorer/AGREEMENT.md",
+    "changelog.md": "CHANGELOG.md",
+    "challenges.md": "service/CHALLENGES.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "deployment.md": "deploy/README.md",
+    "server.md": "service/README.md",
+}
+"""Pages of the site that stand elsewhere in the repository."""
 
 PROTO = ROOT / "proto"
+_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s#]*)(#[^)\s]*)?\)")
 _MESSAGE, _ENUM, _SERVICE = 4, 5, 6  # the fields of a FileDescriptorProto that hold them
 _FIELD, _NESTED, _VALUE, _METHOD = 2, 3, 2, 2
 
@@ -40,13 +55,27 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, **_: object) -> str:
-    """Lead links to CONTRIBUTING.md, which is not in ``docs``, to its page of the site; mkdocs calls this by name."""
-    return markdown.replace("](../CONTRIBUTING.md", "](contributing.md")
+def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, **_: object) -> str:
+    """Lead links out of ``docs`` to copies on the site, or to the repository; mkdocs calls this by name."""
+    source = COPIES.get(page.file.src_uri, f"docs/{page.file.src_uri}")
+    return _LINK.sub(lambda link: _link(link, source, page.file.src_uri, config.repo_url), markdown)
 
 
-def contributing_page() -> str:
-    return (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+def _link(link: re.Match[str], source: str, page: str, repository: str | None) -> str:
+    """Return a link as the site has it: files of the repository that the site lacks need the repository's address."""
+    text, target, part = link.groups(default="")
+    if re.match(r"[a-z]+:", target) or not target:
+        return link.group()
+    file = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
+    copies = {original: copy for copy, original in COPIES.items()}
+    place = copies.get(file) or (file.removeprefix("docs/") if file.startswith("docs/") else None)
+    if place is not None:
+        return f"[{text}]({posixpath.relpath(place, posixpath.dirname(page))}{part})"
+    return f"[{text}]({repository.rstrip('/')}/blob/main/{file}{part})" if repository else f"{text} (`{file}`)"
+
+
+def copied_page(original: str) -> str:
+    return (ROOT / original).read_text(encoding="utf-8")
 
 
 def rules_page() -> str:
@@ -185,7 +214,7 @@ def _cell(comment: str) -> str:
 
 
 PAGES: Mapping[str, Callable[[], str]] = {
-    "contributing.md": contributing_page,
+    **{copy: partial(copied_page, original) for copy, original in COPIES.items()},
     "reference/commands.md": commands_page,
     "reference/rules.md": rules_page,
     "reference/grpc.md": grpc_page,

@@ -11,7 +11,6 @@ import socket
 import subprocess
 import threading
 import time
-import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from itertools import count, islice
@@ -32,6 +31,7 @@ from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceStub
 from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_service.client import Client, item
+from waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -69,18 +69,11 @@ def fresh_items(seed: int, count: int) -> list[scores_pb2.Item]:
     return [item(n, text, ["a man riding a bus", text[:20]]) for n, text in enumerate(captions(seed, count))]
 
 
-def wait_until(condition: Callable[[], bool], timeout_s: float = 20.0) -> None:
-    end = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.05)
-
-
 def test_a_killed_worker_is_replaced_and_its_batch_done(server: RunningServer) -> None:
     (worker,) = server.workers()
     with Client(server.address) as client, ThreadPoolExecutor(1) as pool:
         call = pool.submit(client.score, fresh_items(1, 300))
-        time.sleep(0.15)
+        wait_until(lambda: server.calls_under_way() == 1)
         os.kill(worker, signal.SIGKILL)
         reply = call.result(60)
         assert len(reply.items) == 300
@@ -107,13 +100,9 @@ def test_health_says_when_there_is_no_worker(start_server: Callable[..., Running
 def test_sigterm_lets_calls_finish_and_refuses_new_ones(start_server: Callable[..., RunningServer]) -> None:
     server = start_server("--grace=100", "--metrics-address=127.0.0.1:0")
 
-    def under_way() -> bool:
-        with urllib.request.urlopen(server.metrics_url, timeout=5) as reply:
-            return b"\nspicegraph_in_flight 1.0" in reply.read()
-
     with Client(server.address, timeout_s=100) as client, ThreadPoolExecutor(1) as pool:
         call = pool.submit(client.score, fresh_items(3, 1500))
-        wait_until(under_way)
+        wait_until(lambda: server.calls_under_way() == 1)
         server.process.terminate()
         assert len(call.result(100).items) == 1500
     assert server.process.wait(30) == 0
@@ -123,7 +112,7 @@ def test_sigterm_lets_calls_finish_and_refuses_new_ones(start_server: Callable[.
 
 def test_a_killed_server_loses_nothing_acknowledged(start_server: Callable[..., RunningServer], tmp_path: Path) -> None:
     store = f"--store={tmp_path / 'server.db'}"
-    server = start_server(store)
+    server = start_server(store, "--metrics-address=127.0.0.1:0")
     workers = server.workers()
     with Client(server.address) as client:
         kept = client.create_reference_set({str(n): [text] for n, text in enumerate(captions(4, 300))})
@@ -139,7 +128,7 @@ def test_a_killed_server_loses_nothing_acknowledged(start_server: Callable[..., 
         scoring = pool.submit(
             lambda: EvaluationServiceStub(channel).Score(pb.ScoreRequest(items=fresh_items(5, 1500)), timeout=60)
         )
-        time.sleep(0.7)
+        wait_until(lambda: server.calls_under_way() == 2)
         server.stop(signal.SIGKILL)
         for call in (upload, scoring):
             with pytest.raises(grpc.RpcError) as caught:
@@ -280,7 +269,7 @@ def test_killed_servers_and_stores_lose_no_set(
                 stack.close()
                 start_store()
             server = start_server(*options)
-        time.sleep(0.5)
+        uploader.work()
         uploader.over.set()
         uploader.join(60)
         with Client(server.address) as client:
@@ -389,10 +378,7 @@ def test_a_client_that_does_not_read_is_not_read_from(server: RunningServer) -> 
         return sent
 
     # The worker in reserve loads its pipeline after the server answers: that is no growth by the stream.
-    deadline = time.monotonic() + 60
-    while sum(map(server.rss_mb, server.reserve())) < 100:
-        assert time.monotonic() < deadline, "the worker in reserve never loaded"
-        time.sleep(0.1)
+    wait_until(lambda: sum(map(server.rss_mb, server.reserve())) >= 100, 60)
     before = server.memory_mb()
     assert asyncio.run(play()) < 1000
     assert server.memory_mb() < before + 150
@@ -519,12 +505,12 @@ def test_hard_captions_are_scored(client: Client) -> None:
 
 
 def test_a_full_queue_refuses_at_once_with_a_time_to_wait(start_server: Callable[..., RunningServer]) -> None:
-    server = start_server("--queue=200")
+    server = start_server("--queue=200", "--metrics-address=127.0.0.1:0")
     request = pb.ScoreRequest(items=fresh_items(18, 1000))
     with grpc.insecure_channel(server.address) as channel, ThreadPoolExecutor(1) as pool:
         stub = EvaluationServiceStub(channel)
         accepted = pool.submit(stub.Score, request, timeout=60)
-        time.sleep(0.3)
+        wait_until(lambda: server.calls_under_way() == 1)
         started = time.monotonic()
         with pytest.raises(grpc.RpcError) as caught:
             stub.Score(pb.ScoreRequest(items=fresh_items(19, 10)), timeout=60)
@@ -546,7 +532,7 @@ def test_cancelled_work_stops(start_server: Callable[..., RunningServer]) -> Non
         stub = EvaluationServiceStub(channel)
         stub.Score(pb.ScoreRequest(items=fresh_items(19, 1)), timeout=60)  # connected, and the workers have loaded
         call = stub.Score.future(pb.ScoreRequest(items=fresh_items(20, 2000)), timeout=60)
-        time.sleep(0.3)
+        wait_until(lambda: server.calls_under_way() == 1)
         call.cancel()
         started = time.monotonic()
         assert len(stub.Score(pb.ScoreRequest(items=fresh_items(21, 1)), timeout=60).items) == 1

@@ -24,6 +24,7 @@ from spicegraph_service.pool.processes import ChildProcess, ProcessEndedError
 from spicegraph_service.pool.tasks import CaptionsWork, GroupReply, WorkReply
 from spicegraph_service.pool.workers import WorkerDiedError
 from spicegraph_service.store import open_store
+from waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -151,22 +152,15 @@ def test_a_process_that_ends_answers_every_later_question_with_an_error(echo: st
     asyncio.run(play())
 
 
-def wait_for(condition: Callable[[], bool], timeout_s: float) -> None:
-    end = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.05)
-
-
 def test_a_stopped_worker_is_replaced(start_server: Callable[..., RunningServer]) -> None:
     """The process is there, and does nothing: an idle one is found by its silence, too."""
     server = start_server()
     (worker,) = server.workers()
     stopped = time.monotonic()
     os.kill(worker, signal.SIGSTOP)
-    wait_for(lambda: any(f"worker {worker} hangs" in str(line["message"]) for line in server.lines()), 20)
+    wait_until(lambda: any(f"worker {worker} hangs" in str(line["message"]) for line in server.lines()), 20)
     assert time.monotonic() - stopped < 5  # three seconds on an idle machine
-    wait_for(lambda: worker not in server.workers(), 20)
+    wait_until(lambda: worker not in server.workers(), 20)
     with Client(server.address, timeout_s=60) as client:
         assert len(client.score([item("1", "a dog on a mat", ["a dog"])]).items) == 1
 
@@ -174,26 +168,25 @@ def test_a_stopped_worker_is_replaced(start_server: Callable[..., RunningServer]
 def test_a_stopped_worker_in_reserve_is_replaced(start_server: Callable[..., RunningServer]) -> None:
     """Light calls wait for it at most until it is seen to hang."""
     server = start_server()
-    wait_for(lambda: bool(server.reserve()), 20)
+    wait_until(lambda: bool(server.reserve()), 20)
     (reserve,) = server.reserve()
-    wait_for(lambda: any(line["message"] == f"worker {reserve} is ready" for line in server.lines()), 60)
+    wait_until(lambda: server.is_ready(reserve), 60)
     with Client(server.address, timeout_s=60) as client:
         items = [item("1", "a dog on a mat", ["a dog"])]
         client.score(items)
         os.kill(reserve, signal.SIGSTOP)
         for _ in range(5):
             assert len(client.score(items).items) == 1
-    wait_for(lambda: reserve not in server.reserve(), 20)
+    wait_until(lambda: reserve not in server.reserve(), 20)
 
 
 def test_a_call_survives_the_death_of_all_workers_at_once(start_server: Callable[..., RunningServer]) -> None:
-    server = start_server("--workers=2")
-    wait_for(lambda: len(server.workers()) == 2 and server.health() == 1, 60)
-    time.sleep(1)  # until both have loaded what they need
+    server = start_server("--workers=2", "--metrics-address=127.0.0.1:0")
+    wait_until(lambda: len(server.workers()) == 2 and all(map(server.is_ready, server.workers())), 60)
     items = [item(n, f"a man on a horse {n}", [f"a dog {n} {m} on a mat" for m in range(4)]) for n in range(60)]
     with Client(server.address, timeout_s=90) as client, ThreadPoolExecutor(1) as pool:
         call = pool.submit(client.score, items)
-        time.sleep(0.1)
+        wait_until(lambda: server.calls_under_way() == 1)
         for worker in server.workers():
             os.kill(worker, signal.SIGKILL)
         assert len(call.result().items) == 60
@@ -287,4 +280,4 @@ def test_a_call_past_its_deadline_leaves_no_worker_busy(start_server: Callable[.
         assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
         with Client(server.address, timeout_s=60) as client:
             assert len(client.score([item("1", "a dog", ["a dog"])]).items) == 1
-    wait_for(lambda: any("callers of its batch have gone" in str(line["message"]) for line in server.lines()), 20)
+    wait_until(lambda: any("callers of its batch have gone" in str(line["message"]) for line in server.lines()), 20)

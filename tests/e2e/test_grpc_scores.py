@@ -8,7 +8,6 @@ import json
 import os
 import random
 import signal
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ from spicegraph_scorer import score
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.metrics import METRICS
 from spicegraph_service.client import AsyncClient, Client, item
+from waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -201,13 +201,6 @@ def test_every_worker_scores_alike(start_server: Callable[..., RunningServer], i
 def cpu_seconds(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def wait_until(condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
-    end = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.05)
 
 
 def test_a_stream_answers_before_it_ends(server: RunningServer, items: list[Item]) -> None:

@@ -25,6 +25,7 @@ from spicegraph_service.client import Client, item
 from spicegraph_service.rpc.auth import Certificates, TlsFiles
 from spicegraph_service.rpc.service import HealthMonitor
 from spicegraph_service.store import StoreError
+from waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,14 +41,6 @@ SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 EVALUATION = evaluation_service_pb2.DESCRIPTOR.services_by_name["EvaluationService"]
 REFERENCES = reference_service_pb2.DESCRIPTOR.services_by_name["ReferenceService"]
-
-
-def seconds_until(condition: Callable[[], bool], *, most: float) -> float:
-    began = time.monotonic()
-    while not condition():
-        assert time.monotonic() - began < most, "it never came true"
-        time.sleep(0.05)
-    return time.monotonic() - began
 
 
 def accepts(port: int) -> bool:
@@ -66,14 +59,14 @@ def test_health_follows_a_real_store(
     command = [program("redis-server"), "--port", str(port), "--save", "", "--dir", str(tmp_path)]
     redis = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
-        seconds_until(lambda: accepts(port), most=20)
+        wait_until(lambda: accepts(port), timeout_s=20)
         server = start_server(f"--store=redis://127.0.0.1:{port}/0", f"--tokens={tokens}")
         names = ("", EVALUATION.full_name, REFERENCES.full_name)
-        seconds_until(lambda: [server.health(name) for name in names] == [SERVING] * 3, most=20)
+        wait_until(lambda: [server.health(name) for name in names] == [SERVING] * 3, timeout_s=20)
         redis.send_signal(signal.SIGKILL if how == "killed" else signal.SIGSTOP)
-        seconds_until(lambda: server.health(REFERENCES.full_name) == NOT_SERVING, most=15)
+        wait_until(lambda: server.health(REFERENCES.full_name) == NOT_SERVING, timeout_s=15)
         evaluation = NOT_SERVING if tokens == "always" else SERVING
-        seconds_until(lambda: server.health(EVALUATION.full_name) == evaluation, most=15)
+        wait_until(lambda: server.health(EVALUATION.full_name) == evaluation, timeout_s=15)
         assert server.health() == SERVING
         if how == "killed":
             redis.wait()
@@ -81,7 +74,7 @@ def test_health_follows_a_real_store(
             redis = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         else:
             redis.send_signal(signal.SIGCONT)
-        seconds_until(lambda: [server.health(name) for name in names] == [SERVING] * 3, most=30)
+        wait_until(lambda: [server.health(name) for name in names] == [SERVING] * 3, timeout_s=30)
         messages = [str(line["message"]) for line in server.lines()]
         assert any(message.startswith(f"{REFERENCES.full_name} does not serve: ") for message in messages)
         assert f"{REFERENCES.full_name} serves again" in messages
@@ -174,14 +167,14 @@ def test_new_certificates_are_served_to_new_connections(
     server = start_server(f"--tls-cert={tmp_path / 'cert.pem'}", f"--tls-key={tmp_path / 'key.pem'}")
     first = served_certificate(server.port)
     write_pair(authority, tmp_path)
-    seconds_until(lambda: served_certificate(server.port) != first, most=15)
+    wait_until(lambda: served_certificate(server.port) != first, timeout_s=15)
     second = served_certificate(server.port)
     (tmp_path / "cert.pem").write_text("not a certificate")
-    seconds_until(lambda: any("certificates stay as they were" in str(x["message"]) for x in server.lines()), most=15)
+    wait_until(lambda: any("certificates stay as they were" in str(x["message"]) for x in server.lines()), timeout_s=15)
     assert served_certificate(server.port) == second
     write_pair(authority, tmp_path)
     server.process.send_signal(signal.SIGHUP)
-    seconds_until(lambda: served_certificate(server.port) != second, most=15)
+    wait_until(lambda: served_certificate(server.port) != second, timeout_s=15)
     assert server.process.poll() is None
 
 
@@ -242,7 +235,7 @@ def test_sighup_forgets_tokens_and_ends_nothing(
         assert main(["token", "list", store]) == 0
         assert main(["token", "revoke", capsys.readouterr().out.split("\t")[0], store]) == 0
         server.process.send_signal(signal.SIGHUP)
-        seconds_until(lambda: any(line["message"] == "reloaded" for line in server.lines()), most=15)
+        wait_until(lambda: any(line["message"] == "reloaded" for line in server.lines()), timeout_s=15)
         with pytest.raises(grpc.RpcError) as caught:
             client.server_info()
         assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
@@ -273,12 +266,12 @@ def test_connections_have_an_age_and_calls_go_on(start_server: Callable[..., Run
         return len({line["peer"] for line in server.lines() if line["message"] == "call"})
 
     with Client(server.address, timeout_s=20) as client:
-        seconds_until(lambda: connections() >= 3, most=60)
+        wait_until(lambda: connections() >= 3, timeout_s=60)
 
 
 def test_a_sudden_sighup_while_loading_ends_nothing(start_server: Callable[..., RunningServer]) -> None:
     server = start_server(wait=False)
-    seconds_until(lambda: any(str(line["message"]).startswith("listening") for line in server.lines()), most=30)
+    wait_until(lambda: any(str(line["message"]).startswith("listening") for line in server.lines()), timeout_s=30)
     os.kill(server.process.pid, signal.SIGHUP)
     server.wait_serving()
     assert server.process.poll() is None

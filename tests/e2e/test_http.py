@@ -21,6 +21,7 @@ from spicegraph_api.v1 import challenge_pb2, reference_service_pb2, scores_pb2
 from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_service.client import Client, item
 from spicegraph_service.rpc import codec
+from waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -342,11 +343,9 @@ def test_a_client_that_leaves_is_not_worked_for(server: RunningServer) -> None:
         head = f"POST {EVALUATION}ParseCaptions HTTP/1.1\r\nHost: x\r\nX-Request-Id: leaver\r\n"
         head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         connection.sendall(head.encode() + body)
-        time.sleep(0.02)
-    end = time.monotonic() + 20
-    while not (found := [line for line in server.lines() if line.get("request_id") == "leaver"]):
-        assert time.monotonic() < end
-        time.sleep(0.05)
+        wait_until(lambda: server.calls_under_way() or server.logged("leaver"))
+    wait_until(lambda: server.logged("leaver"))
+    found = server.logged("leaver")
     assert found[0]["code"] in {"CANCELLED", "OK"}  # OK: it had been quick
 
 
@@ -415,21 +414,19 @@ def test_answers_tell_browsers_to_keep_to_their_kind(ask: Callable[..., Reply]) 
 
 def test_calls_over_http_are_in_the_log_and_the_metrics(ask: Callable[..., Reply], server: RunningServer) -> None:
     assert ask(f"{EVALUATION}Score", {"items": [DOG]}, X_Request_Id="seen-twice").status == 200
-    end = time.monotonic() + 10
-    while not (found := [line for line in server.lines() if line.get("request_id") == "seen-twice"]):
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    wait_until(lambda: server.logged("seen-twice"))
+    found = server.logged("seen-twice")
     assert found[0]["method"] == "EvaluationService/Score"
     assert found[0]["captions"] == 3
 
 
 def test_the_server_lets_calls_finish_and_ends(start_server: Callable[..., RunningServer]) -> None:
-    running = start_server("--http=127.0.0.1:0", "--grace=60")
+    running = start_server("--http=127.0.0.1:0", "--grace=60", "--metrics-address=127.0.0.1:0")
     connection = http.client.HTTPConnection(urlsplit(running.http_url).netloc, timeout=30)
     captions = [f"a fox with {n} hats near a tree in a park on a sunny day" for n in range(300)]
-    headers = {"Content-Type": "application/json"}
+    headers = {"Content-Type": "application/json", "X-Request-Id": "last"}
     connection.request("POST", f"{EVALUATION}ParseCaptions", json.dumps({"captions": captions}).encode(), headers)
-    time.sleep(0.1)
+    wait_until(lambda: running.calls_under_way() or running.logged("last"))
     assert running.process.poll() is None
     running.process.terminate()
     reply = Reply(connection.getresponse())

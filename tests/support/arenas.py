@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psycopg
 import pytest
 
 from spicegraph_api.v1 import challenge_pb2 as pb
@@ -89,12 +90,20 @@ def _cluster(initdb: str, server: str, folder: Path) -> Iterator[str]:
         process.wait(30)
 
 
+def _answers(port: int) -> bool:
+    """Whether PostgreSQL takes connections: it listens a little before it does."""
+    try:
+        psycopg.connect(host="127.0.0.1", port=port, user="tester", dbname="postgres").close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
 def _wait_listening(port: int, process: subprocess.Popen[bytes]) -> None:
     end = time.monotonic() + 30
     while time.monotonic() < end and process.poll() is None:
         with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                time.sleep(0.5)  # it listens a little before it answers
+            if probe.connect_ex(("127.0.0.1", port)) == 0 and _answers(port):
                 return
         time.sleep(0.05)
     raise AssertionError("PostgreSQL does not listen")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tarfile
 import time
+import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -75,6 +77,20 @@ class RunningServer:
                 return
             time.sleep(0.05)
         raise AssertionError(f"the server does not serve: {self.log.read_text()}")
+
+    def is_ready(self, worker: int) -> bool:
+        """Whether a worker has loaded what it needs."""
+        return any(line["message"] == f"worker {worker} is ready" for line in self.lines())
+
+    def logged(self, request_id: str) -> list[dict[str, object]]:
+        """The log's lines about a call."""
+        return [line for line in self.lines() if line.get("request_id") == request_id]
+
+    def calls_under_way(self) -> int:
+        """How many calls are answered at this moment; the server needs ``--metrics-address``."""
+        with urllib.request.urlopen(self.metrics_url, timeout=5) as reply:
+            text = reply.read().decode()
+        return int(float(re.search(r"^spicegraph_in_flight (\S+)", text, re.MULTILINE)[1]))  # type: ignore[index]
 
     def workers(self) -> list[int]:
         """Process ids of the worker processes, but for the one in reserve for light calls."""
