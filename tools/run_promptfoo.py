@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from spicegraph_scorer import Item, score
 
 THRESHOLD = 0.3
 EXAMPLES = Path(__file__).parents[1] / "examples" / "coco"
+ADAPTER = Path(__file__).parents[1] / "examples" / "hosts" / "spicegraph_promptfoo.py"
 IMAGES = 20
 
 
@@ -37,7 +39,7 @@ def config(some: list[Item]) -> dict[str, object]:
     """Return promptfoo's configuration, as the documentation of the adapter has it."""
     assertion = {
         "type": "python",
-        "value": "file://spicegraph_assert.py",
+        "value": "file://spicegraph_promptfoo.py",
         "config": {"metrics": "spice,rouge", "threshold": THRESHOLD},
     }
     return {
@@ -54,7 +56,7 @@ def main() -> None:
     expected = score(some, ("spice", "rouge"), empty="zero").item_scores()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        (folder / "spicegraph_assert.py").write_text("from spicegraph_scorer.adapters.promptfoo import get_assert\n")
+        shutil.copy(ADAPTER, folder)
         (folder / "promptfooconfig.json").write_text(json.dumps(config(some)))
         settings = {"TELEMETRY": "1", "UPDATE": "1", "REMOTE_GENERATION": "1"}
         environment = os.environ | {f"PROMPTFOO_DISABLE_{name}": value for name, value in settings.items()}

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from huggingface_hub import ModelCardData
 from huggingface_hub.repocard_data import model_index_to_eval_results
+from spicegraph_hub import Benchmark, eval_results, model_index
 
 from spicegraph_scorer import Item, score
-from spicegraph_scorer.adapters.hub_results import Benchmark, eval_results, model_index
 
 references = ("a man riding a horse", "a man on a brown horse")
 result = score([Item(1, "a man rides a brown horse", references)], ("spice", "rouge"))

@@ -4,8 +4,7 @@ from inspect_ai import Task, task
 from inspect_ai import eval as evaluate
 from inspect_ai.dataset import Sample
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
-
-from spicegraph_scorer.adapters.inspect_scorer import captions
+from spicegraph_inspect import captions
 
 REFERENCES = ["a man riding a horse", "a man on a brown horse"]
 

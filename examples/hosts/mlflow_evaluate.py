@@ -1,8 +1,7 @@
 """MLflow 3: captions scored in an evaluation, recorded in a local database."""
 
 import mlflow
-
-from spicegraph_scorer.adapters.mlflow_scorer import caption_scorer
+from spicegraph_mlflow import caption_scorer
 
 mlflow.set_tracking_uri("sqlite:///mlflow.db")
 mlflow.set_experiment("captions")

@@ -4,9 +4,9 @@ from opentelemetry._logs import set_logger_provider
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
 from opentelemetry.sdk.trace import TracerProvider
+from spicegraph_otel import emit_scores
 
 from spicegraph_scorer.adapters.caption_metric import CaptionMetric
-from spicegraph_scorer.adapters.otel_events import emit_scores
 
 exporter = InMemoryLogRecordExporter()  # in a service: the OTLP exporter
 logs = LoggerProvider()

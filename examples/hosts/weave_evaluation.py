@@ -3,8 +3,7 @@
 import asyncio
 
 import weave
-
-from spicegraph_scorer.adapters.weave_scorer import CaptionScorer
+from spicegraph_weave import CaptionScorer
 
 rows = [{"image": 1, "references": ["a man riding a horse", "a man on a brown horse"]}]
 

@@ -8,11 +8,11 @@ import pytest
 import yaml
 from huggingface_hub import EvalResultEntry, ModelCardData, eval_result_entries_to_yaml, parse_eval_result_entries
 from huggingface_hub.repocard_data import model_index_to_eval_results
+from spicegraph_hub import Benchmark, eval_results, model_index
 
 from conftest import ROWS
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer import Item, score
-from spicegraph_scorer.adapters.hub_results import Benchmark, eval_results, model_index
 
 if TYPE_CHECKING:
     from spicegraph_scorer.core.results import Result

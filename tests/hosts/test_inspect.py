@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import spicegraph_inspect
 from inspect_ai import Task, score
 from inspect_ai import eval as evaluate
 from inspect_ai.dataset import Sample
 from inspect_ai.log import read_eval_log
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from spicegraph_inspect import captions
 
 from conftest import ROWS
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.adapters.inspect_scorer import captions
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from inspect_ai.scorer import Score
 
 NAMES = ["spice", "spice_precision", "spice_recall", "rouge_l"]
@@ -61,11 +64,17 @@ def test_a_stored_log(tmp_path: Path, expected: list[dict[str, float]]) -> None:
     assert [score.value for score in scores_in(log)] == expected
 
 
-def test_found_by_its_name(tmp_path: Path) -> None:
-    """The entry point: `inspect score LOG --scorer spicegraph_scorer/captions`."""
-    from inspect_ai._util.registry import registry_lookup
+def test_a_stored_log_on_the_command_line(tmp_path: Path, expected: list[dict[str, float]]) -> None:
+    """As the documentation has it: `inspect score LOG --scorer spicegraph_inspect.py@captions`."""
+    from inspect_ai.scorer import includes
 
-    assert registry_lookup("scorer", "spicegraph_scorer/captions") is not None
+    log, scored = run(tmp_path, includes()), tmp_path / "scored.eval"
+    shutil.copy(spicegraph_inspect.__file__, tmp_path)
+    options = ["-S", "metrics=spice,rouge", "--action", "append", "--output-file", str(scored)]
+    command = [Path(sys.executable).with_name("inspect"), "score", log, "--scorer", "spicegraph_inspect.py@captions"]
+    done = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [score.value for score in scores_in(read_eval_log(str(scored)))] == expected
 
 
 def test_cider_needs_frequencies(frequencies: Path, tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import mlflow
 import pytest
+from spicegraph_mlflow import caption_scorer
 
 from conftest import ROWS
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.adapters.mlflow_scorer import caption_scorer
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,10 +7,10 @@ import math
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
 from opentelemetry.sdk.trace import TracerProvider
+from spicegraph_otel import emit_scores
 
 from conftest import ROWS
 from spicegraph_scorer.adapters.caption_metric import CaptionMetric
-from spicegraph_scorer.adapters.otel_events import emit_scores
 
 
 def test_events(expected: list[dict[str, float]]) -> None:

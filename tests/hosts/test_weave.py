@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 import weave
+from spicegraph_weave import CaptionScorer
 
 from conftest import ROWS
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.adapters.weave_scorer import CaptionScorer
 
 if TYPE_CHECKING:
     from pathlib import Path

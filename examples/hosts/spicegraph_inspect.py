@@ -1,7 +1,7 @@
-"""A scorer for Inspect: ``spicegraph_scorer/captions``, in a task, or over a log that is stored.
+"""A scorer for Inspect, in a task, or over a log that is stored.
 
 ```sh
-inspect score logs/captions.eval --scorer spicegraph_scorer/captions -S metrics=spice,rouge
+inspect score logs/captions.eval --scorer spicegraph_inspect.py@captions -S metrics=spice,rouge
 ```
 
 The references of a sample are its ``target``: one string, or a list.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from inspect_ai.solver import TaskState
 
 
-@scorer(metrics={"*": [mean(), stderr()]})  # type: ignore[untyped-decorator] # installed apart from where types are checked
+@scorer(metrics={"*": [mean(), stderr()]})
 def captions(metrics: str = "spice", idf: str | None = None, pipeline: str = DEFAULT_PIPELINE) -> Scorer:
     """Score each completion against the sample's targets; Inspect gives means and standard errors by score.
 

@@ -6,12 +6,10 @@ import json
 from typing import Any
 
 import pytest
+from spicegraph_promptfoo import get_assert
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer import Item, score
-from spicegraph_scorer.adapters.promptfoo import get_assert
-
-pytestmark = pytest.mark.model
 
 REFERENCES = ["a brown dog sleeps on a rack of shoes", "a dog lies among shoes"]
 

@@ -39,7 +39,7 @@ def caption_scorer(
     """
     metric = per_caption_metric(metrics, idf=idf, pipeline=pipeline)
 
-    @scorer(name=name)  # type: ignore[untyped-decorator] # installed apart from where types are checked
+    @scorer(name=name)
     def score(outputs: Any, expectations: dict[str, Any]) -> list[Feedback]:
         scores = metric.score_one(_caption(outputs), _references(expectations))
         return [Feedback(name=key, value=value) for key, value in scores.items()]

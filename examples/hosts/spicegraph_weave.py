@@ -12,7 +12,7 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.adapters.caption_metric import CaptionMetric, per_caption_metric
 
 
-class CaptionScorer(weave.Scorer):  # type: ignore[misc] # installed apart from where types are checked
+class CaptionScorer(weave.Scorer):
     """Scores each output, a caption; Weave's summary has the mean of every score.
 
     Attributes:
@@ -34,7 +34,7 @@ class CaptionScorer(weave.Scorer):  # type: ignore[misc] # installed apart from 
         super().model_post_init(context)
         self._metric = per_caption_metric(self.metrics, idf=self.idf, pipeline=self.pipeline)
 
-    @weave.op  # type: ignore[untyped-decorator] # installed apart from where types are checked
+    @weave.op
     def score(self, *, output: str, references: str | list[str]) -> dict[str, float]:
         """Return the scores of one caption by name."""
         return self._metric.score_one(output, references)

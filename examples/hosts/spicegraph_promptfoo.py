@@ -1,6 +1,6 @@
-"""A Python assertion for promptfoo: ``{type: python, value: file://spicegraph_assert.py}``.
+"""A Python assertion for promptfoo: ``{type: python, value: file://spicegraph_promptfoo.py}``.
 
-The file holds ``from spicegraph_scorer.adapters.promptfoo import get_assert``. The references are the test's variable
+The references are the test's variable
 ``references``, a list or a string; the assertion's ``config`` may have ``metrics``, ``idf``, ``pipeline``, and
 ``threshold``: the least score that passes, of the first metric.
 """
@@ -56,5 +56,5 @@ def get_assert(output: str, context: Mapping[str, Any]) -> dict[str, Any]:
     else:
         passes = value >= threshold
         reason = f"{name} {value:.4f}, {'at least' if passes else 'below'} {threshold:g}"
-    defined = {key: one for key, one in scores.items() if not math.isnan(one)}
+    defined = {key: score for key, score in scores.items() if not math.isnan(score)}
     return {"pass": passes, "score": defined.get(name, 0.0), "reason": reason, "namedScores": defined}
