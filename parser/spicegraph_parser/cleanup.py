@@ -74,7 +74,7 @@ class RuleGraph(NamedTuple):
 
     def dependents(self, position: int, label: str) -> list[int]:
         """Return the positions that the given relation leads to, in the reference's order."""
-        return [dependent for found, _, dependent in self.children.get(position, ()) if found == label]
+        return [dependent for below_label, _, dependent in self.children.get(position, ()) if below_label == label]
 
 
 def clean_up(parse: Parse, *, offset: int = 0, sentence: int = 0) -> RuleGraph:
@@ -148,15 +148,15 @@ def _promote_quantified(arcs: Sequence[Arc], forms: Sequence[str], tags: Sequenc
         below.setdefault(upper, []).append(index)
     for preposition, governed in sorted(cases, key=itemgetter(0)):
         head = preposition - 1
-        own = [(index, own_arc) for index in below.get(head, ()) if (own_arc := changed[index])]
-        link = next((i for i, (label, _, end) in own if end == governed and label.startswith("nmod:")), None)
+        arcs_below = [(index, own_arc) for index in below.get(head, ()) if (own_arc := changed[index])]
+        link = next((i for i, (label, _, end) in arcs_below if end == governed and label.startswith("nmod:")), None)
         if link is None:
             continue
-        first = _quantifier_start(forms, tags, [own_arc for _, own_arc in own], head, governed)
+        first = _quantifier_start(forms, tags, [own_arc for _, own_arc in arcs_below], head, governed)
         if not first:
             continue
         is_noun = forms[head - 1].lower() in _QUANTIFYING_NOUNS
-        for index, (label, _, end) in own:
+        for index, (label, _, end) in arcs_below:
             if index == link or (end < head and (label in _PHRASE_INNER or (label == "nsubj" and not is_noun))):
                 changed[index] = None
         # Only the arc of the first governor moves; the others go.
@@ -179,21 +179,25 @@ def _is_quantifier(form: str) -> bool:
     return form in _QUANTIFIERS or form.removesuffix("s").isdigit()
 
 
-def _quantifier_start(forms: Sequence[str], tags: Sequence[str], own: Sequence[Arc], head: int, governed: int) -> int:
+def _quantifier_start(
+    forms: Sequence[str], tags: Sequence[str], arcs_below: Sequence[Arc], head: int, governed: int
+) -> int:
     """Return where the quantifying phrase with the given head begins, or 0 if it is not one.
 
     ``own`` are the arcs of the head.
     """
     form = forms[head - 1].lower()
     if form in _QUANTIFYING_NOUNS:
-        articles = [end for label, _, end in own if label == "det" and end < head and _is_article(forms[end - 1])]
+        articles = [
+            end for label, _, end in arcs_below if label == "det" and end < head and _is_article(forms[end - 1])
+        ]
         return min(articles, default=0)
     if form in _QUANTIFYING_WORDS or form.isdigit():
         after = tags[head + 1] if head + 1 < len(tags) else ""
         if after != "DT" and tags[governed - 1] not in _PRONOUN_TAGS:
             return 0
     # The reference counts what stands in front of the head ("with lots") as the phrase's beginning.
-    return min([head, *(end for _, _, end in own)])
+    return min([head, *(end for _, _, end in arcs_below)])
 
 
 def _is_article(form: str) -> bool:

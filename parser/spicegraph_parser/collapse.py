@@ -190,8 +190,8 @@ def _spread_conjunctions(arcs: Sequence[Arc], forms: Sequence[str], tags: Sequen
     conjuncts: list[tuple[int, int]] = []
     above: dict[int, list[Arc]] = {}
     subjects: dict[int, list[Arc]] = {}
-    for found in arcs:
-        arc = found
+    for arc_below in arcs:
+        arc = arc_below
         label, head, dependent = arc
         if label == "conj" and head in coordinators:
             arc = _conjunction(forms, _coordinator(coordinators[head], dependent, sentence)), head, dependent

@@ -83,16 +83,16 @@ class SceneGraph:
         nodes = [node.concept for node in self.objects]
         # No string is in two objects, so that their places in the order stand for them: numbers compare fast.
         printed = [concept.printed for concept in nodes]
-        place = {printed: index for index, printed in enumerate(sorted(printed))}
-        places = [place[strings] for strings in printed]
+        rank = {printed: index for index, printed in enumerate(sorted(printed))}
+        ranks = [rank[strings] for strings in printed]
         keys: list[tuple[int] | tuple[int, tuple[str, ...]] | tuple[int, tuple[str, ...], int]]
-        keys = [(own,) for own in places]
+        keys = [(rank_of_node,) for rank_of_node in ranks]
         rows: list[tuple[tuple[Concept, ...], tuple[Evidence, ...]]] = [((node,), seen) for node, seen in self.objects]
         for of, concept, seen in self.attributes:
-            keys.append((places[of], concept.printed))
+            keys.append((ranks[of], concept.printed))
             rows.append(((nodes[of], concept), seen))
         for subject, target, concept, seen in self.relations:
-            keys.append((places[subject], concept.printed, places[target]))
+            keys.append((ranks[subject], concept.printed, ranks[target]))
             rows.append(((nodes[subject], concept, nodes[target]), seen))
         order = sorted(range(len(rows)), key=keys.__getitem__)
         return tuple([SceneTuple._make(rows[index]) for index in order])

@@ -92,9 +92,9 @@ class Concept:
 
 
 @lru_cache(maxsize=_MEMORY)
-def _united(one: Concept, other: Concept) -> Concept:
+def _united(first: Concept, other: Concept) -> Concept:
     """Return the merged concept; images show the same things, so that most of these are asked for again."""
-    return Concept.of(one.strings + other.strings, one.synsets | other.synsets)
+    return Concept.of(first.strings + other.strings, first.synsets | other.synsets)
 
 
 def _hash_order(strings: tuple[str, ...]) -> tuple[str, ...]:

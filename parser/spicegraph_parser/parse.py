@@ -101,8 +101,8 @@ class Parse:
     @property
     def spans(self) -> tuple[Span, ...]:
         """Where each word stands in the caption; (-1, -1) where that is not known."""
-        found = self._spans
-        return tuple(find_spans(self.forms, found)) if isinstance(found, str) else found
+        spans = self._spans
+        return tuple(find_spans(self.forms, spans)) if isinstance(spans, str) else spans
 
     @property
     def words(self) -> tuple[Word, ...]:
@@ -245,12 +245,12 @@ def _align(rows: _Rows, text: str, cursor: int) -> Parse:
 def find_spans(forms: Iterable[str], text: str, cursor: int = 0) -> Iterator[Span]:
     """Find words in a text, from left to right; one that is not there (``-LRB-``) has the span (-1, -1)."""
     for form in forms:
-        found = text.find(form, cursor)
-        if found < 0:
+        start = text.find(form, cursor)
+        if start < 0:
             yield _DETACHED, _DETACHED
         else:
-            cursor = found + len(form)
-            yield found, cursor
+            cursor = start + len(form)
+            yield start, cursor
 
 
 def write_conllu(captions: Iterable[Caption]) -> Iterator[str]:

@@ -158,14 +158,14 @@ def _passed(start: int, end: int) -> list[int]:
 def _ordered(column: Sequence[int], arrows: Sequence[Arrow]) -> list[list[int]]:
     """Order each column by the mean place of the neighbours in the columns beside it, back and forth."""
     columns: list[list[int]] = [[] for _ in range(max(column, default=-1) + 1)]
-    for index, place in enumerate(column):
-        columns[place].append(index)
+    for index, rank in enumerate(column):
+        columns[rank].append(index)
     near: dict[int, list[int]] = {index: [] for index in range(len(column))}
     for arrow in arrows:
-        for one, other in zip(arrow.route, arrow.route[1:], strict=False):
-            near[one].append(other)
-            near[other].append(one)
-    row = {index: float(place) for members in columns for place, index in enumerate(members)}
+        for node, other in zip(arrow.route, arrow.route[1:], strict=False):
+            near[node].append(other)
+            near[other].append(node)
+    row = {index: float(rank) for members in columns for rank, index in enumerate(members)}
 
     def pull(index: int) -> tuple[bool, float]:
         """Return the mean row of the neighbours; what has no relation sinks to the foot."""
@@ -175,7 +175,7 @@ def _ordered(column: Sequence[int], arrows: Sequence[Arrow]) -> list[list[int]]:
     for sweep in range(_SWEEPS):
         for members in columns if sweep % 2 else columns[::-1]:
             members.sort(key=pull)
-            row.update((index, float(place)) for place, index in enumerate(members))
+            row.update((index, float(rank)) for rank, index in enumerate(members))
     return columns
 
 

@@ -125,9 +125,9 @@ class _DocumentReader:
         bounds = [0, *[at for at, start in enumerate(sentence_starts) if at and start == 1], len(forms)]
         sentences = []
         for first, last in pairwise(bounds):
-            own = slice(first, last)
-            arcs = self._arcs(tags[own], lemmas[own], heads[own], labels[own])
-            sentences.append(Parse.from_columns(forms[own], tags[own], lemmas[own], arcs, spans[own]))
+            words = slice(first, last)
+            arcs = self._arcs(tags[words], lemmas[words], heads[words], labels[words])
+            sentences.append(Parse.from_columns(forms[words], tags[words], lemmas[words], arcs, spans[words]))
         return Caption(text, tuple(sentences))
 
     def _arcs(

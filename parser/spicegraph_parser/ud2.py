@@ -115,9 +115,9 @@ def ud1_tag(tag: str, universal: str, features: str = "_") -> str:
 
 def is_ud2(rows: Iterable[list[str]]) -> bool:
     """Say whether a sentence's CoNLL-U cells have what only v2 has."""
-    found = list(rows)
-    labels = {cells[_ID]: cells[_LABEL] for cells in found}
-    for cells in found:
+    words = list(rows)
+    labels = {cells[_ID]: cells[_LABEL] for cells in words}
+    for cells in words:
         if not cells[_ID].isdigit() or cells[_LABEL] in _LABELS or cells[_LABEL].startswith("obl:"):
             return True
         if cells[_LABEL] == "cc" and labels.get(cells[_HEAD]) == "conj" and int(cells[_ID]) < int(cells[_HEAD]):

@@ -101,13 +101,13 @@ class WordNet:
             >>> load_wordnet().senses("sofa")
             (Synset(part='n', number=4256520),)
         """
-        found = sorted(
+        ranked = sorted(
             (order, parts.index(part), rank, number)
             for order, form in enumerate(self._lexicon.forms(phrase))
             for part, rank, number in self._entries(form)
             if part in parts
         )
-        return tuple(dict.fromkeys(Synset(parts[part], number) for _, part, _, number in found))
+        return tuple(dict.fromkeys(Synset(parts[part], number) for _, part, _, number in ranked))
 
     def _common_sense(self, phrase: str, part: str = "n") -> Synset | None:
         """Return what a lower-cased word most likely means: its most frequent sense that names no individual.
@@ -117,8 +117,8 @@ class WordNet:
             >>> wordnet.name(wordnet.common_sense("crane"))  # not Stephen Crane, whom WordNet has first
             'crane.n.04'
         """
-        found = (self._usual(form, part) for form in self._lexicon.forms(phrase))
-        return next((Synset(part, number) for number in found if number is not None), None)
+        senses = (self._usual(form, part) for form in self._lexicon.forms(phrase))
+        return next((Synset(part, number) for number in senses if number is not None), None)
 
     def find(self, name: str, part: str = "n") -> Synset:
         """Return the synset of a name such as ``animal.n.01``, or the common sense of a word.
@@ -133,13 +133,13 @@ class WordNet:
         word, _, rest = name.lower().replace(" ", "_").rpartition(".")
         word, _, wanted = word.rpartition(".")
         if word and wanted.replace("s", "a") in PARTS and rest.isdecimal():
-            for own, rank, number in self._entries(word):
-                if own == wanted.replace("s", "a") and rank == int(rest):
-                    return Synset(own, number)
+            for part_of_entry, rank, number in self._entries(word):
+                if part_of_entry == wanted.replace("s", "a") and rank == int(rest):
+                    return Synset(part_of_entry, number)
         else:
-            found = self.common_sense(name.lower(), part)
-            if found is not None:
-                return found
+            sense = self.common_sense(name.lower(), part)
+            if sense is not None:
+                return sense
         raise InputError(f"WordNet 3.0 has no synset {name!a}; expected a word, or a name such as animal.n.01")
 
     def name(self, synset: Synset) -> str:
@@ -168,8 +168,8 @@ class WordNet:
 
     def _next_broader(self, synset: Synset) -> tuple[Synset, ...]:
         """Return the next broader synsets."""
-        place = self._require(synset)
-        return tuple(map(self._synset, self._broader[self._ends[place] : self._ends[place + 1]]))
+        index = self._require(synset)
+        return tuple(map(self._synset, self._broader[self._ends[index] : self._ends[index + 1]]))
 
     def _ancestors(self, synset: Synset) -> dict[Synset, int]:
         """Return a synset and everything broader, with the number of steps to each."""
@@ -183,7 +183,7 @@ class WordNet:
                     waiting.append(above)
         return steps
 
-    def distance(self, one: Synset, other: Synset) -> int | None:
+    def distance(self, first: Synset, second: Synset) -> int | None:
         """Return the length of the shortest path over broader synsets: steps up from one, then down to the other.
 
         ``None`` where nothing is broader than both, as for many verbs.
@@ -193,8 +193,10 @@ class WordNet:
             >>> wordnet.distance(wordnet.find("dog"), wordnet.find("cat"))
             4
         """
-        mine, theirs = self.ancestors(one), self.ancestors(other)
-        return min((steps + theirs[above] for above, steps in mine.items() if above in theirs), default=None)
+        above_first, above_second = self.ancestors(first), self.ancestors(second)
+        return min(
+            (steps + above_second[above] for above, steps in above_first.items() if above in above_second), default=None
+        )
 
     def is_kind_of(self, phrase: str, root: Synset) -> bool:
         """Say whether a word, in its common sense as that part of speech, is in the subtree of a synset.
@@ -210,8 +212,8 @@ class WordNet:
 
     def _usual(self, word: str, part: str) -> int | None:
         """Return the number of a word's own common sense."""
-        own = ((rank, number) for p, rank, number in self._entries(word) if p == part)
-        common = ((rank, n) for rank, n in own if not self._instances[self._require(Synset(part, n))])
+        ranked = ((rank, number) for p, rank, number in self._entries(word) if p == part)
+        common = ((rank, n) for rank, n in ranked if not self._instances[self._require(Synset(part, n))])
         return min(common, default=(0, None))[1]
 
     def _entries(self, word: str) -> Iterator[tuple[str, int, int]]:
@@ -223,18 +225,18 @@ class WordNet:
     def _place(self, synset: Synset) -> int | None:
         part = PARTS.index(synset.part)
         start, end = self._starts[part : part + 2]
-        place = bisect_left(self._numbers, synset.number, start, end)
-        return place if place < end and self._numbers[place] == synset.number else None
+        index = bisect_left(self._numbers, synset.number, start, end)
+        return index if index < end and self._numbers[index] == synset.number else None
 
     def _require(self, synset: Synset) -> int:
-        place = self._place(synset)
-        if place is None:
+        index = self._place(synset)
+        if index is None:
             raise InputError(f"WordNet 3.0 has no {synset}")
-        return place
+        return index
 
-    def _synset(self, place: int) -> Synset:
-        part = next(p for p, end in zip(PARTS, self._starts[1:], strict=True) if place < end)
-        return Synset(part, self._numbers[place])
+    def _synset(self, index: int) -> Synset:
+        part = next(p for p, end in zip(PARTS, self._starts[1:], strict=True) if index < end)
+        return Synset(part, self._numbers[index])
 
     @cached_property
     def _words(self) -> tuple[str, ...]:

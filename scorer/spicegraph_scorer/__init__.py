@@ -83,11 +83,13 @@ The imports above are for type checkers and editors; a test checks that they and
 if not TYPE_CHECKING:  # a checker that saw this would take every misspelt name for one of ours
 
     def __getattr__(name: str) -> object:
-        for place, names in _PLACES.items():
+        for module, names in _PLACES.items():
             if name in names:
-                found = globals()[name] = getattr(import_module(f"{__name__}.{place}"), name)
-                return found
-        if name in {place.partition(".")[0] for place in _PLACES}:  # a module, which the imports above show to checkers
+                value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
+                return value
+        if name in {
+            module.partition(".")[0] for module in _PLACES
+        }:  # a module, which the imports above show to checkers
             return import_module(f"{__name__}.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -186,8 +186,8 @@ class RewardModel:
             pairs = zip(corpus.items, drafts, strict=True)
             return reward.compare(corpus, Corpus(tuple([replace(item, candidate=text) for item, text in pairs])))
 
-    def _values(self, found: Sequence[RewardStatistic]) -> list[float]:
-        values = list(map(self._reward.value, found))
+    def _values(self, statistics: Sequence[RewardStatistic]) -> list[float]:
+        values = list(map(self._reward.value, statistics))
         defined = [value for value in values if value is not None]
         if len(defined) < len(values):
             raise InputError(f"caption {values.index(None)}: the reward is undefined, since a score of it is")
@@ -265,36 +265,36 @@ def advantages_of(
     for reward, group in zip(rewards, groups, strict=True):
         members[group].append(reward)
     scale = baseline == "mean" if scaled is None else scaled
-    means = {group: math.fsum(own) / len(own) for group, own in members.items()}
+    means = {group: math.fsum(group_rewards) / len(group_rewards) for group, group_rewards in members.items()}
     spread = {
-        group: statistics.stdev(own) + _SMALLEST_DEVIATION if scale and len(own) > 1 else 1.0
-        for group, own in members.items()
+        group: statistics.stdev(group_rewards) + _SMALLEST_DEVIATION if scale and len(group_rewards) > 1 else 1.0
+        for group, group_rewards in members.items()
     }
-    found = []
+    advantages = []
     for reward, group in zip(rewards, groups, strict=True):
         size = len(members[group])
         others = size / (size - 1) if baseline == "others" and size > 1 else 1.0
-        found.append((reward - means[group]) * others / spread[group])
-    return found
+        advantages.append((reward - means[group]) * others / spread[group])
+    return advantages
 
 
 def _images(images: Any, name: str = "images") -> list[Any]:
     """Return ids that can be looked up."""
     expect_list(images, name)
-    found = list(images)
-    for index, image in enumerate(found):
+    checked = list(images)
+    for index, image in enumerate(checked):
         if not isinstance(image, Hashable):
             raise InputError(f"{name}[{index}]: is {kind_of(image)}, expected an integer or a string")
-    return found
+    return checked
 
 
 def _numbers(values: Any) -> list[float]:
     expect_list(values, "rewards", "a list of numbers")
-    found = list(values)
-    for index, value in enumerate(found):
+    checked = list(values)
+    for index, value in enumerate(checked):
         if not isinstance(value, SupportsFloat):
             raise InputError(f"rewards[{index}]: is {kind_of(value)}, expected a number")
-    return found
+    return checked
 
 
 def _shown(images: Sequence[ItemId]) -> str:

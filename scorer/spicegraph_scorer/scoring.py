@@ -168,8 +168,8 @@ def credit(
     if metric_names([metric]) and not METRICS[metric].kind.credits:
         able = ", ".join(name for name, entry in METRICS.items() if entry.kind.credits)
         raise InputError(f"{metric} does not divide its score among words; {able} do")
-    found = score(items, [metric], data=data, pipeline=pipeline, credit=True, empty="zero", **fields)
-    return list(found.runs[0].credits)
+    result = score(items, [metric], data=data, pipeline=pipeline, credit=True, empty="zero", **fields)
+    return list(result.runs[0].credits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ class SystemComparison:
 
     def to_dict(self) -> dict[str, Json]:
         """Return JSON values: ``signature``, and ``scores``: by name, the fields of a :class:`Comparison`."""
-        rows = [asdict(comparison) for found in self.metrics.values() for comparison in found]
+        rows = [asdict(comparison) for comparisons in self.metrics.values() for comparison in comparisons]
         return {"signature": self.signature, "scores": {row.pop("name"): row for row in rows}}
 
 
@@ -213,14 +213,17 @@ def compare_systems(
         DataError: a pipeline or the data of a metric is not installed.
     """
     resampling = resampling or Resampling()
-    one = check_items(first)
-    other = in_order_of(one, check_items(second))
+    items = check_items(first)
+    other_items = in_order_of(items, check_items(second))
     chosen = make_metrics(metrics, resources(pipeline, progress, merged_data(data, fields), evidence=False))
-    mine, theirs = collect(one, chosen), collect(other, chosen)
-    found = {name: compare(metric, mine[name], theirs[name], resampling=resampling) for name, metric in chosen.items()}
-    both = replace(Fingerprint.of(one), empty=empty_candidates([*one, *other]))
+    statistics, other_statistics = collect(items, chosen), collect(other_items, chosen)
+    comparisons = {
+        name: compare(metric, statistics[name], other_statistics[name], resampling=resampling)
+        for name, metric in chosen.items()
+    }
+    both = replace(Fingerprint.of(items), empty=empty_candidates([*items, *other_items]))
     signature = signature_of(both, {name: metric.signature() for name, metric in chosen.items()})
-    return SystemComparison({**signature, "resampling": resampling.signature()}, found)
+    return SystemComparison({**signature, "resampling": resampling.signature()}, comparisons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,8 +323,8 @@ def resources(
                 if not hasattr(pipeline, attribute):
                     raise InputError(f"pipeline: is {shown(pipeline)}, expected a name or a source of facts")
         needs = None if metrics is None else needs_of(metrics)
-        loose = needs is None or any(one.loose for one in needs)
+        loose = needs is None or any(needed.loose for needed in needs)
         loaded = replace(load_pipeline(pipeline), loose=loose) if isinstance(pipeline, str) else pipeline
-        return FactCache(loaded, progress, keep=needs is None or sum(one.facts for one in needs) > 1)
+        return FactCache(loaded, progress, keep=needs is None or sum(needed.facts for needed in needs) > 1)
 
     return Resources(facts, progress, data or MetricData(), evidence)

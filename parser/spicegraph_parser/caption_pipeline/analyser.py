@@ -58,10 +58,10 @@ class CaptionAnalyser:
             normal: what is parsed: with single spaces, and nothing that UTF-8 cannot hold.
         """
         read = list(map(read_tokens, texts, normal))
-        ptb = list(chain.from_iterable([found.ptb for found in read]))
+        ptb = list(chain.from_iterable([tokens.ptb for tokens in read]))
         if not ptb:
             return [Caption(text, ()) for text in texts]
-        lengths = [length for found in read for length in found.lengths]
+        lengths = [length for tokens in read for length in tokens.lengths]
         analysis = analyse_sentences(self._network, ptb, lengths)
         tags = tuple(self._tags[analysis.tags].tolist())
         lemmas = self._lemmas.of(ptb, tags)
@@ -69,14 +69,14 @@ class CaptionAnalyser:
         arcs = tuple(zip(self._labels[analysis.labels].tolist(), analysis.heads.tolist(), positions, strict=True))
         captions = []
         end = 0
-        for text, found in zip(texts, read, strict=True):
+        for text, tokens in zip(texts, read, strict=True):
             sentences = []
             first = end
-            for length in found.lengths:
+            for length in tokens.lengths:
                 start, end = end, end + length
                 inner = slice(start - first, end - first)
-                spans = found.spans if isinstance(found.spans, str) else found.spans[inner]
-                columns = found.forms[inner], tags[start:end], lemmas[start:end], arcs[start:end]
+                spans = tokens.spans if isinstance(tokens.spans, str) else tokens.spans[inner]
+                columns = tokens.forms[inner], tags[start:end], lemmas[start:end], arcs[start:end]
                 sentences.append(Parse.from_columns(*columns, spans))
             captions.append(Caption(text, tuple(sentences)))
         return captions
@@ -112,7 +112,7 @@ def read_tokens(text: str, normal: str) -> ReadTokens:
     """Return the tokens of a caption; ``normal`` is what is parsed of it (``spicegraph_parser.parse.normalise``)."""
     words = plain_words(normal)
     if words is not None:
-        ends = [place for place, word in enumerate(words, 1) if word == "."] if "." in words[:-1] else []
+        ends = [number for number, word in enumerate(words, 1) if word == "."] if "." in words[:-1] else []
         bounds = dict.fromkeys([0, *ends, len(words)])
         lengths = cut_sentences([end - start for start, end in pairwise(bounds)])
         return ReadTokens(words, words, lengths, text if len(lengths) < 2 else list(find_spans(words, text)))

@@ -223,14 +223,14 @@ class Encoder:
         states = second.states[part.source]
         change = -first.odds[part.source[part.words]]
         change[np.arange(len(tags)), tags] += 1.0
-        for direction, own in enumerate(np.split(states, 2, axis=1)):
+        for direction, part_states in enumerate(np.split(states, 2, axis=1)):
             way = part.way(direction)
-            before = own[way.before], second.cells[direction][second.rows[direction][part.source[way.before]]]
+            before = part_states[way.before], second.cells[direction][second.rows[direction][part.source[way.before]]]
             for values in before:
                 values[way.is_first] = 0.0
             start = _Start(*before, change[way.order] @ self._of_odds[direction])
             rows = part.source[way.words]
-            own[way.words], _ = self._second.read(direction, first.inputs[direction], rows, way.steps, start)
+            part_states[way.words], _ = self._second.read(direction, first.inputs[direction], rows, way.steps, start)
         return states, self._late_tags(first.tags[part.source], states)
 
     def _late_tags(self, tags: Floats, states: Floats) -> Floats:
@@ -293,9 +293,9 @@ class _Lstm:
         hidden = weights[f"{name}.state"].shape[1]
         self._hidden = hidden
         self.gates = 4 * hidden
-        self.input = np.stack([_for_tanh(own) for own in np.split(weights[f"{name}.input"], 2, axis=1)])
-        self.bias = np.stack([_for_tanh(own) for own in np.split(weights[f"{name}.bias"], 2)])
-        self._state = np.stack([_for_tanh(own) for own in weights[f"{name}.state"]])  # (2, hidden, gates)
+        self.input = np.stack([_for_tanh(part) for part in np.split(weights[f"{name}.input"], 2, axis=1)])
+        self.bias = np.stack([_for_tanh(part) for part in np.split(weights[f"{name}.bias"], 2)])
+        self._state = np.stack([_for_tanh(part) for part in weights[f"{name}.state"]])  # (2, hidden, gates)
 
     def states(
         self, inputs: Floats, rows: tuple[Integers, Integers], layout: Layout
@@ -381,7 +381,7 @@ def stored_weights(data: bytes) -> dict[str, NDArray[Any]]:
     """
     with np.load(io.BytesIO(data), allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in stored.files}
-    weights = {name: own if own.dtype == np.int8 else own.astype(np.float32) for name, own in arrays.items()}
+    weights = {name: array if array.dtype == np.int8 else array.astype(np.float32) for name, array in arrays.items()}
     for name in [name for name in weights if name.endswith(_SCALE) and not name.startswith(_LARGE)]:
         weights[name.removesuffix(_SCALE)] = weights[name.removesuffix(_SCALE)] * weights.pop(name)
     return weights

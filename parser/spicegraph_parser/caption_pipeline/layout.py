@@ -45,11 +45,13 @@ class Layout:
         step, sentence = np.nonzero(is_word.T)
         steps = is_word.sum(axis=0)
         firsts = np.cumsum(steps) - steps
-        place = (np.cumsum(lengths) - lengths)[sentence] + step
+        positions = (np.cumsum(lengths) - lengths)[sentence] + step
         back = firsts[lengths[sentence] - 1 - step] + sentence
         padded = np.where(is_word, firsts + np.arange(len(lengths))[:, None], 0)
         empty_sentence, empty_step = np.nonzero(~is_word)
-        return cls(lengths, sentence, step, place, back, tuple(steps.tolist()), padded, (empty_sentence, empty_step))
+        return cls(
+            lengths, sentence, step, positions, back, tuple(steps.tolist()), padded, (empty_sentence, empty_step)
+        )
 
     def words_of(self, sentences: Integers) -> tuple[Integers, NDArray[np.bool_]]:
         """Return the words of sentences, one sentence after the other, and where they stand in (sentences, n)."""
@@ -58,8 +60,8 @@ class Layout:
 
     def part(self, sentences: Integers, steps: Integers) -> Part:
         """Lay out some of the sentences anew, longest first as here, each as often as it is named with a word of it."""
-        own = type(self).of(self.lengths[sentences])
-        return Part(own, steps, self.padded[sentences[own.sentence], own.step])
+        laid_out = type(self).of(self.lengths[sentences])
+        return Part(laid_out, steps, self.padded[sentences[laid_out.sentence], laid_out.step])
 
 
 class Part(NamedTuple):
@@ -78,20 +80,20 @@ class Part(NamedTuple):
     @property
     def words(self) -> Integers:
         """Where the sentences' words stand."""
-        found: Integers = self.layout.padded[np.arange(len(self.steps)), self.steps]
-        return found
+        words: Integers = self.layout.padded[np.arange(len(self.steps)), self.steps]
+        return words
 
     def way(self, direction: int) -> Way:
         """Return the way from each sentence's word to its end (0) or to its beginning (1)."""
         lengths = self.steps + 1 if direction else self.layout.lengths - self.steps
         order = np.argsort(-lengths, kind="stable")
-        own = Layout.of(lengths[order])
-        sentence = order[own.sentence]
+        laid_out = Layout.of(lengths[order])
+        sentence = order[laid_out.sentence]
         sign = -1 if direction else 1
-        words = self.layout.padded[sentence, self.steps[sentence] + sign * own.step]
+        words = self.layout.padded[sentence, self.steps[sentence] + sign * laid_out.step]
         before = self.steps[order] - sign
         is_first = (before < 0) | (before == self.layout.lengths[order])
-        return Way(order, words, own.steps, self.layout.padded[order, before * ~is_first], is_first)
+        return Way(order, words, laid_out.steps, self.layout.padded[order, before * ~is_first], is_first)
 
 
 class Way(NamedTuple):
@@ -119,5 +121,5 @@ def ranges(starts: Integers, lengths: Integers) -> Integers:
     [5, 6, 0, 1, 2]
     """
     before = lengths.cumsum() - lengths
-    found: Integers = np.repeat(starts - before, lengths) + np.arange(lengths.sum())
-    return found
+    numbers: Integers = np.repeat(starts - before, lengths) + np.arange(lengths.sum())
+    return numbers

@@ -74,9 +74,9 @@ class Network:
         """
         read = self._read(words, lengths)
         in_order, is_word = read.scored.layout.words_of(np.arange(len(lengths)))
-        found = np.stack([read.tags[in_order], read.heads[is_word], read.labels.argmax(axis=1)])
+        chosen = np.stack([read.tags[in_order], read.heads[is_word], read.labels.argmax(axis=1)])
         if self._reranker is None:
-            return Analysis(*found)
+            return Analysis(*chosen)
         analyses = further_analyses(self, read, words.forms, self._reranker.likely)
         if analyses is not None:
             best = self._reranker.best(analyses)
@@ -84,8 +84,8 @@ class Network:
             there = ranges(starts, analyses.lengths[best])
             sentence = analyses.sentence[best]
             here = ranges((np.cumsum(lengths) - lengths)[sentence], lengths[sentence])
-            found[:, here] = analyses.tags[there], analyses.heads[there], analyses.labels[there]
-        return Analysis(*found)
+            chosen[:, here] = analyses.tags[there], analyses.heads[there], analyses.labels[there]
+        return Analysis(*chosen)
 
     def doubts(self, words: Words, lengths: Integers, likely: float) -> Analyses | None:
         """Return the analyses of the sentences in doubt.
@@ -256,14 +256,16 @@ def further_analyses(network: Network, read: Reading, forms: Integers, likely: f
     in_doubt = np.union1d(by_tag[0], by_head[0])
     if not in_doubt.size:
         return None
-    own = ranges((np.cumsum(layout.lengths) - layout.lengths)[in_doubt], layout.lengths[in_doubt])
+    words_in_doubt = ranges((np.cumsum(layout.lengths) - layout.lengths)[in_doubt], layout.lengths[in_doubt])
     # The network's own analyses come first, so that of equals they stay.
-    parts = [_columns(scored, (in_doubt, in_doubt), (tags, heads[in_doubt], labels[own]), (log_tags, log_heads))]
+    parts = [
+        _columns(scored, (in_doubt, in_doubt), (tags, heads[in_doubt], labels[words_in_doubt]), (log_tags, log_heads))
+    ]
     parts[0].scores[:, 3] = 1.0
     if by_head[0].size:
         rows, trees = _trees(log_heads, by_head)
-        found = tags, trees, network.label_scores(scored, rows, trees)
-        parts.append(_columns(scored, (rows, rows), found, (log_tags, log_heads)))
+        analysed = tags, trees, network.label_scores(scored, rows, trees)
+        parts.append(_columns(scored, (rows, rows), analysed, (log_tags, log_heads)))
     if by_tag[0].size:
         sentence, word, tag = by_tag
         part = layout.part(sentence, word)
@@ -272,8 +274,8 @@ def further_analyses(network: Network, read: Reading, forms: Integers, likely: f
         again.tags[part.words, tag] = 0.0
         log = log_tags[part.source], log_probabilities(again.arcs)
         rows, trees = np.arange(len(sentence)), network.heads(again)
-        found = again.tags.argmax(axis=1), trees, network.label_scores(again, rows, trees)
-        parts.append(_columns(again, (sentence, rows), found, log))
+        analysed = again.tags.argmax(axis=1), trees, network.label_scores(again, rows, trees)
+        parts.append(_columns(again, (sentence, rows), analysed, log))
     return _joined(parts, layout, forms)
 
 
@@ -300,13 +302,13 @@ def _doubtful_heads(log_heads: Floats, best: Integers, least: float) -> tuple[In
 def _trees(log_heads: Floats, given: tuple[Integers, Integers, Integers]) -> tuple[Integers, Integers]:
     """Return sentences and their best trees (trees, n) with a head given, each tree once; at least one sentence's."""
     sentence, word, head = given
-    one = np.arange(len(sentence))
+    numbers = np.arange(len(sentence))
     scores = log_heads[sentence]
-    scores[one, word] = -np.inf
-    scores[one, word, head] = 0.0
-    found = np.column_stack([sentence, best_heads(scores)])
-    kept = is_projective_tree(found[:, 1:]) & (found[one, 1 + word] == head)
-    distinct = np.unique(found[kept], axis=0)
+    scores[numbers, word] = -np.inf
+    scores[numbers, word, head] = 0.0
+    candidates = np.column_stack([sentence, best_heads(scores)])
+    kept = is_projective_tree(candidates[:, 1:]) & (candidates[numbers, 1 + word] == head)
+    distinct = np.unique(candidates[kept], axis=0)
     return distinct[:, 0], distinct[:, 1:]
 
 
@@ -322,7 +324,7 @@ def _likeliest(sentence: Integers, values: Floats, most: int) -> Integers:
 def _columns(
     scored: Scored,
     where: tuple[Integers, Integers],
-    found: tuple[Integers, Integers, Floats],
+    analysed: tuple[Integers, Integers, Floats],
     log: tuple[Floats, Floats],
 ) -> Columns:
     """Return analyses with their scores.
@@ -330,17 +332,17 @@ def _columns(
     Args:
         scored: what the network says of the sentences.
         where: (analyses,) each: the sentence's number, and its row in ``scored``.
-        found: tags of the words of ``scored``, step after step, heads (analyses, n), and scores of labels
+        analysed: tags of the words of ``scored``, step after step, heads (analyses, n), and scores of labels
             (words, labels), analysis after analysis.
         log: log probabilities of tags (words, tags), and of heads (sentences, n, 1 + n).
     """
     sentence, rows = where
     words, is_word = scored.layout.words_of(rows)
-    tags, heads = found[0][words], found[1][is_word]
-    log_labels = log_probabilities(found[2])
+    tags, heads = analysed[0][words], analysed[1][is_word]
+    log_labels = log_probabilities(analysed[2])
     labels, of_labels = log_labels.argmax(axis=1), log_labels.max(axis=1)
     of_tags = log[0][words, tags]
-    of_heads = np.take_along_axis(log[1][rows], found[1][:, :, None], axis=2)[:, :, 0][is_word]
+    of_heads = np.take_along_axis(log[1][rows], analysed[1][:, :, None], axis=2)[:, :, 0][is_word]
     lengths = is_word.sum(axis=1)
     starts = np.cumsum(lengths) - lengths
     scores = np.zeros((len(rows), 4), dtype=np.float32)
@@ -359,9 +361,9 @@ def _joined(parts: list[Columns], layout: Layout, forms: Integers) -> Analyses:
         np.concatenate([getattr(part, name) for part in parts])[words] for name in ("tags", "heads", "labels")
     )
     starts = np.cumsum(layout.lengths) - layout.lengths
-    own = forms[ranges(starts[sentence[order]], lengths[order])]
+    own_forms = forms[ranges(starts[sentence[order]], lengths[order])]
     scores = np.concatenate([part.scores for part in parts])[order]
-    return Analyses(sentence[order], lengths[order], own, tags, heads, labels, scores)
+    return Analyses(sentence[order], lengths[order], own_forms, tags, heads, labels, scores)
 
 
 # Words of a sentence: what is longer is parsed in parts, or its n * n scores would take all memory.
@@ -400,15 +402,15 @@ def analyse_sentences(network: Network, forms: Iterable[str], lengths: Sequence[
     numbers = {sentence: number for number, sentence in enumerate(dict.fromkeys(sentences))}
     sizes = np.array(list(map(len, numbers)), dtype=np.intp)
     words = list(chain.from_iterable(numbers))
-    found = np.empty((3, len(words)), dtype=np.intp)
+    analysed = np.empty((3, len(words)), dtype=np.intp)
     with single_threaded():
         for part, where in in_parts(sizes):
             analysis = network.analyse(network.words([words[position] for position in where.tolist()]), sizes[part])
-            found[:, where] = analysis.tags, analysis.heads, analysis.labels
+            analysed[:, where] = analysis.tags, analysis.heads, analysis.labels
     if len(numbers) < len(sentences):
         order = np.array(list(map(numbers.__getitem__, sentences)), dtype=np.intp)
-        found = found[:, ranges((np.cumsum(sizes) - sizes)[order], sizes[order])]
-    return Analysis(*found)
+        analysed = analysed[:, ranges((np.cumsum(sizes) - sizes)[order], sizes[order])]
+    return Analysis(*analysed)
 
 
 def single_threaded() -> AbstractContextManager[object]:

@@ -103,13 +103,13 @@ class Patterns:
         """Return the numbers (patterns, words) of all patterns of each word."""
         tree = _Tree(analyses, self._is_marker)
         nouns, verbs = (
-            np.minimum(tree.between(own[analyses.tags]), most)
-            for own, most in ((self._is_noun, _MOST_NOUNS), (self._is_verb, _MOST_VERBS))
+            np.minimum(tree.between(columns[analyses.tags]), most)
+            for columns, most in ((self._is_noun, _MOST_NOUNS), (self._is_verb, _MOST_VERBS))
         )
         # Below a word stands with its form (f), tag (t) and relation to its head (r); "h" is its head, "g" that one's
         # head, "p" its nearest sister towards the head, "left" and "right" its own outermost children.
         word, head, previous = tree.words, tree.head, tree.previous
-        f, t, r, marker = (own[word] for own in (tree.forms, tree.tags, tree.labels, tree.markers))
+        f, t, r, marker = (columns[word] for columns in (tree.forms, tree.tags, tree.labels, tree.markers))
         th, rh, fh, tg = tree.tags[head], tree.labels[head], tree.forms[head], tree.tags[tree.head_of[head]]
         tp, rp, tpp = tree.tags[previous], tree.labels[previous], tree.tags[tree.previous_of[previous]]
         left, right = tree.outermost[0][word], tree.outermost[1][word]
@@ -150,7 +150,7 @@ class Patterns:
             (r, th, rp, tp, tpp, rh),
             (r, t, tree.markers[head], marker, th, rh),
         )
-        rows = [_hash(np.full(1, kind), *own) >> self._shift for kind, own in enumerate(patterns, 1)]
+        rows = [_hash(np.full(1, kind), *columns) >> self._shift for kind, columns in enumerate(patterns, 1)]
         return np.stack(rows).astype(np.int32)
 
 
@@ -164,20 +164,20 @@ class _Tree:
         count = len(analyses.heads)
         starts = np.cumsum(analyses.lengths) - analyses.lengths
         analysis = np.repeat(np.arange(len(starts)), analyses.lengths)
-        place = np.arange(count) - starts[analysis]
-        left_over = analyses.lengths[analysis] - 1 - place
+        positions = np.arange(count) - starts[analysis]
+        left_over = analyses.lengths[analysis] - 1 - positions
         is_root = analyses.heads == 0
         self.empty = count
         self.words = np.arange(count)
         self.forms, self.tags, self.labels = (
-            np.append(own + 1, 0) for own in (analyses.forms, analyses.tags, analyses.labels)
+            np.append(column + 1, 0) for column in (analyses.forms, analyses.tags, analyses.labels)
         )
         self.head = np.where(is_root, count, starts[analysis] + analyses.heads - 1)
         self.head_of = np.append(self.head, count)
-        self.before = np.where(place > 0, self.words - 1, count)
+        self.before = np.where(positions > 0, self.words - 1, count)
         self.after = np.where(left_over > 0, self.words + 1, count)
         self.second_after = np.where(left_over > 1, self.words + 2, count)
-        self.distance = np.where(is_root, 0, place + 1 - analyses.heads)
+        self.distance = np.where(is_root, 0, positions + 1 - analyses.heads)
         self.side = (self.distance > 0).astype(np.intp)
         # Sisters on one side of their head stand together, the nearest to it first.
         longest = int(analyses.lengths.max()) + 1
@@ -203,28 +203,31 @@ class _Tree:
         before = np.concatenate([[0], np.cumsum(counted)])
         head = np.where(self.head == self.empty, self.words, self.head)
         low, high = np.minimum(self.words, head), np.maximum(self.words, head)
-        found: Integers = before[high] - before[np.minimum(low + 1, high)]
-        return found
+        counts: Integers = before[high] - before[np.minimum(low + 1, high)]
+        return counts
 
     def children(self, *columns: Integers) -> tuple[Hashes, Hashes]:
         """Return a hash of what each word's children are, in their order: of those before it and of those behind it."""
         nearest = self._nearest
         rank = np.arange(self.empty) - np.repeat(nearest, np.diff(np.append(nearest, self.empty)))
-        own = columns[0][self._order] if len(columns) == 1 else _hash(*columns)[:-1][self._order]
-        sums = np.add.reduceat(_hash(own, rank), nearest)
+        values = columns[0][self._order] if len(columns) == 1 else _hash(*columns)[:-1][self._order]
+        sums = np.add.reduceat(_hash(values, rank), nearest)
         first = self._order[nearest]
-        found = np.zeros((2, self.empty + 1), dtype=np.uint64)
-        found[self.side[first], self.head[first]] = sums
-        return found[0, :-1], found[1, :-1]
+        totals = np.zeros((2, self.empty + 1), dtype=np.uint64)
+        totals[self.side[first], self.head[first]] = sums
+        return totals[0, :-1], totals[1, :-1]
 
 
 def _hash(*columns: Integers | Hashes) -> Hashes:
     """Return a hash of each row of columns, the same on every machine."""
-    found = np.zeros(1, dtype=np.uint64)
+    hashes = np.zeros(1, dtype=np.uint64)
     for column in columns:
         mixed = (
-            column.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15) + (found << np.uint64(6)) + (found >> np.uint64(2))
+            column.astype(np.uint64)
+            + np.uint64(0x9E3779B97F4A7C15)
+            + (hashes << np.uint64(6))
+            + (hashes >> np.uint64(2))
         )
-        found = (found ^ mixed) * np.uint64(0xBF58476D1CE4E5B9)
-        found ^= found >> np.uint64(29)
-    return found
+        hashes = (hashes ^ mixed) * np.uint64(0xBF58476D1CE4E5B9)
+        hashes ^= hashes >> np.uint64(29)
+    return hashes

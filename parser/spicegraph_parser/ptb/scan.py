@@ -47,7 +47,7 @@ def tokenize(text: str, *, variant: Variant = "coco") -> list[Token]:
     [Token(text='ca', start=0, end=2), Token(text="n't", start=2, end=5)]
     """
     if _is_plain(text):
-        return [Token(found.group(), *found.span()) for found in _PLAIN_TOKENS.finditer(text)]
+        return [Token(match.group(), *match.span()) for match in _PLAIN_TOKENS.finditer(text)]
     return _scan(text, 0, len(text), variant)
 
 
@@ -81,16 +81,16 @@ def tokenize_lines(lines: Iterable[str], *, variant: Variant = "coco") -> list[l
     """
     flat = [_LINE_BREAKS.sub(" ", line) for line in lines]
     joined = "\n".join(flat)
-    found: list[list[str]] = []
+    tokenized: list[list[str]] = []
     start = 0
     for line in flat:
         stop = start + len(line)
         if _is_plain(line):
-            found.append(_PLAIN_TOKENS.findall(line))
+            tokenized.append(_PLAIN_TOKENS.findall(line))
         else:
-            found.append([token.text for token in _scan(joined, start, stop, variant)])
+            tokenized.append([token.text for token in _scan(joined, start, stop, variant)])
         start = stop + 1
-    return found
+    return tokenized
 
 
 def split_sentences(tokens: Sequence[Token]) -> list[int]:
@@ -132,10 +132,10 @@ _GAP: Final = re.compile(rf"[^\S\x85]*+({_PLAIN_WORDS})")
 
 
 def _is_plain(text: str) -> bool:
-    found = _PLAIN.fullmatch(text)
-    if found is None:
+    match = _PLAIN.fullmatch(text)
+    if match is None:
         return False
-    last, period = found.groups()
+    last, period = match.groups()
     return not period or (len(last) > 1 and last.lower() not in _KEEPS_PERIOD)
 
 
@@ -168,8 +168,8 @@ def _scan(text: str, start: int, stop: int, variant: Variant) -> list[Token]:
         if gap is not None:
             position = gap.end()
             if gap[1]:
-                found = _PLAIN_TOKENS.finditer(text, gap.start(1), position)
-                tokens.extend(Token(token.group(), *token.span()) for token in found)
+                matches = _PLAIN_TOKENS.finditer(text, gap.start(1), position)
+                tokens.extend(Token(token.group(), *token.span()) for token in matches)
         if position >= stop:
             return tokens
         character = text[position]

@@ -154,8 +154,8 @@ def spider_fl(
     """
     _check_options(java, _DEVICE_OPTIONS)
     corpus, each = _spider(paired_items(candidates, mult_references), tokenizer, pipeline)
-    found = fluency_of(load_detector(), candidates)
-    each["fer"] = np.array([float(one.wrong > error_threshold) for one in found])
+    fluencies = fluency_of(load_detector(), candidates)
+    each["fer"] = np.array([float(fluency.wrong > error_threshold) for fluency in fluencies])
     each["spider_fl"] = each["spider"] * (1 - penalty * each["fer"])
     corpus |= {name: np.float64(each[name].mean()) for name in ("fer", "spider_fl")}
     return _given((corpus, each), "spider_fl", every=return_all_scores)
@@ -214,17 +214,17 @@ def _cider(items: Sequence[Item], tokenizer: Callable[[str], list[str]]) -> Scor
 
 
 def _spider(items: Sequence[Item], tokenizer: Callable[[str], list[str]], pipeline: str | FactSource) -> Scores:
-    cider, own = _cider(items, tokenizer), _spice(items, pipeline)
-    each = [mean_of(*pair) for pair in zip(cider.each, own.each, strict=True)]
-    found = [
+    cider, spice_score = _cider(items, tokenizer), _spice(items, pipeline)
+    each = [mean_of(*pair) for pair in zip(cider.each, spice_score.each, strict=True)]
+    computed = [
         _scores("cider_d", cider.value, cider.each),
-        _scores("spice", own.value, own.each),
-        _scores("spider", mean_of(cider.value, own.value), each),
+        _scores("spice", spice_score.value, spice_score.each),
+        _scores("spider", mean_of(cider.value, spice_score.value), each),
     ]
     corpus: dict[str, np.float64] = {}
     items_scores: dict[str, NDArray[np.float64]] = {}
-    for one, every in found:
-        corpus |= one
+    for totals, every in computed:
+        corpus |= totals
         items_scores |= every
     return corpus, items_scores
 

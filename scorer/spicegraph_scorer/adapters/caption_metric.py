@@ -121,10 +121,10 @@ class CaptionMetric:
         Raises:
             InputError: there is nothing to score, the lists differ in length, or a caption is faulty.
         """
-        found = list(paired_items(self._predictions, self._references, empty=self._empty)) if self._predictions else []
+        paired = list(paired_items(self._predictions, self._references, empty=self._empty)) if self._predictions else []
         if predictions is not None or references is not None:
-            found += paired_items(predictions or (), references or (), empty=self._empty)
-        items = check_items([replace(item, id=number) for number, item in enumerate(found)], empty=self._empty)
+            paired += paired_items(predictions or (), references or (), empty=self._empty)
+        items = check_items([replace(item, id=number) for number, item in enumerate(paired)], empty=self._empty)
         scores = self._scores(items)
         self._predictions.clear()
         self._references.clear()

@@ -39,9 +39,9 @@ def with_spice(process_result: Callable[..., dict[str, Any]]) -> Callable[..., d
     """
 
     def process(*arguments: object, **options: object) -> dict[str, Any]:
-        found = process_result(*arguments, **options)
-        added = {name.removesuffix(_OTHER) + SPICE: row for name, row in found.items() if name.endswith(_OTHER)}
-        return found | added
+        processed = process_result(*arguments, **options)
+        added = {name.removesuffix(_OTHER) + SPICE: row for name, row in processed.items() if name.endswith(_OTHER)}
+        return processed | added
 
     return process
 
@@ -74,5 +74,5 @@ def spice(
     del args
     references = [[row["answer"]] if isinstance(row["answer"], str) else list(row["answer"]) for row in results]
     gts = PTBTokenizer.tokenize(dict(enumerate(references)))
-    res = PTBTokenizer.tokenize({place: [row["pred"]] for place, row in enumerate(results)})
+    res = PTBTokenizer.tokenize({number: [row["pred"]] for number, row in enumerate(results)})
     return Spice(pipeline=pipeline).compute_score(gts, res)[0]

@@ -57,7 +57,7 @@ def trl_reward(model: RewardModel, *, column: str = "image_id", name: str = "spi
         if column not in columns:
             raise InputError(f"the data set has no column {column!a}, which names each prompt's image")
         expect_list(completions, "completions")
-        return model.rewards(columns[column], [caption_of(one) for one in completions])
+        return model.rewards(columns[column], [caption_of(completion) for completion in completions])
 
     reward.__name__ = name
     return reward
@@ -122,10 +122,10 @@ def references_of(truth: str) -> tuple[str, ...]:
         (('a dog', 'a puppy'), ('a dog',))
     """
     try:
-        found = json.loads(truth)
+        decoded = json.loads(truth)
     except ValueError:
-        found = None
-    return tuple(found) if isinstance(found, list) else (truth,)
+        decoded = None
+    return tuple(decoded) if isinstance(decoded, list) else (truth,)
 
 
 @lru_cache(maxsize=4)

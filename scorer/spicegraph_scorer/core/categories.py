@@ -187,7 +187,7 @@ def category_means(items: Iterable[Mapping[str, CategoryScore]]) -> dict[str, Ca
             if name not in sums:
                 sums[name] = _Sums()
             sums[name].add(score)
-    return {name: found.means() for name, found in sums.items()}
+    return {name: sums_of_category.means() for name, sums_of_category in sums.items()}
 
 
 class _Sums:
@@ -205,9 +205,9 @@ class _Sums:
             for column, value in zip(self.columns, (f, pr, re), strict=True):
                 column.append(value)
         if counts is not None:
-            mine = self.counts = self.counts or [0, 0, 0]
-            for place, number in enumerate(counts):
-                mine[place] += number
+            totals = self.counts = self.counts or [0, 0, 0]
+            for index, number in enumerate(counts):
+                totals[index] += number
 
     def means(self) -> CategoryMeans:
         items = len(self.columns[0])

@@ -88,16 +88,16 @@ class Credit:
             >>> credit.of_tokens([(0, 0), (0, 3), (3, 6), (6, 10)])
             [0.0, 0.375, 0.375, 0.25]
         """
-        found = [0.0] * len(offsets)
+        token_credits = [0.0] * len(offsets)
         for word in self.words:
             shared = {
-                place: min(end, word.end) - max(start, word.start)
-                for place, (start, end) in enumerate(offsets)
+                index: min(end, word.end) - max(start, word.start)
+                for index, (start, end) in enumerate(offsets)
                 if min(end, word.end) > max(start, word.start)
             } or dict.fromkeys(range(len(offsets)), 1)
-            for place, length in shared.items():
-                found[place] += word.credit * length / sum(shared.values())
-        return found
+            for index, length in shared.items():
+                token_credits[index] += word.credit * length / sum(shared.values())
+        return token_credits
 
     def of_phrases(self) -> list[tuple[Span, float]]:
         """Return the span and the credit of each phrase, in the order of the text; they add up to the score.
@@ -155,9 +155,9 @@ class Words:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        found = [match.span() for match in _WORD.finditer(text)]
+        spans = [match.span() for match in _WORD.finditer(text)]
         blank = not text.strip()
-        self.spans: Sequence[Span] = found or (
+        self.spans: Sequence[Span] = spans or (
             [] if blank else [(text.find(text.split(maxsplit=1)[0]), len(text.rstrip()))]
         )
 

@@ -212,17 +212,17 @@ def in_order_of(
         >>> in_order_of([a, b], [b, a]) == (a, b)
         True
     """
-    one, other = names
+    first_name, second_name = names
     by_id = {item.id: item for item in second}
     known = {item.id for item in first}
-    faults = [f"item {item.id!r} is only in {one}" for item in first if item.id not in by_id]
-    faults += [f"item {item.id!r} is only in {other}" for item in second if item.id not in known]
+    faults = [f"item {item.id!r} is only in {first_name}" for item in first if item.id not in by_id]
+    faults += [f"item {item.id!r} is only in {second_name}" for item in second if item.id not in known]
     faults += [
-        f"item {item.id!r} has other references in {other}"
+        f"item {item.id!r} has other references in {second_name}"
         for item in first
         if item.id in by_id and by_id[item.id].references != item.references
     ]
     if faults:
         more = f"\n... and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
-        raise InputError(f"{one} and {other} can't be compared:\n" + "\n".join(faults[:_SHOWN]) + more)
+        raise InputError(f"{first_name} and {second_name} can't be compared:\n" + "\n".join(faults[:_SHOWN]) + more)
     return tuple(by_id[item.id] for item in first)

@@ -242,7 +242,11 @@ class Metric(ABC, Generic[Statistic]):
         with ``evidence`` all that :meth:`credit` needs.
         """
         del evidence
-        return [self.compact(found) for found in self.collect(corpus)] if self.weigh is None else list(corpus.items)
+        return (
+            [self.compact(statistic) for statistic in self.collect(corpus)]
+            if self.weigh is None
+            else list(corpus.items)
+        )
 
     def finish(self, kept: Sequence[Any]) -> list[Statistic]:
         """Return the statistics of all items, from what was kept of them."""

@@ -83,7 +83,7 @@ def count_slices(
     So memory for n-grams does not grow with the corpus. With ``only_references`` candidates count as empty.
     """
     table = items if isinstance(items, TokenizedItems) else TokenizedItems.of(items)
-    vocabulary, places, place_starts = _split_vocabulary(table.vocabulary)
+    vocabulary, table_numbers, number_starts = _split_vocabulary(table.vocabulary)
     words, starts = np.asarray(table.words), np.asarray(table.starts)
     captions, firsts = np.asarray(table.captions), np.asarray(table.firsts)
     for start in range(0, len(table), _SLICE):
@@ -93,7 +93,7 @@ def count_slices(
         empty = len(candidates) if only_references else 0
         rows = np.concatenate([candidates, references])[empty:]
         tokens, lengths = _taken(words, starts, rows)
-        numbers, pieces = _taken(places, place_starts, tokens)
+        numbers, pieces = _taken(table_numbers, number_starts, tokens)
         caption = np.repeat(np.arange(empty, empty + len(rows)), lengths)
         lengths = np.bincount(caption, pieces, minlength=empty + len(rows)).astype(np.int64)
         owner = np.repeat(np.arange(len(candidates)), np.diff(first) - 1)
@@ -107,9 +107,9 @@ def _split_vocabulary(words: Sequence[str]) -> tuple[tuple[str, ...], Integers, 
     """
     pieces = [split_at_spaces((word,)) for word in words]
     vocabulary = sorted(set(chain.from_iterable(pieces)))
-    number = {word: place for place, word in enumerate(vocabulary)}
-    places = np.array([number[word] for split in pieces for word in split], np.int64)
-    return tuple(vocabulary), places, np.cumsum([0, *map(len, pieces)])
+    number = {word: index for index, word in enumerate(vocabulary)}
+    numbers = np.array([number[word] for split in pieces for word in split], np.int64)
+    return tuple(vocabulary), numbers, np.cumsum([0, *map(len, pieces)])
 
 
 def _taken(values: Integers, starts: Integers, chosen: Integers) -> tuple[Integers, Integers]:
@@ -122,7 +122,7 @@ def _taken(values: Integers, starts: Integers, chosen: Integers) -> tuple[Intege
 def count_ngrams(captions: Sequence[Tokens], *, orders: int) -> tuple[tuple[str, ...], tuple[NgramCounts, ...]]:
     """Return the sorted vocabulary and, for each order, the counts of the captions' n-grams."""
     vocabulary = sorted({word for tokens in captions for word in tokens})
-    number = {word: place for place, word in enumerate(vocabulary)}
+    number = {word: index for index, word in enumerate(vocabulary)}
     words = np.array([number[word] for tokens in captions for word in tokens], np.int64)
     lengths = np.fromiter(map(len, captions), np.int64, len(captions))
     return tuple(vocabulary), _count(words, lengths, len(vocabulary), orders)
@@ -175,11 +175,11 @@ class _Order:
 
     def find(self, codes: Integers) -> Integers:
         """Return the places of codes, ``-1`` for those that are not here."""
-        places = np.searchsorted(self.codes, codes)
-        known = places < len(self.codes)
-        known[known] = self.codes[places[known]] == codes[known]
-        found: Integers = np.where(known, places, _UNKNOWN)
-        return found
+        rows = np.searchsorted(self.codes, codes)
+        known = rows < len(self.codes)
+        known[known] = self.codes[rows[known]] == codes[known]
+        numbers: Integers = np.where(known, rows, _UNKNOWN)
+        return numbers
 
 
 def _images(references: Iterable[Sequence[Tokens]]) -> Iterator[tuple[Tokens, ...]]:
@@ -235,21 +235,21 @@ class DocumentFrequencies:
         if not all(isinstance(key, tuple) and all(isinstance(word, str) for word in key) for key in keys):
             raise ValueError("an n-gram is not a tuple of words")
         vocabulary = tuple(sorted({word for ngram in ngrams for word in ngram}))
-        number = {word: place for place, word in enumerate(vocabulary)}
+        number = {word: index for index, word in enumerate(vocabulary)}
         codes: dict[tuple[str, ...], int] = {(): 0}
         orders = []
         for size in range(1, ORDERS + 1):
             # The beginning of a longer n-gram gets a place, even where it was not counted itself.
-            own = {ngram[:size] for ngram in ngrams if len(ngram) >= size}
-            code = {ngram: codes[ngram[:-1]] * len(vocabulary) + number[ngram[-1]] for ngram in own}
-            ordered = sorted(own, key=code.__getitem__)
+            of_size = {ngram[:size] for ngram in ngrams if len(ngram) >= size}
+            code = {ngram: codes[ngram[:-1]] * len(vocabulary) + number[ngram[-1]] for ngram in of_size}
+            ordered = sorted(of_size, key=code.__getitem__)
             orders.append(
                 _Order(
                     np.array([code[ngram] for ngram in ordered], np.int64),
                     np.array([ngrams.get(ngram, 0) for ngram in ordered], np.int32),
                 )
             )
-            codes = {ngram: place for place, ngram in enumerate(ordered)}
+            codes = {ngram: index for index, ngram in enumerate(ordered)}
         return cls(images, vocabulary, tuple(orders))
 
     @classmethod
@@ -277,17 +277,17 @@ class DocumentFrequencies:
         shorter = [np.zeros(1, np.int64) for _ in parts]  # where each part's n-grams of the order before are now
         orders = []
         for order in range(ORDERS):
-            own = [part.orders[order] for part in parts]
+            tables = [part.orders[order] for part in parts]
             codes = [
                 before[table.codes // max(1, len(part.vocabulary))] * len(vocabulary)
                 + last[table.codes % max(1, len(part.vocabulary))]
-                for part, table, before, last in zip(parts, own, shorter, words, strict=True)
+                for part, table, before, last in zip(parts, tables, shorter, words, strict=True)
             ]
             merged = _distinct(np.concatenate([np.zeros(0, np.int64), *codes]))
             shorter = [np.searchsorted(merged, part) for part in codes]
             images = np.zeros(len(merged), np.int32)
-            for places, table in zip(shorter, own, strict=True):
-                images[places] += table.images
+            for numbers, table in zip(shorter, tables, strict=True):
+                images[numbers] += table.images
             orders.append(_Order(merged, images))
         return cls(sum(part.images for part in parts), vocabulary, tuple(orders))
 
@@ -378,7 +378,7 @@ def _places(words: tuple[str, ...], vocabulary: tuple[str, ...]) -> Integers:
     """Return the place in a vocabulary of each word, ``-1`` for those that are not there."""
     if words is vocabulary:
         return np.arange(len(words))
-    number = {word: place for place, word in enumerate(vocabulary)}
+    number = {word: index for index, word in enumerate(vocabulary)}
     return np.array([number.get(word, _UNKNOWN) for word in words], np.int64)
 
 
@@ -398,8 +398,8 @@ def images_with(matrix: CountMatrix, image: Integers) -> Integers:
     cells = matrix.tocoo()
     columns = matrix.shape[1]
     pairs = _distinct(image[cells.row] * columns + cells.col)
-    found: Integers = np.bincount(pairs % max(1, columns), minlength=columns)
-    return found
+    images: Integers = np.bincount(pairs % max(1, columns), minlength=columns)
+    return images
 
 
 def _distinct(values: Integers) -> Integers:

@@ -138,7 +138,7 @@ class Run:
         ):
             row: dict[str, Json] = {score.name: value for score, value in zip(headline, values, strict=True)}
             if categories := self.by_category(statistic):
-                row[key] = {name: found.to_dict() for name, found in categories.items()}
+                row[key] = {name: score_of_category.to_dict() for name, score_of_category in categories.items()}
             yield row
 
 
@@ -234,10 +234,10 @@ def collect(items: tuple[Item, ...], metrics: Mapping[str, Metric[Any]]) -> dict
     for metric in metrics.values():
         metric.signature()
     words = Corpus(items)
-    found = {name: metric.collect(words) for name, metric in metrics.items() if not metric.needs.facts}
+    statistics = {name: metric.collect(words) for name, metric in metrics.items() if not metric.needs.facts}
     del words
     parsed = Corpus(items)
-    return found | {name: metric.collect(parsed) for name, metric in metrics.items() if metric.needs.facts}
+    return statistics | {name: metric.collect(parsed) for name, metric in metrics.items() if metric.needs.facts}
 
 
 def run_of(
@@ -261,15 +261,15 @@ def run_of(
         credited: the items of the statistics, to divide their scores among their words, if the metric does so.
         progress: is called while something takes long.
     """
-    own = tuple(statistics)
+    kept = tuple(statistics)
     return Run(
         name,
         metric.signature(),
-        own,
-        metric.total(own),
-        intervals(metric, own, resampling=confidence) if confidence else (),
-        tuple(_explanations(metric, own, progress)) if explain and metric.explains else (),
-        tuple(metric.credit(credited, own)) if credited is not None and metric.credits else (),
+        kept,
+        metric.total(kept),
+        intervals(metric, kept, resampling=confidence) if confidence else (),
+        tuple(_explanations(metric, kept, progress)) if explain and metric.explains else (),
+        tuple(metric.credit(credited, kept)) if credited is not None and metric.credits else (),
         metric.by_category,
     )
 
@@ -319,12 +319,12 @@ def signature_of(references: Fingerprint | Sequence[Item], metrics: Mapping[str,
         references: the items, or the fingerprint of their references.
         metrics: the signature of each metric by its name.
     """
-    found = references if isinstance(references, Fingerprint) else Fingerprint.of(references)
+    fingerprint = references if isinstance(references, Fingerprint) else Fingerprint.of(references)
     return {
         "spicegraph": version("spicegraph"),
-        "items": found.items,
-        **({"empty": {"candidates": found.empty, "scored": "zero"}} if found.empty else {}),
-        "references": {"min": found.fewest, "max": found.most, "digest": found.digest},
+        "items": fingerprint.items,
+        **({"empty": {"candidates": fingerprint.empty, "scored": "zero"}} if fingerprint.empty else {}),
+        "references": {"min": fingerprint.fewest, "max": fingerprint.most, "digest": fingerprint.digest},
         "metrics": {name: dict(signature) for name, signature in metrics.items()},
     }
 
@@ -357,7 +357,7 @@ class ExactSums:
     def __add__(self, other: ExactSums) -> ExactSums:
         """Return the sums of both tables together."""
         pairs = zip(self.columns, other.columns, strict=True)
-        return ExactSums(tuple(_parts((*mine, *theirs)) for mine, theirs in pairs))
+        return ExactSums(tuple(_parts((*left, *right)) for left, right in pairs))
 
     def values(self) -> list[float]:
         """Return the sums, each rounded once: what ``math.fsum`` gives of the column."""
@@ -398,8 +398,8 @@ class RunTotals:
         """Return the sums over both sets of items."""
         return RunTotals(
             self.sums + other.sums,
-            tuple(mine + theirs for mine, theirs in zip(self.defined, other.defined, strict=True)),
-            {name: mine + other.categories[name] for name, mine in self.categories.items()},
+            tuple(left + right for left, right in zip(self.defined, other.defined, strict=True)),
+            {name: left + other.categories[name] for name, left in self.categories.items()},
         )
 
 
@@ -428,7 +428,7 @@ def added(parts: Sequence[Mapping[str, RunTotals]]) -> dict[str, RunTotals]:
     """Return the totals of several parts together, by metric; there is at least one part."""
     sums = dict(parts[0])
     for part in parts[1:]:
-        sums = {name: mine + part[name] for name, mine in sums.items()}
+        sums = {name: total + part[name] for name, total in sums.items()}
     return sums
 
 

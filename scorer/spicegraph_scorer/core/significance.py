@@ -125,11 +125,11 @@ def compare(
     if len(first) != len(second):
         raise InputError(f"the systems have different numbers of items: {len(first)} and {len(second)}")
     resampling = resampling or Resampling()
-    one, other = metric.columns(first), metric.columns(second)
-    scores = [metric.from_sums(columns.sum(axis=0, keepdims=True)) for columns in (one, other)]
-    varies = [_varying(metric, columns) for columns in (one, other)]
-    boot = _draw(metric, [one, other], resampling)
-    swapped = _swap(metric, one, other, resampling)
+    first_columns, second_columns = metric.columns(first), metric.columns(second)
+    scores = [metric.from_sums(columns.sum(axis=0, keepdims=True)) for columns in (first_columns, second_columns)]
+    varies = [_varying(metric, columns) for columns in (first_columns, second_columns)]
+    boot = _draw(metric, [first_columns, second_columns], resampling)
+    swapped = _swap(metric, first_columns, second_columns, resampling)
     return tuple(
         _comparison(
             name,
@@ -212,17 +212,17 @@ def _draw(metric: Metric[Any], tables: Sequence[Matrix], resampling: Resampling)
 
 
 def _swap(
-    metric: Metric[Any], one: Matrix, other: Matrix, resampling: Resampling
+    metric: Metric[Any], first_columns: Matrix, second_columns: Matrix, resampling: Resampling
 ) -> tuple[dict[str, Vector], dict[str, Vector]]:
     """Return the scores of both systems after their items were swapped, each with probability one half."""
     generator = resampling.generator()
-    difference = other - one
+    difference = second_columns - first_columns
     first: list[Mapping[str, Vector]] = []
     second: list[Mapping[str, Vector]] = []
     for size in _blocks(resampling.draws):
-        moved = generator.integers(0, 2, size=(size, len(one))).astype(np.float64) @ difference
-        first.append(metric.from_sums(one.sum(axis=0) + moved))
-        second.append(metric.from_sums(other.sum(axis=0) - moved))
+        moved = generator.integers(0, 2, size=(size, len(first_columns))).astype(np.float64) @ difference
+        first.append(metric.from_sums(first_columns.sum(axis=0) + moved))
+        second.append(metric.from_sums(second_columns.sum(axis=0) - moved))
     return _joined(first), _joined(second)
 
 

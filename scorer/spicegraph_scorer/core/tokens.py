@@ -74,14 +74,14 @@ class TokenizedItems(Sequence[TokenizedItem]):
         return len(self.firsts) - 1
 
     @overload
-    def __getitem__(self, place: int) -> TokenizedItem: ...
+    def __getitem__(self, index: int) -> TokenizedItem: ...
     @overload
-    def __getitem__(self, place: slice) -> tuple[TokenizedItem, ...]: ...
-    def __getitem__(self, place: int | slice) -> TokenizedItem | tuple[TokenizedItem, ...]:
+    def __getitem__(self, index: slice) -> tuple[TokenizedItem, ...]: ...
+    def __getitem__(self, index: int | slice) -> TokenizedItem | tuple[TokenizedItem, ...]:
         """Return an item, or those of a slice."""
-        if isinstance(place, slice):
-            return tuple(map(self._item, range(*place.indices(len(self)))))
-        return self._item(range(len(self))[place])
+        if isinstance(index, slice):
+            return tuple(map(self._item, range(*index.indices(len(self)))))
+        return self._item(range(len(self))[index])
 
     def __iter__(self) -> Iterator[TokenizedItem]:
         return map(self._item, range(len(self)))
@@ -92,8 +92,8 @@ class TokenizedItems(Sequence[TokenizedItem]):
         for first, end in pairwise(self.firsts):
             yield [words[starts[caption] : starts[caption + 1]] for caption in self.captions[first:end]]
 
-    def _item(self, place: int) -> TokenizedItem:
-        candidate, *references = self.captions[self.firsts[place] : self.firsts[place + 1]]
+    def _item(self, index: int) -> TokenizedItem:
+        candidate, *references = self.captions[self.firsts[index] : self.firsts[index + 1]]
         return TokenizedItem(self._tokens(candidate), tuple(map(self._tokens, references)))
 
     def _tokens(self, caption: int) -> Tokens:

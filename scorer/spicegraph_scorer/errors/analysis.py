@@ -60,8 +60,8 @@ def explain(match: Match) -> tuple[Finding, ...]:
     return tuple(
         finding
         for side, tuples, partners in sides
-        for index, found in enumerate(partners)
-        if not found
+        for index, partner in enumerate(partners)
+        if not partner
         for finding in _first(view, side, index, tuples[index])
     )
 
@@ -71,9 +71,9 @@ def _first(view: MatchView, side: Side, index: int, scene_tuple: SceneTuple) -> 
     length = len(scene_tuple.concepts)
     for name, kind in KINDS.items():
         if kind.side is side and kind.length == length:
-            found = kind.rule(view, scene_tuple)
-            if found is not None:
-                words, counterpart, near = found
+            explanation = kind.rule(view, scene_tuple)
+            if explanation is not None:
+                words, counterpart, near = explanation
                 yield Finding(name, words, index, counterpart, agreement(scene_tuple), near)
                 return
 
@@ -87,7 +87,7 @@ def error_words(match: Match) -> frozenset[tuple[str, tuple[str, ...]]]:
         >>> sorted(error_words(result.statistic.match))
         [('color_confused', ('red', 'blue')), ('color_missed', ('red', 'car'))]
     """
-    return frozenset((found.kind, found.words) for found in explain(match) if KINDS[found.kind].primary)
+    return frozenset((finding.kind, finding.words) for finding in explain(match) if KINDS[finding.kind].primary)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,16 +159,16 @@ def analyse_errors(statistics: Sequence[SpiceStatistic]) -> ErrorReport:
     """
     matches = [statistic.match for statistic in statistics]
     findings = tuple(map(explain, matches))
-    found: defaultdict[str, defaultdict[tuple[str, ...], list[tuple[int, Finding]]]]
-    found = defaultdict(lambda: defaultdict(list))
+    by_kind: defaultdict[str, defaultdict[tuple[str, ...], list[tuple[int, Finding]]]]
+    by_kind = defaultdict(lambda: defaultdict(list))
     for item, row in enumerate(findings):
         for finding in row:
-            found[finding.kind][finding.words].append((item, finding))
+            by_kind[finding.kind][finding.words].append((item, finding))
     totals, names = _totals(matches), _object_names(matches)
     return ErrorReport(
         findings,
         tuple(
-            _kind(name, found[name], totals[kind.among], names[kind.side] if kind.length == 1 else None)
+            _kind(name, by_kind[name], totals[kind.among], names[kind.side] if kind.length == 1 else None)
             for name, kind in KINDS.items()
         ),
     )
@@ -176,7 +176,7 @@ def analyse_errors(statistics: Sequence[SpiceStatistic]) -> ErrorReport:
 
 def _kind(
     name: str,
-    found: dict[tuple[str, ...], list[tuple[int, Finding]]],
+    findings: dict[tuple[str, ...], list[tuple[int, Finding]]],
     total: int,
     names: Counter[str] | None,
 ) -> ErrorKind:
@@ -188,7 +188,7 @@ def _kind(
             names[words[0]] if names is not None and len(words) == 1 else None,
             tuple(dict.fromkeys(item for item, _ in rows)),
         )
-        for words, rows in found.items()
+        for words, rows in findings.items()
     ]
     groups.sort(key=_heaviest)
     items = {item for group in groups for item in group.items}
@@ -208,9 +208,9 @@ def _totals(matches: Sequence[Match]) -> Counter[str]:
             (Side.INVENTED, match.candidate, match.candidate_partners),
             (Side.MISSED, match.reference, match.reference_partners),
         ):
-            for own, found in zip(tuples, partners, strict=True):
-                for name, chance in _CHANCES[side, len(own.concepts)]:
-                    totals[name] += chance.holds(view, own, matched=bool(found))
+            for scene_tuple, partner in zip(tuples, partners, strict=True):
+                for name, chance in _CHANCES[side, len(scene_tuple.concepts)]:
+                    totals[name] += chance.holds(view, scene_tuple, matched=bool(partner))
     return totals
 
 
@@ -316,12 +316,12 @@ def wrong_statements(explanations: Sequence[GradedExplanation]) -> tuple[WrongSt
     wrong: defaultdict[tuple[str, ...], dict[int, str | None]] = defaultdict(dict)
     contradicted: Counter[tuple[str, ...]] = Counter()
     for item, why in enumerate(explanations):
-        verdicts = {found.words: found.verdict for found in why.verdicts.tuples}
+        verdicts = {statement.words: statement.verdict for statement in why.verdicts.tuples}
         said.update(verdicts.keys())
         for words, instead in _unsupported(why, verdicts):
             wrong[words][item] = instead
             contradicted[words] += verdicts[words] == CONTRADICTED
-    found = [
+    statement = [
         WrongStatement(
             words,
             len(items),
@@ -332,27 +332,27 @@ def wrong_statements(explanations: Sequence[GradedExplanation]) -> tuple[WrongSt
         )
         for words, items in wrong.items()
     ]
-    return tuple(sorted(found, key=_most_frequent))
+    return tuple(sorted(statement, key=_most_frequent))
 
 
 def _unsupported(
     why: GradedExplanation, verdicts: Mapping[tuple[str, ...], str]
 ) -> Iterator[tuple[tuple[str, ...], str | None]]:
     """Yield each unsupported tuple whose objects are supported, once, and what the references have instead."""
-    instead = {found.word: found.instead for found in why.verdicts.words if found.instead is not None}
-    for mine in {found.words: found for found in why.candidate}.values():
-        words = mine.words
+    instead = {verdict.word: verdict.instead for verdict in why.verdicts.words if verdict.instead is not None}
+    for graded in {verdict.words: verdict for verdict in why.candidate}.values():
+        words = graded.words
         objects = {(words[0],), (words[-1],)} if len(words) == 3 else {words[:1]}
         if verdicts[words] == SUPPORTED:
             continue
         if len(words) > 1 and any(verdicts.get(name, SUPPORTED) != SUPPORTED for name in objects):
             continue
-        if mine.denied_by is not None:
-            yield words, why.reference[mine.denied_by].words[-1]
+        if graded.denied_by is not None:
+            yield words, why.reference[graded.denied_by].words[-1]
         else:
-            own = (part for label in words for name in label.split("/") for part in (name, *name.split()))
-            yield words, next((instead[part] for part in own if part in instead), None)
+            parts = (part for label in words for name in label.split("/") for part in (name, *name.split()))
+            yield words, next((instead[part] for part in parts if part in instead), None)
 
 
-def _most_frequent(found: WrongStatement) -> tuple[int, int, tuple[str, ...]]:
-    return -found.count, found.said, found.words
+def _most_frequent(statement: WrongStatement) -> tuple[int, int, tuple[str, ...]]:
+    return -statement.count, statement.said, statement.words

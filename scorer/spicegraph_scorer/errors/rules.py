@@ -53,14 +53,14 @@ class MatchView:
     def __init__(self, match: Match) -> None:
         self.match = match
         self.reference: dict[int, list[int]] = {1: [], 2: [], 3: []}
-        for index, theirs in enumerate(match.reference):
-            self.reference[len(theirs.concepts)].append(index)
+        for index, reference in enumerate(match.reference):
+            self.reference[len(reference.concepts)].append(index)
         self.missed = {index for index, partners in enumerate(match.reference_partners) if not partners}
-        self.objects = [theirs.concepts[0] for theirs in match.reference if len(theirs.concepts) == 1]
+        self.objects = [reference.concepts[0] for reference in match.reference if len(reference.concepts) == 1]
         self.matched_objects = [
-            mine.concepts[0]
-            for mine, partners in zip(match.candidate, match.candidate_partners, strict=True)
-            if partners and len(mine.concepts) == 1
+            candidate.concepts[0]
+            for candidate, partners in zip(match.candidate, match.candidate_partners, strict=True)
+            if partners and len(candidate.concepts) == 1
         ]
 
     def is_known(self, concept: Concept) -> bool:
@@ -104,12 +104,12 @@ class Near:
         return self.how if self.distance is None else f"{self.how}, WordNet distance {self.distance}"
 
 
-def near_concepts(mine: Concept, theirs: Concept, parts: str = "n") -> Near | None:
+def near_concepts(candidate: Concept, reference: Concept, parts: str = "n") -> Near | None:
     """Return how a candidate's concept is near one of the references, if it is: by stem, else by WordNet.
 
     Args:
-        mine: the candidate's.
-        theirs: the references'.
+        candidate: the candidate's.
+        reference: the references'.
         parts: the parts of speech under which WordNet is asked.
 
     Example:
@@ -118,27 +118,27 @@ def near_concepts(mine: Concept, theirs: Concept, parts: str = "n") -> Near | No
         >>> near_concepts(concept("puppy"), concept("dog"))
         Near(how='narrower', distance=1)
     """
-    if {_stem(w) for w in mine.strings} & {_stem(w) for w in theirs.strings}:
+    if {_stem(w) for w in candidate.strings} & {_stem(w) for w in reference.strings}:
         return Near("same stem")
-    found = [near for a in mine.strings for b in theirs.strings for near in _by_wordnet(a, b, parts)]
-    return min(found, key=_steps, default=None)
+    nears = [near for a in candidate.strings for b in reference.strings for near in _by_wordnet(a, b, parts)]
+    return min(nears, key=_steps, default=None)
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _by_wordnet(mine: str, theirs: str, parts: str) -> tuple[Near, ...]:
-    return tuple(_related(mine, theirs, parts))
+def _by_wordnet(candidate: str, reference: str, parts: str) -> tuple[Near, ...]:
+    return tuple(_related(candidate, reference, parts))
 
 
-def _related(mine: str, theirs: str, parts: str) -> Iterator[Near]:
+def _related(candidate: str, reference: str, parts: str) -> Iterator[Near]:
     wordnet = load_wordnet()
     for part in parts:
-        one, other = wordnet.common_sense(mine, part), wordnet.common_sense(theirs, part)
-        if one is None or other is None:
+        sense, other_sense = wordnet.common_sense(candidate, part), wordnet.common_sense(reference, part)
+        if sense is None or other_sense is None:
             continue
-        up, down = wordnet.ancestors(one).get(other), wordnet.ancestors(other).get(one)
+        up, down = wordnet.ancestors(sense).get(other_sense), wordnet.ancestors(other_sense).get(sense)
         for how, steps in (("narrower", up), ("broader", down)):
             if steps is not None and steps <= _STEPS[part]:
-                yield Near(how, wordnet.distance(one, other))
+                yield Near(how, wordnet.distance(sense, other_sense))
 
 
 def _steps(near: Near) -> int:
@@ -187,14 +187,14 @@ class Chance:
     words: frozenset[str] | None = None
     others: bool = False
 
-    def holds(self, view: MatchView, own: SceneTuple, *, matched: bool) -> bool:
+    def holds(self, view: MatchView, scene_tuple: SceneTuple, *, matched: bool) -> bool:
         """Say whether a tuple of the side and length is one of them."""
         if self.words is not None or self.others:
-            name = own.concepts[1].label if self.side is Side.INVENTED else word(own, 1)
+            name = scene_tuple.concepts[1].label if self.side is Side.INVENTED else word(scene_tuple, 1)
             if name not in self.words if self.words is not None else name in _LISTED:
                 return False
         has = view.is_known if self.side is Side.INVENTED else view.is_named
-        return not self.known or matched or all(has(own.concepts[slot]) for slot in range(0, self.length, 2))
+        return not self.known or matched or all(has(scene_tuple.concepts[slot]) for slot in range(0, self.length, 2))
 
 
 _LISTED = COLORS | NUMERALS | SIZES
@@ -257,73 +257,75 @@ _OPPOSITES = (
 )
 
 
-def are_opposite(one: str, other: str) -> bool:
+def are_opposite(first: str, second: str) -> bool:
     """Say whether two size words mean opposite sizes.
 
     Example:
         >>> are_opposite("big", "tiny"), are_opposite("big", "large")
         (True, False)
     """
-    return any((one in a and other in b) or (one in b and other in a) for a, b in _OPPOSITES)
+    return any((first in a and second in b) or (first in b and second in a) for a, b in _OPPOSITES)
 
 
-def _near_object(view: MatchView, mine: SceneTuple) -> Explanation | None:
+def _near_object(view: MatchView, candidate: SceneTuple) -> Explanation | None:
     """Explain "puppy" where the references have a missed "dog"."""
-    missed = ((index, theirs) for index, theirs in view.references(1) if index in view.missed)
-    return _nearest(mine, missed, 0, "n")
+    missed = ((index, reference) for index, reference in view.references(1) if index in view.missed)
+    return _nearest(candidate, missed, 0, "n")
 
 
-def _nearest(mine: SceneTuple, missed: Iterable[tuple[int, SceneTuple]], slot: int, parts: str) -> Explanation | None:
+def _nearest(
+    candidate: SceneTuple, missed: Iterable[tuple[int, SceneTuple]], slot: int, parts: str
+) -> Explanation | None:
     """Explain a word by the nearest one that the references have in its place, if one is near."""
-    found = [
-        (near.distance or 0, order, Explanation((word(theirs, slot), word(mine, slot), str(near)), index, near))
-        for order, (index, theirs) in enumerate(missed)
-        if (near := near_concepts(mine.concepts[slot], theirs.concepts[slot], parts)) is not None
+    nears = [
+        (near.distance or 0, order, Explanation((word(reference, slot), word(candidate, slot), str(near)), index, near))
+        for order, (index, reference) in enumerate(missed)
+        if (near := near_concepts(candidate.concepts[slot], reference.concepts[slot], parts)) is not None
     ]
-    return min(found)[2] if found else None
+    return min(nears)[2] if nears else None
 
 
-def _object(_view: MatchView, own: SceneTuple) -> Explanation:
+def _object(_view: MatchView, scene_tuple: SceneTuple) -> Explanation:
     """Explain an object that the other side lacks."""
-    return Explanation((word(own, 0),))
+    return Explanation((word(scene_tuple, 0),))
 
 
-def _follows_from_object(view: MatchView, mine: SceneTuple) -> Explanation | None:
+def _follows_from_object(view: MatchView, candidate: SceneTuple) -> Explanation | None:
     """Explain a tuple that can't match, since one of its objects is in no reference."""
-    ends = [slot for slot in (0, 2) if slot < len(mine.concepts)]
-    unknown = [slot for slot in ends if not view.is_known(mine.concepts[slot])]
-    return Explanation((word(mine, unknown[0]), word(mine, 1))) if unknown else None
+    ends = [slot for slot in (0, 2) if slot < len(candidate.concepts)]
+    unknown = [slot for slot in ends if not view.is_known(candidate.concepts[slot])]
+    return Explanation((word(candidate, unknown[0]), word(candidate, 1))) if unknown else None
 
 
-def _rivals(view: MatchView, mine: SceneTuple, words: frozenset[str]) -> Iterator[tuple[int, str, str]]:
+def _rivals(view: MatchView, candidate: SceneTuple, words: frozenset[str]) -> Iterator[tuple[int, str, str]]:
     """Yield the missed attributes of the same object from the same word list: index, their word, my word."""
-    own = mine.concepts[1].label
-    if own in words:
-        for index, theirs in view.references(2):
-            if index in view.missed and theirs.concepts[0].shares(mine.concepts[0]):
-                rival = word(theirs, 1)
+    said = candidate.concepts[1].label
+    if said in words:
+        for index, reference in view.references(2):
+            if index in view.missed and reference.concepts[0].shares(candidate.concepts[0]):
+                rival = word(reference, 1)
                 if rival in words:
-                    yield index, rival, own
+                    yield index, rival, said
 
 
-def _color(view: MatchView, mine: SceneTuple) -> Explanation | None:
+def _color(view: MatchView, candidate: SceneTuple) -> Explanation | None:
     """Explain a blue car where the references have a red one."""
-    for index, rival, own in _rivals(view, mine, COLORS):
-        return Explanation((rival, own), index)
+    for index, rival, word in _rivals(view, candidate, COLORS):
+        return Explanation((rival, word), index)
     return None
 
 
 def _count(fits: Callable[[int], bool]) -> Rule:
     """Make the rule for counts whose difference fits; of several rival counts, the nearest is meant."""
 
-    def rule(view: MatchView, mine: SceneTuple) -> Explanation | None:
+    def rule(view: MatchView, candidate: SceneTuple) -> Explanation | None:
         rivals = sorted(
-            (abs(NUMBERS[rival] - NUMBERS[own]), order, index, rival, own)
-            for order, (index, rival, own) in enumerate(_rivals(view, mine, NUMERALS))
+            (abs(NUMBERS[rival] - NUMBERS[word]), order, index, rival, word)
+            for order, (index, rival, word) in enumerate(_rivals(view, candidate, NUMERALS))
         )
-        for difference, _, index, rival, own in rivals[:1]:
+        for difference, _, index, rival, word in rivals[:1]:
             if fits(difference):
-                return Explanation((rival, own), index)
+                return Explanation((rival, word), index)
         return None
 
     return rule
@@ -337,88 +339,90 @@ def _is_more(difference: int) -> bool:
     return difference > 1
 
 
-def _size(view: MatchView, mine: SceneTuple) -> Explanation | None:
+def _size(view: MatchView, candidate: SceneTuple) -> Explanation | None:
     """Explain a small dog where the references have a big one."""
-    for index, rival, own in _rivals(view, mine, SIZES):
-        if are_opposite(rival, own):
-            return Explanation((rival, own), index)
+    for index, rival, word in _rivals(view, candidate, SIZES):
+        if are_opposite(rival, word):
+            return Explanation((rival, word), index)
     return None
 
 
-def _misplaced(view: MatchView, mine: SceneTuple) -> Explanation | None:
+def _misplaced(view: MatchView, candidate: SceneTuple) -> Explanation | None:
     """Explain a brown dog beside a white horse where the horse is brown."""
-    for index, theirs in view.references(2):
-        same = theirs.concepts[1].shares(mine.concepts[1])
-        if same and not theirs.concepts[0].shares(mine.concepts[0]):
-            return Explanation((word(mine, 1), word(theirs, 0), word(mine, 0)), index)
+    for index, reference in view.references(2):
+        same = reference.concepts[1].shares(candidate.concepts[1])
+        if same and not reference.concepts[0].shares(candidate.concepts[0]):
+            return Explanation((word(candidate, 1), word(reference, 0), word(candidate, 0)), index)
     return None
 
 
-def _near_attribute(view: MatchView, mine: SceneTuple) -> Explanation | None:
+def _near_attribute(view: MatchView, candidate: SceneTuple) -> Explanation | None:
     """Explain a "color" umbrella where the references have a missed "colorful"."""
-    owner = mine.concepts[0]
+    owner = candidate.concepts[0]
     missed = (
-        (index, theirs)
-        for index, theirs in view.references(2)
-        if index in view.missed and theirs.concepts[0].shares(owner)
+        (index, reference)
+        for index, reference in view.references(2)
+        if index in view.missed and reference.concepts[0].shares(owner)
     )
-    return _nearest(mine, missed, 1, "an")
+    return _nearest(candidate, missed, 1, "an")
 
 
 def _attribute_of(words: frozenset[str] | None) -> Rule:
     """Make the rule for attributes of a word list that nothing in the references explains."""
 
-    def rule(_view: MatchView, mine: SceneTuple) -> Explanation | None:
-        fits = words is None or mine.concepts[1].label in words
-        return Explanation((word(mine, 1), word(mine, 0))) if fits else None
+    def rule(_view: MatchView, candidate: SceneTuple) -> Explanation | None:
+        fits = words is None or candidate.concepts[1].label in words
+        return Explanation((word(candidate, 1), word(candidate, 0))) if fits else None
 
     return rule
 
 
-def _swapped(view: MatchView, mine: SceneTuple) -> Explanation | None:
+def _swapped(view: MatchView, candidate: SceneTuple) -> Explanation | None:
     """Explain a horse that rides a man."""
-    subject, relation, target = mine.concepts
-    for index, theirs in view.references(3):
-        first, name, second = theirs.concepts
+    subject, relation, target = candidate.concepts
+    for index, reference in view.references(3):
+        first, name, second = reference.concepts
         if name.shares(relation) and first.shares(target) and second.shares(subject):
-            return Explanation((word(theirs, 0), word(theirs, 1), word(theirs, 2)), index)
+            return Explanation((word(reference, 0), word(reference, 1), word(reference, 2)), index)
     return None
 
 
-def _near_relation(view: MatchView, mine: SceneTuple) -> Explanation | None:
+def _near_relation(view: MatchView, candidate: SceneTuple) -> Explanation | None:
     """Explain a man who holds a bat where the references have him grip it."""
     missed = (
-        (index, theirs) for index, theirs in view.references(3) if index in view.missed and _same_ends(mine, theirs)
+        (index, reference)
+        for index, reference in view.references(3)
+        if index in view.missed and _same_ends(candidate, reference)
     )
-    return _nearest(mine, missed, 1, "v")
+    return _nearest(candidate, missed, 1, "v")
 
 
-def _same_ends(mine: SceneTuple, theirs: SceneTuple) -> bool:
+def _same_ends(candidate: SceneTuple, reference: SceneTuple) -> bool:
     """Say whether both objects are right, in their places."""
-    return all(theirs.concepts[slot].shares(mine.concepts[slot]) for slot in (0, 2))
+    return all(reference.concepts[slot].shares(candidate.concepts[slot]) for slot in (0, 2))
 
 
-def _relation_confused(view: MatchView, mine: SceneTuple) -> Explanation | None:
+def _relation_confused(view: MatchView, candidate: SceneTuple) -> Explanation | None:
     """Explain a cat under a mat where it is on it: both objects are right, in their places."""
-    for index, theirs in view.references(3):
-        if _same_ends(mine, theirs):
-            return Explanation((word(theirs, 1), word(mine, 1)), index)
+    for index, reference in view.references(3):
+        if _same_ends(candidate, reference):
+            return Explanation((word(reference, 1), word(candidate, 1)), index)
     return None
 
 
-def _relation_moved(view: MatchView, mine: SceneTuple) -> Explanation | None:
+def _relation_moved(view: MatchView, candidate: SceneTuple) -> Explanation | None:
     """Explain a man who rides a horse where he rides a bike, and the horse is there too."""
-    for index, theirs in view.references(3):
-        shared = [a.shares(b) for a, b in zip(mine.concepts, theirs.concepts, strict=True)]
+    for index, reference in view.references(3):
+        shared = [a.shares(b) for a, b in zip(candidate.concepts, reference.concepts, strict=True)]
         if shared[1] and (shared[0] or shared[2]):
             slot = 2 if shared[0] else 0
-            return Explanation((word(theirs, 1), word(theirs, slot), word(mine, slot)), index)
+            return Explanation((word(reference, 1), word(reference, slot), word(candidate, slot)), index)
     return None
 
 
-def _relation(_view: MatchView, mine: SceneTuple) -> Explanation:
+def _relation(_view: MatchView, candidate: SceneTuple) -> Explanation:
     """Explain a relation between known objects that the references do not connect so."""
-    return Explanation((word(mine, 0), word(mine, 1), word(mine, 2)))
+    return Explanation((word(candidate, 0), word(candidate, 1), word(candidate, 2)))
 
 
 _SAID_FOR = ("References say", "Candidate says")
@@ -498,19 +502,19 @@ _WITH_PREPOSITION_ALONE = frozenset({"prepositional", "predicate"})
 _OWNER = frozenset({"possessive"})
 
 
-def _follows_from_missed(view: MatchView, theirs: SceneTuple) -> Explanation | None:
+def _follows_from_missed(view: MatchView, reference: SceneTuple) -> Explanation | None:
     """Name a tuple that could not be matched, since the candidate does not name one of its objects."""
-    ends = [slot for slot in (0, 2) if slot < len(theirs.concepts)]
-    missing = [slot for slot in ends if not view.is_named(theirs.concepts[slot])]
-    return Explanation((word(theirs, missing[0]), word(theirs, 1))) if missing else None
+    ends = [slot for slot in (0, 2) if slot < len(reference.concepts)]
+    missing = [slot for slot in ends if not view.is_named(reference.concepts[slot])]
+    return Explanation((word(reference, missing[0]), word(reference, 1))) if missing else None
 
 
 def _missed_attribute_of(words: frozenset[str] | None) -> Rule:
     """Make the rule for attributes of a word list, of objects that the candidate names."""
 
-    def rule(_view: MatchView, theirs: SceneTuple) -> Explanation | None:
-        name = word(theirs, 1)
-        return Explanation((name, word(theirs, 0))) if words is None or name in words else None
+    def rule(_view: MatchView, reference: SceneTuple) -> Explanation | None:
+        name = word(reference, 1)
+        return Explanation((name, word(reference, 0))) if words is None or name in words else None
 
     return rule
 
@@ -518,18 +522,18 @@ def _missed_attribute_of(words: frozenset[str] | None) -> Rule:
 def _relation_by(*, preposition: bool) -> Rule:
     """Make the rule for relations that are a preposition alone, or those that have a verb."""
 
-    def rule(_view: MatchView, theirs: SceneTuple) -> Explanation | None:
-        rules = {evidence.fact.rule for evidence in theirs.evidence}
+    def rule(_view: MatchView, reference: SceneTuple) -> Explanation | None:
+        rules = {evidence.fact.rule for evidence in reference.evidence}
         alone = bool(rules) and rules <= _WITH_PREPOSITION_ALONE
-        return Explanation((word(theirs, 1),)) if alone is preposition else None
+        return Explanation((word(reference, 1),)) if alone is preposition else None
 
     return rule
 
 
-def _owner(_view: MatchView, theirs: SceneTuple) -> Explanation | None:
+def _owner(_view: MatchView, reference: SceneTuple) -> Explanation | None:
     """Name an owner and what it has, which no verb of the caption says."""
-    rules = {evidence.fact.rule for evidence in theirs.evidence}
-    return Explanation((word(theirs, 0), word(theirs, 2))) if rules and rules <= _OWNER else None
+    rules = {evidence.fact.rule for evidence in reference.evidence}
+    return Explanation((word(reference, 0), word(reference, 2))) if rules and rules <= _OWNER else None
 
 
 _FOLLOWS = ("Object", "Said of it")

@@ -86,7 +86,7 @@ class Bleu(Metric[BleuStatistic]):
     def workings(self, corpus: Corpus, statistics: Sequence[BleuStatistic]) -> list[tuple[Working, ...]]:
         """Return matched n-grams of each order, and the brevity penalty."""
         del corpus
-        return [_working(f"Bleu_{ORDERS}", found) for found in statistics]
+        return [_working(f"Bleu_{ORDERS}", statistic) for statistic in statistics]
 
     def columns(self, statistics: Sequence[BleuStatistic]) -> Matrix:
         """Return what the corpus scores sum, (items, 10): lengths, matched and total n-grams."""
@@ -100,10 +100,10 @@ class Bleu(Metric[BleuStatistic]):
         return {f"Bleu_{n + 1}": scores[n] for n in range(ORDERS)}
 
 
-def _working(score: str, found: BleuStatistic) -> tuple[Working, ...]:
-    counts = tuple(chain.from_iterable(zip(found.matched, found.total, strict=True)))
-    brevity = float(_brevity(np.array([found.length / found.closest]))[0]) if found.closest else 1.0
-    return (Working(score, _TEXT, (*counts, found.length, found.closest, brevity)),)
+def _working(score: str, statistic: BleuStatistic) -> tuple[Working, ...]:
+    counts = tuple(chain.from_iterable(zip(statistic.matched, statistic.total, strict=True)))
+    brevity = float(_brevity(np.array([statistic.length / statistic.closest]))[0]) if statistic.closest else 1.0
+    return (Working(score, _TEXT, (*counts, statistic.length, statistic.closest, brevity)),)
 
 
 _TEXT: Final = (
@@ -154,7 +154,7 @@ class SentenceBleu(Metric[BleuStatistic]):
     def workings(self, corpus: Corpus, statistics: Sequence[BleuStatistic]) -> list[tuple[Working, ...]]:
         """Return matched n-grams of each order, and the brevity penalty."""
         del corpus
-        return [_working(f"SentenceBleu_{ORDERS}", found) for found in statistics]
+        return [_working(f"SentenceBleu_{ORDERS}", statistic) for statistic in statistics]
 
 
 class _Table(NamedTuple):
@@ -233,10 +233,10 @@ def _matches(counts: CorpusCounts, ngrams: NgramCounts) -> list[int]:
     most = np.maximum.reduceat(count[order], first) if len(first) else count
     row, column, count = cells.row[of_candidate], cells.col[of_candidate], cells.data[of_candidate]
     wanted = row * columns + column
-    place = np.minimum(np.searchsorted(key, wanted), max(0, len(key) - 1))
-    found = key[place] == wanted if len(key) else np.zeros(len(wanted), bool)
-    clipped = np.minimum(count[found], most[place[found]])
-    sums: list[int] = np.bincount(row[found], clipped, minlength=counts.items).astype(np.int64).tolist()
+    position = np.minimum(np.searchsorted(key, wanted), max(0, len(key) - 1))
+    is_known = key[position] == wanted if len(key) else np.zeros(len(wanted), bool)
+    clipped = np.minimum(count[is_known], most[position[is_known]])
+    sums: list[int] = np.bincount(row[is_known], clipped, minlength=counts.items).astype(np.int64).tolist()
     return sums
 
 

@@ -82,8 +82,8 @@ class CaptureExplanation:
     def to_dict(self) -> dict[str, Json]:
         """Return JSON values, with the fields of the parts as keys."""
         sides = [
-            {"candidate": list(map(asdict, mine)), "reference": list(map(asdict, theirs))}
-            for mine, theirs in self.references
+            {"candidate": list(map(asdict, candidate)), "reference": list(map(asdict, reference))}
+            for candidate, reference in self.references
         ]
         return {"references": sides}
 
@@ -146,16 +146,21 @@ class Capture(Metric[CaptureStatistic]):
         facts = FactsInOrder(self.source, corpus.items)
         statistics = []
         for item in corpus.items:
-            theirs = [elements_of(facts.take(text)) for text in item.references]
-            statistics.append(self.compare(elements_of(facts.take(item.candidate)), theirs))
+            references = [elements_of(facts.take(text)) for text in item.references]
+            statistics.append(self.compare(elements_of(facts.take(item.candidate)), references))
         return statistics
 
     def compare(self, candidate: Elements, references: Sequence[Elements]) -> CaptureStatistic:
         """Return the scores of a candidate's elements against those of each reference."""
         matched = [self._matched(candidate, reference) for reference in references]
-        each = [_scores(mine, theirs) for mine, theirs in matched]
+        each = [_scores(candidate_matches, reference_matches) for candidate_matches, reference_matches in matched]
         scores = {
-            kind: CategoryScore(*[sum(values) / len(each) for values in zip(*[one[kind] for one in each], strict=True)])
+            kind: CategoryScore(
+                *[
+                    sum(values) / len(each)
+                    for values in zip(*[of_reference[kind] for of_reference in each], strict=True)
+                ]
+            )
             for kind in (ALL, *WEIGHTS)
         }
         return CaptureStatistic(scores, CaptureExplanation(tuple(matched)) if self.evidence else None)
@@ -163,51 +168,51 @@ class Capture(Metric[CaptureStatistic]):
     def _matched(
         self, candidate: Elements, reference: Elements
     ) -> tuple[tuple[CaptureMatch, ...], tuple[CaptureMatch, ...]]:
-        mine: list[CaptureMatch] = []
-        theirs: list[CaptureMatch] = []
+        candidate_matches: list[CaptureMatch] = []
+        reference_matches: list[CaptureMatch] = []
         for kind in WEIGHTS:
             left, right = self._matched_kind(kind, candidate[kind], reference[kind])
-            mine += left
-            theirs += right
-        return tuple(mine), tuple(theirs)
+            candidate_matches += left
+            reference_matches += right
+        return tuple(candidate_matches), tuple(reference_matches)
 
     def _matched_kind(
-        self, kind: str, mine: Sequence[Element], theirs: Sequence[Element]
+        self, kind: str, candidate: Sequence[Element], reference: Sequence[Element]
     ) -> tuple[list[CaptureMatch], list[CaptureMatch]]:
-        left = [CaptureMatch(kind, element.words) for element in mine]
-        right = [CaptureMatch(kind, element.words) for element in theirs]
+        left = [CaptureMatch(kind, element.words) for element in candidate]
+        right = [CaptureMatch(kind, element.words) for element in reference]
         for stage, is_match in ((EXACT, _is_equal), (SYNONYM, _is_synonym)):
             free = [index for index, match in enumerate(right) if match.stage is None]
-            for i, element in enumerate(mine):
+            for i, element in enumerate(candidate):
                 if left[i].stage is None:
-                    found = next((j for j in free if is_match(element.compared, theirs[j].compared)), None)
-                    if found is not None:
-                        free.remove(found)
-                        left[i] = replace(left[i], stage=stage, partner=theirs[found].words, similarity=1.0)
-                        right[found] = replace(right[found], stage=stage, partner=element.words, similarity=1.0)
+                    partner = next((j for j in free if is_match(element.compared, reference[j].compared)), None)
+                    if partner is not None:
+                        free.remove(partner)
+                        left[i] = replace(left[i], stage=stage, partner=reference[partner].words, similarity=1.0)
+                        right[partner] = replace(right[partner], stage=stage, partner=element.words, similarity=1.0)
         rest, others = ([n for n, match in enumerate(side) if match.stage is None] for side in (left, right))
         if rest and others:
-            near = self._similar([mine[i].compared for i in rest], [theirs[j].compared for j in others])
+            near = self._similar([candidate[i].compared for i in rest], [reference[j].compared for j in others])
             for row, i in enumerate(rest):
                 best = int(near[row].argmax())
                 left[i] = replace(
-                    left[i], stage=SOFT, partner=theirs[others[best]].words, similarity=float(near[row, best])
+                    left[i], stage=SOFT, partner=reference[others[best]].words, similarity=float(near[row, best])
                 )
             for column, j in enumerate(others):
                 best = int(near[:, column].argmax())
                 right[j] = replace(
-                    right[j], stage=SOFT, partner=mine[rest[best]].words, similarity=float(near[best, column])
+                    right[j], stage=SOFT, partner=candidate[rest[best]].words, similarity=float(near[best, column])
                 )
         return left, right
 
     def _similar(
-        self, mine: Sequence[tuple[str, ...]], theirs: Sequence[tuple[str, ...]]
+        self, candidate: Sequence[tuple[str, ...]], reference: Sequence[tuple[str, ...]]
     ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
         """Return (mine, theirs): the cosine of the vectors of both phrases, at least 0."""
-        phrases = [(" ".join(words),) for words in (*mine, *theirs)]
+        phrases = [(" ".join(words),) for words in (*candidate, *reference)]
         rows = self.vectors.rows(phrases)
         vectors = rows.vectors[[rows.places[phrase] for phrase in phrases]].astype(np.float64)
-        return np.clip(vectors[: len(mine)] @ vectors[len(mine) :].T, 0.0, 1.0)
+        return np.clip(vectors[: len(candidate)] @ vectors[len(candidate) :].T, 0.0, 1.0)
 
     def total(self, statistics: Sequence[CaptureStatistic]) -> tuple[Score, ...]:
         """Return ``CAPTURE``, and the F1 of each kind (``CAPTURE_Object`` ...).
@@ -247,21 +252,21 @@ def elements_of(facts: Iterable[Fact]) -> dict[str, list[Element]]:
         >>> found["Object"][0].words, found["Relation"][0].words
         (('dog',), ('dog', 'lie on', 'bed'))
     """
-    found: dict[str, dict[tuple[str, ...], None]] = {kind: {} for kind in WEIGHTS}
+    by_kind: dict[str, dict[tuple[str, ...], None]] = {kind: {} for kind in WEIGHTS}
     abstract = _abstract()
     for fact in without_loose(tuple(facts)):
         subject, *rest = fact.words
         subject = _singular(subject)
         if not rest:
             if name_noun(subject) not in abstract:
-                found["Object"][(subject,)] = None
+                by_kind["Object"][(subject,)] = None
         elif len(rest) == 1:
-            found["Attribute"][(subject, rest[0])] = None
+            by_kind["Attribute"][(subject, rest[0])] = None
         else:
-            found["Relation"][(subject, rest[1], _singular(rest[0]))] = None
+            by_kind["Relation"][(subject, rest[1], _singular(rest[0]))] = None
     return {
-        kind: [Element(words, words[1:] if kind == "Attribute" else words) for words in own]
-        for kind, own in found.items()
+        kind: [Element(words, words[1:] if kind == "Attribute" else words) for words in elements]
+        for kind, elements in by_kind.items()
     }
 
 
@@ -275,23 +280,25 @@ def _singular(name: str) -> str:
     return f"{before}{space}{plural_lemma(last)}"
 
 
-def _is_equal(mine: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
-    return mine == theirs
+def _is_equal(candidate: tuple[str, ...], reference: tuple[str, ...]) -> bool:
+    return candidate == reference
 
 
-def _is_synonym(mine: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
+def _is_synonym(candidate: tuple[str, ...], reference: tuple[str, ...]) -> bool:
     concept = load_lexicon().concept
     return all(
-        one in other or other in one or concept(one).shares(concept(other))
-        for one, other in zip(mine, theirs, strict=True)
+        word in other_word or other_word in word or concept(word).shares(concept(other_word))
+        for word, other_word in zip(candidate, reference, strict=True)
     )
 
 
-def _scores(mine: Sequence[CaptureMatch], theirs: Sequence[CaptureMatch]) -> dict[str, tuple[float, float, float]]:
+def _scores(
+    candidate: Sequence[CaptureMatch], reference: Sequence[CaptureMatch]
+) -> dict[str, tuple[float, float, float]]:
     """Return F1, precision and recall by kind, ``All`` first."""
     scores: dict[str, tuple[float, float, float]] = {}
     for kind in WEIGHTS:
-        precision, recall = (_mean([m.similarity for m in side if m.kind == kind]) for side in (mine, theirs))
+        precision, recall = (_mean([m.similarity for m in side if m.kind == kind]) for side in (candidate, reference))
         total = precision + recall
         scores[kind] = 2 * precision * recall / total if total else 0.0, precision, recall
     columns = zip(*[scores[kind] for kind in WEIGHTS], strict=True)

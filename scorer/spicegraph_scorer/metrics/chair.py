@@ -130,12 +130,12 @@ spaces in the published list, so that the original program never finds them; "iP
 
 def _classes() -> dict[str, str]:
     """Return the class of each word."""
-    found = {}
+    classes = {}
     for entry in re.split(r"\n(?! )", _SYNONYMS.strip()):
         name, _, words = entry.partition(":")
         for word in (name, *words.split()):
-            found[word.replace("_", " ")] = name.replace("_", " ")
-    return found
+            classes[word.replace("_", " ")] = name.replace("_", " ")
+    return classes
 
 
 CLASSES: Final[Mapping[str, str]] = _classes()
@@ -183,18 +183,18 @@ def mentions(caption: str) -> list[Mention]:
     >>> [(found.object, found.words) for found in mentions("Two puppies on sofas near a traffic light.")]
     [('dog', 'puppies'), ('couch', 'sofas'), ('traffic light', 'traffic light')]
     """
-    tokens = [(found.group().lower(), found.span()) for found in _TOKEN.finditer(caption)]
+    tokens = [(named.group().lower(), named.span()) for named in _TOKEN.finditer(caption)]
     words = [_singular(word) for word, _ in tokens]
-    found: list[tuple[str, int, int]] = []
-    place = 0
-    while place < len(words):
-        both = _TWO_WORDS.get(" ".join(words[place : place + 2]))
-        found.append((words[place] if both is None else both, place, place + (1 if both is None else 2)))
-        place = found[-1][2]
-    is_toilet = any(name == "toilet" for name, _, _ in found)
+    named: list[tuple[str, int, int]] = []
+    index = 0
+    while index < len(words):
+        both = _TWO_WORDS.get(" ".join(words[index : index + 2]))
+        named.append((words[index] if both is None else both, index, index + (1 if both is None else 2)))
+        index = named[-1][2]
+    is_toilet = any(name == "toilet" for name, _, _ in named)
     return [
         Mention(CLASSES[name], caption[start:end], (start, end))
-        for name, first, behind in found
+        for name, first, behind in named
         if name in CLASSES and not (is_toilet and name == "seat")
         for start, end in [(tokens[first][1][0], tokens[behind - 1][1][1])]
     ]
@@ -218,8 +218,8 @@ def read_instances(path: str) -> Instances:
     except ValueError as error:
         raise InputError(f"{path}: is not JSON ({error})") from error
     lists = [data.get(name) if isinstance(data, dict) else None for name in ("categories", "images", "annotations")]
-    for name, found in zip(("categories", "images", "annotations"), lists, strict=True):
-        if not isinstance(found, list):
+    for name, entries in zip(("categories", "images", "annotations"), lists, strict=True):
+        if not isinstance(entries, list):
             raise InputError(f"{path}: is not a COCO instances file: it has no list {name!r}")
     objects: dict[str, set[str]] = {}
     try:
@@ -231,7 +231,7 @@ def read_instances(path: str) -> Instances:
     except (KeyError, TypeError) as error:
         raise InputError(f"{path}: is not a COCO instances file of the 80 classes: {error} is missing") from error
     return Instances(
-        {image: frozenset(found) for image, found in objects.items()},
+        {image: frozenset(entries) for image, entries in objects.items()},
         hashlib.blake2b(text, digest_size=4).hexdigest(),
     )
 
@@ -269,7 +269,7 @@ class ChairExplanation:
 
     def to_dict(self) -> dict[str, Json]:
         """Return JSON values, with the fields of the parts as keys."""
-        return {"mentions": [asdict(found) for found in self.mentions], "missing": list(self.missing)}
+        return {"mentions": [asdict(mention) for mention in self.mentions], "missing": list(self.missing)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,10 +317,10 @@ class Chair(Metric[ChairStatistic]):
         if self.instances is not None:
             unknown = [item.id for item in corpus.items if str(item.id) not in self.instances.objects]
             if unknown:
-                named = ", ".join(repr(one) for one in unknown[:5])
+                named = ", ".join(repr(image_id) for image_id in unknown[:5])
                 raise InputError(f"the instances lack {len(unknown)} of the images that are scored: {named}")
         texts = dict.fromkeys(chain.from_iterable(item.references for item in corpus.items))
-        said = {text: frozenset(found.object for found in mentions(text)) for text in texts}
+        said = {text: frozenset(mention.object for mention in mentions(text)) for text in texts}
         statistics = [
             _statistic(item.candidate, self._outlined(item).union(*[said[text] for text in item.references]))
             for item in corpus.items
@@ -364,8 +364,8 @@ class Chair(Metric[ChairStatistic]):
         del corpus
         text = "{} of {} objects mentioned are not in the image; {} of its {} objects are mentioned"
         return [
-            (Working("CHAIRi", text, (found.hallucinated, found.mentioned, found.said, found.objects)),)
-            for found in statistics
+            (Working("CHAIRi", text, (statistic.hallucinated, statistic.mentioned, statistic.said, statistic.objects)),)
+            for statistic in statistics
         ]
 
     def explain(self, statistic: ChairStatistic, *, changes: int = 3) -> ChairExplanation | None:
@@ -375,14 +375,16 @@ class Chair(Metric[ChairStatistic]):
 
 
 def _statistic(candidate: str, objects: frozenset[str]) -> ChairStatistic:
-    found = tuple([ChairMention(*one, hallucinated=one.object not in objects) for one in mentions(candidate)])
-    said = {one.object for one in found if not one.hallucinated}
+    named = tuple(
+        [ChairMention(*mention, hallucinated=mention.object not in objects) for mention in mentions(candidate)]
+    )
+    said = {mention.object for mention in named if not mention.hallucinated}
     return ChairStatistic(
-        len(found),
-        sum(one.hallucinated for one in found),
+        len(named),
+        sum(mention.hallucinated for mention in named),
         len(objects),
         len(said),
-        ChairExplanation(found, tuple(sorted(objects - said))),
+        ChairExplanation(named, tuple(sorted(objects - said))),
     )
 
 

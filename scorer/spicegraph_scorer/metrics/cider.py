@@ -139,7 +139,7 @@ class Cider(Metric[CiderStatistic]):
         Raises:
             InputError: the score is undefined, since all items are of one image.
         """
-        scores = [found.score for found in statistics if found.score is not None]
+        scores = [statistic.score for statistic in statistics if statistic.score is not None]
         if len(scores) < len(statistics):
             raise InputError(f"{self.name}: undefined with the references of a single image; give document frequencies")
         return cider_credits(corpus, self, scores)
@@ -163,7 +163,7 @@ class Cider(Metric[CiderStatistic]):
             return [()] * len(statistics)
         slices = count_slices(corpus.tokens, orders=ORDERS)
         terms = chain.from_iterable(_terms(counts, self.variant, frequencies) for counts in slices)
-        return [(Working(self.key or self.variant, _TEXTS[self.variant], found),) for found in terms]
+        return [(Working(self.key or self.variant, _TEXTS[self.variant], values),) for values in terms]
 
 
 _COSINES: Final = (
@@ -196,8 +196,8 @@ def cider_statistics(
     if table and frequencies.images <= 1:
         return _undefined(len(table))
     slices = count_slices(table, orders=ORDERS)
-    found = (statistics_of_counts(counts, variant=variant, frequencies=frequencies) for counts in slices)
-    return list(chain.from_iterable(found))
+    by_slice = (statistics_of_counts(counts, variant=variant, frequencies=frequencies) for counts in slices)
+    return list(chain.from_iterable(by_slice))
 
 
 def statistics_of_counts(
@@ -211,9 +211,9 @@ def statistics_of_counts(
     images = counts.items if frequencies is None else frequencies.images
     if images <= 1:
         return _undefined(counts.items)
-    found = _own_frequencies(counts) if frequencies is None else frequencies.lookup(counts)
+    images_with_ngrams = _own_frequencies(counts) if frequencies is None else frequencies.lookup(counts)
     similarity = np.zeros(len(counts.item))
-    for cosine in _cosines(counts, images, found, variant):
+    for cosine in _cosines(counts, images, images_with_ngrams, variant):
         similarity += cosine
     if variant == "CIDEr-D":
         similarity *= _length_penalty(counts)
@@ -222,9 +222,11 @@ def statistics_of_counts(
     return [CiderStatistic(score) for score in (SCALE / ORDERS * sums / references).tolist()]
 
 
-def _cosines(counts: CorpusCounts, images: int, found: Sequence[Integers], variant: Variant) -> Iterator[Floats]:
+def _cosines(
+    counts: CorpusCounts, images: int, images_with_ngrams: Sequence[Integers], variant: Variant
+) -> Iterator[Floats]:
     """Yield the cosines of each reference with its candidate, by the order of the n-grams."""
-    for ngrams, images_of in zip(counts.orders, found, strict=True):
+    for ngrams, images_of in zip(counts.orders, images_with_ngrams, strict=True):
         weights = math.log(images) - np.log(np.maximum(1, images_of))
         yield _similarity(ngrams, counts, weights, clip=variant == "CIDEr-D")
 
@@ -331,13 +333,17 @@ class Spider(Metric[SpiderStatistic]):
         """Return the two scores whose mean it is."""
         del corpus
         text = "the mean of CIDEr-D ({}) and SPICE ({})"
-        return [(Working("SPIDEr", text, (found.cider.score, found.spice.f1(ALL))),) for found in statistics]
+        return [
+            (Working("SPIDEr", text, (statistic.cider.score, statistic.spice.f1(ALL))),) for statistic in statistics
+        ]
 
     def credit(self, corpus: Corpus, statistics: Sequence[SpiderStatistic]) -> list[Credit]:
         """Divide the score among the words: half of what each earned of either metric."""
         cider = self.cider.credit(corpus, [statistic.cider for statistic in statistics])
         spice = self.spice.credit(corpus, [statistic.spice for statistic in statistics])
-        return [Credit.mixed([(0.5, one), (0.5, other)]) for one, other in zip(cider, spice, strict=True)]
+        return [
+            Credit.mixed([(0.5, of_cider), (0.5, of_spice)]) for of_cider, of_spice in zip(cider, spice, strict=True)
+        ]
 
     def summed(self) -> Summed[SpiderStatistic]:
         """Return the sums of both metrics: the corpus value is the mean of two values, each rounded by itself."""
@@ -363,8 +369,8 @@ class Spider(Metric[SpiderStatistic]):
 
     def finish(self, kept: Sequence[tuple[Any, SpiceStatistic]]) -> list[SpiderStatistic]:
         """Return both statistics of every item."""
-        cider = self.cider.finish([one for one, _ in kept])
-        return [SpiderStatistic(one, spice) for one, (_, spice) in zip(cider, kept, strict=True)]
+        cider = self.cider.finish([of_cider for of_cider, _ in kept])
+        return [SpiderStatistic(of_cider, spice) for of_cider, (_, spice) in zip(cider, kept, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,14 +412,14 @@ def cider_credits(corpus: Corpus, cider: Cider, scores: Sequence[float]) -> list
     gets G (x - X y / 2 Y) / sqrt(Y), and the words have (g(1) - G / 2) X / sqrt(Y) in equal parts.
     """
     frequencies = cider.frequencies or frequencies_of(corpus)
-    found: list[Credit] = []
+    credits_: list[Credit] = []
     for counts in count_slices(corpus.tokens, orders=ORDERS):
         values, lengths = _credits_of_counts(counts, cider.variant, frequencies)
         for number in range(counts.items):
-            item, score = corpus.items[len(found)], scores[len(found)]
-            own = {ngram: value for order in values for ngram, value in order(number)}
-            found.append(_credit_of(item.candidate, score, own, lengths[number]))
-    return found
+            item, score = corpus.items[len(credits_)], scores[len(credits_)]
+            credit_of_ngram = {ngram: value for order in values for ngram, value in order(number)}
+            credits_.append(_credit_of(item.candidate, score, credit_of_ngram, lengths[number]))
+    return credits_
 
 
 _Earned = Callable[[int], Iterator[tuple[Tokens, float]]]
@@ -438,13 +444,13 @@ def _credits_of_counts(
         weighted = sparse.csr_array(ngrams.matrix * weights)
         squares = weighted.power(2)
         norms: Floats = np.sqrt(squares.sum(axis=1))
-        mine, theirs = weighted[: counts.items][counts.item], weighted[counts.items :]
-        products = (mine.minimum(theirs) if variant == "CIDEr-D" else mine).multiply(theirs)
-        own = norms[: counts.items][counts.item]
-        both = own * norms[counts.items :]
+        candidates, reference_rows = weighted[: counts.items][counts.item], weighted[counts.items :]
+        products = (candidates.minimum(reference_rows) if variant == "CIDEr-D" else candidates).multiply(reference_rows)
+        candidate_norms = norms[: counts.items][counts.item]
+        both = candidate_norms * norms[counts.items :]
         per_product: Floats = np.divide(growth, both, out=np.zeros(len(both)), where=both > 0)
         cosine = products.sum(axis=1) * np.divide(1, both, out=np.zeros(len(both)), where=both > 0)
-        per_square: Floats = np.divide(cosine * growth / 2, own**2, out=np.zeros(len(both)), where=both > 0)
+        per_square: Floats = np.divide(cosine * growth / 2, candidate_norms**2, out=np.zeros(len(both)), where=both > 0)
         of_length += cosine * (penalty - growth / 2)
         values = items @ (_scaled(products, per_product) - _scaled(squares[: counts.items][counts.item], per_square))
         texts = [
@@ -478,30 +484,30 @@ def _growth(counts: CorpusCounts, variant: Variant) -> tuple[Floats, Floats]:
     if variant != "CIDEr-D":
         return np.full(len(counts.item), 2.0), np.ones(len(counts.item))
     bigrams = np.maximum(counts.lengths - 1, 0)
-    mine, theirs = bigrams[: counts.items][counts.item], bigrams[counts.items :]
+    candidates, references = bigrams[: counts.items][counts.item], bigrams[counts.items :]
     at = (1 + _NODES) / 2  # the square root of the share of the length
-    penalties = np.exp(-((mine[:, None] * at**2 - theirs[:, None]) ** 2) / (2 * SIGMA**2))
+    penalties = np.exp(-((candidates[:, None] * at**2 - references[:, None]) ** 2) / (2 * SIGMA**2))
     return penalties @ _NODE_WEIGHTS, _length_penalty(counts)
 
 
 def _credit_of(text: str, score: float, earned: Mapping[Tokens, float], of_length: float) -> Credit:
     words = Words(text)
     tokens: list[str] = []
-    places: list[tuple[int, ...]] = []
+    words_of_token: list[tuple[int, ...]] = []
     for token in tokenize(text):
         if token.text.lower() not in PUNCTUATION:
             pieces = split_at_spaces((token.text.lower(),))
             tokens += pieces
-            places += [words.overlapping(token.start, token.end)] * len(pieces)
+            words_of_token += [words.overlapping(token.start, token.end)] * len(pieces)
     parts: list[tuple[Part, Slots]] = []
     for order in range(1, ORDERS + 1):
         ngrams = [tuple(tokens[start : start + order]) for start in range(len(tokens) - order + 1)]
         times = Counter(ngrams)
         parts += [
-            (Part(f"{order}-gram", ngram, earned[ngram] / times[ngram]), tuple(places[start : start + order]))
+            (Part(f"{order}-gram", ngram, earned[ngram] / times[ngram]), tuple(words_of_token[start : start + order]))
             for start, ngram in enumerate(ngrams)
             if ngram in earned
         ]
     if of_length:
-        parts.append((Part("length", (), of_length), tuple(places)))
+        parts.append((Part("length", (), of_length), tuple(words_of_token)))
     return words.credit(score, parts)

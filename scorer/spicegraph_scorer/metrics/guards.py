@@ -134,7 +134,7 @@ def _repeats(words: Sequence[str]) -> bool:
     if len(words) - len(set(words)) < 2:  # each of what follows has more; so most captions
         return False
     runs = [tuple(words[start : start + _RUN]) for start in range(len(words) - _RUN + 1)]
-    doubled = sum(one == other for one, other in pairwise(words))
+    doubled = sum(this_word == next_word for this_word, next_word in pairwise(words))
     content = Counter([word for word in words if len(word) > len("with")])
     return len(set(runs)) < len(runs) or doubled > 1 or max(content.values(), default=0) >= _TIMES
 
@@ -142,13 +142,16 @@ def _repeats(words: Sequence[str]) -> bool:
 def _excess(item: Item) -> float:
     """Has more than thirty words, and more than twice those of the longest reference."""
     said = len(_words(item.candidate))
-    return float(said > _FREE_WORDS and said > _LONGEST * max((len(_words(one)) for one in item.references), default=0))
+    return float(
+        said > _FREE_WORDS
+        and said > _LONGEST * max((len(_words(reference)) for reference in item.references), default=0)
+    )
 
 
 def _stub(item: Item) -> float:
     """Has fewer than four words, and fewer than every reference."""
     said = len(_words(item.candidate))
-    return float(said < _FEWEST and said < min((len(_words(one)) for one in item.references), default=0))
+    return float(said < _FEWEST and said < min((len(_words(reference)) for reference in item.references), default=0))
 
 
 def _signs(item: Item) -> float:
@@ -170,8 +173,8 @@ def _scripts(text: str) -> Iterable[str]:
 
 def _hedge(item: Item) -> float:
     """Offers several things with "or a", as no reference does."""
-    found = len(_NAMED.findall(item.candidate.lower()))
-    return float(found > 1 and found > 1 + sum(bool(_NAMED.search(text.lower())) for text in item.references))
+    named = len(_NAMED.findall(item.candidate.lower()))
+    return float(named > 1 and named > 1 + sum(bool(_NAMED.search(text.lower())) for text in item.references))
 
 
 def _denial(item: Item) -> float:
@@ -181,18 +184,18 @@ def _denial(item: Item) -> float:
         re.match(r"\W*there (?:is|are) (?:no|not)\b(?! (?:image|picture|photo|caption)\b)", text)
         or len(_DENIED.findall(text)) > 2
     )
-    return float(bool(denies) and not any(_DENIED.search(one.lower()) for one in item.references))
+    return float(bool(denies) and not any(_DENIED.search(reference.lower()) for reference in item.references))
 
 
 def _chain(item: Item) -> float:
     """Names one thing by three words in a row: synonyms of WordNet, or of CHAIR's objects."""
     concept = load_lexicon().concept
     words = _words(item.candidate)
-    for one, two, three in zip(words, words[1:], words[2:], strict=False):
-        kind = CLASSES.get(two)
-        by_class = kind is not None and kind == CLASSES.get(one) == CLASSES.get(three)
-        by_synset = len(two) > len("with") and (middle := concept(two)).shares(concept(one))
-        if (by_class or (by_synset and middle.shares(concept(three)))) and len({one, two, three}) == 3:
+    for first, second, third in zip(words, words[1:], words[2:], strict=False):
+        kind = CLASSES.get(second)
+        by_class = kind is not None and kind == CLASSES.get(first) == CLASSES.get(third)
+        by_synset = len(second) > len("with") and (middle := concept(second)).shares(concept(first))
+        if (by_class or (by_synset and middle.shares(concept(third)))) and len({first, second, third}) == 3:
             return 1.0
     return 0.0
 
@@ -256,8 +259,8 @@ _READ_FLUENCY: Final = frozenset({"guard", "guard-unfinished", "guard-broken"})
 def guarded(term: str, items: Sequence[Item]) -> list[float]:
     """Return one of :data:`GUARD_TERMS` for each item; what the fluency detector has to read, it reads at once."""
     if term in _READ_FLUENCY:
-        found = fluency_of(load_detector(), [item.candidate for item in items])  # which remembers them
-        doubted = [item for item, own in zip(items, found, strict=True) if own.wrong > BROKEN]
+        fluencies = fluency_of(load_detector(), [item.candidate for item in items])  # which remembers them
+        doubted = [item for item, fluency in zip(items, fluencies, strict=True) if fluency.wrong > BROKEN]
         fluency_of(load_detector(), [text for item in doubted for text in item.references])
     return list(map(GUARD_TERMS[term], items))
 

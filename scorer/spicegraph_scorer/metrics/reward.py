@@ -40,12 +40,12 @@ def _repeated(words: Words) -> Sequence[float]:
     """Return 1 for each word that ends a run of three words which the caption has had before."""
     said = [words.text[start:end].lower() for start, end in words.spans]
     seen: set[tuple[str, ...]] = set()
-    found = []
+    repeats = []
     for end in range(1, len(said) + 1):
         run = tuple(said[max(end - 3, 0) : end])
-        found.append(1.0 if len(run) == 3 and run in seen else 0.0)
+        repeats.append(1.0 if len(run) == 3 and run in seen else 0.0)
         seen.add(run)
-    return found
+    return repeats
 
 
 def _word_order(words: Words) -> Sequence[float]:
@@ -58,7 +58,7 @@ def _word_order(words: Words) -> Sequence[float]:
         return [0.0] * len(said)
     short = [max(0.0, _USUAL_ORDER - information) for information in junctions]
     short[-2:] = [sum(short[-2:])]  # the end of the caption is the last word's
-    return [missing * one / math.fsum(short) for one in short]
+    return [missing * share / math.fsum(short) for share in short]
 
 
 TEXT_TERMS: Final[Mapping[str, Callable[[Words], Sequence[float]]]] = {
@@ -217,42 +217,51 @@ class Reward(Metric[RewardStatistic]):
 
     def _collected(self, corpus: Corpus, changes: Sequence[Any]) -> list[RewardStatistic]:
         statistics = {name: metric.collect(corpus) for name, metric in self.metrics.items()}
-        scores = {name: self.metrics[name].total(found) for name, found in statistics.items()}
+        scores = {
+            name: self.metrics[name].total(statistics_of_metric) for name, statistics_of_metric in statistics.items()
+        }
         words = [Words(item.candidate) for item in corpus.items] if self._of_text() else []
         columns: list[Sequence[float | None]] = []
         for term in self.terms:
             if term.name in TEXT_TERMS:
-                columns.append([math.fsum(TEXT_TERMS[term.name](one)) for one in words])
+                columns.append([math.fsum(TEXT_TERMS[term.name](text)) for text in words])
             elif term.name in GUARD_TERMS:
                 columns.append(guarded(term.name, corpus.items))
             elif term.name in DRAFT_TERMS:
-                columns.append([float(len(getattr(one, DRAFT_TERMS[term.name]))) for one in changes])
+                columns.append([float(len(getattr(text, DRAFT_TERMS[term.name]))) for text in changes])
             else:
-                own = scores[term.name]
-                columns.append(next(s.each for s in own if s.name == term.score) if term.score else own[0].each)
+                scores_of_metric = scores[term.name]
+                columns.append(
+                    next(s.each for s in scores_of_metric if s.name == term.score)
+                    if term.score
+                    else scores_of_metric[0].each
+                )
         rows = zip(*columns, strict=True)
         each = zip(*statistics.values(), strict=True) if statistics else ((),) * len(corpus.items)
-        return [RewardStatistic(tuple(values), tuple(own)) for values, own in zip(rows, each, strict=True)]
+        return [
+            RewardStatistic(tuple(values), tuple(scores_of_metric))
+            for values, scores_of_metric in zip(rows, each, strict=True)
+        ]
 
     def _of_text(self) -> bool:
         return any(term.name in TEXT_TERMS for term in self.terms)
 
     def value(self, statistic: RewardStatistic) -> float | None:
         """Return an item's reward."""
-        found = [
+        values = [
             (term.weight, 0.0 if value is None and term.score else value)
             for term, value in zip(self.terms, statistic.values, strict=True)
         ]
-        products = [weight * value for weight, value in found if value is not None]
-        return math.fsum(products) if len(products) == len(found) else None
+        products = [weight * value for weight, value in values if value is not None]
+        return math.fsum(products) if len(products) == len(values) else None
 
     def total(self, statistics: Sequence[RewardStatistic]) -> tuple[Score, ...]:
         """Return ``Reward``, and each term without its weight, such as ``Reward_spice-g``."""
         return (
             Score.mean(NAME, [self.value(statistic) for statistic in statistics]),
             *[
-                Score.mean(f"{NAME}_{term.key}", [statistic.values[place] for statistic in statistics])
-                for place, term in enumerate(self.terms)
+                Score.mean(f"{NAME}_{term.key}", [statistic.values[index] for statistic in statistics])
+                for index, term in enumerate(self.terms)
             ],
         )
 
@@ -271,8 +280,10 @@ class Reward(Metric[RewardStatistic]):
             elif term.score or term.name in DRAFT_TERMS or not self.metrics[term.name].credits:
                 raise InputError(f"reward: {term.key} does not divide its score among words")
             else:
-                place = list(self.metrics).index(term.name)
-                columns.append(self.metrics[term.name].credit(corpus, [own.statistics[place] for own in statistics]))
+                index = list(self.metrics).index(term.name)
+                columns.append(
+                    self.metrics[term.name].credit(corpus, [statistic.statistics[index] for statistic in statistics])
+                )
         weights = [term.weight for term in self.terms]
         return [Credit.mixed(list(zip(weights, row, strict=True))) for row in zip(*columns, strict=True)]
 

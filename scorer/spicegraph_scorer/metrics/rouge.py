@@ -83,7 +83,10 @@ class RougeL(Metric[RougeLStatistic]):
         """Return the shares that the longest common subsequences are of candidate and references."""
         del corpus
         text = "words in common, in the same order: {} of the caption (P), {} of a reference (R); F with beta {}: {}"
-        return [(Working("ROUGE_L", text, (found.precision, found.recall, BETA, found.score)),) for found in statistics]
+        return [
+            (Working("ROUGE_L", text, (statistic.precision, statistic.recall, BETA, statistic.score)),)
+            for statistic in statistics
+        ]
 
 
 def rouge_l_statistic(item: TokenizedItem) -> RougeLStatistic:
@@ -93,10 +96,10 @@ def rouge_l_statistic(item: TokenizedItem) -> RougeLStatistic:
 
 def _statistic(candidate: Words, references: Sequence[Words]) -> RougeLStatistic:
     # Splitting an empty text at spaces leaves one empty word, which the toolkit counts.
-    ours, theirs = candidate or _EMPTY, [reference or _EMPTY for reference in references]
-    common = [common_length(ours, reference) for reference in theirs]
-    recalls = [length / len(reference) for length, reference in zip(common, theirs, strict=True)]
-    return RougeLStatistic(max(common) / len(ours), max(recalls))
+    candidate_profile, reference_profiles = candidate or _EMPTY, [reference or _EMPTY for reference in references]
+    common = [common_length(candidate_profile, reference) for reference in reference_profiles]
+    recalls = [length / len(reference) for length, reference in zip(common, reference_profiles, strict=True)]
+    return RougeLStatistic(max(common) / len(candidate_profile), max(recalls))
 
 
 def common_length(first: Words, second: Words) -> int:
@@ -108,15 +111,15 @@ def common_length(first: Words, second: Words) -> int:
     >>> common_length("police killed the gunman".split(), "the gunman killed police".split())
     2
     """
-    places: dict[str | int, int] = {}
-    for place, word in enumerate(first):
-        places[word] = places.get(word, 0) | 1 << place
+    positions: dict[str | int, int] = {}
+    for position, word in enumerate(first):
+        positions[word] = positions.get(word, 0) | 1 << position
     all_ones = (1 << len(first)) - 1
     row = all_ones
     for word in second:
-        found = row & places.get(word, 0)
-        if found:
-            row = ((row + found) | (row - found)) & all_ones
+        hits = row & positions.get(word, 0)
+        if hits:
+            row = ((row + hits) | (row - hits)) & all_ones
     return len(first) - row.bit_count()
 
 
@@ -230,8 +233,8 @@ class Rouge155(Metric[Rouge155Statistic]):
         [('ROUGE-1', 0.75), ('ROUGE-SU4', 0.33333)]
         """
         return tuple(
-            Score.mean(f"ROUGE-{kind}", [self._value(statistic.measures[place]) for statistic in statistics])
-            for place, kind in enumerate(self.kinds)
+            Score.mean(f"ROUGE-{kind}", [self._value(statistic.measures[index]) for statistic in statistics])
+            for index, kind in enumerate(self.kinds)
         )
 
     def _value(self, measures: Measures) -> float:
@@ -261,16 +264,16 @@ class Rouge155(Metric[Rouge155Statistic]):
         ``turned``: the same with the two texts in each other's place, where that is known already.
         """
         return tuple(
-            Overlap(turned[place].common, turned[place].reference, turned[place].candidate)
+            Overlap(turned[index].common, turned[index].reference, turned[index].candidate)
             if turned is not None and KINDS[kind].symmetric
-            else KINDS[kind].overlap(candidate[place], reference[place])
-            for place, kind in enumerate(self.kinds)
+            else KINDS[kind].overlap(candidate[index], reference[index])
+            for index, kind in enumerate(self.kinds)
         )
 
     def statistic(self, overlaps: Sequence[Sequence[Overlap]]) -> Rouge155Statistic:
         """Return the measures of a candidate from its overlaps with each reference."""
         by_kind = zip(self.kinds, zip(*overlaps, strict=True), strict=True)
-        return Rouge155Statistic(tuple(self._measures(KINDS[kind], found) for kind, found in by_kind))
+        return Rouge155Statistic(tuple(self._measures(KINDS[kind], shared) for kind, shared in by_kind))
 
     def _measures(self, kind: Kind, overlaps: Sequence[Overlap]) -> Measures:
         if self.combine == "best":
@@ -318,13 +321,15 @@ def _balanced(recall: float, precision: float, alpha: float) -> float:
 
 def _counted(candidate: Profile, reference: Profile) -> Overlap:
     """Overlap of counted units: each counts as often as it is in both texts."""
-    ours, theirs = candidate.units, reference.units
-    common = sum([min(ours[unit], theirs[unit]) for unit in ours.keys() & theirs.keys()])
-    return Overlap(common, ours.total(), theirs.total())
+    candidate_units, reference_units = candidate.units, reference.units
+    common = sum(
+        [min(candidate_units[unit], reference_units[unit]) for unit in candidate_units.keys() & reference_units.keys()]
+    )
+    return Overlap(common, candidate_units.total(), reference_units.total())
 
 
 def _ngrams(words: Tokens, *, n: int) -> Iterator[tuple[str, ...]]:
-    return (tuple(words[place : place + n]) for place in range(len(words) - n + 1))
+    return (tuple(words[start : start + n]) for start in range(len(words) - n + 1))
 
 
 def _skip_bigrams(words: Tokens, *, gap: int | None, unigrams: bool) -> Iterator[tuple[str, ...]]:
@@ -333,9 +338,9 @@ def _skip_bigrams(words: Tokens, *, gap: int | None, unigrams: bool) -> Iterator
     With ``unigrams`` also the single words, but not the last one: the program takes a word only where pairs
     begin.
     """
-    for place, word in enumerate(words[:-1]):
-        stop = None if gap is None else place + gap + 2
-        for other in words[place + 1 : stop]:
+    for index, word in enumerate(words[:-1]):
+        stop = None if gap is None else index + gap + 2
+        for other in words[index + 1 : stop]:
             yield word, other
         if unigrams:
             yield (word,)
@@ -353,10 +358,10 @@ def _weighted_subsequence(candidate: Profile, reference: Profile) -> Overlap:
     the reference. It weighs the reference's length twice, so that even a repeated text has a recall below
     1.
     """
-    places = _best_places(candidate.words, reference.words)
+    positions = _best_places(candidate.words, reference.words)
     lengths = len(candidate.words), len(reference.words)
-    starts = [place for place in places if place - 1 not in places]
-    runs = [next(k for k in range(1, lengths[1] + 1) if start + k not in places) for start in starts]
+    starts = [position for position in positions if position - 1 not in positions]
+    runs = [next(k for k in range(1, lengths[1] + 1) if start + k not in positions) for start in starts]
     common = math.fsum(run**_WEIGHT for run in runs)
     return Overlap(common, lengths[0] ** _WEIGHT, lengths[1] ** _WEIGHT**2)
 
@@ -365,17 +370,17 @@ def _best_places(candidate: Tokens, reference: Tokens) -> frozenset[int]:
     """Return the places in the reference of the weighted longest common subsequence."""
     large = len(candidate) * len(reference) >= _LARGE_TABLE
     table = _filled_by_rows(candidate, reference) if large else _filled(candidate, reference)
-    places: set[int] = set()
-    row_number, place = len(candidate), len(reference)
-    while row_number and place:
-        if candidate[row_number - 1] == reference[place - 1]:
-            row_number, place = row_number - 1, place - 1
-            places.add(place)
-        elif table[row_number - 1][place] > table[row_number][place - 1]:
+    positions: set[int] = set()
+    row_number, position = len(candidate), len(reference)
+    while row_number and position:
+        if candidate[row_number - 1] == reference[position - 1]:
+            row_number, position = row_number - 1, position - 1
+            positions.add(position)
+        elif table[row_number - 1][position] > table[row_number][position - 1]:
             row_number -= 1
         else:
-            place -= 1
-    return frozenset(places)
+            position -= 1
+    return frozenset(positions)
 
 
 def _filled(candidate: Tokens, reference: Tokens) -> Sequence[Sequence[float]]:
@@ -384,11 +389,11 @@ def _filled(candidate: Tokens, reference: Tokens) -> Sequence[Sequence[float]]:
     table = [[0.0] * (len(reference) + 1)]
     runs = [0] * (len(reference) + 1)
     for word in candidate:
-        runs = [0] + [runs[place] + 1 if word == other else 0 for place, other in enumerate(reference)]
+        runs = [0] + [runs[position] + 1 if word == other else 0 for position, other in enumerate(reference)]
         above, row = table[-1], [0.0]
-        for place, run in enumerate(runs[1:]):
-            matched = above[place] + weights[run] - weights[run - 1] if run else 0.0
-            row.append(matched or max(above[place + 1], row[place]))
+        for position, run in enumerate(runs[1:]):
+            matched = above[position] + weights[run] - weights[run - 1] if run else 0.0
+            row.append(matched or max(above[position + 1], row[position]))
         table.append(row)
     return table
 
@@ -401,12 +406,12 @@ def _filled_by_rows(candidate: Tokens, reference: Tokens) -> NDArray[np.float64]
     """
     weights = np.array([k**_WEIGHT for k in range(len(candidate) + 1)])
     numbers: dict[str, int] = {}
-    theirs = np.array([numbers.setdefault(word, len(numbers)) for word in reference])
+    reference_numbers = np.array([numbers.setdefault(word, len(numbers)) for word in reference])
     table = np.zeros((len(candidate) + 1, len(reference) + 1))
     runs = np.zeros(len(reference) + 1, dtype=np.int64)
     keys = np.zeros(len(reference) + 1, dtype=np.complex128)
     for number, word in enumerate(candidate):
-        same = theirs == numbers.get(word, -1)
+        same = reference_numbers == numbers.get(word, -1)
         runs[1:] = np.where(same, runs[:-1] + 1, 0)
         above, run = table[number], runs[1:]
         keys.real[1:] = np.cumsum(same)

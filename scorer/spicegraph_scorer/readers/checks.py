@@ -46,8 +46,8 @@ class Fault(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
-        place = ", ".join(part for part in (self.item, self.field) if part)
-        return f"{place}: {self.reason}" if place else self.reason
+        location = ", ".join(part for part in (self.item, self.field) if part)
+        return f"{location}: {self.reason}" if location else self.reason
 
 
 def input_error(source: str, faults: Sequence[Fault], *, hint: str = "", count: int | None = None) -> InputError:
@@ -181,19 +181,19 @@ def id_faults(value: object) -> Iterator[str]:
                 yield reason
 
 
-def label(place: str, image_id: object) -> str:
+def label(location: str, image_id: object) -> str:
     """Name an item in a fault: its place in the file and its id.
 
     Example:
         >>> label("line 3", 7)
         'line 3 (image_id 7)'
     """
-    return f"{place} (image_id {shown(image_id)})"
+    return f"{location} (image_id {shown(image_id)})"
 
 
-def item_faults(item: Item, place: str, *, empty: Empty = "refuse") -> Iterator[Fault]:
+def item_faults(item: Item, location: str, *, empty: Empty = "refuse") -> Iterator[Fault]:
     """Yield every fault of an item that was made in a program."""
-    name = label(place, item.id)
+    name = label(location, item.id)
     names = (str(item.id),)
     yield from (Fault(name, "id", reason) for reason in id_faults(item.id))
     yield from (Fault(name, "candidate", reason) for reason in caption_faults(item.candidate, names, empty=empty))

@@ -71,11 +71,11 @@ def check_graphs(items: Iterable[Item], *, source: str) -> dict[str, ParsedCapti
     faults: list[Fault] = []
     for number, item in enumerate(items, start=1):
         for name, text in _texts(item):
-            found = graphs.get(text) or _graph_of(text)
-            if isinstance(found, ParsedCaption):
-                graphs[text] = found
-            elif found is not None:
-                faults.append(Fault(label(f"item {number}", item.id), name, str(found)))
+            graph = graphs.get(text) or _graph_of(text)
+            if isinstance(graph, ParsedCaption):
+                graphs[text] = graph
+            elif graph is not None:
+                faults.append(Fault(label(f"item {number}", item.id), name, str(graph)))
     if faults:
         raise input_error(source, faults)
     return graphs
@@ -100,18 +100,18 @@ def _graph_of(text: str) -> ParsedCaption | Fault | None:
     notation = next((notation for notation, looks in _LOOKS.items() if looks.match(text)), None)
     if notation is None:
         return None
-    found = list(_READERS[notation](text.splitlines()))
-    faults = [one for one in found if isinstance(one, Fault)]
-    if faults or len(found) != 1:
-        return faults[0] if faults else Fault("", "", f"has {len(found)} graphs, expected one")
-    return found[0]
+    read = list(_READERS[notation](text.splitlines()))
+    faults = [graph for graph in read if isinstance(graph, Fault)]
+    if faults or len(read) != 1:
+        return faults[0] if faults else Fault("", "", f"has {len(read)} graphs, expected one")
+    return read[0]
 
 
 def _texts(item: Item) -> Iterator[tuple[str, str]]:
     """Yield the texts of an item under the names of their fields."""
     yield "candidate", item.candidate
-    for place, text in enumerate(item.references):
-        yield f"references[{place}]", text
+    for index, text in enumerate(item.references):
+        yield f"references[{index}]", text
 
 
 def given_parses(parses: Mapping[str, tuple[Fact, ...]], signature: str) -> FunctionSource:
@@ -197,21 +197,21 @@ def read_graphs(path: str, notation: Notation) -> Iterator[ParsedCaption]:
         read = list(_READERS[notation](content.decode("utf-8-sig").splitlines()))
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 ({error.reason} at byte {error.start})") from error
-    faults = [found for found in read if isinstance(found, Fault)]
+    faults = [graph for graph in read if isinstance(graph, Fault)]
     if faults:
         raise input_error(path, faults)
     if not read:
         raise InputError(f"{path}: contains no graph")
-    return (found for found in read if isinstance(found, ParsedCaption))
+    return (graph for graph in read if isinstance(graph, ParsedCaption))
 
 
 def _parsed(text: str, facts: Iterable[Fact]) -> ParsedCaption:
     return ParsedCaption(text, (), tuple(facts))
 
 
-def _of_text(place: str, field: str, graph: str, text: str) -> ParsedCaption | Fault:
+def _of_text(location: str, field: str, graph: str, text: str) -> ParsedCaption | Fault:
     if graph.strip() and not is_graph_text(graph):
-        return Fault(place, field, graph_fault(graph) or f"{_EXPECTED}, got {shown(graph)}")
+        return Fault(location, field, graph_fault(graph) or f"{_EXPECTED}, got {shown(graph)}")
     return _parsed(text, read_graph_text(graph) if graph.strip() else ())
 
 
@@ -226,19 +226,19 @@ def _objects(lines: Sequence[str]) -> Iterator[tuple[str, Mapping[str, object] |
     if content.lstrip()[:1] == b"[":
         value, reason = decode(content)
         rows = value if isinstance(value, list) else [Fault("", "", reason)]
-        found = [(f"item {number}", row) for number, row in enumerate(rows, start=1)]
+        values = [(f"item {number}", row) for number, row in enumerate(rows, start=1)]
     else:
         decoded = [(f"line {number}", *decode(line.encode())) for number, line in enumerate(lines, 1) if line.strip()]
-        found = [(place, Fault(place, "", reason) if reason else value) for place, value, reason in decoded]
-    for place, value in found:
+        values = [(location, Fault(location, "", reason) if reason else value) for location, value, reason in decoded]
+    for location, value in values:
         if isinstance(value, dict | Fault):
-            yield place, value
+            yield location, value
         else:
-            yield place, Fault(place, "", f"is {shown(value)}, expected an object")
+            yield location, Fault(location, "", f"is {shown(value)}, expected an object")
 
 
 def _discosg(lines: Sequence[str]) -> _Read:
-    for place, fields in _objects(lines):
+    for location, fields in _objects(lines):
         if isinstance(fields, Fault):
             yield fields
             continue
@@ -246,9 +246,9 @@ def _discosg(lines: Sequence[str]) -> _Read:
         wrong = [
             (name, value) for name, value in (("scene_graph", graph), ("caption", text)) if not isinstance(value, str)
         ]
-        yield from (Fault(place, name, _not_a("string", value)) for name, value in wrong)
+        yield from (Fault(location, name, _not_a("string", value)) for name, value in wrong)
         if isinstance(graph, str) and isinstance(text, str):
-            yield _of_text(place, "scene_graph", graph, text)
+            yield _of_text(location, "scene_graph", graph, text)
 
 
 def _not_a(kind: str, value: object) -> str:
@@ -261,19 +261,19 @@ def _visual_genome(lines: Sequence[str]) -> _Read:
             yield image
             continue
         image_id = image.get("image_id", image.get("id"))
-        place = label(item, image_id) if isinstance(image_id, int | str) else item
+        location = label(item, image_id) if isinstance(image_id, int | str) else item
         regions = image.get("regions")
         if regions is None:
-            yield from _genome_graph(place, "", image, str(image.get("phrase", image_id)))
+            yield from _genome_graph(location, "", image, str(image.get("phrase", image_id)))
         elif isinstance(regions, list):
             for index, region in enumerate(regions):
                 field = f"regions[{index}]"
                 if isinstance(region, dict):
-                    yield from _genome_graph(place, f"{field}.", region, str(region.get("phrase", "")))
+                    yield from _genome_graph(location, f"{field}.", region, str(region.get("phrase", "")))
                 else:
-                    yield Fault(place, field, _not_a("graph", region))
+                    yield Fault(location, field, _not_a("graph", region))
         else:
-            yield Fault(place, "regions", _not_a("list", regions))
+            yield Fault(location, "regions", _not_a("list", regions))
 
 
 class _Keys(NamedTuple):
@@ -318,9 +318,11 @@ def _graphml(lines: Sequence[str]) -> _Read:
         return
     captions: dict[object, dict[str, Any]] = {}
     for name, row in whole.nodes(data=True):
-        own = captions.setdefault(row.get("caption", 0), {"text": row.get("text", ""), "objects": [], "relations": []})
+        graph_row = captions.setdefault(
+            row.get("caption", 0), {"text": row.get("text", ""), "objects": [], "relations": []}
+        )
         said = [part for part in str(row.get("attributes", "")).split("; ") if part]
-        own["objects"].append({"@id": name, "label": row.get("label"), "attributes": said})
+        graph_row["objects"].append({"@id": name, "label": row.get("label"), "attributes": said})
     for subject, target, row in whole.edges(data=True):
         relation = {"subject": subject, "object": target, "label": row.get("label")}
         captions[whole.nodes[subject].get("caption", 0)]["relations"].append(relation)
@@ -328,28 +330,28 @@ def _graphml(lines: Sequence[str]) -> _Read:
         yield from _genome_graph(f"caption {number}", "", caption, str(caption["text"]), _LINKED)
 
 
-def _genome_graph(place: str, path: str, graph: Mapping[str, object], text: str, keys: _Keys = _GENOME) -> _Read:
+def _genome_graph(location: str, path: str, graph: Mapping[str, object], text: str, keys: _Keys = _GENOME) -> _Read:
     faults: list[Fault] = []
 
     def listed(name: str) -> Iterator[tuple[str, dict[str, object]]]:
         value = graph.get(name)
         if not isinstance(value, list):
-            faults.append(Fault(place, path + name, _not_a("list", value)))
+            faults.append(Fault(location, path + name, _not_a("list", value)))
             return
         for index, row in enumerate(value):
             field = f"{path}{name}[{index}]"
             if isinstance(row, dict):
                 yield field, row
             else:
-                faults.append(Fault(place, field, _not_a("object", row)))
+                faults.append(Fault(location, field, _not_a("object", row)))
 
     names: dict[int | str, str] = {}
     attributes: dict[tuple[str, ...], None] = {}
     relations: dict[tuple[str, ...], None] = {}
     for field, row in listed(keys.objects):
-        faults += (Fault(place, f"{field}.{key}", why) for key, why in _genome_object(row, keys, names, attributes))
+        faults += (Fault(location, f"{field}.{key}", why) for key, why in _genome_object(row, keys, names, attributes))
     for field, row in listed(keys.relations):
-        faults += (Fault(place, f"{field}.{key}", why) for key, why in _genome_relation(row, keys, names, relations))
+        faults += (Fault(location, f"{field}.{key}", why) for key, why in _genome_relation(row, keys, names, relations))
     yield from faults
     if not faults:
         rows = (*relations, *attributes, *dict.fromkeys((name,) for name in names.values()))
@@ -360,18 +362,18 @@ def _genome_object(
     row: Mapping[str, object], keys: _Keys, names: dict[int | str, str], attributes: dict[tuple[str, ...], None]
 ) -> Iterator[tuple[str, str]]:
     """Add an object and its attributes; yield what is wrong with it: a key and the reason."""
-    own, given, said = row.get(keys.id), row.get(keys.name, row.get("name")), row.get("attributes") or []
+    object_id, given, said = row.get(keys.id), row.get(keys.name, row.get("name")), row.get("attributes") or []
     name = given[0] if isinstance(given, list) and given else given
-    if not isinstance(own, int | str):
-        yield keys.id, _not_a("number", own)
-    elif own in names:
+    if not isinstance(object_id, int | str):
+        yield keys.id, _not_a("number", object_id)
+    elif object_id in names:
         yield keys.id, "is the id of an earlier object"
     if not isinstance(name, str) or not name.strip():
         yield keys.name, _not_a("name", name)
-    elif isinstance(own, int | str):
-        names[own] = _word(name)
+    elif isinstance(object_id, int | str):
+        names[object_id] = _word(name)
         if isinstance(said, list) and all(isinstance(each, str) for each in said):
-            attributes |= {(names[own], _word(each)): None for each in said if each.strip()}
+            attributes |= {(names[object_id], _word(each)): None for each in said if each.strip()}
         else:
             yield "attributes", _not_a("list of strings", said)
 
@@ -402,21 +404,21 @@ def _word(text: str) -> str:
 def _dsg(lines: Sequence[str]) -> _Read:
     first = next((line for line in lines if line.strip()), "")
     if first.lstrip()[:1] in {"{", "["}:
-        for place, fields in _objects(lines):
+        for location, fields in _objects(lines):
             given = fields if isinstance(fields, Fault) else fields.get("qid2tuple")
             if isinstance(fields, Fault):
                 yield fields
             elif isinstance(given, dict):
-                rows = [(place, f"qid2tuple[{key}]", str(value)) for key, value in given.items()]
+                rows = [(location, f"qid2tuple[{key}]", str(value)) for key, value in given.items()]
                 yield from _dsg_graph(rows, str(fields.get("text", "")))
             else:
-                yield Fault(place, "qid2tuple", _not_a("mapping of tuples", given))
+                yield Fault(location, "qid2tuple", _not_a("mapping of tuples", given))
         return
     block: list[tuple[str, str, str]] = []
     for number, line in enumerate([*lines, ""], start=1):
         if line.strip():
-            found = _DSG_LINE.fullmatch(line)
-            block.append((f"line {number}", "", found[1] if found else line))
+            match = _DSG_LINE.fullmatch(line)
+            block.append((f"line {number}", "", match[1] if match else line))
         elif block:
             yield from _dsg_graph(block, "")
             block = []
@@ -426,18 +428,18 @@ def _dsg_graph(rows: Iterable[tuple[str, str, str]], text: str) -> _Read:
     """Yield the graph of tuples, each with its place and field, or their faults."""
     faults: list[Fault] = []
     facts: dict[tuple[str, ...], None] = {}
-    for place, field, row in rows:
-        found = _DSG_TUPLE.fullmatch(row)
-        kind = found[1].lower() if found else ""
-        words = tuple(_word(word).removeprefix("==") for word in found[2].split(",")) if found else ()
+    for location, field, row in rows:
+        match = _DSG_TUPLE.fullmatch(row)
+        kind = match[1].lower() if match else ""
+        words = tuple(_word(word).removeprefix("==") for word in match[2].split(",")) if match else ()
         wanted = _DSG_ARGUMENTS.get(kind)
-        if not found or not all(words):
+        if not match or not all(words):
             faults.append(
-                Fault(place, field, f"is not a tuple, expected entity - whole (man) or the like: {shown(row)}")
+                Fault(location, field, f"is not a tuple, expected entity - whole (man) or the like: {shown(row)}")
             )
         elif kind != _GLOBAL and len(words) != (wanted or min(len(words), _MOST_ARGUMENTS)):
             faults.append(
-                Fault(place, field, f"has {len(words)} arguments, expected {wanted or 'at most 3'}: {shown(row)}")
+                Fault(location, field, f"has {len(words)} arguments, expected {wanted or 'at most 3'}: {shown(row)}")
             )
         elif kind != _GLOBAL:
             facts[words] = None

@@ -106,26 +106,26 @@ def read_items(
         expect(reference_path, (str, PathLike), "references", "the path of a file, or a list of paths")
     path, paths = fspath(path), tuple(map(fspath, given))
     with open_source(path, limits=limits) as source:
-        found = _read_records(source, limits, columns)
+        records = _read_records(source, limits, columns)
         name, packing = source.name, source.packing
         annotations = read_reference_files(paths, limits=limits, columns=columns) if paths else None
-        _check_pairing(name, found, annotations)
-        if columns is not None and not (found.format.table or (annotations is not None and annotations.table)):
+        _check_pairing(name, records, annotations)
+        if columns is not None and not (records.format.table or (annotations is not None and annotations.table)):
             raise InputError(
-                f"{name}: is {found.format.name}, which has no columns: --columns and --delimiter are for tables"
+                f"{name}: is {records.format.name}, which has no columns: --columns and --delimiter are for tables"
             )
-        collected = _Collected(found.format, annotations, several=several, empty=empty)
-        wrong = [fault for record in found.records for fault in collected.add(record)]
-    faults = list(found.faults)
+        collected = _Collected(records.format, annotations, several=several, empty=empty)
+        wrong = [fault for record in records.records for fault in collected.add(record)]
+    faults = list(records.faults)
     if collected.records and annotations is None and not collected.has_references:
-        faults.append(Fault("", "", _no_references(found.format)))  # once, and not for every item
+        faults.append(Fault("", "", _no_references(records.format)))  # once, and not for every item
         wrong = [fault for fault in wrong if fault.reason != _WITHOUT_REFERENCES]
     faults += wrong
     missing = collected.missing()
     hints = [_SEVERAL_HINT] if collected.has_several else []
     if missing and not partial:
         reason = f"is in {', '.join(paths)}, but has no result"
-        faults += [Fault(_image(found.format, image_id), "", reason) for image_id in missing]
+        faults += [Fault(_image(records.format, image_id), "", reason) for image_id in missing]
         hints.append(_PARTIAL_HINT)
     if not collected.records and not faults:
         faults.append(Fault("", "", "contains no items"))
@@ -134,7 +134,7 @@ def read_items(
     return Dataset(
         CheckedItems(collected.found),
         name,
-        f"{found.format.name} ({packing})" if packing else found.format.name,
+        f"{records.format.name} ({packing})" if packing else records.format.name,
         len(missing),
         annotations.format if annotations else "",
         tuple(collected.images) if several else (),
@@ -185,11 +185,13 @@ def _read_text(source: Source, limits: Limits) -> Records:
     return Records(PLAIN_TEXT, records, faults)
 
 
-def _check_pairing(name: str, found: Records, annotations: Annotations | None) -> None:
+def _check_pairing(name: str, records: Records, annotations: Annotations | None) -> None:
     """Refuse captions without ids and references with ids, or the reverse, and what is nothing that is known."""
-    form = found.format
-    if form is PLAIN_TEXT and found.faults and (annotations is None or not annotations.by_line):
-        raise InputError(f"{name}: is not JSON, Parquet, a table with known columns or plain text ({found.faults[0]})")
+    form = records.format
+    if form is PLAIN_TEXT and records.faults and (annotations is None or not annotations.by_line):
+        raise InputError(
+            f"{name}: is not JSON, Parquet, a table with known columns or plain text ({records.faults[0]})"
+        )
     if form is PLAIN_TEXT and annotations is None:
         raise InputError(
             f"{name}: is not JSON, Parquet or a table with known columns; as plain text, one caption per line, it "
@@ -267,13 +269,13 @@ class _Collected:
         loose = not (self._format.typed and self._annotations.typed)
         return other if loose and other is not None and other in self._annotations.captions else image_id
 
-    def _repeated(self, image_id: ItemId, name: str, key: str, place: str) -> Iterator[Fault]:
+    def _repeated(self, image_id: ItemId, name: str, key: str, location: str) -> Iterator[Fault]:
         other = _other(image_id)
         if other in self._first and str(other) == str(image_id) and not self._part:
             kinds = ("a number", "a string") if isinstance(image_id, int) else ("a string", "a number")
             yield Fault(name, key, f"is {kinds[0]} here, and {kinds[1]} in {self._first[other]}")
-        earlier = self._first.setdefault(image_id, place)
-        if earlier != place and not self._several and not self._part:
+        earlier = self._first.setdefault(image_id, location)
+        if earlier != location and not self._several and not self._part:
             self.has_several = True
             yield Fault(name, key, f"is also the id of {earlier}")
 

@@ -357,14 +357,14 @@ def text_lines(source: Source, faults: list[Fault], *, limits: Limits) -> Iterat
         LimitError: a line or the file is too large.
     """
     for number, raw in enumerate(bounded_lines(source, limits), start=1):
-        place = f"line {number}"
+        location = f"line {number}"
         try:
             line = raw.decode().rstrip("\r\n")
         except UnicodeDecodeError as error:
-            faults.append(Fault(place, "", f"is not UTF-8 ({error.reason} at byte {error.start})"))
+            faults.append(Fault(location, "", f"is not UTF-8 ({error.reason} at byte {error.start})"))
             continue
         faults += [
-            Fault(place, "", reason)
+            Fault(location, "", reason)
             for reason, is_wrong in CAPTION_FAULTS.items()
             if reason not in _ALLOWED and is_wrong(line, ())
         ]

@@ -125,24 +125,24 @@ def _read_captions(
     annotations: Iterable[object], captions: dict[ItemId, list[str]], file_names: Mapping[ItemId, str]
 ) -> Iterator[Fault]:
     for index, annotation in enumerate(annotations, start=1):
-        place = f"annotation {index}"
+        location = f"annotation {index}"
         if not isinstance(annotation, dict):
-            yield Fault(place, "", f"is {shown(annotation)}, expected an object")
+            yield Fault(location, "", f"is {shown(annotation)}, expected an object")
             continue
         missing = [key for key in ("image_id", "caption") if key not in annotation]
         if missing:
-            yield from (Fault(place, key, "is missing") for key in missing)
+            yield from (Fault(location, key, "is missing") for key in missing)
             continue
         image_id, caption = annotation["image_id"], annotation["caption"]
         reasons = list(id_faults(image_id))
         if reasons:
-            yield from (Fault(place, "image_id", reason) for reason in reasons)
+            yield from (Fault(location, "image_id", reason) for reason in reasons)
             continue
         if file_names and image_id not in file_names:
-            yield Fault(label(place, image_id), "image_id", 'is not among the "images"')
+            yield Fault(label(location, image_id), "image_id", 'is not among the "images"')
             continue
         names = (str(image_id), file_names.get(image_id, ""))
-        yield from (Fault(label(place, image_id), "caption", reason) for reason in caption_faults(caption, names))
+        yield from (Fault(label(location, image_id), "caption", reason) for reason in caption_faults(caption, names))
         captions.setdefault(image_id, []).append(caption)
 
 
@@ -167,7 +167,7 @@ def read_reference_files(paths: Sequence[str], *, limits: Limits, columns: Colum
             read.append(_read(source, limits, columns))
     if len(read) == 1:
         return read[0]
-    by_line = {one.by_line for one in read}
+    by_line = {reference_file.by_line for reference_file in read}
     if len(by_line) > 1:
         raise InputError(f"{', '.join(paths)}: some are plain text, whose captions have no ids, and some are not")
     if by_line == {True}:
@@ -176,7 +176,7 @@ def read_reference_files(paths: Sequence[str], *, limits: Limits, columns: Colum
 
 
 def _check_lengths(paths: Sequence[str], read: Sequence[Annotations]) -> None:
-    lengths = [len(one.captions) for one in read]
+    lengths = [len(reference_file.captions) for reference_file in read]
     if len(set(lengths)) > 1:
         counts = ", ".join(f"{path} has {length}" for path, length in zip(paths, lengths, strict=True))
         raise InputError(f"files of references must have the same number of lines: {counts}")
@@ -185,13 +185,13 @@ def _check_lengths(paths: Sequence[str], read: Sequence[Annotations]) -> None:
 def _joined(read: Sequence[Annotations]) -> Annotations:
     captions: dict[ItemId, tuple[str, ...]] = {}
     file_names: dict[ItemId, str] = {}
-    for one in read:
-        for image_id, texts in one.captions.items():
+    for reference_file in read:
+        for image_id, texts in reference_file.captions.items():
             captions[image_id] = captions.get(image_id, ()) + texts
-        file_names.update(one.file_names)
-    names = dict.fromkeys(one.format for one in read)
-    typed = all(one.typed for one in read)
-    table = any(one.table for one in read)
+        file_names.update(reference_file.file_names)
+    names = dict.fromkeys(reference_file.format for reference_file in read)
+    typed = all(reference_file.typed for reference_file in read)
+    table = any(reference_file.table for reference_file in read)
     return Annotations(captions, file_names, " + ".join(names), typed=typed, by_line=read[0].by_line, table=table)
 
 
@@ -238,8 +238,8 @@ def _from_records(source: Source, records: Records) -> Annotations:
         faults.append(Fault("", "", "contains no references"))
     if faults:
         raise input_error(source.name, faults)
-    found = {image_id: tuple(texts) for image_id, texts in captions.items()}
-    return Annotations(found, {}, form.name, typed=form.typed, table=form.table)
+    by_image = {image_id: tuple(texts) for image_id, texts in captions.items()}
+    return Annotations(by_image, {}, form.name, typed=form.typed, table=form.table)
 
 
 def _collect(record: Record, id_keys: Sequence[str], captions: dict[ItemId, list[str]]) -> Iterator[Fault]:

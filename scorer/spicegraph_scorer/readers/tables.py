@@ -163,9 +163,9 @@ def has_header(source: Source, *, only_references: bool) -> bool:
     except UnicodeDecodeError:
         return False
     names = next(csv.reader([header], delimiter=_delimiter(header)), [])
-    found = find_columns(names, only_references=only_references)
-    has_captions = [bool(found.candidate), bool(found.references)]
-    return len(names) > 1 and any(has_captions) and (found.id is not None or all(has_captions))
+    columns = find_columns(names, only_references=only_references)
+    has_captions = [bool(columns.candidate), bool(columns.references)]
+    return len(names) > 1 and any(has_captions) and (columns.id is not None or all(has_captions))
 
 
 def _delimiter(header: str) -> str:
@@ -184,10 +184,10 @@ def read_delimited(source: Source, *, limits: Limits, columns: Columns | None, o
     header_line = next(lines, "")
     delimiter = (columns.delimiter if columns else None) or _delimiter(header_line)
     header = next(csv.reader([header_line], delimiter=delimiter), [])
-    found = _columns(source, header, columns, only_references=only_references)
+    given_columns = _columns(source, header, columns, only_references=only_references)
     faults: list[Fault] = []
     rows = _rows(source, csv.reader(lines, delimiter=delimiter, strict=True), header, faults)
-    return table_records(_DELIMITERS.get(delimiter, f"CSV with {delimiter!a}"), found, rows, faults)
+    return table_records(_DELIMITERS.get(delimiter, f"CSV with {delimiter!a}"), given_columns, rows, faults)
 
 
 def _decoded(source: Source, limits: Limits) -> Iterator[str]:
@@ -241,10 +241,10 @@ def read_parquet(source: Source, *, limits: Limits, columns: Columns | None, onl
     with _readable(source):
         table = pq.ParquetFile(io.BytesIO(content))
         header = table.schema_arrow.names
-        found = _columns(source, header, columns, only_references=only_references)
-        used = [name for name in (found.id, found.candidate, *found.references) if name]
+        given_columns = _columns(source, header, columns, only_references=only_references)
+        used = [name for name in (given_columns.id, given_columns.candidate, *given_columns.references) if name]
         rows = _parquet_rows(source, table.iter_batches(columns=used))
-        return table_records("Parquet", found, rows, [])
+        return table_records("Parquet", given_columns, rows, [])
 
 
 def _parquet_rows(source: Source, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Mapping[str, object]]]:
@@ -279,7 +279,7 @@ def table_records(
 
 
 def _table_records(columns: Columns, rows: Iterable[tuple[str, Mapping[str, object]]]) -> Iterator[Record]:
-    for number, (place, row) in enumerate(rows, start=1):
+    for number, (location, row) in enumerate(rows, start=1):
         fields: dict[str, object] = {}
         if columns.id is None:
             fields["row"] = number
@@ -290,7 +290,7 @@ def _table_records(columns: Columns, rows: Iterable[tuple[str, Mapping[str, obje
             fields[columns.candidate] = row[columns.candidate]
         if columns.references:
             fields["references"] = _reference_cells((column, row[column]) for column in columns.references)
-        yield Record(place, fields)
+        yield Record(location, fields)
 
 
 def _reference_cells(cells: Iterable[tuple[str, object]]) -> list[object]:
@@ -298,14 +298,14 @@ def _reference_cells(cells: Iterable[tuple[str, object]]) -> list[object]:
 
     The text of a cell of facts has one on each line.
     """
-    found: list[object] = []
+    texts: list[object] = []
     for column, cell in cells:
         value = given_references(column.strip().lower(), _listed(cell) if isinstance(cell, str) else cell)
         if isinstance(value, list):
-            found.extend(value)
+            texts.extend(value)
         elif value is not None and value != "":
-            found.append(value)
-    return found
+            texts.append(value)
+    return texts
 
 
 def _listed(cell: str) -> object:

@@ -161,14 +161,14 @@ def find_rows(rows: pa.Table, *, reader: RowReader, wanted: Hashes) -> list[Plac
     """Return the items whose ids have one of the hashes, two of each at most."""
     form, records, _ = reader.records(rows)
     left = dict.fromkeys(wanted.tolist(), 2)
-    found = []
+    wanted_rows = []
     for record in records:
         items, _ = items_of(Records(form, [record], []), empty=reader.empty)
         for item, value in zip(items, hashes_of(item.id for item in items).tolist(), strict=True):
             if left.get(value, 0):
                 left[value] -= 1
-                found.append(Placed(item.id, record.place))
-    return found
+                wanted_rows.append(Placed(item.id, record.place))
+    return wanted_rows
 
 
 class Keep(Enum):
@@ -254,14 +254,14 @@ class BlockScorer:
         corpus = Corpus(items)
         with rare_collections(), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found = {name: metric.collect(corpus) for name, metric in self._metrics.items()}
+            statistics = {name: metric.collect(corpus) for name, metric in self._metrics.items()}
         scored = partial(Scored, len(items), tuple((warning.category, str(warning.message)) for warning in caught))
         if self._job.keep is Keep.STATISTICS:
-            return scored(statistics=found)
-        totals = {name: totals_of(metric, found[name]) for name, metric in self._metrics.items()}
+            return scored(statistics=statistics)
+        totals = {name: totals_of(metric, statistics[name]) for name, metric in self._metrics.items()}
         if self._job.keep is Keep.SUMS:
             return scored(totals=totals)
-        table = score_table(items, _item_scores(items, self._metrics, found), text_ids=self._job.text_ids)
+        table = score_table(items, _item_scores(items, self._metrics, statistics), text_ids=self._job.text_ids)
         if self._job.folder is None:
             return scored(totals=totals, rows=table)
         return scored(totals=totals, part=_written(table, self._job.folder))
@@ -396,8 +396,8 @@ class _Weights:
         return self._parts[0][1]
 
     def _join(self) -> None:
-        (some, mine), (others, theirs) = self._parts[-2:]
-        self._parts[-2:] = [(some + others, tuple(a + b for a, b in zip(mine, theirs, strict=True)))]
+        (some, first), (others, second) = self._parts[-2:]
+        self._parts[-2:] = [(some + others, tuple(a + b for a, b in zip(first, second, strict=True)))]
 
 
 def _repeated(mapped: Mapped, reader: RowReader, seen: SeenIds) -> tuple[list[Fault], int]:
@@ -410,8 +410,8 @@ def _repeated(mapped: Mapped, reader: RowReader, seen: SeenIds) -> tuple[list[Fa
         return [], 0
     first: dict[ItemId, str] = {}
     faults: list[Fault] = []
-    for found in mapped(partial(find_rows, reader=reader, wanted=wanted)):
-        for placed in found:
+    for repeated_rows in mapped(partial(find_rows, reader=reader, wanted=wanted)):
+        for placed in repeated_rows:
             if placed.id not in first:
                 first[placed.id] = placed.place
             elif len(faults) < SHOWN_FAULTS:
@@ -496,13 +496,13 @@ class SeenIds:
     def repeated(self, limit: int) -> tuple[Hashes, int]:
         """Return up to ``limit`` hashes that were noted more than once, and how many were noted again in all."""
         runs: list[Hashes] = [*(np.load(path, mmap_mode="r") for path in self._files), self._sorted()]
-        found: list[Hashes] = [np.zeros(0, np.uint64)]
+        repeated: list[Hashes] = [np.zeros(0, np.uint64)]
         count = 0
         for part in _ranges(runs):
             again = part[1:][part[1:] == part[:-1]]
             count += len(again)
-            found.append(np.unique(again)[: max(0, limit - sum(map(len, found)))])
-        return np.concatenate(found), count
+            repeated.append(np.unique(again)[: max(0, limit - sum(map(len, repeated)))])
+        return np.concatenate(repeated), count
 
 
 def _ranges(runs: list[Hashes]) -> Iterator[Hashes]:

@@ -313,8 +313,8 @@ def by_length(texts: Sequence[str], parse: Callable[[list[str]], Iterable[Parsed
     ['2 three', '0 one', '1 four']
     """
     order = sorted(range(len(texts)), key=[len(text) for text in texts].__getitem__)
-    found = dict(zip(order, parse([texts[index] for index in order]), strict=True))
-    return [found[index] for index in range(len(texts))]
+    parsed = dict(zip(order, parse([texts[index] for index in order]), strict=True))
+    return [parsed[index] for index in range(len(texts))]
 
 
 def encoded_parses(pipeline: CaptionPipeline, texts: Iterable[str]) -> Iterator[bytes]:

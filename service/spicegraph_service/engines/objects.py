@@ -28,34 +28,34 @@ _COPIED: Final = 8 << 20
 """Bytes that are copied at a time."""
 
 
-def is_url(place: str) -> bool:
+def is_url(location: str) -> bool:
     """Say whether a place is a URL such as ``s3://bucket/folder``, and no path.
 
     >>> is_url("s3://bucket/captions"), is_url("captions")
     (True, False)
     """
-    return "://" in place
+    return "://" in location
 
 
-def files_in(place: str) -> tuple[Any, list[str]]:
+def files_in(location: str) -> tuple[Any, list[str]]:
     """Return pyarrow's file system of a path or URL, and the files there in order; hidden ones are left out.
 
     Raises:
         InputError: there is none, or the place can't be read.
         DataError: pyarrow is not installed.
     """
-    with _reading(place):
+    with _reading(location):
         from pyarrow import fs  # noqa: PLC0415 (an extra)
 
-        filesystem, path = _filesystem(place)
-        [found] = filesystem.get_file_info([path])
-        if found.type is not fs.FileType.Directory:
-            paths = [path] if found.is_file else []
+        filesystem, path = _filesystem(location)
+        [entry] = filesystem.get_file_info([path])
+        if entry.type is not fs.FileType.Directory:
+            paths = [path] if entry.is_file else []
         else:
             inside = filesystem.get_file_info(fs.FileSelector(path, recursive=True))
             paths = sorted(info.path for info in inside if info.is_file and not info.base_name.startswith((".", "_")))
     if not paths:
-        raise InputError(f"{place}: there is no such file, or no file in it")
+        raise InputError(f"{location}: there is no such file, or no file in it")
     return filesystem, paths
 
 
@@ -64,43 +64,43 @@ def size_of(filesystem: Any, paths: Sequence[str]) -> int:
     return sum(info.size or 0 for info in filesystem.get_file_info(list(paths)))
 
 
-def check_object(place: str) -> None:
+def check_object(location: str) -> None:
     """Say now, before the work, that an object can't be written: where there is none yet, an empty one is written.
 
     Raises:
         InputError: it can't be written, or it is a folder.
         DataError: pyarrow is not installed.
     """
-    with _reading(place, "written"):
+    with _reading(location, "written"):
         from pyarrow import fs  # noqa: PLC0415 (an extra)
 
-        filesystem, path = _filesystem(place)
-        [found] = filesystem.get_file_info([path])
-        if found.type is fs.FileType.NotFound:
+        filesystem, path = _filesystem(location)
+        [info] = filesystem.get_file_info([path])
+        if info.type is fs.FileType.NotFound:
             filesystem.open_output_stream(path).close()
-    if found.type is fs.FileType.Directory:
-        raise InputError(f"{place}: is a folder, expected an object to write; a folder of parts ends in /")
+    if info.type is fs.FileType.Directory:
+        raise InputError(f"{location}: is a folder, expected an object to write; a folder of parts ends in /")
 
 
-def write_object(place: str, content: bytes) -> None:
+def write_object(location: str, content: bytes) -> None:
     """Write a file or an object whole.
 
     Raises:
         InputError: it can't be written.
         DataError: pyarrow is not installed.
     """
-    with _writing(place) as stream:
+    with _writing(location) as stream:
         stream.write(content)
 
 
-def copy_object(source: Path, place: str) -> None:
+def copy_object(source: Path, location: str) -> None:
     """Write a file of this machine to an object.
 
     Raises:
         InputError: it can't be written.
         DataError: pyarrow is not installed.
     """
-    with _writing(place) as stream, source.open("rb") as file:
+    with _writing(location) as stream, source.open("rb") as file:
         shutil.copyfileobj(file, stream, _COPIED)
 
 
@@ -125,61 +125,61 @@ class Folder:
             stream.write(content)
 
 
-def new_folder(place: str) -> Folder:
+def new_folder(location: str) -> Folder:
     """Make a folder where there is none, or take an empty one.
 
     Args:
-        place: a path or URL; it ends in ``/``.
+        location: a path or URL; it ends in ``/``.
 
     Raises:
         InputError: there is something in it, or it can't be made.
         DataError: pyarrow is not installed.
     """
-    with _reading(place, "made a folder"):
+    with _reading(location, "made a folder"):
         from pyarrow import fs  # noqa: PLC0415 (an extra)
 
-        filesystem, path = _filesystem(place)
+        filesystem, path = _filesystem(location)
         path = path.rstrip("/")
-        [found] = filesystem.get_file_info([path])
-        if found.is_file:
-            raise InputError(f"{place}: is a file, expected a folder")
+        [entry] = filesystem.get_file_info([path])
+        if entry.is_file:
+            raise InputError(f"{location}: is a file, expected a folder")
         inside = filesystem.get_file_info(fs.FileSelector(path, recursive=True, allow_not_found=True))
         if any(info.is_file for info in inside):
-            raise InputError(f"{place}: there are files in it already; name an empty or a new folder")
-        if found.type is fs.FileType.NotFound:
+            raise InputError(f"{location}: there are files in it already; name an empty or a new folder")
+        if entry.type is fs.FileType.NotFound:
             filesystem.create_dir(path, recursive=True)
-    return Folder(place, filesystem, path)
+    return Folder(location, filesystem, path)
 
 
-def _filesystem(place: str) -> tuple[Any, str]:
+def _filesystem(location: str) -> tuple[Any, str]:
     from pyarrow import ArrowInvalid, fs  # noqa: PLC0415 (an extra)
 
     try:
-        filesystem, path = fs.FileSystem.from_uri(place if is_url(place) else str(Path(place).absolute()))
+        filesystem, path = fs.FileSystem.from_uri(location if is_url(location) else str(Path(location).absolute()))
     except ArrowInvalid:  # a store that pyarrow does not know itself
         import fsspec.core  # type: ignore[import-untyped]  # noqa: PLC0415 (comes with Ray Data)
 
-        opened, path = fsspec.core.url_to_fs(place)
+        opened, path = fsspec.core.url_to_fs(location)
         filesystem = fs.PyFileSystem(fs.FSSpecHandler(opened))
     return filesystem, path
 
 
 @contextmanager
-def _writing(place: str) -> Iterator[Any]:
-    with _reading(place, "written"):
-        filesystem, path = _filesystem(place)
+def _writing(location: str) -> Iterator[Any]:
+    with _reading(location, "written"):
+        filesystem, path = _filesystem(location)
         with filesystem.open_output_stream(path) as stream:
             yield stream
 
 
 @contextmanager
-def _reading(place: str, done: str = "read") -> Iterator[None]:
+def _reading(location: str, done: str = "read") -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise DataError(f"{place} needs an extra ({error}): pip install 'spicegraph[ray]'") from error
+        raise DataError(f"{location} needs an extra ({error}): pip install 'spicegraph[ray]'") from error
     except (OSError, ValueError, ImportError) as error:
-        raise InputError(f"{place}: can't be {done} ({error})") from error
+        raise InputError(f"{location}: can't be {done} ({error})") from error
 
 
 ID: Final = "image_id"

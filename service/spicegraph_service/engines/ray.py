@@ -155,17 +155,17 @@ def summarize_on_ray(task: Task, scores: str | None = None) -> Summary:
 
 
 @contextmanager
-def _whole_file(place: str) -> Iterator[ScoreFile]:
+def _whole_file(location: str) -> Iterator[ScoreFile]:
     """Give a Parquet file that is at a path or URL once it is whole."""
-    target = None if is_url(place) else Path(place).absolute().parent
+    target = None if is_url(location) else Path(location).absolute().parent
     with tempfile.TemporaryDirectory(dir=target, prefix=".spicegraph-") as folder:
         path = Path(folder) / "scores.parquet"
         with score_file(path) as file:
             yield file
         if target is None:
-            copy_object(path, place)
+            copy_object(path, location)
         else:
-            path.replace(place)
+            path.replace(location)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,13 +275,13 @@ def unpacked_rows(blocks: Dataset) -> Iterator[Any]:
         yield value
 
 
-def _check_cache(place: str | None) -> None:
+def _check_cache(location: str | None) -> None:
     """Refuse a cache that the cluster's machines can't share, or that can't be reached even from here."""
-    if place is None:
+    if location is None:
         return
-    if not place.startswith(_REMOTE_CACHES):
-        raise InputError(f"the cache {place} is on one machine only; Ray needs redis://HOST, or none")
-    open_store(place).close()
+    if not location.startswith(_REMOTE_CACHES):
+        raise InputError(f"the cache {location} is on one machine only; Ray needs redis://HOST, or none")
+    open_store(location).close()
 
 
 def _read(task: Task, filesystem: Any, paths: list[str]) -> tuple[Dataset, RowReader]:

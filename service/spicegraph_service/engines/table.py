@@ -63,16 +63,16 @@ def score_systems_here(tasks: Sequence[Task]) -> Iterator[Result]:
     task = tasks[0]
     with _facts_of(task, datasets) as facts:
         shared = FactCache(facts, task.progress)
-        for one, dataset in zip(tasks, datasets, strict=True):
-            yield _scored(one, dataset, shared)
+        for system_task, dataset in zip(tasks, datasets, strict=True):
+            yield _scored(system_task, dataset, shared)
 
 
 def _check_same_images(first: Dataset, other: Dataset) -> None:
     """Refuse to put scores side by side that are not of the same images and references."""
-    mine, theirs = _references(first), _references(other)
-    for image in {**mine, **theirs}:
-        if mine.get(image) != theirs.get(image):
-            what = "has other references" if image in mine and image in theirs else "is in only one of the two"
+    expected, references = _references(first), _references(other)
+    for image in {**expected, **references}:
+        if expected.get(image) != references.get(image):
+            what = "has other references" if image in expected and image in references else "is in only one of the two"
             raise InputError(
                 f"{other.source}: can't be scored beside {first.source}: image {shown(image)} {what}; score the "
                 "systems one by one"
@@ -166,9 +166,9 @@ def find_engine(name: str) -> Engine:
     """
     if name not in ENGINES:
         raise InputError(f"--engine {name!a:.60}: there is no such engine; there are {', '.join(ENGINES)}")
-    place = ENGINES[name]
-    if isinstance(place, Engine):
-        return place
-    module, _, attribute = place.partition(":")
-    found: Engine = getattr(import_module(f"spicegraph_service.engines.{module}"), attribute)
-    return found
+    path = ENGINES[name]
+    if isinstance(path, Engine):
+        return path
+    module, _, attribute = path.partition(":")
+    engine: Engine = getattr(import_module(f"spicegraph_service.engines.{module}"), attribute)
+    return engine

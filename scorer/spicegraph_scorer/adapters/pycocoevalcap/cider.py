@@ -163,12 +163,12 @@ class Cider(_Scorer):
         gts: Captions | None = None,
         df: str | Path | DocumentFrequencies = CORPUS,
     ) -> None:
-        own = [given for given in (test, gts) if given is not None]
-        if refs is not None or len(own) + (df != CORPUS) > 1:
+        references = [given for given in (test, gts) if given is not None]
+        if refs is not None or len(references) + (df != CORPUS) > 1:
             raise InputError("Cider takes one source of document frequencies: gts or df")
-        if own and not isinstance(own[0], Mapping):
+        if references and not isinstance(references[0], Mapping):
             raise InputError("Cider takes the references by image: {id: [tokenized reference, ...]}")
-        super().__init__(n, sigma, _frequencies_of(own[0]) if own else df)
+        super().__init__(n, sigma, _frequencies_of(references[0]) if references else df)
 
 
 class CiderD(_Scorer):

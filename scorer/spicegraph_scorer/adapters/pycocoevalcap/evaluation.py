@@ -146,19 +146,19 @@ class COCO:
         if not entries:
             yield Fault("", "", "contains no result")
         for number, entry in enumerate(entries, start=1):
-            place = f"result {number}"
+            label_of_result = f"result {number}"
             if not isinstance(entry, Mapping) or not {"image_id", "caption"} <= entry.keys():
-                yield Fault(place, "", f'is {shown(entry)}, expected {{"image_id": ..., "caption": ...}}')
+                yield Fault(label_of_result, "", f'is {shown(entry)}, expected {{"image_id": ..., "caption": ...}}')
                 continue
             reasons = list(id_faults(entry["image_id"]))
-            yield from (Fault(place, "image_id", reason) for reason in reasons)
+            yield from (Fault(label_of_result, "image_id", reason) for reason in reasons)
             if reasons:
                 continue
-            place = f"{place} (image_id {shown(entry['image_id'])})"
+            label_of_result = f"{label_of_result} (image_id {shown(entry['image_id'])})"
             if entry["image_id"] not in self.imgs:
-                yield Fault(place, "image_id", "is not in the references")
+                yield Fault(label_of_result, "image_id", "is not in the references")
             if not isinstance(entry["caption"], str):
-                yield Fault(place, "caption", f"is {shown(entry['caption'])}, expected a string")
+                yield Fault(label_of_result, "caption", f"is {shown(entry['caption'])}, expected a string")
 
 
 def _results(given: str | Path | Sequence[Mapping[str, Any]] | np.ndarray[Any, Any]) -> tuple[str, Sequence[Any]]:
@@ -351,5 +351,5 @@ def compute_scores(gts: Captions, gen: Captions) -> tuple[dict[str, Any], Mappin
         InputError: the captions do not pair up.
         DataError: METEOR's data is not installed.
     """
-    found = {str(metric): metric.compute_score(gts, gen) for metric in (Bleu(), Meteor(), Rouge(), Cider())}
-    return {name: score for name, (score, _) in found.items()}, {name: each for name, (_, each) in found.items()}
+    scored = {str(metric): metric.compute_score(gts, gen) for metric in (Bleu(), Meteor(), Rouge(), Cider())}
+    return {name: score for name, (score, _) in scored.items()}, {name: each for name, (_, each) in scored.items()}

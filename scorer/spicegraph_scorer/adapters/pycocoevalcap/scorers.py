@@ -78,10 +78,10 @@ class PTBTokenizer:
             return _tokenized(captions_for_image)
         if captions_for_image and isinstance(captions_for_image[0], Mapping):
             entries = [entry for entry in captions_for_image if isinstance(entry, Mapping)]
-            texts = _tokenized({place: [entry] for place, entry in enumerate(entries)})
-            if lacking := [place for place, entry in enumerate(entries) if "image_id" not in entry]:
+            texts = _tokenized({number: [entry] for number, entry in enumerate(entries)})
+            if lacking := [number for number, entry in enumerate(entries) if "image_id" not in entry]:
                 raise InputError(f"captions[{lacking[0]}]: has no image_id")
-            return [{"image_id": entry["image_id"], "caption": texts[place]} for place, entry in enumerate(entries)]
+            return [{"image_id": entry["image_id"], "caption": texts[number]} for number, entry in enumerate(entries)]
         lists = [[entry] if isinstance(entry, str) else entry for entry in captions_for_image]
         return _tokenized(dict(enumerate(lists)))
 
@@ -94,13 +94,16 @@ def _without_java(program: str) -> None:
 def _tokenized(captions_for_image: Mapping[Any, Iterable[Any]]) -> dict[Any, list[str]]:
     _without_java("PTBTokenizer")
     faults = [
-        Fault(f"id {shown(image_id)}", "", f"is {kind_of(own)}, expected a list of captions")
-        for image_id, own in captions_for_image.items()
-        if isinstance(own, str | Mapping) or not isinstance(own, Iterable)
+        Fault(f"id {shown(image_id)}", "", f"is {kind_of(captions_of_image)}, expected a list of captions")
+        for image_id, captions_of_image in captions_for_image.items()
+        if isinstance(captions_of_image, str | Mapping) or not isinstance(captions_of_image, Iterable)
     ]
     if faults:
         raise input_error("captions", faults)
-    captions = {image_id: [_text(image_id, caption) for caption in own] for image_id, own in captions_for_image.items()}
+    captions = {
+        image_id: [_text(image_id, caption) for caption in captions_of_image]
+        for image_id, captions_of_image in captions_for_image.items()
+    }
     tokens = map(" ".join, tokenize_texts([text for texts in captions.values() for text in texts], together=True))
     return {image_id: list(islice(tokens, len(texts))) for image_id, texts in captions.items()}
 

@@ -50,14 +50,14 @@ def sentences_of(text: str) -> list[list[str]]:
     >>> sentences_of("A dog, a cat. They play!")
     [['a', 'dog', ',', 'a', 'cat'], ['they', 'play']]
     """
-    found = []
+    sentences = []
     for part in _END.split(text.lower()):
         words = ["," if word in ";:" else word for word in _TOKEN.findall(part)]
         while words and words[-1] == ",":
             words.pop()
         if words:
-            found.append(words)
-    return found or [[]]
+            sentences.append(words)
+    return sentences or [[]]
 
 
 class Features(NamedTuple):
@@ -80,12 +80,12 @@ class Vocabulary:
 
     def __post_init__(self) -> None:
         """Lay the kinds out for look-ups."""
-        object.__setattr__(self, "_places", {kind: place for place, kind in enumerate(self.kinds)})
+        object.__setattr__(self, "_places", {kind: index for index, kind in enumerate(self.kinds)})
 
     def place(self, word: str) -> int:
         """Return the number of a word's kind."""
-        found = self._places.get(word)
-        return self._places.get("-" + word[-_LETTERS:], 1) if found is None else found
+        known = self._places.get(word)
+        return self._places.get("-" + word[-_LETTERS:], 1) if known is None else known
 
     def laid_out(self, sentences: Sequence[Sequence[str]]) -> tuple[Ints, Ints]:
         """Return the kinds of all words with edges between sentences, and the number of the sentence of each."""
@@ -100,15 +100,15 @@ class Vocabulary:
 
 def _hashed(salt: int, columns: Sequence[Ints], size: int) -> Ints:
     """Return a bucket for each row of numbers."""
-    found = np.full(columns[0].shape, salt + 1, np.uint64)
+    hashes = np.full(columns[0].shape, salt + 1, np.uint64)
     for column, prime in zip(columns, _PRIMES, strict=False):
-        found = (found ^ (column.astype(np.uint64) + np.uint64(7))) * prime
-        found ^= found >> np.uint64(15)
-    return (found % np.uint64(size)).astype(np.int64)
+        hashes = (hashes ^ (column.astype(np.uint64) + np.uint64(7))) * prime
+        hashes ^= hashes >> np.uint64(15)
+    return (hashes % np.uint64(size)).astype(np.int64)
 
 
-def _windows(values: Ints, places: Sequence[int], starts: Ints) -> list[Ints]:
-    return [values[starts + place] for place in places]
+def _windows(values: Ints, offsets: Sequence[int], starts: Ints) -> list[Ints]:
+    return [values[starts + offset] for offset in offsets]
 
 
 _WORD_GRAMS: Final = ((0, 1), (0, 2), (0, 1, 2))
@@ -118,12 +118,12 @@ _COUNTED: Final = (("word", (0, 1)), ("word", (0, 1, 2)), ("tag", (0, 1, 2, 3, 4
 
 def counter_places(kinds: Ints, tags: Ints, rows: Ints) -> Iterator[tuple[Ints, Ints, int]]:
     """Yield for each sort of n-gram that is counted where they start, their counters, and up to 3 words of each."""
-    for salt, (sort, places) in enumerate(_COUNTED):
-        starts = np.flatnonzero(rows[: len(rows) - places[-1]] == rows[places[-1] :])
+    for salt, (sort, offsets) in enumerate(_COUNTED):
+        starts = np.flatnonzero(rows[: len(rows) - offsets[-1]] == rows[offsets[-1] :])
         yield (
             starts,
-            _hashed(100 + salt, _windows(kinds if sort == "word" else tags, places, starts), COUNTERS),
-            min(len(places), 3),
+            _hashed(100 + salt, _windows(kinds if sort == "word" else tags, offsets, starts), COUNTERS),
+            min(len(offsets), 3),
         )
 
 
@@ -137,31 +137,31 @@ def features_of(vocabulary: Vocabulary, levels: npt.NDArray[np.uint8], sentences
     """
     kinds, rows = vocabulary.laid_out(sentences)
     tags = vocabulary.tags[kinds]
-    found: list[tuple[Ints, Ints]] = []
+    features: list[tuple[Ints, Ints]] = []
     salt = 0
     for values, grams in ((kinds, _WORD_GRAMS), (tags, _TAG_GRAMS)):
-        for places in grams:
-            starts = np.flatnonzero(rows[: len(rows) - places[-1]] == rows[places[-1] :])
-            found.append((_hashed(salt, _windows(values, places, starts), BUCKETS), rows[starts]))
+        for offsets in grams:
+            starts = np.flatnonzero(rows[: len(rows) - offsets[-1]] == rows[offsets[-1] :])
+            features.append((_hashed(salt, _windows(values, offsets, starts), BUCKETS), rows[starts]))
             salt += 1
     starts = np.flatnonzero(rows[:-2] == rows[2:])
     for mixed in ((tags, kinds, tags), (kinds, tags, kinds)):
-        columns = [values[starts + place] for place, values in enumerate(mixed)]
-        found.append((_hashed(salt + 20, columns, BUCKETS), rows[starts]))
+        columns = [values[starts + offset] for offset, values in enumerate(mixed)]
+        features.append((_hashed(salt + 20, columns, BUCKETS), rows[starts]))
         salt += 1
     for starts, counters, inside in counter_places(kinds, tags, rows):
         level = levels[counters].astype(np.int64)
         inner = _windows(tags, range(inside), starts)
-        found.append((_hashed(salt, [level, *inner], BUCKETS), rows[starts]))
+        features.append((_hashed(salt, [level, *inner], BUCKETS), rows[starts]))
         for limit in (1, 3):
             low = np.bincount(rows[starts][level < limit], minlength=len(sentences))
-            found.append((_hashed(salt + 40 + limit, [np.minimum(low, 9)], BUCKETS), np.arange(len(sentences))))
+            features.append((_hashed(salt + 40 + limit, [np.minimum(low, 9)], BUCKETS), np.arange(len(sentences))))
         salt += 1
     said = [(number, name) for number, words in enumerate(sentences) for name in repetitions(words)]
     numbers = np.array([number for number, _ in said], np.int64)
     names = np.array([_named(name) for _, name in said], np.int64)
-    found.append((names, numbers))
-    buckets, owners = (np.concatenate(part) for part in zip(*found, strict=True))
+    features.append((names, numbers))
+    buckets, owners = (np.concatenate(part) for part in zip(*features, strict=True))
     order = np.argsort(owners, kind="stable")
     return Features(buckets[order], owners[order])
 
@@ -177,31 +177,31 @@ def repetitions(words: Sequence[str]) -> list[str]:
     >>> repetitions("a dog barks and a dog barks".split())
     ['words 7', 'twice 3', 'and', 'clause', 'again 1']
     """
-    found = [f"words {min(len(words), 12)}"]
+    features = [f"words {min(len(words), 12)}"]
     longest = _longest_repeat(words)
     last: dict[str, int] = {}
     near = 0
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         if word in last and len(word) > _FAR:
             near += 1
         if word in last and word != ",":
-            gap = place - last[word]
+            gap = index - last[word]
             if gap == 1:
-                found.append("doubled")
-            elif gap <= _FAR and words[place - 1] in _CONNECTIVE:
-                found.append(f"around {words[place - 1]}")
-        last[word] = place
+                features.append("doubled")
+            elif gap <= _FAR and words[index - 1] in _CONNECTIVE:
+                features.append(f"around {words[index - 1]}")
+        last[word] = index
     if longest > 1:
-        found.append(f"twice {longest}")
+        features.append(f"twice {longest}")
         if longest > 2:
-            found.append("long")
+            features.append("long")
     clauses = _clauses(words)
-    if any(clauses.count(one) > 1 for one in clauses if len(one) > 1):
-        found.append("clause")
-    found += _said_otherwise(clauses)
+    if any(clauses.count(clause) > 1 for clause in clauses if len(clause) > 1):
+        features.append("clause")
+    features += _said_otherwise(clauses)
     if near:
-        found.append(f"again {min(near, 4)}")
-    return found
+        features.append(f"again {min(near, 4)}")
+    return features
 
 
 def _longest_repeat(words: Sequence[str]) -> int:
@@ -214,19 +214,19 @@ def _longest_repeat(words: Sequence[str]) -> int:
 
 def _repeats(words: Sequence[str], size: int) -> bool:
     first: dict[tuple[str, ...], int] = {}
-    runs = zip(*(words[place:] for place in range(size)), strict=False)
-    return any(first.setdefault(run, place) + size <= place for place, run in enumerate(runs))
+    runs = zip(*(words[index:] for index in range(size)), strict=False)
+    return any(first.setdefault(run, index) + size <= index for index, run in enumerate(runs))
 
 
 def _clauses(words: Sequence[str]) -> list[tuple[str, ...]]:
     """Return what stands between connectives."""
-    found: list[list[str]] = [[]]
+    clauses: list[list[str]] = [[]]
     for word in words:
         if word in _CONNECTIVE:
-            found.append([])
+            clauses.append([])
         else:
-            found[-1].append(word)
-    return [tuple(one) for one in found]
+            clauses[-1].append(word)
+    return [tuple(clause) for clause in clauses]
 
 
 def _said_otherwise(clauses: Sequence[Sequence[str]]) -> list[str]:
@@ -236,10 +236,20 @@ def _said_otherwise(clauses: Sequence[Sequence[str]]) -> list[str]:
     of one subject; with whether one follows the other, and how much is new in the later one.
     """
     stems = [[stem for stem, weight in map(weighted_stem, clause) if weight == 1] for clause in clauses]
-    numbered = [(n, own[0], set(own)) for n, own in enumerate(list(filter(None, stems))[:_CLAUSES])]
+    numbered = [
+        (n, stems_of_clause[0], set(stems_of_clause))
+        for n, stems_of_clause in enumerate(list(filter(None, stems))[:_CLAUSES])
+    ]
     pairs = [
-        _Pair(len(one & other), -len(one ^ other), first == second, m > n + 1, one & other, len(other - one))
-        for (n, first, one), (m, second, other) in combinations(numbered, 2)
+        _Pair(
+            len(first_stems & second_stems),
+            -len(first_stems ^ second_stems),
+            first == second,
+            m > n + 1,
+            first_stems & second_stems,
+            len(second_stems - first_stems),
+        )
+        for (n, first, first_stems), (m, second, second_stems) in combinations(numbered, 2)
     ]
     return [*_shared("stems", pairs), *_shared("subject", [pair for pair in pairs if pair.is_of_one])]
 
@@ -260,12 +270,12 @@ def _shared(name: str, pairs: Sequence[_Pair]) -> list[str]:
     if best is None or not best.common:
         return []
     common, new, where = min(best.common, 4), min(best.new, 3), "far" if best.is_far else "near"
-    one = "one" if best.is_of_one else "two"
+    count_word = "one" if best.is_of_one else "two"
     return [
         f"{name} {common} {min(-best.apart, 4)}",
         f"{name} {common} new {new}",
-        f"{name} {common} new {new} {where} {one}",
-        f"{name} {where} {one}",
+        f"{name} {common} new {new} {where} {count_word}",
+        f"{name} {where} {count_word}",
         *sorted(f"both {name} {where} {stem}" for stem in best.both),
     ]
 

@@ -62,13 +62,15 @@ _remembered: Final[dict[tuple[str, str], FluencyStatistic]] = {}
 
 def fluency_of(detector: Detector, texts: Sequence[str]) -> list[FluencyStatistic]:
     """Return the statistic of each text; a text without words is unfinished. Those of the last texts are remembered."""
-    found = {text: _remembered.get((detector.signature, text)) for text in dict.fromkeys(texts)}
-    if new := [text for text, known in found.items() if known is None]:
-        found.update(zip(new, _read(detector, new), strict=True))
+    fluencies = {text: _remembered.get((detector.signature, text)) for text in dict.fromkeys(texts)}
+    if new := [text for text, known in fluencies.items() if known is None]:
+        fluencies.update(zip(new, _read(detector, new), strict=True))
         if len(_remembered) + len(new) > _REMEMBERED:
             _remembered.clear()
-        _remembered.update({(detector.signature, text): one for text in new[-_REMEMBERED:] if (one := found[text])})
-    return [one for text in texts if (one := found[text])]
+        _remembered.update(
+            {(detector.signature, text): fluency for text in new[-_REMEMBERED:] if (fluency := fluencies[text])}
+        )
+    return [fluency for text in texts if (fluency := fluencies[text])]
 
 
 def _read(detector: Detector, texts: Sequence[str]) -> Iterator[FluencyStatistic]:
@@ -118,8 +120,8 @@ class Fluency(Metric[FluencyStatistic]):
     def total(self, statistics: Sequence[FluencyStatistic]) -> tuple[Score, ...]:
         """Return ``Fluency`` and ``FluencyError``."""
         return (
-            Score.mean("Fluency", [1 - found.wrong for found in statistics]),
-            Score.mean("FluencyError", [float(found.is_broken) for found in statistics]),
+            Score.mean("Fluency", [1 - statistic.wrong for statistic in statistics]),
+            Score.mean("FluencyError", [float(statistic.is_broken) for statistic in statistics]),
         )
 
     def workings(self, corpus: Corpus, statistics: Sequence[FluencyStatistic]) -> list[tuple[Working, ...]]:
@@ -127,13 +129,17 @@ class Fluency(Metric[FluencyStatistic]):
         del corpus
         kinds = "; ".join(f"{kind} {{}}" for kind in KINDS)
         return [
-            (Working("Fluency", f"1 - {{}}, the probability of an error ({kinds})", (found.wrong, *found.kinds)),)
-            for found in statistics
+            (
+                Working(
+                    "Fluency", f"1 - {{}}, the probability of an error ({kinds})", (statistic.wrong, *statistic.kinds)
+                ),
+            )
+            for statistic in statistics
         ]
 
     def credit(self, corpus: Corpus, statistics: Sequence[FluencyStatistic]) -> list[Credit]:
         """Divide fluency equally among the words: it is the whole caption that is well-formed."""
-        pairs = zip(corpus.items, [1 - found.wrong for found in statistics], strict=True)
+        pairs = zip(corpus.items, [1 - statistic.wrong for statistic in statistics], strict=True)
         return [Words(item.candidate).credit(value, [(Part(self.name, (), value), ())]) for item, value in pairs]
 
     def explain(self, statistic: FluencyStatistic, *, changes: int = 3) -> FluencyExplanation:
@@ -185,21 +191,21 @@ class SpiderFl(Metric[SpiderFlStatistic]):
 
     def total(self, statistics: Sequence[SpiderFlStatistic]) -> tuple[Score, ...]:
         """Return ``SPIDEr-FL``, in [0, 5.5]; ``None`` where CIDEr-D is undefined."""
-        (whole,) = self.spider.total([found.spider for found in statistics])
+        (whole,) = self.spider.total([statistic.spider for statistic in statistics])
         each = [
-            value if value is None or not found.fluency.is_broken else value * (1 - PENALTY)
-            for value, found in zip(whole.each, statistics, strict=True)
+            value if value is None or not statistic.fluency.is_broken else value * (1 - PENALTY)
+            for value, statistic in zip(whole.each, statistics, strict=True)
         ]
         return (Score.mean("SPIDEr-FL", each),)
 
     def workings(self, corpus: Corpus, statistics: Sequence[SpiderFlStatistic]) -> list[tuple[Working, ...]]:
         """Return the SPIDEr and the probability of an error."""
         del corpus
-        values = self.spider.total([found.spider for found in statistics])[0].each
+        values = self.spider.total([statistic.spider for statistic in statistics])[0].each
         text = f"SPIDEr ({{}}); a tenth of it where the probability of an error ({{}}) is above {THRESHOLD}"
         return [
-            (Working("SPIDEr-FL", text, (value, found.fluency.wrong)),)
-            for value, found in zip(values, statistics, strict=True)
+            (Working("SPIDEr-FL", text, (value, statistic.fluency.wrong)),)
+            for value, statistic in zip(values, statistics, strict=True)
         ]
 
     def compact(self, statistic: SpiderFlStatistic) -> SpiderFlStatistic:
@@ -222,4 +228,6 @@ class SpiderFl(Metric[SpiderFlStatistic]):
 
     def finish(self, kept: Sequence[tuple[Any, FluencyStatistic]]) -> list[SpiderFlStatistic]:
         """Return both statistics of every item."""
-        return list(map(SpiderFlStatistic, self.spider.finish([one for one, _ in kept]), [own for _, own in kept]))
+        return list(
+            map(SpiderFlStatistic, self.spider.finish([spider for spider, _ in kept]), [fluency for _, fluency in kept])
+        )

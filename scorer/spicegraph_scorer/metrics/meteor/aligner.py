@@ -164,11 +164,11 @@ class _LongRow(NamedTuple):
             least.append(min(least[-1], option[2]))
         run: dict[int, int] = {}
         bits = before = 0
-        for index, (match, own, *_) in enumerate(options):
-            if match[3] != 1 or own <= before:
+        for index, (match, length, *_) in enumerate(options):
+            if match[3] != 1 or length <= before:
                 break
             run[match[2]] = index
-            bits, before = bits | own, own
+            bits, before = bits | length, length
         last = {option[0][2]: index for index, option in enumerate(options)}
         return cls(options, least[::-1], last, run, bits)
 
@@ -320,8 +320,8 @@ class Probe:
         self._words = words
         self._links = book.links
         self._places: dict[int, list[int]] = {}
-        for place, word in enumerate(candidate.words):
-            self._places.setdefault(word, []).append(place)
+        for position, word in enumerate(candidate.words):
+            self._places.setdefault(word, []).append(position)
         self._spots: dict[int, list[_Spot]] = {}
         for start, length, phrase in candidate.phrases:
             self._spots.setdefault(phrase, []).append((start, length))
@@ -338,7 +338,7 @@ class Probe:
         """Return, for each word of the reference, the matches that start there, in METEOR's order."""
         rows: list[list[Possible]] = []
         for start, word in enumerate(reference.words):
-            rows.append([(start, 1, place, 1, module) for place, module in self._near_words(word)])
+            rows.append([(start, 1, position, 1, module) for position, module in self._near_words(word)])
         if reference.hashes == self.candidate.hashes:  # METEOR takes a short way when both sides are equal
             return [[match for match in row if match[4] is Module.EXACT] for row in rows]
         self._add_paraphrases(reference, rows)
@@ -356,17 +356,17 @@ class Probe:
         hits = matches.keys() & self._word_set
         if not hits:
             return []
-        found = [(module, place) for hit in hits for module in matches[hit] for place in self._places[hit]]
-        return [(place, module) for module, place in sorted(found)]
+        modules = [(module, position) for hit in hits for module in matches[hit] for position in self._places[hit]]
+        return [(position, module) for module, position in sorted(modules)]
 
     def _add_paraphrases(self, reference: Sentence, rows: list[list[Possible]]) -> None:
         """Add the paraphrases: first those listed for the reference's phrases."""
         reverse: list[tuple[_Reverse, _Spot]] = []
         for start, length, phrase in reference.phrases:
-            found = self._paraphrases.get(phrase)
-            if found is None:
-                found = self._paraphrases[phrase] = self._linked(self._links[phrase])
-            ahead, back = found
+            linked = self._paraphrases.get(phrase)
+            if linked is None:
+                linked = self._paraphrases[phrase] = self._linked(self._links[phrase])
+            ahead, back = linked
             if ahead:
                 rows[start] += [(start, length, spot, size, Module.PARAPHRASE) for spot, size in ahead]
             if back:
@@ -385,6 +385,6 @@ class Probe:
         if not hits:
             return _NO_PARAPHRASES
         listed = sorted((links[hit] & _AHEAD, hit) for hit in hits)
-        ahead = [spot for place, hit in listed if place for spot in self._spots[hit]]
+        ahead = [spot for index, hit in listed if index for spot in self._spots[hit]]
         back = [(*spot, links[hit] >> BACK) for hit in hits if links[hit] >> BACK for spot in self._spots[hit]]
         return ahead, back

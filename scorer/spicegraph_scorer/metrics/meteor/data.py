@@ -93,12 +93,12 @@ class Sources:
     @cached_property
     def prefixes(self) -> dict[str, bool]:
         """Abbreviations that keep their dot; true for those that keep it only before a number."""
-        found: dict[str, bool] = {}
+        known: dict[str, bool] = {}
         for line in _lines(self._member(_PREFIXES)):
             fields = line.split()
             if fields and not line.startswith("#"):
-                found[fields[0]] = fields[1:] == ["#NUMERIC_ONLY#"]
-        return found
+                known[fields[0]] = fields[1:] == ["#NUMERIC_ONLY#"]
+        return known
 
     @contextmanager
     def _open_jar(self) -> Iterator[zipfile.ZipFile]:

@@ -197,11 +197,11 @@ class _Scorer:
         if len(candidate.words) * sum(len(reference.words) for reference in references) > _MOST_MATCHES:
             _check_matches(sum(map(probe.count, references)))
         best: tuple[float, int, Counts, list[Match]] | None = None
-        found = 0
+        matched = 0
         for index, reference in enumerate(references):
             possible = probe.possible(reference)
-            found += sum(map(len, possible))
-            _check_matches(found)
+            matched += sum(map(len, possible))
+            _check_matches(matched)
             matches = align(possible, len(candidate.words))
             counts = _counts(matches, candidate, reference, self._words)
             value = score(counts)
@@ -217,12 +217,12 @@ class _Scorer:
         return tuple([self._words.texts[word] for word in sentence.words])
 
 
-def _check_matches(found: int) -> None:
+def _check_matches(matches: int) -> None:
     """Raise a :class:`LimitError` if the search for the best of the matches of an item would take too long."""
-    if found > _MOST_MATCHES:
+    if matches > _MOST_MATCHES:
         raise LimitError(
-            f"METEOR finds {found:,} matches or more between the words of the caption and of its references; the limit "
-            f"is {_MOST_MATCHES:,}"
+            f"METEOR finds {matches:,} matches or more between the words of the caption and of its references; the "
+            f"limit is {_MOST_MATCHES:,}"
         )
 
 
@@ -364,7 +364,7 @@ class Meteor(Metric[MeteorStatistic]):
         del corpus
         return [
             (Working("METEOR", _TEXT, (c[_CANDIDATE_MATCHED], c[0], _share(c, 0), _share(c, 1), c[_CHUNKS])),)
-            for c in (found.counts for found in statistics)
+            for c in (statistic.counts for statistic in statistics)
         ]
 
     def columns(self, statistics: Sequence[MeteorStatistic]) -> Matrix:

@@ -258,8 +258,8 @@ def _places(ordered: NDArray[np.generic], wanted: NDArray[np.generic]) -> Intege
     """Return where each wanted value is in an ascending array, -1 where it is not."""
     if not len(ordered):
         return np.full(len(wanted), -1)
-    places = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
-    return np.where(ordered[places] == wanted, places, -1)
+    rows = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
+    return np.where(ordered[rows] == wanted, rows, -1)
 
 
 def _ranges(starts: Integers, counts: Integers) -> tuple[Integers, Integers]:
@@ -268,12 +268,12 @@ def _ranges(starts: Integers, counts: Integers) -> tuple[Integers, Integers]:
     return np.repeat(starts, counts) + within, within
 
 
-def _rows(ones: Integers, others: Integers, places: Integers, size: int) -> list[dict[int, int]]:
+def _rows(ones: Integers, others: Integers, positions: Integers, size: int) -> list[dict[int, int]]:
     """Return the links of ``size`` phrases: each of ``others`` has a place in a list of ``ones``."""
     keys = np.concatenate([ones * size + others, others * size + ones])
     order = np.argsort(keys, kind="stable")
     pairs, firsts = np.unique(keys[order], return_index=True)
-    both_ways = np.concatenate([places, places << BACK])[order]
+    both_ways = np.concatenate([positions, positions << BACK])[order]
     links: list[int] = np.add.reduceat(both_ways, firsts).tolist() if size else []
     linked: list[int] = (pairs % max(size, 1)).tolist()
     cuts = np.searchsorted(pairs, np.arange(size + 1, dtype=np.int64) * size).tolist()
@@ -298,11 +298,11 @@ class PhraseFinder:
         hashes, starts, counts = self._grams(flat, np.repeat(ends, sizes))
         known, links = self._linked(_different(hashes))
         numbers = _places(self._table.phrases[known], hashes)
-        found = np.flatnonzero(numbers >= 0)
-        found = found[np.lexsort((counts[found], starts[found]))]
-        owners = np.searchsorted(ends, starts[found], side="right")
-        firsts = starts[found] - (ends - sizes)[owners]
-        triples = zip(firsts.tolist(), counts[found].tolist(), numbers[found].tolist(), strict=True)
+        phrases = np.flatnonzero(numbers >= 0)
+        phrases = phrases[np.lexsort((counts[phrases], starts[phrases]))]
+        owners = np.searchsorted(ends, starts[phrases], side="right")
+        firsts = starts[phrases] - (ends - sizes)[owners]
+        triples = zip(firsts.tolist(), counts[phrases].tolist(), numbers[phrases].tolist(), strict=True)
         everything: list[Occurrence] = list(triples)
         cuts = np.searchsorted(owners, np.arange(len(texts) + 1)).tolist()
         return PhraseBook([everything[a:b] for a, b in pairwise(cuts)], links)

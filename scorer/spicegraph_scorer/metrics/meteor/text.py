@@ -253,10 +253,10 @@ class Words:
             members.update(group)
         return members
 
-    def _note(self, one: int, other: int, module: Module) -> None:
-        self._matches[one][other] = (*self._matches[one].get(other, ()), module)
-        if one != other:
-            self._matches[other][one] = self._matches[one][other]
+    def _note(self, word: int, other_word: int, module: Module) -> None:
+        self._matches[word][other_word] = (*self._matches[word].get(other_word, ()), module)
+        if word != other_word:
+            self._matches[other_word][word] = self._matches[word][other_word]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -147,11 +147,11 @@ def _faults(definition: CategoryDefinition, taken: set[str]) -> Iterator[tuple[s
         if len(values) > most:
             yield field, f"has {len(values)} entries, at most {most} are allowed"
             continue
-        for place, value in enumerate(values):
+        for index, value in enumerate(values):
             if not value.strip() or len(value) > LONGEST_WORD:
-                yield f"{field}[{place}]", f"is empty, or longer than {LONGEST_WORD} characters"
+                yield f"{field}[{index}]", f"is empty, or longer than {LONGEST_WORD} characters"
             elif field == "subtree" and definition.kind in KINDS:
-                yield from ((f"{field}[{place}]", reason) for reason in _unknown(value, KINDS[definition.kind][1]))
+                yield from ((f"{field}[{index}]", reason) for reason in _unknown(value, KINDS[definition.kind][1]))
 
 
 def _unknown(name: str, part: str) -> Iterator[str]:
@@ -265,9 +265,11 @@ def categories_digest(categories: Mapping[str, Category]) -> str | None:
         >>> categories_digest(make_categories([CategoryDefinition("Pet", words=("dog", "cat"))]))
         'Pet,758bd3f8'
     """
-    own = sorted((name, category) for name, category in categories.items() if CATEGORIES.get(name) != category)
-    if not own:
+    defined = sorted((name, category) for name, category in categories.items() if CATEGORIES.get(name) != category)
+    if not defined:
         return None
-    rows = [(name, category.length, sorted(map(str, category.keys or ())), category.roots) for name, category in own]
+    rows = [
+        (name, category.length, sorted(map(str, category.keys or ())), category.roots) for name, category in defined
+    ]
     digest = hashlib.sha256(msgspec.json.encode(rows)).hexdigest()[:_HASH_CHARACTERS]
-    return "+".join(name for name, _ in own) + "," + digest
+    return "+".join(name for name, _ in defined) + "," + digest

@@ -177,7 +177,7 @@ class SystemDifference:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values: ``signature``, ``corpus`` and ``items``."""
-        rows = [{"image_id": own, **item.to_dict()} for own, item in zip(self.ids, self.items, strict=True)]
+        rows = [{"image_id": image_id, **item.to_dict()} for image_id, item in zip(self.ids, self.items, strict=True)]
         return {"signature": dict(self.signature), "corpus": self.corpus(), "items": rows}
 
 
@@ -202,7 +202,7 @@ def differences(first: Sequence[Item], second: Sequence[Item], spice: Spice) -> 
     """
     other = in_order_of(first, second)
     both = Corpus((*first, *other))
-    found = spice.collect(both)
-    pairs = zip(found[: len(first)], found[len(first) :], strict=True)
+    statistics = spice.collect(both)
+    pairs = zip(statistics[: len(first)], statistics[len(first) :], strict=True)
     items = tuple(difference(old.match, new.match) for old, new in pairs)
     return SystemDifference(spice.signature(), tuple(item.id for item in first), items)

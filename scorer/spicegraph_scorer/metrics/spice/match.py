@@ -37,8 +37,8 @@ class Match:
     def pairs(self) -> tuple[tuple[SceneTuple, SceneTuple], ...]:
         """Every matched candidate tuple with its first reference tuple."""
         return tuple(
-            (mine, self.reference[partners[0]])
-            for mine, partners in zip(self.candidate, self.candidate_partners, strict=True)
+            (candidate, self.reference[partners[0]])
+            for candidate, partners in zip(self.candidate, self.candidate_partners, strict=True)
             if partners
         )
 
@@ -75,13 +75,13 @@ def match_tuples(
     lengths = group_by_length(reference) if by_length is None else by_length
     mine_to: list[list[int]] = [[] for _ in candidate]
     theirs_to: list[list[int]] = [[] for _ in reference]
-    for i, mine in enumerate(candidate):
-        keys = [concept.keys for concept in mine.concepts]
+    for i, scene_tuple in enumerate(candidate):
+        keys = [concept.keys for concept in scene_tuple.concepts]
         first_keys, rest = keys[0], keys[1:]
         for j in lengths.get(len(keys), ()):
             concepts = reference[j].concepts
             if not first_keys.isdisjoint(concepts[0].keys) and all(
-                not own.isdisjoint(other.keys) for own, other in zip(rest, concepts[1:], strict=True)
+                not left.isdisjoint(other_concept.keys) for left, other_concept in zip(rest, concepts[1:], strict=True)
             ):
                 mine_to[i].append(j)
                 theirs_to[j].append(i)
@@ -90,10 +90,10 @@ def match_tuples(
 
 def group_by_length(tuples: Sequence[SceneTuple]) -> dict[int, list[int]]:
     """Return the indices of tuples by their length: 1 object, 2 attribute, 3 relation."""
-    found: dict[int, list[int]] = {}
+    by_length: dict[int, list[int]] = {}
     for index, scene_tuple in enumerate(tuples):
-        found.setdefault(len(scene_tuple.concepts), []).append(index)
-    return found
+        by_length.setdefault(len(scene_tuple.concepts), []).append(index)
+    return by_length
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,7 +123,7 @@ class CategoryCounts(Mapping[str, Counts]):
 
 @lru_cache(maxsize=256)
 def _places(names: tuple[str, ...]) -> dict[str, int]:
-    return {name: place for place, name in enumerate(names)}
+    return {name: index for index, name in enumerate(names)}
 
 
 @lru_cache(maxsize=1 << 14)
@@ -152,10 +152,10 @@ def count_match(
     candidate = select_categories(match.candidate, categories)
     if reference is None:
         reference = select_categories(match.reference, categories)
-    for name, mine in candidate.items():
-        theirs = reference[name]
-        hits = sum(not theirs.isdisjoint(partners[index]) for index in mine)
-        counts[name] = Counts(hits, len(mine), len(theirs))
+    for name, candidate_indices in candidate.items():
+        reference_indices = reference[name]
+        hits = sum(not reference_indices.isdisjoint(partners[index]) for index in candidate_indices)
+        counts[name] = Counts(hits, len(candidate_indices), len(reference_indices))
     return counts
 
 
@@ -187,7 +187,7 @@ def count_concepts(
         Counts(matched=1, candidate=1, reference=1)
     """
     near = [_sharing(concept, reference.objects) for concept in candidate.objects]
-    mine: dict[int, list[_Paired]] = {
+    candidate_concepts: dict[int, list[_Paired]] = {
         1: [
             (concept, [reference.objects[i] for i in those])
             for concept, those in zip(candidate.objects, near, strict=True)
@@ -195,16 +195,16 @@ def count_concepts(
         2: list(_attributes(candidate, reference, near)),
         3: list(_relations(candidate, reference, near)),
     }
-    theirs: dict[int, list[Concept]] = {
+    reference_concepts: dict[int, list[Concept]] = {
         1: reference.objects,
         2: [reference.labels[number] for numbers in reference.attributes.values() for number in numbers],
         3: [reference.labels[number] for numbers in reference.relations.values() for number in numbers],
     }
-    whole = {length: _counts(mine[length], theirs[length]) for length in mine}
+    whole = {length: _counts(candidate_concepts[length], reference_concepts[length]) for length in candidate_concepts}
     by_category = {
         name: whole[category.length]
         if category.takes_all
-        else _counts_within(category, mine[category.length], theirs[category.length])
+        else _counts_within(category, candidate_concepts[category.length], reference_concepts[category.length])
         for name, category in categories.items()
     }
     total = Counts(*map(sum, zip(*whole.values(), strict=True)))
@@ -226,8 +226,8 @@ def _attributes(candidate: ConceptGraph, reference: ConceptGraph, near: Sequence
 
 def _relations(candidate: ConceptGraph, reference: ConceptGraph, near: Sequence[Sequence[int]]) -> Iterator[_Paired]:
     for (subject, target), numbers in candidate.relations.items():
-        places = product(near[subject], near[target])
-        known = [reference.labels[number] for place in places for number in reference.relations.get(place, ())]
+        pairs = product(near[subject], near[target])
+        known = [reference.labels[number] for pair in pairs for number in reference.relations.get(pair, ())]
         for number in numbers:
             yield _paired(candidate.labels[number], known)
 
@@ -237,15 +237,21 @@ def _paired(concept: Concept, known: Sequence[Concept]) -> _Paired:
     return concept, [other for other in known if not is_apart(other.keys)]
 
 
-def _counts(mine: Sequence[_Paired], theirs: Sequence[Concept]) -> Counts:
-    return Counts(sum(1 for _, partners in mine if partners), len(mine), len(theirs))
+def _counts(candidate: Sequence[_Paired], reference: Sequence[Concept]) -> Counts:
+    return Counts(sum(1 for _, partners in candidate if partners), len(candidate), len(reference))
 
 
-def _counts_within(category: Category, mine: Sequence[_Paired], theirs: Iterable[Concept]) -> Counts:
+def _counts_within(category: Category, candidate: Sequence[_Paired], reference: Iterable[Concept]) -> Counts:
     """Count a category's tuples, which match each other only."""
     takes = category.takes
-    own = [partners for (_, partners), is_taken in zip(mine, takes([c for c, _ in mine]), strict=True) if is_taken]
-    return Counts(sum(1 for partners in own if any(takes(partners))), len(own), sum(takes(theirs)))
+    taken_partners = [
+        partners
+        for (_, partners), is_taken in zip(candidate, takes([c for c, _ in candidate]), strict=True)
+        if is_taken
+    ]
+    return Counts(
+        sum(1 for partners in taken_partners if any(takes(partners))), len(taken_partners), sum(takes(reference))
+    )
 
 
 KINDS: Final = ("object", "attribute", "relation")
@@ -286,9 +292,9 @@ def match_credit(match: Match, text: str) -> Credit:
     wrong_right = tuple_credits(*counts)[::-1]
     parts = [
         (
-            Part(KINDS[len(found.concepts) - 1], found.strings, wrong_right[bool(those)]),
-            tuple([words.find(concept.strings) for concept in found.concepts]),
+            Part(KINDS[len(scene_tuple.concepts) - 1], scene_tuple.strings, wrong_right[bool(those)]),
+            tuple([words.find(concept.strings) for concept in scene_tuple.concepts]),
         )
-        for found, those in zip(match.candidate, partners, strict=True)
+        for scene_tuple, those in zip(match.candidate, partners, strict=True)
     ]
     return words.credit(counts.f1, parts)

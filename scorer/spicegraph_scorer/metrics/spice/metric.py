@@ -156,13 +156,13 @@ class Spice(Metric[SpiceStatistic]):
 
     def signature(self) -> dict[str, str]:
         """Return metric, pipeline, text and lexicon, and the categories of the user's own, if there are any."""
-        own = categories_digest(self.categories)
+        digest = categories_digest(self.categories)
         return {
             "metric": self.name,
             "pipeline": self.source.signature,
             "text": SPICE_TEXTS[self.text],
             "lexicon": "none" if self.exact else self.lexicon.signature,
-            **({} if own is None else {"categories": own}),
+            **({} if digest is None else {"categories": digest}),
         }
 
     @property
@@ -228,10 +228,10 @@ class Spice(Metric[SpiceStatistic]):
         Raises:
             ValueError: a statistic has no match.
         """
-        if any(found.match is NO_MATCH for found in statistics):
+        if any(statistic.match is NO_MATCH for statistic in statistics):
             raise ValueError("the statistic has no match to divide")
         pairs = zip(corpus.items, statistics, strict=True)
-        return [match_credit(found.match, item.candidate) for item, found in pairs]
+        return [match_credit(statistic.match, item.candidate) for item, statistic in pairs]
 
     def explain(self, statistic: SpiceStatistic, *, changes: int = 3) -> Match:
         """Return the match that the counts come from."""
@@ -295,10 +295,10 @@ def score_tuples(
         1.0
     """
     lexicon = load_lexicon()
-    mine = [_facts(candidate, "candidate")]
+    candidate_facts = [_facts(candidate, "candidate")]
     expect_list(references, "references", "a list of lists of tuples")
-    theirs = [_facts(tuples, f"references[{index}]") for index, tuples in enumerate(references)]
-    graphs = merge(mine, lexicon, exact=exact), merge(theirs, lexicon, exact=exact)
+    reference_facts = [_facts(tuples, f"references[{index}]") for index, tuples in enumerate(references)]
+    graphs = merge(candidate_facts, lexicon, exact=exact), merge(reference_facts, lexicon, exact=exact)
     statistic = score_graphs(*graphs, categories=categories)
     scores = {name: CategoryScore.of(counts, name).to_dict() for name, counts in statistic.counts.items()}
     return TupleResult(scores, statistic)
