@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from importlib.machinery import PathFinder
+from importlib.metadata import Distribution, PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,10 @@ def test_the_fingerprint_follows_the_content(write: Write) -> None:
 
 
 def test_a_missing_package_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    def not_installed(name: str) -> Distribution:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("spicegraph_scorer.metrics.meteor.data.distribution", not_installed)
     monkeypatch.setattr(PathFinder, "find_spec", lambda name: None)
     with pytest.raises(DataError, match=r"pip install 'spicegraph\[meteor\]'"):
         find_sources()
