@@ -40,23 +40,10 @@ if TYPE_CHECKING:
         line_chart,
         scatter_chart,
     )
+    from spicegraph_service.output.grid import Cell, Column, Grid, Span, cell_text, headings, ranked, to_rich
     from spicegraph_service.output.pages import PAGE_HEADERS, render_page, static
-    from spicegraph_service.output.studies import (
-        BY_ENDING,
-        STUDY_FORMATS,
-        Cell,
-        Chart,
-        Column,
-        Grid,
-        Section,
-        Span,
-        Study,
-        StudyFormat,
-        cell_text,
-        headings,
-        to_rich,
-    )
-    from spicegraph_service.output.tables import ranked, rendered
+    from spicegraph_service.output.studies import BY_ENDING, STUDY_FORMATS, Chart, Section, Study, StudyFormat
+    from spicegraph_service.output.tables import rendered
     from spicegraph_service.output.terminal import (
         check_output,
         format_by_ending,
@@ -271,22 +258,9 @@ _MODULES = {
         "scatter_chart",
     ),
     "output.pages": ("PAGE_HEADERS", "render_page", "static"),
-    "output.studies": (
-        "BY_ENDING",
-        "STUDY_FORMATS",
-        "Cell",
-        "Chart",
-        "Column",
-        "Grid",
-        "Section",
-        "Span",
-        "Study",
-        "StudyFormat",
-        "cell_text",
-        "headings",
-        "to_rich",
-    ),
-    "output.tables": ("ranked", "rendered"),
+    "output.grid": ("Cell", "Column", "Grid", "Span", "cell_text", "headings", "ranked", "to_rich"),
+    "output.studies": ("BY_ENDING", "STUDY_FORMATS", "Chart", "Section", "Study", "StudyFormat"),
+    "output.tables": ("rendered",),
     "output.terminal": (
         "check_output",
         "format_by_ending",

@@ -154,6 +154,18 @@ def test_queries_find_what_a_loop_finds(two: ResultTable, order: str, text: str)
     assert [int(one.id) for one in page.items] == kept[10:17]
 
 
+def test_pages_are_there_while_the_first_rows_are_read(tmp_path: Path) -> None:
+    """What has been counted, but is not in the database yet, is not asked for."""
+    (tmp_path / "r.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows(1)))
+    table = ResultTable((("a", str(tmp_path / "r.jsonl")),), {}, tmp_path)
+    assert overview_of(table).verdict.headline == "No scores have been read"
+    table._keys["7"] = 0
+    assert table.find(Query(order="worst")).items == ()
+    table._keys.clear()
+    table.read()
+    assert table.find(Query(order="worst", score="SPICE")).total == COUNT
+
+
 def test_an_item_has_everything(two: ResultTable) -> None:
     key = two.find(Query(text="reference 6", score="SPICE")).items[0].key
     item = two.item(key)

@@ -14,7 +14,7 @@ from scipy import stats
 
 from spicegraph_parser import load_pipeline
 from spicegraph_service.cli import main
-from spicegraph_service.output.studies import Column, Grid, cell_text, to_csv, to_latex
+from spicegraph_service.output.grid import Column, Grid, cell_text, to_csv, to_latex
 from spicegraph_service.store import open_store, parse_signature
 from spicegraph_studies.agreement import CAPTION_PROTOCOLS, PAIR_PROTOCOLS, tagging
 from spicegraph_studies.agreement.coefficients import COEFFICIENTS

@@ -15,8 +15,8 @@ from rich.text import Text
 from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_parser.errors import counted
+from spicegraph_service.output.grid import ranked
 from spicegraph_service.output.pages import render_page, static
-from spicegraph_service.output.tables import ranked
 from spicegraph_service.output.terminal import printable
 
 if TYPE_CHECKING:

@@ -5,10 +5,9 @@ The text of a result comes in pieces, an item at a time: that of many items is f
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -25,6 +24,7 @@ from spicegraph_service.engines.objects import (
     table_bytes,
     write_object,
 )
+from spicegraph_service.output.grid import csv_lines
 from spicegraph_service.output.tables import (
     comparison_tables,
     difference_tables,
@@ -90,20 +90,12 @@ def _jsonl(result: Result) -> Iterator[str]:
 
 def _csv(result: Result) -> Iterator[str]:
     """Yield one item per row, categories as ``SPICE_categories_Color_f``; what is undefined stays empty."""
-    writer: csv.DictWriter[str] | None = None
-    for item, scores in zip(result.items, result.iter_scores(), strict=True):
-        row = {"image_id": item.id, **dict(flat_scores(scores))}
-        if writer is None:
-            writer = csv.DictWriter(_Echo(), fieldnames=list(row), lineterminator="\n")
-            yield writer.writeheader()
-        yield writer.writerow(row)
-
-
-class _Echo:
-    """A file whose ``write`` returns what it is given, and the CSV writer then too."""
-
-    def write(self, text: str) -> str:
-        return text
+    rows = (dict(flat_scores(scores)) for scores in result.iter_scores())
+    first = next(rows, {})
+    lines = (
+        [item.id, *(row[name] for name in first)] for item, row in zip(result.items, chain([first], rows), strict=False)
+    )
+    return csv_lines(chain([["image_id", *first]], lines))
 
 
 def parquet_bytes(result: Result) -> bytes:

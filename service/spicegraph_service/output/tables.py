@@ -6,41 +6,39 @@ import io
 import shutil
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, TypeAlias
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console, RenderableType
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
 from spicegraph_scorer.core.categories import micro_shares
 from spicegraph_scorer.core.results import Summary
 from spicegraph_scorer.core.tokens import SPICE_TEXTS
 from spicegraph_scorer.metrics import lower_is_better
+from spicegraph_service.output.grid import SIGNIFICANT, UNDEFINED, Column, Grid, headings, ranked, to_rich
 from spicegraph_service.output.terminal import is_terminal, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from rich.measure import Measurement
 
     from spicegraph_parser.extract import ParsedCaption
-    from spicegraph_scorer.core.categories import Counts
-    from spicegraph_scorer.core.results import Json, Result, RunSummary
+    from spicegraph_scorer.core.results import Json, Result
     from spicegraph_scorer.metrics.spice.difference import SystemDifference
     from spicegraph_scorer.scoring import SystemComparison
+    from spicegraph_service.output.grid import Cell
 
-UNDEFINED = "–"
+Content: TypeAlias = "Grid | RenderableType"
+
 TOOLKIT_NOTE = (
     "SPICE is of the COCO toolkit's tokens, as COCOEvalCap prints it; for captions as written: --spice-text written"
 )
-SIGNIFICANT = 0.05
 _PLAIN_WIDTH = 120
 _ANY_WIDTH = 10_000
 _LONGEST_HEAD = 24
-BEST, WORST, SIGNIFICANT_P = "bold green", "red", "bold"
-"""Styles of the best and the worst value of a row or column, and of a small p."""
-
 _SHOWN_ITEMS = 20
 
 
@@ -48,7 +46,7 @@ def _width() -> int:
     return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else _PLAIN_WIDTH
 
 
-def rendered(contents: Iterable[RenderableType]) -> str:
+def rendered(contents: Iterable[Content]) -> str:
     """Return what rich makes of tables and texts: with colour on a terminal, plain elsewhere."""
     console = Console(
         file=io.StringIO(),
@@ -60,7 +58,8 @@ def rendered(contents: Iterable[RenderableType]) -> str:
     )
     with console.capture() as capture:
         for content in contents:
-            for part in fitted(content, console) if isinstance(content, Table) else (content,):
+            shown = to_rich(content) if isinstance(content, Grid) else content
+            for part in fitted(shown, console) if isinstance(shown, Table) else (shown,):
                 console.print(part, soft_wrap=isinstance(part, Text))
     return "\n".join(line.rstrip() for line in capture.get().split("\n"))
 
@@ -72,24 +71,20 @@ def fitted(table: Table, console: Console) -> Iterator[Table]:
     columns before the first such one (the table's first column in any case), which may wrap between words, and as many
     of the others as fit.
     """
-    whole = [place for place, column in enumerate(table.columns) if _is_whole(column)]
+    whole = [number for number, column in enumerate(table.columns) if column.justify == "right" or column.no_wrap]
     if not whole or _measured(table, console).maximum <= console.width:
         yield table
         return
-    labels = list(range(next((place for place in whole if place), 1)))
+    labels = list(range(next((number for number in whole if number), 1)))
     chosen = list(labels)
     parts = [chosen]
-    for place in range(len(labels), len(table.columns)):
-        wider = _part(table, [*chosen, place], console, first=True)
+    for number in range(len(labels), len(table.columns)):
+        wider = _part(table, [*chosen, number], console, first=True)
         if len(chosen) > len(labels) and _measured(wider, console).minimum > console.width:
             chosen = list(labels)
             parts.append(chosen)
-        chosen.append(place)
-    yield from (_part(table, places, console, first=number == 0) for number, places in enumerate(parts))
-
-
-def _is_whole(column: Column) -> bool:
-    return column.justify == "right" or column.no_wrap
+        chosen.append(number)
+    yield from (_part(table, numbers, console, first=part == 0) for part, numbers in enumerate(parts))
 
 
 def _measured(table: Table, console: Console) -> Measurement:
@@ -97,7 +92,7 @@ def _measured(table: Table, console: Console) -> Measurement:
     return console.measure(table, options=console.options.update(max_width=_ANY_WIDTH))
 
 
-def _part(table: Table, places: Sequence[int], console: Console, *, first: bool) -> Table:
+def _part(table: Table, numbers: Sequence[int], console: Console, *, first: bool) -> Table:
     """Return some columns of a table; its title stands above the first part alone."""
     part = Table(
         title=table.title if first else None,
@@ -106,10 +101,10 @@ def _part(table: Table, places: Sequence[int], console: Console, *, first: bool)
         pad_edge=table.pad_edge,
         padding=table.padding,
     )
-    columns = [table.columns[place] for place in places]
+    columns = [table.columns[number] for number in numbers]
     options = console.options
     for column in columns:
-        whole = _is_whole(column)
+        whole = column.justify == "right" or column.no_wrap
         cells = (column.header, *column.cells)
         width = max(console.measure(cell, options=options).maximum for cell in cells) if whole else None
         part.add_column(column.header, justify=column.justify, overflow="fold", no_wrap=whole, min_width=width)
@@ -118,19 +113,38 @@ def _part(table: Table, places: Sequence[int], console: Console, *, first: bool)
     return part
 
 
-def result_tables(result: Result | Summary) -> Iterator[RenderableType]:
+def result_tables(result: Result | Summary) -> Iterator[Content]:
     """Yield the tables of a result: all metrics, each SPICE's categories, and the signature."""
     summary = result if isinstance(result, Summary) else result.summary
-    yield _metric_table(summary)
+    columns = headings("Metric|text", "Score|score", "Items|count", "95 % interval|score span")
+    ends = {interval.name: (interval.low, interval.high) for run in summary.runs for interval in run.intervals}
+    rows = [
+        (score.name, score.value, score.items, ends.get(score.name))
+        for run in summary.runs
+        for score in (run.scores if run.intervals else run.headline)
+    ]
+    width = 4 if summary.confidence else 3
+    yield Grid("Corpus scores", columns[:width], [row[:width] for row in rows])
     for run in summary.runs:
         if run.categories:
-            yield _category_table(run)
+            # On the left means as SPICE takes them; on the right sums over every item, if tuples are counted.
+            counted = any(means.micro is not None for means in run.categories.values())
+            cells: list[tuple[Cell, ...]] = []
+            for name, means in run.categories.items():
+                micro = means.micro
+                tallies = (micro.matched, micro.false_positives, micro.false_negatives) if micro else ()
+                shares = micro_shares(micro).values() if micro else ()
+                sums = (*shares, *tallies) or ("",) * (6 if counted else 0)
+                cells.append((name, means.f, means.pr, means.re, means.items, *sums))
+            names = ("Category|text", "F|score", "P|score", "R|score", "Items|count")
+            more = ("micro P|score", "micro R|score", "micro F|score", "tp|count", "fp|count", "fn|count")
+            yield Grid(f"{run.headline[0].name} by category", headings(*names, *(more if counted else ())), cells)
     if _is_toolkit_text(summary.signature):
         yield Text(TOOLKIT_NOTE)
     yield from _signatures(summary.signature)
 
 
-def systems_tables(systems: Mapping[str, Result | Summary]) -> Iterator[RenderableType]:
+def systems_tables(systems: Mapping[str, Result | Summary]) -> Iterator[Content]:
     """Yield the tables of several systems by name, a column each: all metrics, F by category, and the signatures.
 
     All were scored with the same metrics. Where a name is too long for the head of a column, all are numbered and
@@ -144,226 +158,127 @@ def systems_tables(systems: Mapping[str, Result | Summary]) -> Iterator[Renderab
         heads = numbers
     metrics = summaries[0].signature["metrics"]
     lower = lower_is_better(metrics if isinstance(metrics, Mapping) else ())
-    yield _side_by_side("Corpus scores", "Metric", heads, map(_score_rows, summaries), lower)
+    yield _side_by_side("Corpus scores", "Metric", heads, [_estimates(summary) for summary in summaries], lower)
     for runs in zip(*(summary.runs for summary in summaries), strict=True):
         if runs[0].categories:
             title = f"{runs[0].headline[0].name} F by category"
-            yield _side_by_side(
-                title, "Category", heads, ({n: (m.f, "") for n, m in r.categories.items()} for r in runs)
-            )
+            values = [{name: (means.f, None, None) for name, means in run.categories.items()} for run in runs]
+            yield _side_by_side(title, "Category", heads, values)
     signatures = [summary.signature for summary in summaries]
     common = {key: value for key, value in signatures[0].items() if all(each.get(key) == value for each in signatures)}
     if _is_toolkit_text(common):
         yield Text(TOOLKIT_NOTE)
     yield from _signatures(common)
     for head, signature in zip(heads, signatures, strict=True):
-        if own := {key: value for key, value in signature.items() if key not in common}:
-            yield Text(f"{head}: {_fields(own)}", style="dim")
+        if different := {key: value for key, value in signature.items() if key not in common}:
+            yield Text(f"{head}: {_fields(different)}", style="dim")
 
 
-def _score_rows(summary: Summary) -> dict[str, tuple[float | None, str]]:
-    """Return the scores of a system by name, each with its interval as text, if there is one."""
-    shown = {i.name: _interval(i.low, i.high) for run in summary.runs for i in run.intervals}
-    scores = [score for run in summary.runs for score in (run.scores if run.intervals else run.headline)]
-    return {score.name: (score.value, shown.get(score.name, "")) for score in scores}
+def _estimates(summary: Summary) -> dict[str, tuple[float | None, float | None, float | None]]:
+    """Return the scores of a system by name, each with the ends of its interval, if there is one."""
+    ends = {interval.name: (interval.low, interval.high) for run in summary.runs for interval in run.intervals}
+    scores = chain.from_iterable(run.scores if run.intervals else run.headline for run in summary.runs)
+    return {score.name: (score.value, *ends.get(score.name, (None, None))) for score in scores}
 
 
 def _side_by_side(
     title: str,
     label: str,
     heads: Sequence[str],
-    columns: Iterable[Mapping[str, tuple[float | None, str]]],
+    columns: Sequence[Mapping[str, tuple[float | None, float | None, float | None]]],
     lower: Collection[str] = (),
-) -> Table:
-    """Return a table with a column of values for each system; what stands beside a value is printed below it."""
-    values = list(columns)
-    table = _table(title)
-    table.add_column(label)
-    for head in heads:
-        table.add_column(Text(head), justify="right")
-    for name in values[0]:
-        cells = [column[name] for column in values]
-        shown = [_number(value) for value, _ in cells]
-        styles = ranked([value for value, _ in cells], lower=name in lower)
-        table.add_row(
-            Text(name),
-            *(
-                Text.assemble((number, styles.get(number, "")), f"\n{beside}" if beside else "")
-                for number, (_, beside) in zip(shown, cells, strict=True)
-            ),
-        )
-    return table
-
-
-def ranked(
-    values: Iterable[float | None], *, lower: bool = False, write: Callable[[float], str] | None = None
-) -> dict[str, str]:
-    """Return the styles of the best and the worst value by what is printed; none if all that are defined print alike.
-
-    Args:
-        values: those of a row or a column; undefined ones are left out.
-        lower: whether the lowest is best.
-        write: how a value is printed; four decimal places by default.
-
-    >>> ranked([0.1, None, 0.25], lower=False), ranked([0.1, 0.1], lower=False)
-    ({'0.1000': 'red', '0.2500': 'bold green'}, {})
-    """
-    defined = sorted((value for value in values if value is not None), reverse=lower)
-    ends = [(write or _number)(value) for value in (*defined[:1], *defined[-1:])]
-    return dict(zip(ends, (WORST, BEST), strict=True)) if len(set(ends)) > 1 else {}
-
-
-def p_style(p: object) -> str:
-    """Return the style of a p: bold if it is small."""
-    return SIGNIFICANT_P if isinstance(p, int | float) and p < SIGNIFICANT else ""
+) -> Grid:
+    """Return a table with a column of values for each system; the interval of a value is printed below it."""
+    rows: list[tuple[Cell, ...]] = []
+    styles = []
+    for name in columns[0]:
+        values = [column[name][0] for column in columns]
+        marks = ranked(values, lower=name in lower)
+        written = (UNDEFINED if value is None else f"{value:.4f}" for value in values)
+        styles.append({number: marks.get(text, "") for number, text in enumerate(written, start=1)})
+        rows.append((name, *(column[name] for column in columns)))
+    return Grid(title, (Column(label, "text"), *(Column(head, "estimate") for head in heads)), rows, styles=styles)
 
 
 def _is_toolkit_text(signature: Mapping[str, Json]) -> bool:
     metrics = signature["metrics"]
-    signatures = metrics.values() if isinstance(metrics, Mapping) else ()
-    return any(isinstance(one, Mapping) and one.get("text") == SPICE_TEXTS["coco"] for one in signatures)
+    parts = metrics.values() if isinstance(metrics, Mapping) else ()
+    return any(isinstance(part, Mapping) and part.get("text") == SPICE_TEXTS["coco"] for part in parts)
 
 
-def _table(title: str) -> Table:
-    return Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+def plain_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Grid:
+    """Return a table of texts."""
+    return Grid("", [Column(name, "text") for name in names], rows)
 
 
-def _metric_table(summary: Summary) -> Table:
-    table = _table("Corpus scores")
-    table.add_column("Metric")
-    table.add_column("Score", justify="right")
-    table.add_column("Items", justify="right")
-    if summary.confidence:
-        table.add_column("95 % interval", justify="right")
-    for run in summary.runs:
-        shown = {interval.name: _interval(interval.low, interval.high) for interval in run.intervals}
-        for score in run.scores if run.intervals else run.headline:
-            cells = [_number(score.value), str(score.items), *([shown[score.name]] if shown else [])]
-            table.add_row(Text(score.name), *cells)
-    return table
-
-
-def plain_table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """Return a table of texts, which are made harmless."""
-    table = _table("")
-    for name in names:
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    return table
-
-
-def score_table(scores: Mapping[str, float | None]) -> Table:
+def score_table(scores: Mapping[str, float | None]) -> Grid:
     """Return a table of scores by name."""
-    table = _table("Corpus scores")
-    table.add_column("Score")
-    table.add_column("Value", justify="right")
-    for name, value in scores.items():
-        table.add_row(Text(name), _number(value))
-    return table
+    return Grid("Corpus scores", headings("Score|text", "Value|score"), list(scores.items()))
 
 
-def comparison_tables(found: SystemComparison, names: tuple[str, str]) -> Iterator[RenderableType]:
+def comparison_tables(comparison: SystemComparison, names: tuple[str, str]) -> Iterator[Content]:
     """Yield the table of all differences between two systems, what its marks mean, and the signature.
 
     On a terminal with colour the better system of a significant difference is green, the other red.
     """
     first, second = map(printable, names)
     yield Text(f"A: {first}\nB: {second}\n")
-    table = _table("B against A")
-    table.add_column("Score")
-    for name in ("A", "B", "B - A", "95 % interval", "p bootstrap", "p randomization", ""):
-        table.add_column(name, justify="right")
-    lower = lower_is_better(found.metrics)
-    for metric in found.metrics.values():
-        for row in metric:
-            values = (row.p_bootstrap, row.p_randomization)
-            sure = all(p is not None and p < SIGNIFICANT for p in values)
-            styles = ranked((row.first, row.second), lower=row.name in lower) if sure else {}
-            shown = [_number(value) for value in (row.first, row.second)]
-            table.add_row(
-                Text(row.name),
-                *(Text(number, styles.get(number, "")) for number in shown),
-                Text(_number(row.difference), styles.get(shown[1], "")),
-                _interval(row.low, row.high),
-                *(UNDEFINED if p is None else Text(f"{p:.4f}", p_style(p)) for p in values),
-                "*" if sure else "",
-            )
-    yield table
-    if _is_toolkit_text(found.signature):
+    lower = lower_is_better(comparison.metrics)
+    rows, styles = [], []
+    for row in chain.from_iterable(comparison.metrics.values()):
+        is_sure = all(p is not None and p < SIGNIFICANT for p in (row.p_bootstrap, row.p_randomization))
+        marks = ranked((row.first, row.second), lower=row.name in lower) if is_sure else {}
+        colours = [marks.get("" if value is None else f"{value:.4f}", "") for value in (row.first, row.second)]
+        styles.append(dict(enumerate((*colours, colours[1]), start=1)) if is_sure else {})
+        ps = (row.p_bootstrap, row.p_randomization)
+        ends = (row.low, row.high)
+        rows.append((row.name, row.first, row.second, row.difference, ends, *ps, "*" if is_sure else ""))
+    columns = headings(
+        *("Score|text", "A|score", "B|score", "B - A|score", "95 % interval|score span"),
+        *("p bootstrap|exact p", "p randomization|exact p", "|count"),
+    )
+    yield Grid("B against A", columns, rows, styles=styles)
+    if _is_toolkit_text(comparison.signature):
         yield Text(TOOLKIT_NOTE)
     if lower:
         yield Text(f"lower is better: {', '.join(sorted(lower))}", style="dim")
-    if any(row.difference is not None and row.low is None for rows in found.metrics.values() for row in rows):
+    if any(row.difference is not None and row.low is None for rows in comparison.metrics.values() for row in rows):
         yield Text(f"{UNDEFINED}: fewer than two images of A or of B have the score", style="dim")
     yield Text(f"* both tests: p < {SIGNIFICANT:g}, not corrected for the number of scores", style="dim")
-    yield from _signatures(found.signature)
+    yield from _signatures(comparison.signature)
 
 
-def difference_tables(found: SystemDifference, names: tuple[str, str]) -> Iterator[RenderableType]:
+def difference_tables(difference: SystemDifference, names: tuple[str, str]) -> Iterator[Content]:
     """Yield what B changes in all, the tuples that it adds and removes in the first images, and the signature."""
     first, second = map(printable, names)
     yield Text(f"A: {first}\nB: {second}\n")
-    corpus = found.corpus()
-    table = _table("From A to B")
-    table.add_column("Score")
-    table.add_column("Value", justify="right")
-    for name, value in corpus.items():
-        table.add_row(Text(name.replace("_", " ")), str(value) if isinstance(value, int) else _number(value))
-    yield table
-    tuples = Table(box=SIMPLE_HEAD, title="Changed tuples", title_justify="left", pad_edge=False)
-    for name in ("Image", "Change", "Tuples"):
-        tuples.add_column(name, overflow="fold")
-    for own, item in list(zip(found.ids, found.items, strict=True))[:_SHOWN_ITEMS]:
-        shown = printable(str(own))
-        for name, kind in item.changed().items():
-            if kind:
-                words = " ".join(f"({', '.join(each.strings)})" for each in kind)
-                tuples.add_row(Text(shown), Text(name.replace("_", " ")), Text(printable(words)))
-                shown = ""
-    yield tuples
-    if len(found.items) > _SHOWN_ITEMS:
-        yield Text(f"the first {_SHOWN_ITEMS} of {len(found.items)} images; --format json has all", style="dim")
-    yield Text("|".join(f"{key}:{value}" for key, value in found.signature.items()), style="dim")
+    corpus = difference.corpus()
+    values = [(n.replace("_", " "), str(v) if isinstance(v, int) else v) for n, v in corpus.items()]
+    yield Grid("From A to B", headings("Score|text", "Value|score"), values)
+    rows = [
+        (str(image), name.replace("_", " "), " ".join(f"({', '.join(each.strings)})" for each in tuples))
+        for image, item in list(zip(difference.ids, difference.items, strict=True))[:_SHOWN_ITEMS]
+        for name, tuples in item.changed().items()
+        if tuples
+    ]
+    columns = headings("Image|text", "Change|text", "Tuples|text")
+    yield Grid("Changed tuples", columns, rows, is_grouped=True)
+    if len(difference.items) > _SHOWN_ITEMS:
+        yield Text(f"the first {_SHOWN_ITEMS} of {len(difference.items)} images; --format json has all", style="dim")
+    yield Text("|".join(f"{key}:{value}" for key, value in difference.signature.items()), style="dim")
 
 
-def _interval(low: float | None, high: float | None) -> str:
-    return UNDEFINED if low is None or high is None else f"{low:.4f} .. {high:.4f}"
-
-
-def _category_table(run: RunSummary) -> Table:
-    """Return means as SPICE takes them on the left, and sums over every item on the right, if tuples are counted."""
-    table = _table(f"{run.headline[0].name} by category")
-    table.add_column("Category")
-    counted = any(means.micro is not None for means in run.categories.values())
-    micro = ("micro P", "micro R", "micro F", "tp", "fp", "fn") if counted else ()
-    for name in ("F", "P", "R", "Items", *micro):
-        table.add_column(name, justify="right")
-    for name, means in run.categories.items():
-        shares, tallies = _micro(means.micro) if means.micro else ((), ())
-        table.add_row(
-            Text(name),
-            *map(_number, (means.f, means.pr, means.re)),
-            str(means.items),
-            *map(_number, shares),
-            *map(str, tallies),
-        )
-    return table
-
-
-def _micro(counts: Counts) -> tuple[tuple[float | None, ...], tuple[int, ...]]:
-    """Return precision, recall and F1 of summed counts, and tp, fp and fn."""
-    shares = micro_shares(counts)
-    return tuple(shares.values()), (counts.matched, counts.false_positives, counts.false_negatives)
+def signature_lines(signature: Mapping[str, Json], *, leave: Collection[str] = ()) -> Iterator[str]:
+    """Yield a line of what all metrics share, and one for each metric, without the fields that are to be left out."""
+    yield _fields({key: value for key, value in signature.items() if key != "metrics"})
+    metrics = signature.get("metrics")
+    for name, parts in metrics.items() if isinstance(metrics, Mapping) else ():
+        fields = {key: value for key, value in parts.items() if key not in leave} if isinstance(parts, Mapping) else {}
+        yield f"{name}|{_fields(fields)}"
 
 
 def _signatures(signature: Mapping[str, Json]) -> Iterator[Text]:
-    yield Text(_fields({key: value for key, value in signature.items() if key != "metrics"}), style="dim")
-    metrics = signature["metrics"]
-    for name, parts in metrics.items() if isinstance(metrics, Mapping) else ():
-        fields = parts.items() if isinstance(parts, Mapping) else ()
-        shown = "|".join(f"{key}:{value}" for key, value in fields if key != "metric")
-        yield Text(f"{name}|{shown}", style="dim")
+    return (Text(line, style="dim") for line in signature_lines(signature, leave={"metric"}))
 
 
 def _fields(signature: Mapping[str, Json]) -> str:
@@ -371,11 +286,9 @@ def _fields(signature: Mapping[str, Json]) -> str:
 
 
 def _flat(value: Json) -> str:
-    return ",".join(f"{key}={part}" for key, part in value.items()) if isinstance(value, dict) else str(value)
-
-
-def _number(value: float | None) -> str:
-    return UNDEFINED if value is None else f"{value:.4f}"
+    if isinstance(value, dict):
+        return ",".join(f"{key}={_flat(part)}" for key, part in value.items())
+    return printable(str(value))
 
 
 def caption_table(captions: Iterable[ParsedCaption]) -> Table:

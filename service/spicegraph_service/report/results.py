@@ -142,6 +142,7 @@ class ResultTable:
         self._lock = threading.Lock()
         self._leaving = False
         self._keys: dict[str, int] = {}
+        self._stored = 0
         self._selected: tuple[Query, Keys, float | None] | None = None
         with self._connected() as database:
             database.execute("PRAGMA journal_mode=WAL")
@@ -166,8 +167,8 @@ class ResultTable:
 
     @property
     def count(self) -> int:
-        """How many items have been read."""
-        return len(self._keys)
+        """How many items have been read, and stand in the database."""
+        return self._stored
 
     def start(self) -> threading.Thread:
         """Begin to read."""
@@ -214,6 +215,7 @@ class ResultTable:
             system.read += len(part)
             self._publish(system)
             database.commit()
+            self._stored = len(self._keys)
         if not (system.read or self._leaving):
             raise InputError(f"{system.path}: contains no items")
 

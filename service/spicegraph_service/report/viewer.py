@@ -77,9 +77,13 @@ def overview_of(table: ResultTable) -> Overview:
     Intervals are those of a mean: 1.96 standard errors of the items' values or, for two systems, of their differences.
     """
     names = [system.name for system in table.systems]
-    plain, metrics = by_category(table.scores)
+    columns = table.scores  # more may come while this is made
+    plain, metrics = by_category(columns)
     lower = lower_is_better(METRICS)
-    score = next((name for name in _FIRST_SCORES if name in table.scores), plain[0] if plain else "")
+    score = next((name for name in _FIRST_SCORES if name in columns), plain[0] if plain else "")
+    if not score:
+        return Overview(table.count, Verdict("No scores have been read", "", ()), {}, {}, (0, None), "", {})
+    label = "SPICE" if score == "All_f" else score  # as the SPICE program calls it
     categories = {
         category: parts["f"]
         for category, parts in next(iter(metrics.values()), {}).items()
@@ -87,29 +91,28 @@ def overview_of(table: ResultTable) -> Overview:
     }
     means = {
         name: [Mark(who, *_interval(table.column(n, name)), ink(n)) for n, who in enumerate(names)]
-        for name in (*plain, *categories.values())
+        for name in dict.fromkeys((*plain, score, *categories.values()))
     }
-    corpus = {name: [system.corpus.get(name) for system in table.systems] for name in plain}
-    values = [mark.value for mark in means.get(score, [])]
+    corpus = {name: [system.corpus.get(name) for system in table.systems] for name in (*plain, score)}
+    values = [mark.value for mark in means[score]]
     sign = -1 if score in lower else 1
-    order = sorted(range(len(names)), key=lambda n: -sign * ((values[n] if values else None) or 0.0))
+    order = sorted(range(len(names)), key=lambda n: -sign * (values[n] or 0.0))
     best, other = order[0], order[1] if len(order) > 1 else None
-    rows = {name: means[name] for name in plain}
+    rows = {name: means[name] for name in dict.fromkeys((*plain, score))}
     of_categories = {name: means[column] for name, column in categories.items()}
     if other is None:
         points = strongest_and_weakest({name: marks[0].value for name, marks in of_categories.items()})
-        mark = means[score][0] if score else Mark(names[0], None)
-        told = corpus.get(score, [None])[0]
+        mark, told = means[score][0], corpus[score][0]
         of_corpus = f"; of the corpus {told:.3f}" if told is not None else ""
         ends = f"95 % interval {_written(mark.low)} to {_written(mark.high)}"
-        headline = f"{names[0]}: {score} {_written(mark.value)}"
+        headline = f"{names[0]}: {label} {_written(mark.value)}"
         detail = f"The mean of {table.count:,} items, {ends}{of_corpus}."
         decided = Verdict(headline, detail, tuple(points))
     else:
         pair = names[best], names[other]
-        tests = {name: _test(name, table, best, other) for name in (*plain, *categories.values())}
+        tests = {name: _test(name, table, best, other) for name in means}
         headline, detail = pair_headline(
-            score, (values[best], values[other]), tests[score], systems=len(names), of="items"
+            label, (values[best], values[other]), tests[score], systems=len(names), of="items"
         )
         points = [
             *(category_points({n: tests[c] for n, c in categories.items()}, names[best]) if categories else ()),
@@ -123,7 +126,7 @@ def overview_of(table: ResultTable) -> Overview:
         corpus,
         (best, other),
         score,
-        _charts(table, score, {score: rows.get(score, [])} | of_categories),
+        _charts(table, score, {label: rows[score]} | of_categories),
     )
 
 

@@ -18,7 +18,6 @@ from spicegraph_service.kit import (
     MetricOptions,
     ParsingOptions,
     headings,
-    printable,
     rendered,
     say_warning,
     system_name,
@@ -428,7 +427,7 @@ def protocols() -> None:
         [(each.name, f"{each.about} {each.source}") for each in HALLUCINATION_PROTOCOLS.values()],
     )
     grids = captions, pairs, marked
-    write_stdout(rendered(part for grid in grids for part in (Text(grid.title), to_rich(grid, printable))))
+    write_stdout(rendered(part for grid in grids for part in (Text(grid.title), to_rich(grid, titled=False))))
 
 
 agree = typer.Typer(
