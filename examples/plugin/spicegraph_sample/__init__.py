@@ -1,0 +1,1 @@
+"""A metric, a command and a service for spicegraph."""
