@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from overwriting import writers_without_input
 from spicegraph_api.v1 import challenge_pb2 as pb
 from spicegraph_challenge.pages import tables as challenge
 from spicegraph_service.output import tables
@@ -132,3 +133,11 @@ def test_the_best_and_the_worst_of_a_leaderboard_are_marked(monkeypatch: pytest.
     assert "\x1b[1;32m6.0010\x1b[0m" in rows["1"]  # of CHAIRs the lowest is best
     assert "\x1b[31m6.1030\x1b[0m" in rows["103"]
     assert "\x1b" not in rows["2"]
+
+
+def test_commands_that_write_without_reading_are_known() -> None:
+    """Outputs of commands that read files never overwrite these; this set grows only by commands that read none."""
+    assert {path for path in writers_without_input() if path.startswith("challenge ")} == {
+        "challenge leaderboard",
+        "challenge report",
+    }

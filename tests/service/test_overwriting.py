@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from typer.core import TyperArgument, TyperGroup, TyperOption
-from typer.main import get_command
 
+from overwriting import INPUTS, SCORED, SPELLINGS, check_refused, input_folder, spelled, writers_without_input
 from spicegraph_parser.errors import InputError
 from spicegraph_service.cli import main
-from spicegraph_service.cli.app import is_input, make_app
 from spicegraph_service.output.terminal import refuse_overwriting
 from spicegraph_service.platforms import jar
 from spicegraph_service.platforms.benchmarks import score_submission
-from spicegraph_service.registry import commands
 
-INPUTS = {
-    "a.json": [{"image_id": 1, "test": "a dog", "refs": ["a brown dog"]}],
-    "results.json": [{"image_id": 1, "caption": "a dog"}],
-    "other.json": [{"image_id": 1, "caption": "a cat"}],
-    "annotations.json": {"images": [{"id": 1}], "annotations": [{"id": 1, "image_id": 1, "caption": "a brown dog"}]},
-}
-SCORED = ("--references", "annotations.json", "--metrics", "bleu")
+__all__ = ["input_folder"]
+
 CASES = {
     "score": (("score", "a.json", "--metrics", "bleu"), "a.json"),
     "score, references": (("score", "results.json", *SCORED), "annotations.json"),
@@ -40,13 +31,6 @@ CASES = {
     "compare": (("compare", "results.json", "other.json", *SCORED), "other.json"),
     "compare, references": (("compare", "results.json", "other.json", *SCORED), "annotations.json"),
     "report": (("report", "mine=results.json", "other.json", *SCORED), "results.json"),
-    "bounds": (("bounds", "results.json", *SCORED), "annotations.json"),
-    "bounds, other": (("bounds", "results.json", *SCORED, "--other", "other.json"), "other.json"),
-    "agree captions": (("agree", "captions", "a.json"), "a.json"),
-    "agree pairs": (("agree", "pairs", "a.json", "--annotations", "annotations.json"), "annotations.json"),
-    "agree hallucinations": (("agree", "hallucinations", "a.json", "--metrics", "chair"), "a.json"),
-    "agree systems": (("agree", "systems", "a.json", "mine=other.json"), "other.json"),
-    "agree words": (("agree", "words", "annotations.json", "--system", "mine=other.json"), "other.json"),
     "idf": (("idf", "annotations.json"), "annotations.json"),
     "vectors": (("vectors", "build", "annotations.json"), "annotations.json"),
     "vectors, extended": (("vectors", "build", "annotations.json", "--extend", "other.json"), "other.json"),
@@ -55,56 +39,25 @@ CASES = {
         "annotations.json",
     ),
 }
-SPELLINGS = ("same", "dotted", "absolute", "URL", "symbolic link", "hard link", "linked folder")
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    for name, content in INPUTS.items():
-        (tmp_path / name).write_text(json.dumps(content))
-    (tmp_path / "lines").mkdir()
-    for name in ("a.jsonl", "parses.conllu", "parses.db", "own.toml", "lines/b.jsonl"):
-        (tmp_path / name).write_text("what must stay")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def spelled(path: Path, how: str) -> str:
-    """Return the path of a file below the working folder, or that of a link to it."""
-    relative = path.relative_to(Path.cwd())
-    if how == "symbolic link":
-        Path("link").symlink_to(relative)
-        return "link"
-    if how == "hard link":
-        os.link(path, "hard")
-        return "hard"
-    if how == "linked folder":
-        Path("elsewhere").symlink_to(path.parent)
-        return f"elsewhere/{path.name}"
-    return {"same": str(relative), "dotted": f"./lines/../{relative}", "absolute": str(path), "URL": path.as_uri()}[how]
 
 
 @pytest.mark.parametrize("how", SPELLINGS)
 @pytest.mark.parametrize("case", [case for case in CASES if case != "score a folder on ray"])
-def test_an_output_that_is_an_input_is_refused_before_work(case, how, folder, capsys):
-    arguments, target = CASES[case]
-    before = (folder / target).read_bytes()
-    assert main([*arguments, "-o", spelled(folder / target, how)]) == 2
-    assert "would overwrite an input of the command" in capsys.readouterr().err
-    assert (folder / target).read_bytes() == before
+def test_an_output_that_is_an_input_is_refused_before_work(case, how, input_folder, capsys):
+    check_refused(*CASES[case], how, input_folder, capsys)
 
 
 @pytest.mark.parametrize("how", [how for how in SPELLINGS if how != "hard link"])
-def test_an_output_in_a_folder_that_is_read_is_refused(how, folder, capsys):
+def test_an_output_in_a_folder_that_is_read_is_refused(how, input_folder, capsys):
     arguments, target = CASES["score a folder on ray"]
-    assert main([*arguments, "-o", spelled(folder / target, how)]) == 2
+    assert main([*arguments, "-o", spelled(input_folder / target, how)]) == 2
     assert "would overwrite an input of the command (lines)" in capsys.readouterr().err
-    assert (folder / target).read_text() == "what must stay"
+    assert (input_folder / target).read_text() == "what must stay"
 
 
 @pytest.mark.parametrize("how", SPELLINGS)
-def test_a_cache_that_is_an_input_is_refused_before_work(how, folder, capsys):
-    target = folder / "results.json"
+def test_a_cache_that_is_an_input_is_refused_before_work(how, input_folder, capsys):
+    target = input_folder / "results.json"
     before = target.read_bytes()
     assert main(["score", "results.json", *SCORED, "--cache", spelled(target, how)]) == 2
     assert capsys.readouterr().err.endswith(
@@ -113,13 +66,13 @@ def test_a_cache_that_is_an_input_is_refused_before_work(how, folder, capsys):
     assert target.read_bytes() == before
 
 
-def test_a_cache_makes_no_folder(folder, capsys):
+def test_a_cache_makes_no_folder(input_folder, capsys):
     assert main(["score", "a.json", "--cache", "missing/parses.db", "--metrics", "bleu"]) == 2
-    assert f"--cache missing/parses.db: there is no folder {folder / 'missing'}" in capsys.readouterr().err
-    assert not (folder / "missing").exists()
+    assert f"--cache missing/parses.db: there is no folder {input_folder / 'missing'}" in capsys.readouterr().err
+    assert not (input_folder / "missing").exists()
 
 
-def test_standard_input_from_a_file_counts(folder):
+def test_standard_input_from_a_file_counts(input_folder):
     command = [sys.executable, "-m", "spicegraph_service", "score", "-", "--metrics", "bleu", "-o", "a.json"]
     with Path("a.json").open("rb") as stream:
         ended = subprocess.run(command, stdin=stream, capture_output=True, text=True, check=False)
@@ -128,22 +81,22 @@ def test_standard_input_from_a_file_counts(folder):
     assert json.loads(Path("a.json").read_text()) == INPUTS["a.json"]
 
 
-def test_the_jars_command_line_refuses_too(folder, capsys):
+def test_the_jars_command_line_refuses_too(input_folder, capsys):
     assert jar.main(["a.json", "-out", "./a.json"]) == 2
     assert "would overwrite an input" in capsys.readouterr().err
     assert json.loads(Path("a.json").read_text()) == INPUTS["a.json"]
 
 
-def test_codabench_does_not_write_over_references(folder):
+def test_codabench_does_not_write_over_references(input_folder):
     for name, source, target in (("ref", "annotations.json", "scores.json"), ("res", "results.json", "r.json")):
-        (folder / name).mkdir()
-        (folder / source).rename(folder / name / target)
+        (input_folder / name).mkdir()
+        (input_folder / source).rename(input_folder / name / target)
     with pytest.raises(InputError, match="would overwrite an input"):
-        score_submission(folder, folder / "ref", metrics=("bleu",))
+        score_submission(input_folder, input_folder / "ref", metrics=("bleu",))
 
 
-def test_earlier_outputs_are_written_anew(folder):
-    (folder / "old.json").write_text("an earlier result")
+def test_earlier_outputs_are_written_anew(input_folder):
+    (input_folder / "old.json").write_text("an earlier result")
     assert main(["score", "a.json", "--metrics", "bleu", "-o", "old.json"]) == 0
     assert "Bleu_1" in Path("old.json").read_text()
 
@@ -153,25 +106,11 @@ def test_the_same_object_is_refused():
         refuse_overwriting(["s3://bucket/a/"], ["s3://bucket/b", "s3://bucket/a"])
 
 
-def test_what_is_not_there_is_not_overwritten(folder):
+def test_what_is_not_there_is_not_overwritten(input_folder):
     sources = ["a\0b", "b" * 5000, "s3://bucket/b", "new.json", "/dev/null", "a.json"]
     refuse_overwriting(["a" * 5000, "a\0b", "s3://bucket/a", "new.json", "/dev/null"], sources)
 
 
-def leaves(command, *path):
-    if isinstance(command, TyperGroup):
-        for name, each in command.commands.items():
-            yield from leaves(each, *path, name)
-    else:
-        yield " ".join(path), command
-
-
 def test_commands_that_write_declare_what_they_read():
-    """A new command is guarded by its declaration; this set grows only by commands that read no file."""
-    without_input = {
-        path
-        for path, command in leaves(get_command(make_app(*commands())))
-        if any(str(p.name).startswith("output") for p in command.params)
-        and not any(is_input(p) for p in command.params if isinstance(p, TyperArgument | TyperOption))
-    }
-    assert without_input == {"challenge leaderboard", "challenge report"}
+    """A new command is guarded by its declaration; only challenges have commands that write what no file was read for."""
+    assert not {path for path in writers_without_input() if not path.startswith("challenge ")}

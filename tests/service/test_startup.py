@@ -43,7 +43,6 @@ UNUSED = {
     | {"spicegraph_scorer.metrics.spice"},
     "score a={0} b={0} --metrics bleu": SERVER | METRIC_MODULES | PARSING | STUDIES,
     "compare {0} {0} --metrics bleu": SERVER | METRIC_MODULES | PARSING | STUDIES,
-    "bounds {} --metrics spice": (SERVER - {"jinja2"}) | {"spacy", "spicegraph_service.report"},
     "parse {} --format jsonl": SERVER
     | METRIC_MODULES
     | STUDIES
