@@ -128,3 +128,17 @@ def graph_text(tuples: Iterable[Sequence[str]]) -> str:
 
 def _plain(word: str) -> str:
     return " ".join(re.sub(r"[(),]", " ", word).split())
+
+
+_NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_DIGITS = {word: str(number) for number, word in enumerate(_NUMBERS, 2)}
+
+
+def with_digits(tuples: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Return tuples whose attributes have numbers in digits, as FACTUAL's graphs do.
+
+    Example:
+        >>> with_digits([("dogs", "two"), ("two",)])
+        [('dogs', '2'), ('two',)]
+    """
+    return [(words[0], _DIGITS.get(words[1], words[1])) if len(words) == 2 else tuple(words) for words in tuples]

@@ -147,17 +147,19 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
     return CaptionPipeline(front_end, _signature(front_end.nlp.meta, front_end.nlp.path))
 
 
-def model_card() -> str:
-    """Return the bundled pipeline's model card (Markdown).
+def model_card(name: str = DEFAULT_PIPELINE) -> str:
+    """Return the model card (Markdown) of a bundled pipeline: ``en_caption`` or ``scene``.
 
-    It has the training data with their licences, the agreement with SPICE 1.0 on each kind of captions, and the known
-    weaknesses.
+    It has the training data with their licences, figures by kind of caption, and the known weaknesses.
 
     Raises:
-        DataError: the file is missing.
+        DataError: the pipeline is not a bundled one, or the file is missing.
     """
+    folders = {DEFAULT_PIPELINE: pipeline_path(), SCENE: SCENE_WEIGHTS.parent}
+    if name not in folders:
+        raise DataError(f"{name} has no model card here; those with one are {' and '.join(folders)}")
     try:
-        return (pipeline_path() / "README.md").read_text(encoding="utf-8")
+        return (folders[name] / "README.md").read_text(encoding="utf-8")
     except OSError as error:
         raise DataError(f"its model card can't be read ({error}); install the package again") from error
 

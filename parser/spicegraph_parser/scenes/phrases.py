@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from spicegraph_parser.parse import is_word, word_set
 from spicegraph_parser.scenes.prepositions import GENERAL, is_preposition_word, means_same, preposition
 from spicegraph_parser.scenes.relations import own_name, stems, verb_base
+from spicegraph_parser.scenes.visible import PICTURES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -27,7 +28,8 @@ _SAID_BEFORE: Final = frozenset({"CD", "JJ", "JJR", "JJS", "VBN", "VBG"})
 _PICTURES: Final = word_set(
     """picture pictures photo photos photograph photographs image images painting drawing sketch map maps chart charts
     graph graphs plot plots diagram diagrams view scan scans x-ray mri ultrasound micrograph portrait logo statue
-    cartoon screenshot blueprint plan close-up shot collage table histogram illustration icon symbol tattoo"""
+    cartoon screenshot blueprint plan close-up shot collage table histogram illustration icon symbol tattoo timeline
+    ultrasound infographic parody list schematic outline"""
 )
 """Nouns that are "of" what they show, where a part is what its whole has."""
 _QUANTITIES: Final = word_set(
@@ -98,7 +100,9 @@ def with_silent(labels: Labels, words: Sequence[str], names: Names, every: Seque
     """
     said = said_of(labels)
     silent = [own for own in every if own.head not in said and is_word(words[own.head])]
-    drawable = [own for own in silent if words[own.head] not in names.known and not _is_quantity(words, own)]
+    is_foreign = any(words[own.head] not in names.known for own in every)
+    left = names.undrawn | PICTURES if is_foreign else names.known
+    drawable = [own for own in silent if words[own.head] not in left and not _is_quantity(words, own)]
     if not labels.objects and not drawable:
         drawable = [own for own in silent if not _is_quantity(words, own)][:1] or silent[:1]
     for own in drawable:
@@ -111,7 +115,31 @@ def with_silent(labels: Labels, words: Sequence[str], names: Names, every: Seque
         for at in range(own.start, own.head)
         if labels.tags[at] in _SAID_BEFORE and at not in said
     ]
-    return labels._replace(attributes=[*labels.attributes, *adjectives]) if adjectives else labels
+    if adjectives:
+        labels = labels._replace(attributes=[*labels.attributes, *adjectives])
+    return _with_compounds(labels, words, names, every)
+
+
+def _with_compounds(labels: Labels, words: Sequence[str], names: Names, every: Sequence[Phrase]) -> Labels:
+    """Return labels where a noun right before an object belongs to its name ("pie chart").
+
+    It is one that the network does not know and of which it says nothing; or an attribute of a noun that it does not
+    know either (people draw "hoop" earrings).
+    """
+    objects, said, known = set(labels.objects), said_of(labels), names.known
+    parts, attributes = list(labels.parts), list(labels.attributes)
+    for own in every:
+        pair = own.head, own.head - 1
+        if own.head not in objects or own.head == own.start or labels.tags[pair[1]] not in _NOUNS:
+            continue
+        if words[pair[1]] in known or pair in parts:
+            continue
+        if pair in attributes and words[own.head] not in known:
+            attributes.remove(pair)
+            parts.append(pair)
+        elif pair[1] not in said and words[pair[1]] in names.vocabulary.rows[0]:  # a typing error is no name
+            parts.append(pair)
+    return labels._replace(parts=parts, attributes=attributes)
 
 
 def _is_quantity(words: Sequence[str], phrase: Phrase) -> bool:
@@ -151,11 +179,20 @@ def _with_phrase(
 
 
 def between_phrases(
-    labels: Labels, words: Sequence[str], names: Names, every: Sequence[Phrase], left_out: Collection[int]
+    labels: Labels,
+    words: Sequence[str],
+    known: Collection[str],
+    every: Sequence[Phrase],
+    left_out: Collection[int],
 ) -> Iterator[tuple[int, int, str]]:
     """Yield the relations of phrases that the network relates to nothing before them: by the words between.
 
-    One of both nouns is one that the network does not know.
+    Args:
+        labels: what is said of a sentence.
+        words: of the sentence, in lower case.
+        known: the words that the network knows; one of both nouns is not among them.
+        every: its noun phrases.
+        left_out: positions that the network does not read.
     """
     objects = set(labels.objects)
     related = {max(one, other) for one, other, _ in labels.relations}
@@ -164,7 +201,7 @@ def between_phrases(
             continue
         if labels.tags[own.head + 1 : own.head + 2] == ["POS"]:
             continue
-        if words[before.head] in names.known and words[own.head] in names.known:
+        if words[before.head] in known and words[own.head] in known:
             continue
         relation = stated_between(words, labels.tags, before.head, own, left_out)
         if relation is not None:

@@ -49,7 +49,7 @@ _SAME_TEXT: Final = """
     underneath-of:under below
     far-from away-from:far away
     in-middle-of in-center-of at-center-of in-centre-of at-middle-of:middle center centre
-    on-side-of at-side-of by-side-of to-side-of from-side-of on-sides-of at-sides-of:side beside next
+    on-side-of at-side-of by-side-of to-side-of from-side-of in-side-of on-sides-of at-sides-of:side beside next
     on-left-of to-left-of on-left-side-of at-left-of on-right-of to-right-of on-right-side-of at-right-of:left right
     on-other-side-of on-far-side-of on-opposite-side-of:other far opposite across behind
     on-both-sides-of on-either-side-of on-each-side-of:both either each side sides
@@ -79,7 +79,7 @@ _SIMPLE: Final = word_set(
     away before behind below beneath beside besides between beyond by despite down during except far for from
     in inside into like near nearby next of off on onto opposite out outside over parallel past per round
     since through throughout till to toward towards under underneath unlike until up upon via with within
-    without adjacent close adorning regarding concerning versus"""
+    without adjacent close regarding concerning versus"""
 )
 _NOUNS: Final = word_set(
     """top bottom side sides front back rear middle center centre edge edges end ends base foot corner corners left

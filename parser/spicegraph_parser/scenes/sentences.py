@@ -188,7 +188,7 @@ def _completed(
     labels = without_inner(labels, words, inner, every)
     if is_alone:
         labels = with_silent(labels, words, names, every)
-        others = between_phrases(labels, words, names, every, left_out)
+        others = between_phrases(labels, words, names.known, every, left_out)
         labels = labels._replace(relations=[*labels.relations, *others])
     return in_own_prepositions(labels, words, every, left_out)
 

@@ -47,7 +47,11 @@ class GraphStyle(StrEnum):
 
 
 GraphStyleOption = Annotated[
-    GraphStyle, typer.Option(help="Scene graphs as SPICE 1.0 draws them, or as people do, also of long descriptions.")
+    GraphStyle,
+    typer.Option(
+        help="spice: graphs as SPICE 1.0 draws them, from the parses of --pipeline. scene: as people draw them, also "
+        "of long descriptions and of charts, screens and the like, by a parser of its own."
+    ),
 ]
 
 

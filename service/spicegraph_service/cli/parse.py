@@ -21,18 +21,19 @@ from spicegraph_parser.export import (
     visual_genome_dict,
 )
 from spicegraph_parser.extract import ParsedCaption, extract
-from spicegraph_parser.graph_text import graph_text
+from spicegraph_parser.graph_text import graph_text, with_digits
 from spicegraph_parser.parse import read_conllu
 from spicegraph_parser.picture import to_svg
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline, model_card, parse_captions
 from spicegraph_parser.ud2 import Scheme, ud1_lines
 from spicegraph_parser.wordnet import load_wordnet
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
+from spicegraph_scorer.readers.captions import looks_like_one_text, read_captions
 from spicegraph_scorer.readers.parses import Notation, read_graphs
 from spicegraph_scorer.readers.records import read_lines
 from spicegraph_service.cli.options import GraphStyle, GraphStyleOption, parser_of
 from spicegraph_service.output.tables import caption_table, rendered
-from spicegraph_service.output.terminal import write_stdout
+from spicegraph_service.output.terminal import say, write_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -86,13 +87,23 @@ def _dsg_kind(words: Sequence[str]) -> str:
     return "action" if first not in _PREPOSITIONS and load_wordnet().senses(first, "v") else "spatial"
 
 
+def _factual(caption: ParsedCaption, number: int) -> str:
+    """Return a caption's graph on a line as FACTUAL writes it; what is kept apart is a note on standard error."""
+    reasons: dict[str, list[Sequence[str]]] = {}
+    for fact in caption.apart:
+        reasons.setdefault(fact.rule, []).append(fact.words)
+    for reason, tuples in reasons.items():
+        say(f"caption {number}, apart ({reason}): {graph_text(tuples)}")
+    return graph_text(with_digits(caption.tuples)) + "\n"
+
+
 PARSE_FORMATS: Mapping[ParseFormat, Callable[[Iterable[ParsedCaption]], Iterable[str]]] = {
     ParseFormat.JSONL: lambda captions: _encoded(map(caption_dict, captions)),
     ParseFormat.TABLE: lambda captions: [rendered([caption_table(captions)])],
     ParseFormat.DOT: lambda captions: (to_dot(graph, title=text) for text, graph in _graphs(captions)),
     ParseFormat.SVG: lambda captions: [to_svg(_graphs(captions))],
     ParseFormat.SNG: lambda captions: _encoded(map(sng_dict, captions)),
-    ParseFormat.FACTUAL: lambda captions: (graph_text(caption.tuples) + "\n" for caption in captions),
+    ParseFormat.FACTUAL: lambda captions: map(_factual, captions, count(1)),
     ParseFormat.DISCOSG: lambda captions: _encoded(map(discosg_dict, captions)),
     ParseFormat.VISUAL_GENOME: _visual_genome,
     ParseFormat.DSG: lambda captions: _encoded(dsg_dict(caption, _dsg_kind) for caption in captions),
@@ -103,7 +114,11 @@ PARSE_FORMATS: Mapping[ParseFormat, Callable[[Iterable[ParsedCaption]], Iterable
 
 def parse(
     source: Annotated[
-        str, typer.Argument(metavar="[FILE|-]", help="One caption per line; - reads standard input.")
+        str,
+        typer.Argument(
+            metavar="[FILE|-]",
+            help="One caption per line, or JSON Lines with text or caption; - reads standard input.",
+        ),
     ] = "-",
     *,
     pipeline: Annotated[
@@ -118,6 +133,7 @@ def parse(
             "DiscoSG, Visual Genome and Davidsonian Scene Graphs, or GraphML and JSON-LD.",
         ),
     ] = ParseFormat.JSONL,
+    text: Annotated[bool, typer.Option("--text", help="All lines are one caption: a description.")] = False,
     conllu: Annotated[
         bool, typer.Option("--conllu", help="The input consists of parses: CoNLL-U in Universal Dependencies v1 or v2.")
     ] = False,
@@ -150,11 +166,19 @@ def parse(
             )
         captions = map(extract, read_conllu(ud1_lines(lines, scheme=scheme), source=source))
     else:
-        captions = parse_captions(read_lines(source), parser_of(graph_style, pipeline))
-    for text in PARSE_FORMATS[form](captions):
-        write_stdout(text)
+        texts = read_captions(source, is_one_text=text)
+        if looks_like_one_text(texts):
+            say("hint: these lines look like one text, but each is parsed as a caption; --text reads them as one")
+        captions = parse_captions(texts, parser_of(graph_style, pipeline))
+    for part in PARSE_FORMATS[form](captions):
+        write_stdout(part)
 
 
-def pipelines() -> None:
-    """Print the bundled pipeline's signature and its model card: data, licences, agreement with SPICE, weaknesses."""
-    write_stdout(f"{load_pipeline().signature}\n\n{model_card()}")
+def pipelines(
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="en_caption, or scene: the parser of --graph-style scene.")
+    ] = DEFAULT_PIPELINE,
+) -> None:
+    """Print a bundled pipeline's signature and its model card: data, licences, figures, weaknesses."""
+    card = model_card(name)
+    write_stdout(f"{load_pipeline(name).signature}\n\n{card}")

@@ -292,16 +292,18 @@ def _flat(value: Json) -> str:
 
 
 def caption_table(captions: Iterable[ParsedCaption]) -> Table:
-    """Return one table of all captions' tuples, with the rule that made each."""
+    """Return one table of all captions' tuples, with the rule that made each, or why it is kept apart."""
     table = Table()
     table.add_column("Caption", overflow="fold", ratio=2)
     table.add_column("Tuple", overflow="fold", ratio=2)
     table.add_column("Rule")
     for caption in captions:
         text = Text(printable(" ".join(caption.text.split())))
-        for index, fact in enumerate(caption.facts):
+        rows = [(fact, fact.rule) for fact in caption.facts]
+        rows += [(fact, f"apart: {fact.rule}") for fact in caption.apart]
+        for index, (fact, rule) in enumerate(rows):
             words = Text(printable(f"({', '.join(fact.words)})"))
-            table.add_row(text if index == 0 else "", words, fact.rule, end_section=index + 1 == len(caption.facts))
-        if not caption.facts:
+            table.add_row(text if index == 0 else "", words, rule, end_section=index + 1 == len(rows))
+        if not rows:
             table.add_row(text, UNDEFINED, "", end_section=True)
     return table
