@@ -354,3 +354,23 @@ def test_a_description_is_shown_by_sentence_and_by_object(chromium: Browser, tmp
     assert ["bed", "red"] in [row[:2] for row in covered]
     assert chromium.js("window.hacked === undefined && !document.querySelector('#detail img')")
     assert chromium.errors == []
+
+
+@pytest.mark.model
+def test_differences_of_a_description_are_counted_by_aspect(chromium: Browser, tmp_path: Path) -> None:
+    reference = "A brown dog lies on a red bed. There is a ball on the floor."
+    item = Item(1, "A brown dog lies on a blue bed. A zebra wears a hat.", (reference,))
+    options = ReportOptions(resampling=Resampling(20), human=False)
+    page = tmp_path / "aspects.html"
+    page.write_text(to_html(build_report([SystemInput("one", (item,))], options, pipeline="scene")), encoding="utf-8")
+    chromium.open(page, "#image=1")
+    chromium.until("document.querySelectorAll('.aspects').length === 1")
+    rows = chromium.js(
+        "[...document.querySelectorAll('.aspects tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
+    )
+    assert ["color", "1", "0", "1"] in rows
+    assert next(row for row in rows if row[0] == "object")[1:3] == ["0", "2"]
+    assert "color confused; references have (bed, red)" in chromium.js(
+        "document.querySelector('.described').textContent"
+    )
+    assert chromium.errors == []

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_service.output.pages import number, signed
+from spicegraph_service.report.images import sentence_spans
+from spicegraph_service.report.length import has_descriptions, length_control, length_of_one, length_points
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -85,16 +87,26 @@ def verdict(report: Report) -> Verdict:
     best, other = (report.systems[number] for number in order[:2])
     tests = {test.name: better_minus_other(test, best.name) for test in _tests_of(report.tests, best.name, other.name)}
     values = best.scores[0].value, other.scores[0].value
-    headline = pair_headline("SPICE", values, tests["SPICE"], systems=len(order))
+    headline, detail = pair_headline("SPICE", values, tests["SPICE"], systems=len(order))
     lower = {row.name for row in best.scores if row.lower_is_better}
     categories = {name: tests[f"SPICE_{name}"] for name in report.categories if name != ALL}
     scores = [tests[name] for name in report.metrics if name in tests]
+    length: tuple[tuple[str, str], ...] = ()
+    is_long = has_descriptions(report)
+    if is_long:
+        control = length_control(report, *order[:2])
+        length = (*length_points(control, (best.name, other.name)), *_said_and_covered((best, other)))
+        if control.is_only_longer:
+            headline = headline.replace(":", f", but has {control.words[0] / control.words[1]:.1f} times the words:", 1)
     points = (
+        *length,
         *category_points(categories, best.name),
         *_invented_objects((other, best)),
         *other_scores(scores, lower, (best.name, other.name)),
     )
-    return Verdict(*headline, points, tuple(_telling(report, order[1], order[0])))
+    telling = tuple(_telling(report, order[1], order[0], is_long=is_long))
+    # A description that is another's beginning has no error that the other avoids.
+    return Verdict(headline, detail, points, telling or tuple(_telling(report, order[0], None, is_long=is_long)))
 
 
 def pair_headline(
@@ -126,6 +138,9 @@ def _single(report: Report) -> Verdict:
     (system,) = report.systems
     spice = system.scores[0]
     points = strongest_and_weakest({row.name: row.f for row in system.categories if row.name != ALL})
+    is_long = has_descriptions(report)
+    if is_long:
+        points += [length_of_one(report), *_said_and_covered((system,))]
     if report.human:
         points.append(("A person", f"{number(report.human.scores[0].value)}, with one reference less to agree with"))
     points += _invented_objects((system,))
@@ -133,8 +148,15 @@ def _single(report: Report) -> Verdict:
         f"{system.name}: SPICE {number(spice.value)}",
         f"95 % interval {number(spice.low)} to {number(spice.high)}, over {report.items} images.",
         tuple(points),
-        tuple(_telling(report, 0, None)),
+        tuple(_telling(report, 0, None, is_long=is_long)),
     )
+
+
+def _said_and_covered(systems: Sequence[SystemView]) -> Iterator[tuple[str, str]]:
+    """Yield the two sides of SPICE, which descriptions trade against each other."""
+    rows = [(system.name, system.categories[0]) for system in systems]
+    yield "Right of what is said", "; ".join(f"{name} {number(row.pr)}" for name, row in rows)
+    yield "Said of what is there", "; ".join(f"{name} {number(row.re)}" for name, row in rows)
 
 
 def strongest_and_weakest(categories: Mapping[str, float | None]) -> list[tuple[str, str]]:
@@ -216,9 +238,9 @@ def other_scores(
         yield "Other metrics", "; ".join(f"{who}: {', '.join(scores)}" for who, scores in parts if scores)
 
 
-def _telling(report: Report, wrong: int, better: int | None) -> Iterator[TellingError]:
-    """Yield the errors that tell most, of different kinds if there are such."""
-    ranked = sorted(_weighted_errors(report, wrong, better), reverse=True)
+def _telling(report: Report, wrong: int, better: int | None, *, is_long: bool) -> Iterator[TellingError]:
+    """Yield the errors that tell most, of different kinds if there are such; of a description, the sentence with it."""
+    ranked = sorted(_weighted_errors(report, wrong, better, is_long=is_long), reverse=True)
     words = _words_of_errors(report.systems[wrong])
     shown = [system for system in (wrong, better) if system is not None]
     items: set[int] = set()
@@ -230,6 +252,13 @@ def _telling(report: Report, wrong: int, better: int | None) -> Iterator[Telling
                 items.add(item)
                 kinds.add(kind)
                 image = report.images[item]
+                views = [(system, image.candidates[system]) for system in shown]
+                ends = [(0, len(view.caption)) for _, view in views]
+                if is_long:
+                    ends = [
+                        _sentence_of(views[0][1], kind, words[kind, item]),
+                        *(_sentence_of(v) for _, v in views[1:]),
+                    ]
                 yield TellingError(
                     item,
                     image.id,
@@ -237,20 +266,44 @@ def _telling(report: Report, wrong: int, better: int | None) -> Iterator[Telling
                     wrong,
                     kind,
                     _SENTENCES[kind][1].format(*words[kind, item]),
-                    tuple((system, tuple(marked(image.candidates[system]))) for system in shown),
-                    tuple(image.candidates[system].scores[0] for system in shown),
+                    tuple((n, tuple(marked(view, *end))) for (n, view), end in zip(views, ends, strict=True)),
+                    tuple(view.scores[0] for _, view in views),
                 )
 
 
-def _weighted_errors(report: Report, wrong: int, better: int | None) -> Iterator[tuple[float, int, str]]:
-    """Yield the weight of each error that the better system avoids, minus the image's position, and its kind."""
+def _sentence_of(view: CandidateView, kind: str | None = None, words: tuple[str, ...] = ()) -> tuple[int, int]:
+    """Return the sentence with an error of a kind, about these words; without a kind, that with most that is right."""
+    said = [said for said in view.candidate if (said.kind == kind if kind else bool(said.partners))]
+    if kind:
+        shared = [len(set("/".join(each.strings).split("/")) & set(words)) for each in said]
+        said = [said[shared.index(max(shared))]]
+    starts = [start for each in said for mention in each.mentions for start, _ in mention.spans]
+    spans = sentence_spans(view.caption) or ((0, len(view.caption)),)
+    return max(spans, key=lambda span: sum(span[0] <= start < span[1] for start in starts))
+
+
+def _weighted_errors(
+    report: Report, wrong: int, better: int | None, *, is_long: bool
+) -> Iterator[tuple[float, int, str]]:
+    """Yield the weight of each error that the better system avoids, minus the image's position, and its kind.
+
+    A caption avoids an error if it has none of the kind; a description, which has some of every kind, if it has
+    neither this one nor the sentence that it stands in.
+    """
     for item, image in enumerate(report.images):
         candidate = image.candidates[wrong]
         rival = None if better is None else image.candidates[better]
         gap = (1.0 if rival is None else rival.scores[0] or 0.0) - (candidate.scores[0] or 0.0)
-        avoided = {view.kind for view in rival.candidate} if rival else set()
+        avoided = {(view.kind, view.strings if is_long else ()) for view in rival.candidate} if rival else set()
         for view in candidate.candidate:
-            if gap > 0 and view.kind is not None and view.kind in _SENTENCES and view.kind not in avoided:
+            is_avoided = (view.kind, view.strings if is_long else ()) not in avoided
+            if is_long and is_avoided and rival and view.mentions:
+                starts = [start for start, _ in view.mentions[0].spans]
+                spans = sentence_spans(candidate.caption)
+                is_avoided = not any(
+                    candidate.caption[a:b] in rival.caption for a, b in spans for s in starts if a <= s < b
+                )
+            if gap > 0 and view.kind is not None and view.kind in _SENTENCES and is_avoided:
                 known = 0
                 if view.counterpart is not None:
                     reference = candidate.reference[view.counterpart]
@@ -276,17 +329,17 @@ def _words_of_errors(system: SystemView) -> dict[tuple[str, int], tuple[str, ...
     return words
 
 
-def marked(view: CandidateView) -> Iterator[MarkedPart]:
-    """Yield a candidate's caption in parts, each with the state of its words."""
+def marked(view: CandidateView, first: int = 0, end: int | None = None) -> Iterator[MarkedPart]:
+    """Yield a candidate's caption, or its letters from ``first`` to ``end``, in parts with the state of their words."""
     states: list[str | None] = [None] * len(view.caption)
     # A right object stays marked as right where something wrong is said of it, so that it comes last.
     for said in sorted(view.candidate, key=lambda said: (3 - len(said.strings)) + (3 if said.partners else 0)):
         for mention in said.mentions:
-            for start, end in mention.spans:
-                states[start:end] = [state(said)] * (end - start)
-    start = 0
-    for position in range(1, len(states) + 1):
-        if position == len(states) or states[position] != states[start]:
+            for start, behind in mention.spans:
+                states[start:behind] = [state(said)] * (behind - start)
+    start, last = first, len(states) if end is None else end
+    for position in range(first + 1, last + 1):
+        if position == last or states[position] != states[start]:
             yield view.caption[start:position], states[start]
             start = position
 

@@ -118,6 +118,8 @@ const spicegraphImage = (() => {
     return [make("details", { className: "fold", open: data.systems.length === 1 }, make("summary", {}, `${data.metrics.length} other metrics, and how they come about`), make("dl", { className: "facts metrics" }, ...rows))];
   };
 
+  // What a kind of error is about: the first word of its key, such as "color" of "color_confused".
+  const aspectOf = (data, kind) => (kind === null ? null : data.kinds[kind][0].split("_")[0]);
   const synset = (data, n) => data.synsets[n] ?? "";
   const how = (data, slots) => {
     const synsets = slots.filter((n) => n !== 0);
@@ -267,13 +269,15 @@ const spicegraphImage = (() => {
       : reason(data, view[4], view[5] === null ? null : theirs[view[5]][0], view[6], "references have"));
     const own = mine.map((view, i) => [view[1], stateOf(view), `${s}c${i}`, `${tupleText(view[0])} ${labelOf(view)}: ${why(view)}`]);
     const ours = mine.map((view, i) => ({ strings: view[0], rules: rulesOf(data, view[1]), name: stateOf(view), label: labelOf(view), key: `${s}c${i}`,
-      why: [why(view), mergedText(data, view[7])].filter(Boolean).join(" · ") }));
+      why: [why(view), mergedText(data, view[7])].filter(Boolean).join(" · "), reason: !view[2].length && (view[5] !== null || view[6]) ? why(view) : "",
+      aspect: aspectOf(data, view[4]), difference: view[2].length ? null : view[5] === null ? "unsupported" : "contradicted" }));
     const told = theirs.map(([strings, mentions, merged], i) => {
       const [found, kind, other, near] = partners[i];
       const agreeing = new Set(mentions.map(([n]) => n)).size;
       const answer = found.length ? `by ${found.map((j) => tupleText(mine[j][0])).join(" ")}` : reason(data, kind, other === null ? null : mine[other][0], near, "the caption has");
       const name = found.length ? "matched" : "missed";
       return { strings, rules: rulesOf(data, mentions), name, label: LABELS[name], key: `r${i}`, agreeing,
+        aspect: aspectOf(data, kind), difference: found.length ? null : "missing", reason: !found.length && (other !== null || near) ? answer : "",
         why: [answer, mergedText(data, merged), `${agreeing} of ${references.length} references`].filter(Boolean).join(" · ") };
     });
     const rows = [...told].sort((a, b) => b.agreeing - a.agreeing);
@@ -286,8 +290,8 @@ const spicegraphImage = (() => {
       table("What the caption says", ours),
       make("details", { className: "fold", open: data.systems.length === 1 }, make("summary", {}, `What the references say: ${rows.filter((row) => row.name === "matched").length} of ${rows.length} found`), table("What the references say", rows)),
       ...spicegraphDescriptions({ make, tupleText, headings, scrolled }, described, [
-        { name: "The caption", lacking: "Not in the references", texts: [caption], tuples: ours },
-        { name: "The references", lacking: "Not in the caption", texts: references, tuples: told }]),
+        { name: "The caption", lacking: "Not in the references", texts: [caption], tuples: ours, open: data.systems.length === 1 },
+        { name: "The references", lacking: "Not in the caption", texts: references, tuples: told, open: false }]),
       ...graded(grades, caption), ...credited(credits, caption));
   };
 

@@ -1,0 +1,74 @@
+"""The length control of reports on descriptions: what length says alone, and scores with length held constant."""
+
+from __future__ import annotations
+
+import pytest
+
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.significance import Resampling
+from spicegraph_service.report import ReportOptions, build_report
+from spicegraph_service.report.data import SystemInput
+from spicegraph_service.report.length import has_descriptions, length_control
+from spicegraph_service.report.verdict import verdict
+from word_facts import WordFacts
+
+WORDS = [f"w{n}" for n in range(60)]
+OPTIONS = ReportOptions(resampling=Resampling(50), human=False)
+
+
+def system(name: str, texts: list[list[str]]) -> SystemInput:
+    references = (" ".join(WORDS), " ".join(WORDS[:30]))
+    return SystemInput(name, tuple(Item(n, " ".join(text), references) for n, text in enumerate(texts)))
+
+
+def test_a_system_that_is_only_longer_is_said_to_be_so() -> None:
+    """Its score follows the number of its words and nothing else: some of its captions are as short as the other's."""
+    long = system("long", [WORDS[: 33 + n] for n in range(24)])
+    short = system("short", [WORDS[:32]] * 24)
+    report = build_report([long, short], OPTIONS, pipeline=WordFacts())
+    control = length_control(report, 0, 1)
+    assert control.words == (pytest.approx(44.5), 32)
+    assert control.longer_wins == 1
+    assert control.difference == pytest.approx(0, abs=0.02)
+    assert control.low is not None
+    assert control.low <= 0
+    points = dict(verdict(report).points)
+    assert verdict(report).headline.startswith("long is better than short, but has 1.4 times the words: SPICE")
+    assert points["Length"].startswith(
+        "long has 44 words a caption, 1.4 times as many; short has 32. Length alone: the "
+    )
+    assert points["Length"].endswith("longer caption has the higher SPICE on 100 % of the images")
+    assert points["At equal length"].endswith(": long may only be longer")
+    assert points["Right of what is said"] == "long 1.000; short 1.000"
+
+
+def test_a_system_that_is_better_at_every_length_is_not() -> None:
+    lengths = [30 + n for n in range(24)]
+    good = system("good", [WORDS[:n] for n in lengths])
+    bad = system("bad", [[*WORDS[:15], *(f"x{i}" for i in range(n - 15))] for n in reversed(lengths)])
+    report = build_report([bad, good], OPTIONS, pipeline=WordFacts())
+    control = length_control(report, 1, 0)
+    assert control.difference is not None
+    assert control.low is not None
+    assert control.difference > 0.2
+    assert control.low > 0
+    assert not control.is_only_longer
+    assert "but has" not in verdict(report).headline
+
+
+def test_where_no_captions_are_of_like_length_nothing_is_made_up() -> None:
+    report = build_report(
+        [system("long", [WORDS[:50]] * 5), system("short", [WORDS[:20]] * 5)], OPTIONS, pipeline=WordFacts()
+    )
+    assert length_control(report, 0, 1).difference is None
+    points = dict(verdict(report).points)
+    assert points["At equal length"].startswith("no image has captions of like length")
+    assert points["At equal length"].endswith("long may only be longer")
+
+
+def test_reports_on_short_captions_say_nothing_of_length() -> None:
+    report = build_report([system("a", [WORDS[:9]] * 3), system("b", [WORDS[:8]] * 3)], OPTIONS, pipeline=WordFacts())
+    assert not has_descriptions(report)
+    assert not {"Length", "At equal length"} & {name for name, _ in verdict(report).points}
+    (one,) = [build_report([system("a", [WORDS[: 40 + n] for n in range(5)])], OPTIONS, pipeline=WordFacts())]
+    assert dict(verdict(one).points)["Length"] == "42 words a caption; rank correlation of words and SPICE 1.000"
