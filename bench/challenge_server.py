@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.client import ChallengeClient
 from spicegraph_service.client import Client, item
 
@@ -44,7 +44,8 @@ def challenge(client: ChallengeClient, folder: Path, name: str, images: int, met
         for k in range(REFERENCES)
     ]
     split = pb.ChallengeSplit(name="val", reference_sets=[pb.ChallengeReferenceSet(name="c5")])
-    client.create_challenge(pb.Challenge(name=name, metrics=metrics, splits=[split], daily_limit=0, total_limit=0))
+    settings = pb.ChallengeSettings(metrics=metrics, splits=[split], daily_limit=0, total_limit=0)
+    client.create_challenge(pb.Challenge(name=name, settings=settings))
     client.upload_references(name, "val", "c5", write(folder / "references.json", {"annotations": rows}))
 
 

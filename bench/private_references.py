@@ -23,12 +23,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.model.accounts import Account
-from spicegraph_challenge.model.catalogue import ALL_DIGITS, TOTAL_LIMIT, Disclosure
 from spicegraph_challenge.model.leaderboard import shown_scores
 from spicegraph_challenge.model.schema import Challenge, Role, RunScore
+from spicegraph_challenge.model.settings import ALL_DIGITS, with_defaults
 from spicegraph_challenge.pages import views
+from spicegraph_challenge.pages.visit import PACKAGE
 from spicegraph_challenge.sandbox.files import Image
 from spicegraph_challenge.sandbox.tasks import Finish, error_rows, finish
 from spicegraph_challenge.sandbox.validation import read_submission, split_images
@@ -48,7 +49,8 @@ if TYPE_CHECKING:
 
 CAPTIONS = Path(__file__).parent.parent / "examples" / "coco" / "captions.json"
 METRICS = ("bleu", "rouge", "cider", "spice")
-NONE = Disclosure(digits=ALL_DIGITS, category_images=1, equal_percent=100)
+NONE = pb.ChallengeSettings(digits=ALL_DIGITS, category_images=1, equal_percent=100)
+DEFAULT = with_defaults(pb.ChallengeSettings())
 BETA = 1.2  # ROUGE-L's
 LENGTHS = range(5, 26)  # of references, in words
 COMMON = 0.5  # of the images; words that more have, such as "a", are not content
@@ -95,7 +97,7 @@ class Target:
         )
 
     def scores(
-        self, captions: Mapping[int, str], disclosure: Disclosure, *, errors: bool = False
+        self, captions: Mapping[int, str], disclosure: pb.ChallengeSettings, *, errors: bool = False
     ) -> dict[str, float] | None:
         """What a participant sees of a submission; ``None``: it is refused.
 
@@ -105,9 +107,7 @@ class Target:
             path = Path(name) / "results.json"
             path.write_text(json.dumps([{"image_id": key, "caption": text} for key, text in captions.items()]))
             images = split_images([[Image(key, "", len(texts)) for key, texts in self.references.items()]])
-            checked = read_submission(
-                str(path), path.name, "val", {"val": images}, equal_percent=disclosure.equal_percent
-            )
+            checked = read_submission(str(path), path.name, "val", {"val": images}, disclosure)
             if checked.faults:
                 return None
             corpus = Corpus(tuple(Item(key, captions[key], texts) for key, texts in self.references.items()))
@@ -118,13 +118,13 @@ class Target:
             collected = {key: made.defer(corpus) for key, made in metrics.items()}
             statistics.write_bytes(frame(pickle.dumps(collected)))
             rows = [RunScore(**row._asdict()) for row in finish(Finish(METRICS, str(statistics))).scores]
-        challenge = Challenge(score_digits=disclosure.digits, category_images=disclosure.category_images)
+        challenge = Challenge(settings=disclosure)
         shown = shown_scores(rows, challenge, Account(0, "attacker", Role.PARTICIPANT))
         if self.pages:
             return on_page(shown, len(self.references))
         return {row.name: row.value for row in shown if row.value is not None}
 
-    def _error_counts(self, corpus: Corpus, disclosure: Disclosure) -> dict[str, float]:
+    def _error_counts(self, corpus: Corpus, disclosure: pb.ChallengeSettings) -> dict[str, float]:
         spice = make_metrics(("spice",), resources(self.cache, metrics=("spice",), evidence=True))["spice"]
         found = [error_words(row.match) for row in spice.collect(corpus)]
         if disclosure == NONE:
@@ -154,16 +154,18 @@ def page_of(images: int, *, scores: Sequence[pb.CorpusScore] = (), errors: Seque
     """Return a participant's page of a submission."""
     part = pb.SplitScores(split="val", reference_set="c5", image_count=images, scores=scores, errors=errors)
     submission = pb.Submission(id="x", challenge="c", user="u", state=pb.SUBMISSION_STATE_SUCCEEDED, scores=[part])
-    view = views.submission_page(submission, None, full=False, own=True)
+    view = views.submission_page(submission, None, own=True)
     me = Account(0, "u", Role.PARTICIPANT)
     values: dict[str, object] = {"me": me, "proof": "", "submission": view, "faults": (), "fault_count": 0, "next": ""}
     values["may"] = views.rights(pb.CHALLENGE_ROLE_UNSPECIFIED)
-    return render_page("web/submission.html.j2", values)
+    return render_page("submission.html.j2", values, package=PACKAGE)
 
 
 def on_page(shown: Iterable[RunScore], images: int) -> dict[str, float]:
     """Return the scores that stand on a participant's page of a submission."""
-    scores = [pb.CorpusScore(name=row.name, value=row.value, low=row.low, high=row.high) for row in shown]
+    scores = [
+        pb.CorpusScore(name=row.name, value=row.value, low=row.low, high=row.high, digits=row.digits) for row in shown
+    ]
     page = page_of(images, scores=scores)
     cells = re.findall(r'<td class="left">([^<]+)</td><td>([-\d.e]+)', page)
     names = {name: name if name in METRIC_SCORES else f"SPICE_{name}" for name, _ in cells}
@@ -186,7 +188,7 @@ class Attack:
     """One attacker: what they submit, and what they conclude."""
 
     target: Target
-    disclosure: Disclosure
+    disclosure: pb.ChallengeSettings
     submissions: int
     rng: np.random.Generator
     refused: int = 0
@@ -353,7 +355,7 @@ ATTACKS: Mapping[str, Callable[[Attack], Iterator[Claim]]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--submissions", type=int, default=TOTAL_LIMIT, help="the default limit of a challenge")
+    parser.add_argument("--submissions", type=int, default=DEFAULT.total_limit, help="the default limit of a challenge")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pages", action="store_true", help="read the numbers from the page of a submission")
     options = parser.parse_args()
@@ -366,7 +368,7 @@ def main() -> None:
     for (name, attack), defended in product(ATTACKS.items(), (False, True)):
         made = Attack(
             target,
-            Disclosure() if defended else NONE,
+            DEFAULT if defended else NONE,
             options.submissions,
             np.random.default_rng(options.seed),
         )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import grpc
 
-from spicegraph_api.v1 import challenge_pb2 as pb
-from spicegraph_api.v1.challenge_pb2_grpc import ChallengeServiceStub
-from spicegraph_service.client.evaluation import PAGE, Connection, TlsOptions
+from spicegraph_api.challenge.v1 import challenge_pb2 as pb
+from spicegraph_api.challenge.v1.challenge_pb2_grpc import ChallengeServiceStub
+from spicegraph_api.challenge.v1.methods import METHODS
+from spicegraph_service.client.evaluation import PAGE, Connection, TlsOptions, service_config
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +39,8 @@ class ChallengeClient(Connection):
         ...         print(seen.state)
     """
 
+    _config: ClassVar[str] = service_config(METHODS)
+
     def __init__(
         self, address: str, token: str, *, tls: TlsOptions | None = None, timeout_s: float | None = 60.0
     ) -> None:
@@ -48,8 +51,9 @@ class ChallengeClient(Connection):
         """Create a challenge."""
         return self._call(self._stub.CreateChallenge, pb.CreateChallengeRequest(challenge=challenge)).challenge
 
-    def update_challenge(self, request: pb.UpdateChallengeRequest) -> pb.Challenge:
-        """Change a challenge."""
+    def update_challenge(self, name: str, settings: pb.ChallengeSettings) -> pb.Challenge:
+        """Change the settings of a challenge; what is absent stays as it is."""
+        request = pb.UpdateChallengeRequest(name=name, settings=settings)
         return self._call(self._stub.UpdateChallenge, request).challenge
 
     def get_challenge(self, name: str) -> pb.GetChallengeResponse:

@@ -4,34 +4,29 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_challenge.model import catalogue
-from spicegraph_challenge.model.catalogue import DAILY_LIMIT, TOTAL_LIMIT, Disclosure, NewChallenge, NewSplit
 from spicegraph_challenge.model.leaderboard import shown_scores, visible
-from spicegraph_challenge.model.schema import MemberRole, Role, State, Visibility
+from spicegraph_challenge.model.schema import MemberRole, State
+from spicegraph_challenge.model.settings import NO_ERRORS
 from spicegraph_challenge.queue.submissions import queue_position
 from spicegraph_challenge.sandbox.validation import method_of
-from spicegraph_scorer.metrics import lower_is_better
-from spicegraph_service.rpc.status import Violation, invalid, wrong
-from spicegraph_service.rpc.validation import (
-    EMPTY_VALUES,
-    empty_candidates,
-    graph_style,
-    graph_style_value,
-    patiently,
-    spice_text,
-    spice_text_value,
-)
+from spicegraph_parser.errors import InputError
+from spicegraph_scorer.core.data import MetricData, with_spice_text
+from spicegraph_scorer.metrics import METRICS, lower_is_better, metric_names
+from spicegraph_service.kit import Violation, graph_style, invalid, patiently, wrong
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
+    from google.protobuf.descriptor import EnumDescriptor
     from sqlalchemy.orm import Session
 
     from spicegraph_challenge.model import schema
@@ -39,7 +34,7 @@ if TYPE_CHECKING:
     from spicegraph_challenge.model.database import Transactions
     from spicegraph_challenge.model.leaderboard import Row, ScorerVersion, ShownScore, Standing
     from spicegraph_challenge.sandbox.files import FaultRow, Incoming
-    from spicegraph_service.pool.tasks import WorkerInfo
+    from spicegraph_service.kit import WorkerInfo
 
 _LONGEST_FILE_NAME = 255
 _LONGEST_METHOD = 100
@@ -146,72 +141,32 @@ def split_names(session: Session, settings: pb.SubmissionSettings) -> list[str]:
 SHOWN_FAULTS = 50
 _LATEST = datetime(9999, 12, 31, tzinfo=UTC)
 
-_VISIBILITIES: Mapping[pb.Visibility.ValueType, Visibility] = {
-    pb.VISIBILITY_UNSPECIFIED: Visibility.ALWAYS,
-    pb.VISIBILITY_ALWAYS: Visibility.ALWAYS,
-    pb.VISIBILITY_AFTER_CLOSE: Visibility.AFTER_CLOSE,
-    pb.VISIBILITY_ORGANISERS: Visibility.ORGANISERS,
-}
-_ROLES: Mapping[pb.UserRole.ValueType, Role] = {
-    pb.USER_ROLE_UNSPECIFIED: Role.PARTICIPANT,
-    pb.USER_ROLE_PARTICIPANT: Role.PARTICIPANT,
-    pb.USER_ROLE_ORGANISER: Role.ORGANISER,
-    pb.USER_ROLE_HOST: Role.HOST,
-}
-_MEMBER_ROLES: Mapping[pb.ChallengeRole.ValueType, MemberRole | None] = {
-    pb.CHALLENGE_ROLE_UNSPECIFIED: None,
-    pb.CHALLENGE_ROLE_VIEWER: MemberRole.VIEWER,
-    pb.CHALLENGE_ROLE_ORGANISER: MemberRole.ORGANISER,
-    pb.CHALLENGE_ROLE_OWNER: MemberRole.OWNER,
-}
-_STATES: Mapping[State, pb.SubmissionState.ValueType] = {
-    State.VALIDATING: pb.SUBMISSION_STATE_VALIDATING,
-    State.QUEUED: pb.SUBMISSION_STATE_QUEUED,
-    State.RUNNING: pb.SUBMISSION_STATE_RUNNING,
-    State.SUCCEEDED: pb.SUBMISSION_STATE_SUCCEEDED,
-    State.FAILED: pb.SUBMISSION_STATE_FAILED,
-    State.CANCELLED: pb.SUBMISSION_STATE_CANCELLED,
-}
-Known = TypeVar("Known")
-Number = TypeVar("Number", bound=int)
+Word = TypeVar("Word", bound=StrEnum)
 
 
-def _known(field: str, value: Number, table: Mapping[Number, Known]) -> Known:
-    if value not in table:
+def word_of(field: str, kind: EnumDescriptor, value: int, words: type[Word]) -> Word | None:
+    """Return the word for an enum's value; ``None``: the unspecified one.
+
+    Raises:
+        CallError: INVALID_ARGUMENT: the number is not one of the enumeration's values.
+    """
+    if value not in kind.values_by_number:
         raise wrong(field, f"{value} is not one of its values")
-    return table[value]
+    return next((word for word in words if value_of(kind, word) == value), None)
 
 
-def visibility_of(field: str, value: pb.Visibility.ValueType) -> Visibility:
-    """Return a visibility.
+def value_of(kind: EnumDescriptor, word: StrEnum | None) -> int:
+    """Return an enum's value for a word; the unspecified one for ``None``.
 
-    Raises:
-        CallError: INVALID_ARGUMENT: the number is not one of the enumeration's values.
+    Example:
+        >>> value_of(pb.UserRole.DESCRIPTOR, Role.HOST)
+        3
     """
-    return _known(field, value, _VISIBILITIES)
-
-
-def role_of(value: pb.UserRole.ValueType) -> Role:
-    """Return a role.
-
-    Raises:
-        CallError: INVALID_ARGUMENT: the number is not one of the enumeration's values.
-    """
-    return _known("role", value, _ROLES)
-
-
-def member_role_of(value: pb.ChallengeRole.ValueType) -> MemberRole | None:
-    """Return a role in a challenge; ``None``: not a member.
-
-    Raises:
-        CallError: INVALID_ARGUMENT: the number is not one of the enumeration's values.
-    """
-    return _known("role", value, _MEMBER_ROLES)
-
-
-def member_role_value(role: MemberRole | None) -> pb.ChallengeRole.ValueType:
-    """Return the contract's value for a role in a challenge."""
-    return next(value for value, known in _MEMBER_ROLES.items() if known is role)
+    unspecified: str = kind.values_by_number[0].name
+    if word is None:
+        return 0
+    number: int = kind.values_by_name[unspecified.removesuffix("UNSPECIFIED") + word.name].number
+    return number
 
 
 def moment_of(field: str, value: Timestamp) -> datetime | None:
@@ -240,97 +195,47 @@ def timestamp(moment: datetime | None) -> Timestamp | None:
     return message
 
 
-def new_challenge(message: pb.Challenge, info: WorkerInfo) -> NewChallenge:
-    """Return the challenge that a request describes; ``info``: what the workers can do.
+def new_settings(message: pb.ChallengeSettings, info: WorkerInfo) -> pb.ChallengeSettings:
+    """Return the settings that a request describes, with groups of metrics spelled out; ``info``: what workers can do.
 
     Raises:
-        CallError: INVALID_ARGUMENT: an enum or a moment is wrong.
+        CallError: INVALID_ARGUMENT: a metric is unknown, or the server cannot give the text or the graphs.
     """
-    splits = tuple(
-        NewSplit(
-            split.name,
-            tuple(found.name for found in split.reference_sets),
-            visibility_of(f"challenge.splits[{place}].score_visibility", split.score_visibility),
-            visibility_of(f"challenge.splits[{place}].leaderboard_visibility", split.leaderboard_visibility),
-        )
-        for place, split in enumerate(message.splits)
-    )
-    return NewChallenge(
-        message.name,
-        message.title,
-        message.description,
-        tuple(message.metrics),
-        message.primary_score,
-        splits,
-        moment_of("challenge.open_time", message.open_time),
-        moment_of("challenge.close_time", message.close_time),
-        message.daily_limit if message.HasField("daily_limit") else DAILY_LIMIT,
-        message.total_limit if message.HasField("total_limit") else TOTAL_LIMIT,
-        disclosure_of(message.disclosure),
-        spice_text(message.spice_text, field="challenge.spice_text"),
-        graph_style(message.graph_style, info, field="challenge.graph_style"),
-        empty_candidates(message.empty, default="refuse", field="challenge.empty"),
-    )
-
-
-def disclosure_of(message: pb.Disclosure) -> Disclosure:
-    """Return what scores may tell participants, with the defaults in place."""
-    default = Disclosure()
-    return Disclosure(
-        message.digits,
-        message.category_images or default.category_images,
-        message.equal_percent or default.equal_percent,
-        message.error_images or default.error_images,
-    )
+    settings = pb.ChallengeSettings()
+    settings.CopyFrom(message)
+    try:
+        settings.metrics[:] = metric_names(message.metrics)
+    except InputError as error:
+        raise wrong("challenge.settings.metrics", str(error)) from error
+    graph_style(message.graph_style, info, field="challenge.settings.graph_style")
+    settings.empty = settings.empty or scores_pb2.EMPTY_CANDIDATES_REFUSE
+    if not settings.spice_text:
+        toolkit = with_spice_text(message.metrics, MetricData()).spice_text == "coco"
+        settings.spice_text = scores_pb2.SPICE_TEXT_COCO if toolkit else scores_pb2.SPICE_TEXT_WRITTEN
+    elif not any("spice_text" in METRICS[name].kind.needs.data for name in settings.metrics):
+        raise wrong("challenge.settings.spice_text", "none of the chosen metrics uses it")
+    return settings
 
 
 def challenge_message(challenge: schema.Challenge) -> pb.Challenge:
     """Return a challenge."""
-    shown = {value: key for key, value in _VISIBILITIES.items()}
-    return pb.Challenge(
+    message = pb.Challenge(
         name=challenge.name,
-        title=challenge.title,
-        description=challenge.description,
-        metrics=challenge.metrics,
-        primary_score=challenge.primary_score,
-        splits=[
-            pb.ChallengeSplit(
-                name=split.name,
-                reference_sets=[
-                    pb.ChallengeReferenceSet(
-                        name=found.name, image_count=found.image_count, caption_count=found.caption_count
-                    )
-                    for found in split.reference_sets
-                ],
-                score_visibility=shown[split.score_visibility],
-                leaderboard_visibility=shown[split.leaderboard_visibility],
-            )
-            for split in challenge.splits
-        ],
-        open_time=timestamp(challenge.opens),
-        close_time=timestamp(challenge.closes),
-        daily_limit=challenge.daily_limit,
-        total_limit=challenge.total_limit,
+        settings=challenge.settings,
         create_time=timestamp(challenge.created),
         ready=challenge.ready,
-        disclosure=pb.Disclosure(
-            digits=challenge.score_digits,
-            category_images=challenge.category_images,
-            equal_percent=challenge.equal_percent,
-            error_images=challenge.error_images,
-        ),
-        spice_text=spice_text_value(challenge.spice_text),
-        graph_style=graph_style_value(challenge.graph_style),
-        empty=EMPTY_VALUES[challenge.empty],
     )
+    for split, stored in zip(message.settings.splits, challenge.splits, strict=True):
+        for reference_set, row in zip(split.reference_sets, stored.reference_sets, strict=True):
+            reference_set.image_count, reference_set.caption_count = row.image_count, row.caption_count
+    return message
 
 
 def user_message(user: schema.User) -> pb.User:
     """Return a user with their tokens' names."""
-    shown = {value: key for key, value in _ROLES.items()}
     return pb.User(
         name=user.name,
-        role=shown[user.role],
+        role=cast("pb.UserRole.ValueType", value_of(pb.UserRole.DESCRIPTOR, user.role)),
         create_time=timestamp(user.created),
         tokens=[token_message(token) for token in user.tokens],
     )
@@ -371,7 +276,7 @@ def submission_message(
         file_name=submission.file_name,
         sha256=submission.sha256,
         file_bytes=submission.file_bytes,
-        state=_STATES[submission.state],
+        state=cast("pb.SubmissionState.ValueType", value_of(pb.SubmissionState.DESCRIPTOR, submission.state)),
         queue_position=queue_position(session, submission, now),
         create_time=timestamp(submission.created),
         start_time=timestamp(submission.started),
@@ -403,7 +308,7 @@ def _split_scores(
 ) -> Iterable[pb.SplitScores]:
     challenge = submission.challenge
     for found in submission.files:
-        if not visible(found.split.score_visibility, challenge, account, now):
+        if not visible(found.split.settings.score_visibility, challenge, account, now):
             continue
         for reference_set in found.split.reference_sets:
             rows = [row for row in run.scores if row.reference_set_id == reference_set.id]
@@ -419,12 +324,12 @@ def _split_scores(
 
 def _errors(run: schema.Run, set_id: int, challenge: schema.Challenge, account: Account) -> Iterator[pb.ErrorCount]:
     """Yield the errors that a caller may see: organisers all that were kept, which are rounded down already."""
-    least = challenge.error_images
+    least = challenge.settings.error_images
     if account.may(MemberRole.VIEWER, challenge):
         least = 0
-    elif least == catalogue.NO_ERRORS:
+    elif least == NO_ERRORS:
         return
-    for row in (run.errors or {}).get(str(set_id), ()):
+    for row in run.errors.get(str(set_id), ()):
         if row["images"] >= least:
             yield pb.ErrorCount(
                 kind=row["kind"],
@@ -436,7 +341,7 @@ def _errors(run: schema.Run, set_id: int, challenge: schema.Challenge, account: 
 
 
 def _score(row: ShownScore) -> pb.CorpusScore:
-    return pb.CorpusScore(name=row.name, value=row.value, low=row.low, high=row.high)
+    return pb.CorpusScore(name=row.name, value=row.value, low=row.low, high=row.high, digits=row.digits)
 
 
 def _origin(run: schema.Run, scorer: ScorerVersion | None) -> pb.ScoreOrigin:
@@ -453,14 +358,14 @@ def leaderboard_message(
 ) -> pb.GetLeaderboardResponse:
     """Return a leaderboard."""
     return pb.GetLeaderboardResponse(
-        title=found.challenge.title,
+        title=found.challenge.settings.title,
         challenge=found.challenge.name,
         split=found.split.name,
         reference_set=found.reference_set.name,
         score=found.score,
         rows=[_row(row, found.challenge, account, scorer) for row in found.rows],
         create_time=timestamp(now),
-        lower_is_better=sorted(lower_is_better(found.challenge.metrics)),
+        lower_is_better=sorted(lower_is_better(found.challenge.settings.metrics)),
         history=[
             pb.LeaderboardPoint(user=point.user, create_time=timestamp(point.created), value=point.value)
             for point in found.history
@@ -478,37 +383,3 @@ def _row(row: Row, challenge: schema.Challenge, account: Account, scorer: Scorer
         origin=_origin(row.run, scorer),
         submission=row.submission.id if account.may(MemberRole.VIEWER, challenge) else "",
     )
-
-
-def change_challenge(challenge: schema.Challenge, request: pb.UpdateChallengeRequest) -> None:
-    """Change what a request names.
-
-    Raises:
-        CallError: INVALID_ARGUMENT, or NOT_FOUND: a split.
-    """
-    for field in ("title", "description", "primary_score", "daily_limit", "total_limit"):
-        if request.HasField(field):
-            setattr(challenge, field, getattr(request, field))
-    if request.HasField("open_time"):
-        challenge.opens = moment_of("open_time", request.open_time)
-    if request.HasField("close_time"):
-        challenge.closes = moment_of("close_time", request.close_time)
-    if request.HasField("disclosure"):
-        disclosure = disclosure_of(request.disclosure)
-        catalogue.check_disclosure(disclosure)
-        challenge.score_digits = disclosure.digits
-        challenge.category_images = disclosure.category_images
-        challenge.equal_percent = disclosure.equal_percent
-        challenge.error_images = disclosure.error_images
-    catalogue.check_texts(challenge.title, challenge.description, challenge.primary_score)
-    catalogue.check_limits(challenge.daily_limit, challenge.total_limit)
-    catalogue.check_times(challenge.opens, challenge.closes)
-    for place, change in enumerate(request.visibilities):
-        split = catalogue.find_split(challenge, change.split)
-        path = f"visibilities[{place}]"
-        if change.score_visibility:
-            split.score_visibility = visibility_of(f"{path}.score_visibility", change.score_visibility)
-        if change.leaderboard_visibility:
-            split.leaderboard_visibility = visibility_of(
-                f"{path}.leaderboard_visibility", change.leaderboard_visibility
-            )

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import func, select, text
 
-from spicegraph_api.v1 import challenge_pb2
-from spicegraph_api.v1.challenge_pb2_grpc import add_ChallengeServiceServicer_to_server
-from spicegraph_api.v1.methods import METHODS
-from spicegraph_challenge.model.accounts import find_account, touch_token
+from spicegraph_api.challenge.v1 import challenge_pb2
+from spicegraph_api.challenge.v1.challenge_pb2_grpc import add_ChallengeServiceServicer_to_server
+from spicegraph_api.challenge.v1.methods import METHODS, PUBLIC_SCOPE
+from spicegraph_challenge.model.accounts import NOBODY, find_account, touch_token
 from spicegraph_challenge.model.database import Database
 from spicegraph_challenge.model.leaderboard import ScorerVersion
 from spicegraph_challenge.model.schema import State, Submission
@@ -21,8 +21,7 @@ from spicegraph_challenge.queue import submissions
 from spicegraph_challenge.queue.runner import ChallengeConfig, ChallengeState, Runner
 from spicegraph_challenge.queue.scoring import Scoring
 from spicegraph_challenge.servicer import ChallengeServicer
-from spicegraph_service.rpc.telemetry import QueueState
-from spicegraph_service.store import StoreError
+from spicegraph_service.kit import QueueState, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -35,9 +34,7 @@ if TYPE_CHECKING:
 
     from spicegraph_challenge.model.accounts import Account
     from spicegraph_challenge.registration import ChallengeOptions
-    from spicegraph_service.kit import Gateway, Host
-    from spicegraph_service.pool.tasks import WorkerInfo
-    from spicegraph_service.rpc.scheduler import Scheduler
+    from spicegraph_service.kit import Gateway, Host, Scheduler, WorkerInfo
 
 _SWEEP_EVERY_S = 24 * 3600.0
 _COUNT_EVERY_S = 15.0
@@ -136,7 +133,8 @@ class ChallengeService:
             CallError: UNAUTHENTICATED.
             StoreError: the database cannot be read.
         """
-        del scope
+        if authorization is None and scope == PUBLIC_SCOPE:
+            return NOBODY
         account, token_id = await self._state.transactions.read(
             lambda session, now: find_account(session, authorization, now)
         )

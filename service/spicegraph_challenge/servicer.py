@@ -10,22 +10,31 @@ import time
 from collections import defaultdict
 from contextlib import suppress
 from functools import wraps
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
-from spicegraph_api.v1 import challenge_pb2 as pb
-from spicegraph_api.v1.challenge_pb2_grpc import ChallengeServiceServicer
+from spicegraph_api.challenge.v1 import challenge_pb2 as pb
+from spicegraph_api.challenge.v1.challenge_pb2_grpc import ChallengeServiceServicer
 from spicegraph_challenge import messages
 from spicegraph_challenge.model import accounts, catalogue, leaderboard
 from spicegraph_challenge.model.accounts import Account
-from spicegraph_challenge.model.schema import MemberRole, State, Submission
+from spicegraph_challenge.model.schema import MemberRole, Role, State, Submission
 from spicegraph_challenge.queue import submissions
 from spicegraph_challenge.sandbox.files import image_info, read_faults
 from spicegraph_challenge.sandbox.processes import Allowance
 from spicegraph_challenge.sandbox.tasks import Prepare, Prepared, Report, Reported
 from spicegraph_parser.scenes import SCENE
-from spicegraph_service.rpc import validation
-from spicegraph_service.rpc.interceptor import current_call
-from spicegraph_service.rpc.status import not_found, refused, unauthenticated, unavailable, wrong, wrong_references
+from spicegraph_service.kit import (
+    check_metrics,
+    check_page_size,
+    check_page_token,
+    current_call,
+    not_found,
+    refused,
+    unauthenticated,
+    unavailable,
+    wrong,
+    wrong_references,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -38,7 +47,7 @@ if TYPE_CHECKING:
     from spicegraph_challenge.model.schema import Submission
     from spicegraph_challenge.queue.runner import ChallengeState
     from spicegraph_challenge.sandbox.files import FaultRow
-    from spicegraph_service.rpc.interceptor import Context
+    from spicegraph_service.kit import Context
 
 _UPLOADS_AT_ONCE = 4  # of one user; others wait
 _SHOWN = 60
@@ -107,52 +116,48 @@ class ChallengeServicer(ChallengeServiceServicer):
         """Create a challenge."""
         if not at.account.creates:
             at.account.check_organises()
-        new = messages.new_challenge(request.challenge, self._scorer().workers)
-        self._check_metrics(new.metrics)
-        self._check_score(new.primary_score, new.metrics)
-        made = catalogue.add_challenge(at.session, at.account, new, at.now)
-        return pb.CreateChallengeResponse(challenge=messages.challenge_message(made))
+        settings = messages.new_settings(request.challenge.settings, self._scorer().workers)
+        if not settings.metrics or len(set(settings.metrics)) < len(settings.metrics):
+            raise wrong("challenge.settings.metrics", "at least one metric, each once")
+        check_metrics(settings.metrics, list(self._scorer().signatures))
+        self._check_score("challenge.settings", settings)
+        challenge = catalogue.add_challenge(at.session, at.account, request.challenge.name, settings, at.now)
+        return pb.CreateChallengeResponse(challenge=messages.challenge_message(challenge))
 
-    def _check_metrics(self, metrics: tuple[str, ...]) -> None:
-        known = self._scorer().signatures
-        if not metrics or len(set(metrics)) < len(metrics):
-            raise wrong("challenge.metrics", "at least one metric, each once")
-        validation.check_metrics(metrics, list(known))
-
-    def _check_score(self, score: str, metrics: Sequence[str]) -> None:
+    def _check_score(self, path: str, settings: pb.ChallengeSettings) -> None:
         """Refuse a score to rank by that no submission will have."""
-        known = self._scorer().scores
-        names = [name for metric in metrics for name in known.get(metric, ())]
+        known, score = self._scorer().scores, settings.primary_score
+        names = [name for metric in settings.metrics for name in known.get(metric, ())]
         if score and score not in names:
             shown = score if len(score) <= _SHOWN else score[:_SHOWN] + "..."
-            raise wrong("challenge.primary_score", f"there is no score {shown!a}; the metrics give {', '.join(names)}")
+            raise wrong(f"{path}.primary_score", f"there is no score {shown!a}; the metrics give {', '.join(names)}")
 
     @_writes
     def UpdateChallenge(self, request: pb.UpdateChallengeRequest, at: Turn) -> pb.UpdateChallengeResponse:
         """Change a challenge."""
         challenge = catalogue.find_challenge(at.session, request.name, lock=True)
         at.account.check_may(MemberRole.ORGANISER, challenge)
-        messages.change_challenge(challenge, request)
-        if request.HasField("primary_score"):
-            self._check_score(challenge.primary_score, challenge.metrics)
+        catalogue.change_challenge(challenge, request.settings)
+        if request.settings.HasField("primary_score"):
+            self._check_score("settings", challenge.settings)
         return pb.UpdateChallengeResponse(challenge=messages.challenge_message(challenge))
 
     @_reads
     def GetChallenge(self, request: pb.GetChallengeRequest, at: Turn) -> pb.GetChallengeResponse:
         """Return a challenge, and what the caller may still submit."""
-        challenge = catalogue.find_challenge(at.session, request.name)
+        challenge = catalogue.find_shown(at.session, at.account, request.name)
         used = submissions.usage(at.session, challenge, at.account.user_id, at.now)
         return pb.GetChallengeResponse(
             challenge=messages.challenge_message(challenge),
             quota=pb.Quota(used_today=used.today, used_total=used.total, left=used.left(challenge)),
-            role=messages.member_role_value(at.account.role_in(challenge)),
+            role=_role_value(at.account.role_in(challenge)),
         )
 
     @_reads
     def ListChallenges(self, request: pb.ListChallengesRequest, at: Turn) -> pb.ListChallengesResponse:
         """List the challenges."""
-        size = validation.check_page_size(request.page_size)
-        validation.check_page_token(request.page_token, accounts.NAME)
+        size = check_page_size(request.page_size)
+        check_page_token(request.page_token, accounts.NAME)
         found, more = _page(catalogue.list_challenges(at.session, request.page_token, size + 1), size)
         return pb.ListChallengesResponse(
             challenges=map(messages.challenge_message, found), next_page_token=found[-1].name if more else ""
@@ -167,7 +172,7 @@ class ChallengeServicer(ChallengeServiceServicer):
     @_writes
     def SetChallengeMember(self, request: pb.SetChallengeMemberRequest, at: Turn) -> pb.SetChallengeMemberResponse:
         """Say what a user may do in a challenge."""
-        role = messages.member_role_of(request.role)
+        role = messages.word_of("role", pb.ChallengeRole.DESCRIPTOR, request.role, MemberRole)
         challenge = catalogue.find_challenge(at.session, request.challenge)
         if request.user != at.account.name:  # who may not, does not learn which users there are
             at.account.check_may(MemberRole.OWNER, challenge)
@@ -184,8 +189,8 @@ class ChallengeServicer(ChallengeServiceServicer):
         at.account.check_may(MemberRole.VIEWER, challenge)
         return pb.ListChallengeMembersResponse(
             members=(
-                pb.ChallengeMember(user=one.user.name, role=messages.member_role_value(one.role))
-                for one in sorted(challenge.members, key=lambda one: one.user.name)
+                pb.ChallengeMember(user=member.user.name, role=_role_value(member.role))
+                for member in sorted(challenge.members, key=lambda member: member.user.name)
             )
         )
 
@@ -225,7 +230,7 @@ class ChallengeServicer(ChallengeServiceServicer):
     def CreateUser(self, request: pb.CreateUserRequest, at: Turn) -> pb.CreateUserResponse:
         """Add a user."""
         at.account.check_organises()
-        role = messages.role_of(request.role)
+        role = messages.word_of("role", pb.UserRole.DESCRIPTOR, request.role, Role) or Role.PARTICIPANT
         expires = messages.moment_of("expire_time", request.expire_time)
         user, secret = accounts.add_user(at.session, request.name, role, at.now, expires=expires)
         return pb.CreateUserResponse(user=messages.user_message(user), secret=secret)
@@ -234,8 +239,8 @@ class ChallengeServicer(ChallengeServiceServicer):
     def ListUsers(self, request: pb.ListUsersRequest, at: Turn) -> pb.ListUsersResponse:
         """List the users."""
         at.account.check_organises()
-        size = validation.check_page_size(request.page_size)
-        validation.check_page_token(request.page_token, accounts.NAME)
+        size = check_page_size(request.page_size)
+        check_page_token(request.page_token, accounts.NAME)
         found, more = _page(accounts.list_users(at.session, request.page_token, size + 1), size)
         return pb.ListUsersResponse(
             users=map(messages.user_message, found), next_page_token=found[-1].name if more else ""
@@ -303,14 +308,16 @@ class ChallengeServicer(ChallengeServiceServicer):
     @_reads
     def GetSubmission(self, request: pb.GetSubmissionRequest, at: Turn) -> pb.GetSubmissionResponse:
         """Return a submission."""
-        found = submissions.find_submission(at.session, at.account, request.id)
-        return pb.GetSubmissionResponse(submission=self._message(found, at))
+        submission = submissions.find_submission(at.session, at.account, request.id)
+        message = self._message(submission, at)
+        message.on_leaderboard = leaderboard.stands(at.session, submission)
+        return pb.GetSubmissionResponse(submission=message)
 
     @_reads
     def ListSubmissions(self, request: pb.ListSubmissionsRequest, at: Turn) -> pb.ListSubmissionsResponse:
         """List submissions."""
-        size = validation.check_page_size(request.page_size)
-        validation.check_page_token(request.page_token, submissions.ID)
+        size = check_page_size(request.page_size)
+        check_page_token(request.page_token, submissions.ID)
         challenge = catalogue.find_challenge(at.session, request.challenge)
         if request.user not in {"", at.account.name}:
             at.account.check_may(MemberRole.VIEWER, challenge)
@@ -346,7 +353,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         self, request: pb.ListSubmissionFaultsRequest, at: Turn
     ) -> pb.ListSubmissionFaultsResponse:
         """List the faults of a refused file."""
-        size = validation.check_page_size(request.page_size)
+        size = check_page_size(request.page_size)
         start = _place(request.page_token)
         rows = self._faults(submissions.find_submission(at.session, at.account, request.id))
         found, more = _page(rows[start:], size)
@@ -379,7 +386,7 @@ class ChallengeServicer(ChallengeServiceServicer):
     @_reads
     def GetLeaderboard(self, request: pb.GetLeaderboardRequest, at: Turn) -> pb.GetLeaderboardResponse:
         """Return a leaderboard."""
-        challenge = catalogue.find_challenge(at.session, request.challenge)
+        challenge = catalogue.find_shown(at.session, at.account, request.challenge)
         split = catalogue.find_split(challenge, request.split)
         leaderboard.check_visible(split, challenge, at.account, at.now)
         reference_set = catalogue.find_reference_set(split, request.reference_set)
@@ -458,13 +465,13 @@ class ChallengeServicer(ChallengeServiceServicer):
                     results=str(self._files.path(found.file)),
                     references=str(self._files.path(reference_set.file or "")),
                     name=submission.method,
-                    title=f"{challenge.title}: {found.split.name} {reference_set.name}",
-                    metrics=tuple(challenge.metrics),
-                    pipeline=SCENE if challenge.graph_style == "scene" else self._state.config.pipeline,
+                    title=f"{challenge.settings.title}: {found.split.name} {reference_set.name}",
+                    metrics=tuple(challenge.settings.metrics),
+                    pipeline=SCENE if challenge.given.graph_style == "scene" else self._state.config.pipeline,
                     limit=limit,
                     output=str(output),
                     data=self._state.data,
-                    spice_text=challenge.spice_text,
+                    spice_text=challenge.given.spice_text,
                 )
         if not submission.files:
             raise refused("NO_RESULTS", "the submission has no sound results", submission.id)
@@ -485,6 +492,10 @@ def account_of_call() -> Account:
     if not isinstance(caller, Account):
         raise unauthenticated("the call needs a user's token")
     return caller
+
+
+def _role_value(role: MemberRole | None) -> pb.ChallengeRole.ValueType:
+    return cast("pb.ChallengeRole.ValueType", messages.value_of(pb.ChallengeRole.DESCRIPTOR, role))
 
 
 def _page(rows: Sequence[_Row], size: int) -> tuple[Sequence[_Row], bool]:

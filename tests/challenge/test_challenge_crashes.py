@@ -19,7 +19,7 @@ import grpc
 import pytest
 from sqlalchemy import func, select
 
-from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.client import ChallengeClient
 from spicegraph_challenge.model.accounts import Account
 from spicegraph_challenge.model.schema import Job, JobKind, Role, Run, State, Submission, User

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import grpc
 import pytest
 
-from spicegraph_api.v1 import challenge_pb2 as pb
-from spicegraph_api.v1.challenge_pb2_grpc import ChallengeServiceStub
+from spicegraph_api.challenge.v1 import challenge_pb2 as pb
+from spicegraph_api.challenge.v1.challenge_pb2_grpc import ChallengeServiceStub
 from spicegraph_challenge.client import ChallengeClient
 from spicegraph_challenge.sandbox.files import Image
 from spicegraph_challenge.sandbox.validation import method_of, read_submission, split_images
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 NAME = "captions_val_x_results.json"
+LOOSE = pb.ChallengeSettings(equal_percent=100)
 SPLITS = {
     "val": split_images([[Image(key, f"image_{key}.jpg", 5) for key in range(3)], [Image(7, "image_7.jpg", 0)]]),
     "test": split_images([[Image("a", "a.jpg", 1)]]),
@@ -105,7 +106,7 @@ def test_a_hostile_file_is_refused_with_its_reason(kind: str, tmp_path: Path) ->
     content, reason = REFUSED[kind]
     path = tmp_path / "file"
     path.write_bytes(content)
-    found = read_submission(str(path), NAME, "", SPLITS)
+    found = read_submission(str(path), NAME, "", SPLITS, LOOSE)
     assert len(found.faults) == 1
     assert reason in found.faults[0].reason
 
@@ -137,7 +138,7 @@ def test_a_wrong_record_is_named(kind: str, tmp_path: Path) -> None:
     record, field, reason = WRONG[kind]
     path = tmp_path / "file"
     path.write_text(json.dumps([*SOUND, record]))
-    found = read_submission(str(path), NAME, "", SPLITS)
+    found = read_submission(str(path), NAME, "", SPLITS, LOOSE)
     assert [fault.field for fault in found.faults] == [field]
     assert reason in found.faults[0].reason
     assert found.faults[0].item.startswith("item 4")
@@ -151,7 +152,10 @@ def test_files_of_one_caption_are_refused(tmp_path: Path) -> None:
 
     def faults(captions: list[str]) -> list[str]:
         path.write_text(json.dumps([{"image_id": key, "caption": text} for key, text in enumerate(captions)]))
-        return [row.reason for row in read_submission(str(path), NAME, "", images, equal_percent=50).faults]
+        return [
+            row.reason
+            for row in read_submission(str(path), NAME, "", images, pb.ChallengeSettings(equal_percent=50)).faults
+        ]
 
     others = [
         f"a dog with {word}" for word in ("ears", "legs", "fur", "eyes", "a tail", "teeth", "spots", "a toy", "x")
@@ -167,7 +171,7 @@ def test_files_of_one_caption_are_refused(tmp_path: Path) -> None:
 def test_all_faults_come_at_once(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text('[{"image_id": 0, "caption": ""}, {"image_id": 0, "caption": 5, "caption": 6}, 7, {"image_id": 5}]')
-    found = read_submission(str(path), NAME, "", SPLITS)
+    found = read_submission(str(path), NAME, "", SPLITS, LOOSE)
     assert [str(fault.reason) for fault in found.faults] == [
         "is empty",
         "stands twice in the object",
@@ -183,17 +187,17 @@ def test_sound_files(tmp_path: Path) -> None:
     path = tmp_path / "file"
     with_more = [*SOUND, {"image_id": 7, "caption": "an image without references", "score": 0.5}]
     path.write_bytes(b"\xef\xbb\xbf" + json.dumps(with_more).encode())
-    found = read_submission(str(path), NAME, "", SPLITS)
+    found = read_submission(str(path), NAME, "", SPLITS, LOOSE)
     assert not found.faults
     assert [row.id for row in found.results["val"]] == [0, 1, 2, 7]
-    assert read_submission(str(path), "anything", "val", SPLITS) == found
-    assert read_submission(str(path), "anything.json", "", {"val": SPLITS["val"]}) == found
+    assert read_submission(str(path), "anything", "val", SPLITS, LOOSE) == found
+    assert read_submission(str(path), "anything.json", "", {"val": SPLITS["val"]}, LOOSE) == found
     both = {
         f"folder/{NAME}": json.dumps(SOUND).encode(),
         "captions_test_x_results.json": b'[{"image_id":"a","caption":"b"}]',
     }
     path.write_bytes(zipped(both))
-    found = read_submission(str(path), "both.zip", "", SPLITS)
+    found = read_submission(str(path), "both.zip", "", SPLITS, LOOSE)
     assert not found.faults
     assert set(found.results) == {"val", "test"}
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_challenge.sandbox.tasks import Finish, error_rows, finish, least_images
 from spicegraph_parser import load_pipeline
@@ -77,7 +77,7 @@ def test_spice_parses_the_text_that_the_challenge_chooses(
     results = arena.write("captions_val_mine_results.json", captions)
     value = scores_pb2.SPICE_TEXT_COCO if text == "coco" else scores_pb2.SPICE_TEXT_UNSPECIFIED
     client.create_challenge(tools.challenge(name, metrics=metrics, spice_text=value))
-    stored = client.get_challenge(name).challenge.spice_text
+    stored = client.get_challenge(name).challenge.settings.spice_text
     assert stored == (scores_pb2.SPICE_TEXT_COCO if text == "coco" else scores_pb2.SPICE_TEXT_WRITTEN)
     client.upload_references(name, "val", "c5", references)
     *_, last = client.watch(client.submit(name, results)[0].id)
@@ -106,7 +106,7 @@ def test_spice_compares_graphs_of_the_style_that_the_challenge_chooses(
     results = arena.write("captions_val_mine_results.json", captions)
     style = scene_graph_pb2.GRAPH_STYLE_SCENE
     client.create_challenge(tools.challenge("scenes", metrics=metrics, graph_style=style))
-    assert client.get_challenge("scenes").challenge.graph_style == style
+    assert client.get_challenge("scenes").challenge.settings.graph_style == style
     client.upload_references("scenes", "val", "c5", references)
     *_, last = client.watch(client.submit("scenes", results)[0].id)
     found = {row.name: row.value if row.HasField("value") else None for row in last.scores[0].scores}
@@ -120,7 +120,7 @@ def test_spice_compares_graphs_of_the_style_that_the_challenge_chooses(
     assert not last.origin.outdated
     assert client.rescore("scenes") == 0
     assert load_pipeline("scene").signature in b"".join(client.report(last.id)).decode()
-    with pytest.raises(grpc.RpcError, match=r"challenge\.graph_style: 9 is not one of its values"):
+    with pytest.raises(grpc.RpcError, match=r"challenge\.settings\.graph_style: 9 is not one of its values"):
         client.create_challenge(tools.challenge("odd", graph_style=9))
 
 
@@ -139,8 +139,8 @@ def test_a_challenge_may_take_empty_captions(
         client.create_challenge(tools.challenge(name, metrics=["rouge", "spice"], empty=empty))
         client.upload_references(name, "val", "c5", references)
         *_, ended[name] = client.watch(client.submit(name, results)[0].id)
-    assert client.get_challenge("strict").challenge.empty == scores_pb2.EMPTY_CANDIDATES_REFUSE
-    assert client.get_challenge("lax").challenge.empty == scores_pb2.EMPTY_CANDIDATES_ZERO
+    assert client.get_challenge("strict").challenge.settings.empty == scores_pb2.EMPTY_CANDIDATES_REFUSE
+    assert client.get_challenge("lax").challenge.settings.empty == scores_pb2.EMPTY_CANDIDATES_ZERO
     faults = [(fault.item, fault.reason) for fault in ended["strict"].failure.faults]
     assert faults == [("item 1 (image_id 0)", "is empty"), ("item 2 (image_id 1)", "is empty")]
     (scores,) = ended["lax"].scores

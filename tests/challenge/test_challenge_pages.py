@@ -20,7 +20,7 @@ from urllib.parse import quote, urlencode
 import pytest
 from sqlalchemy import select
 
-from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_challenge.client import ChallengeClient
 from spicegraph_challenge.model import schema
@@ -29,7 +29,7 @@ from spicegraph_challenge.model.database import Database
 from spicegraph_challenge.model.leaderboard import ScorerVersion
 from spicegraph_challenge.model.schema import Role, State
 from spicegraph_challenge.pages import views
-from spicegraph_challenge.pages.visit import Sessions, shared_key
+from spicegraph_challenge.pages.visit import PACKAGE, Sessions, shared_key
 from spicegraph_challenge.registration import ChallengeOptions
 from spicegraph_service.app import Server, ServerConfig
 from spicegraph_service.output.pages import render_page, static
@@ -311,7 +311,7 @@ def test_participants_are_refused_what_organisers_do(site: Site) -> None:
     ],
 )
 def test_members_of_a_challenge_see_what_their_role_allows(role: str, shown: set[str], site: Site) -> None:
-    method = "/spicegraph.v1.ChallengeService/SetChallengeMember"
+    method = "/spicegraph_api.challenge.v1.ChallengeService/SetChallengeMember"
     sent = json.dumps({"challenge": "pets", "user": "bob", "role": role}).encode()
     headers = {"Authorization": f"Bearer {site.tokens['boss']}", "Content-Type": "application/json"}
     assert Visitor(site.port)._send("POST", method, sent, headers).status == 200
@@ -387,21 +387,21 @@ def test_organisers_change_a_challenge(site: Site) -> None:
         "close_time": "2026-01-02T08:30",
         "daily_limit": "3",
         "total_limit": "0",
-        "scores val": "VISIBILITY_AFTER_CLOSE",
-        "board val": "VISIBILITY_ORGANISERS",
+        "score_visibility val": "after-close",
+        "leaderboard_visibility val": "organisers",
     }
     assert boss.post("/challenges/pets/edit", form).status == 303
     page = boss.get("/challenges/pets").text
     assert "2026-01-01 08:30 UTC" in page
-    assert "3 submissions a day" in page
-    assert "organisers only" in page
+    assert re.search(r"Submissions a day</dt><dd>3</dd>", page)
+    assert '<td class="left">organisers</td>' in page
     edit = boss.get("/challenges/pets/edit").text
     assert 'value="2026-01-02T08:30"' in edit
-    assert re.search(r'value="VISIBILITY_AFTER_CLOSE" selected', edit)
+    assert "<option selected>after-close</option>" in edit
     assert site.visitor("ann").get("/challenges/pets/leaderboard").status == 403
     assert boss.post("/challenges/pets/edit", form | {"open_time": "tomorrow"}).status == 400
     restored = {"title": f"Pets {NASTY}", "description": "", "open_time": "", "close_time": ""}
-    everyone = {"scores val": "VISIBILITY_ALWAYS", "board val": "VISIBILITY_ALWAYS"}
+    everyone = {"score_visibility val": "always", "leaderboard_visibility val": "always"}
     assert boss.post("/challenges/pets/edit", form | restored | everyone).status == 303
     assert (
         "without an end" in boss.get("/challenges/pets").text
@@ -434,37 +434,38 @@ def submission(number: int, spice: float | None, *, user: str = "ann") -> pb.Sub
 
 
 def test_a_submission_s_page_shows_scores_categories_and_the_change() -> None:
-    view = views.submission_page(submission(2, 0.21), submission(1, 0.2), full=False, own=True)
+    view = views.submission_page(submission(2, 0.21), submission(1, 0.2), own=True)
     part = view["parts"][0]
-    assert [(cell["name"], cell["text"], cell["change"]) for cell in part["scores"]] == [("SPICE", "0.21", "+0.01")]
+    assert [(cell["name"], cell["text"], cell["change"]) for cell in part["scores"]] == [("SPICE", "0.2100", "+0.0100")]
     assert [(cell["short"], cell["text"], cell["change"]) for cell in part["categories"]] == [
-        ("Color", "0.2", "0"),
+        ("Color", "0.2000", "0.0000"),
         ("Size", "–", ""),
     ]
     page = render_page(
-        "web/submission.html.j2",
+        "submission.html.j2",
         {"me": None, "proof": "p", "submission": view, "faults": (), "fault_count": 0, "next": ""}
         | {"me": type("Me", (), {"organises": False, "creates": False, "name": NASTY}), "may": views.rights(0)},
         script=static("web.js"),
         served=True,
+        package=PACKAGE,
     )
     assert "<img" not in page
     assert "<script>hacked" not in page
-    assert "0.1 to 0.3" in page
+    assert "0.1000 to 0.3000" in page
 
 
 def test_rows_compare_each_submission_with_its_user_s_one_before() -> None:
     rows = views.submission_rows(
         [submission(4, 0.3), submission(3, 0.5, user="bob"), submission(2, None), submission(1, 0.2)],
-        pb.Challenge(primary_score="SPICE"),
-        full=True,
+        pb.Challenge(settings=pb.ChallengeSettings(primary_score="SPICE")),
     )
     assert [row["change"] for row in rows] == ["", "", "", ""] or rows[0]["change"] == ""
     assert rows[0]["main"]["text"] == "0.3000"
     rows = views.submission_rows(
-        [submission(2, 0.3), submission(1, 0.2)], pb.Challenge(primary_score="SPICE"), full=True
+        [submission(2, 0.3), submission(1, 0.2)],
+        pb.Challenge(settings=pb.ChallengeSettings(primary_score="SPICE")),
     )
-    assert [row["change"] for row in rows] == ["+0.1", ""]
+    assert [row["change"] for row in rows] == ["+0.1000", ""]
 
 
 # --- what participants learn ----------------------------------------------------------------------------------------
@@ -552,11 +553,11 @@ def scored(site: Site) -> dict[str, list[str]]:
         "sets": "val/c5",
         "daily_limit": "5",
         "total_limit": "20",
-        "spice_text": "SPICE_TEXT_COCO",
-        "graph_style": "GRAPH_STYLE_SCENE",
-        "empty": "EMPTY_CANDIDATES_ZERO",
-        "scores ": "VISIBILITY_ALWAYS",
-        "board ": "VISIBILITY_ALWAYS",
+        "spice_text": "coco",
+        "graph_style": "scene",
+        "empty": "zero",
+        "score_visibility ": "always",
+        "leaderboard_visibility ": "always",
         "digits": "2",
         "category_images": "60",
         "equal_percent": "70",
@@ -579,19 +580,20 @@ def scored(site: Site) -> dict[str, list[str]]:
 
 def test_the_form_of_a_new_challenge_has_what_the_command_has(site: Site, scored: dict[str, list[str]]) -> None:
     rules = html.unescape(site.visitor("ann").get("/challenges/scored").text)
-    assert "2 decimal places, categories that at least 60 images have" in rules
-    assert "kinds of errors that at least 20 images have; at most 70 % of the captions may be equal" in rules
-    assert "score 0" in rules
-    assert "<dt>Scene graphs</dt><dd>as people draw them</dd>" in rules
-    assert "<dt>SPICE parses</dt><dd>the COCO toolkit’s tokens</dd>" in rules
-    assert "Scene graphs" not in site.visitor("ann").get("/challenges/pets").text
+    shown = dict(re.findall(r"<dt[^>]*>([^<]*)</dt><dd>([^<]*)</dd>", rules))
+    assert shown["Decimal places"] == "2"
+    assert (shown["Images of a category"], shown["Images of an error"]) == ("60", "20")
+    assert (shown["Equal captions (%)"], shown["Empty captions"]) == ("70", "zero")
+    assert (shown["Scene graphs"], shown["SPICE parses"]) == ("scene", "coco")
+    other = html.unescape(site.visitor("ann").get("/challenges/pets").text)
+    assert "Scene graphs</dt><dd>spice</dd>" in other
     boss = site.visitor("boss")
     edit = boss.get("/challenges/scored/edit")
-    assert re.search(r'name="error_images" type="number" value="20"', edit.text)
+    assert re.search(r'name="error_images" type="text" value="20"', edit.text)
     form = {"proof": edit.proof, "title": "Scored", "digits": "2", "daily_limit": "5", "total_limit": "20"}
     form |= {"category_images": "60", "equal_percent": "70"}
     assert boss.post("/challenges/scored/edit", form | {"error_images": "-1"}).status == 303
-    assert "no kinds of errors" in boss.get("/challenges/scored").text
+    assert "Images of an error</dt><dd>never</dd>" in boss.get("/challenges/scored").text
     own = f"/submissions/{scored['ann'][0]}"
     assert "What goes wrong" not in site.visitor("ann").get(own).text
     assert "What goes wrong" in boss.get(own).text
@@ -619,7 +621,7 @@ def test_a_leaderboard_shows_ties_and_its_history(site: Site, scored: dict[str, 
     ann = site.visitor("ann")
     page = ann.get("/challenges/scored/leaderboard").text
     assert page.count("> tied</span>") == 2
-    assert re.findall(r"<td data-value=\"0\.3\">([\d.]+)", page) == ["0.3", "0.3"]
+    assert re.findall(r"<td class=\"ranked\" data-value=\"0\.3\">([\d.]+)", page) == ["0.30", "0.30"]
     board = json.loads(ann.get("/challenges/scored/leaderboard?format=json").text)[0]
     assert [(point["user"], point["value"]) for point in board["history"]] == [("ann", 0.2), ("bob", 0.3), ("ann", 0.3)]
     assert "ann, 01-03: 0.300 (place 1 of 2)" in page
@@ -627,6 +629,34 @@ def test_a_leaderboard_shows_ties_and_its_history(site: Site, scored: dict[str, 
     assert ann.post(f"/submissions/{scored['ann'][1]}/choose", {"proof": proof}).status == 303
     board = json.loads(ann.get("/challenges/scored/leaderboard?format=json").text)[0]
     assert [(point["user"], point["value"]) for point in board["history"]] == [("bob", 0.3), ("ann", 0.3)]
+
+
+def test_a_public_board_needs_no_account(site: Site, scored: dict[str, list[str]]) -> None:
+    boss, stranger = site.visitor("boss"), site.visitor()
+    board = "/challenges/scored/leaderboard"
+    assert stranger.get(board).headers["Location"] == f"/sign-in?next={board}"
+    form = {"proof": boss.get("/account").proof}
+    assert boss.post("/challenges/scored/edit", form | {"public_board": "yes"}).status == 303
+    page = stranger.get(board)
+    assert (page.status, "bob" in page.text, "Sign out" in page.text) == (200, True, False)
+    assert 'class="own"' not in page.text
+    assert 'class="own"' in site.visitor("ann").get(board).text
+    for other in ("/challenges/pets/leaderboard", "/challenges/none/leaderboard"):  # nobody learns which there are
+        assert stranger.get(other).headers["Location"] == f"/sign-in?next={other}"
+    assert stranger.get("/challenges/scored").status == 303
+    assert boss.post("/challenges/scored/edit", form | {"leaderboard_visibility val": "organisers"}).status == 303
+    assert stranger.get(board).status == 403
+    hidden = {"public_board": "no", "leaderboard_visibility val": "always"}
+    assert boss.post("/challenges/scored/edit", form | hidden).status == 303
+
+
+def test_an_empty_file_is_told_once(site: Site, scored: dict[str, list[str]]) -> None:
+    ann = site.visitor("ann")
+    fields = {"proof": ann.get("/account").proof, "split": "val"}
+    answer = ann.upload("/challenges/scored/submissions", fields, "captions_val_x_results.json", b"")
+    assert answer.status == 400
+    assert answer.text.count("the file is empty") == 1
+    assert "chunk" not in answer.text
 
 
 def test_participants_get_the_images_of_a_split(site: Site, scored: dict[str, list[str]]) -> None:
@@ -644,7 +674,7 @@ def test_participants_get_the_images_of_a_split(site: Site, scored: dict[str, li
     early = ann.get("/challenges/scored/images")
     assert (early.status, "opens at 2999" in early.text) == (400, True)
     assert boss.get("/challenges/scored/images").status == 200
-    assert boss.post("/challenges/scored/edit", form).status == 303
+    assert boss.post("/challenges/scored/edit", form | {"open_time": ""}).status == 303
 
 
 # --- in Chromium ------------------------------------------------------------------------------------------------
@@ -782,6 +812,10 @@ def test_the_keyboard_is_enough(
     browser.enter()
     browser.tab_to(f"a[href='/submissions/{scored['bob'][0]}']")
     browser.enter()
+    assert browser.js("document.querySelector('button.first')") is None  # it stands there: nothing to choose
+    browser.tab_to("form[action$='/choose'] button")
+    browser.enter()
+    browser.visit(f"{origin}/submissions/{scored['bob'][0]}")
     browser.tab_to("form[action$='/choose'] button.first")
     browser.enter()
     assert browser.js("location.pathname") == "/challenges/scored/leaderboard"
@@ -790,7 +824,7 @@ def test_the_keyboard_is_enough(
         browser.key("Enter", code=13, text="\r")
         assert browser.js("document.querySelector('th:nth-child(2)').ariaSort") == order
     assert browser.js("[...document.querySelectorAll('.board tbody tr td:nth-child(2)')].map(c => c.textContent)") == [
-        "bob",
+        "bob you",  # whose row is marked
         "ann",
     ]
     browser.visit(f"{origin}/account")
@@ -802,8 +836,10 @@ def test_the_keyboard_is_enough(
 
 def test_a_challenge_says_what_happens_to_empty_captions() -> None:
     for empty, words in (
-        (scores_pb2.EMPTY_CANDIDATES_ZERO, "score 0"),
-        (scores_pb2.EMPTY_CANDIDATES_REFUSE, "refused"),
+        (scores_pb2.EMPTY_CANDIDATES_ZERO, "zero"),
+        (scores_pb2.EMPTY_CANDIDATES_REFUSE, "refuse"),
     ):
-        page = views.challenge_page(pb.Challenge(name="x", empty=empty), datetime.now(UTC))
-        assert words in dict(page["rules"])["Empty captions"]
+        page = views.challenge_page(
+            pb.Challenge(name="x", settings=pb.ChallengeSettings(empty=empty)), datetime.now(UTC)
+        )
+        assert ("Empty captions", words) in [row[:2] for row in page["rules"]]

@@ -10,8 +10,8 @@ import grpc
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
 
-from spicegraph_api.v1 import challenge_pb2 as pb
-from spicegraph_api.v1.challenge_pb2_grpc import ChallengeServiceStub
+from spicegraph_api.challenge.v1 import challenge_pb2 as pb
+from spicegraph_api.challenge.v1.challenge_pb2_grpc import ChallengeServiceStub
 from spicegraph_challenge.client import ChallengeClient
 from spicegraph_challenge.pages.tables import BOARD_FORMATS
 from spicegraph_service.store import open_store, parse_signature
@@ -143,7 +143,7 @@ def test_no_answer_and_no_log_holds_a_reference(secret: tuple[Arena, RunningServ
         ("ListSubmissions", pb.ListSubmissionsRequest(challenge="secret")),
         ("ListUsers", pb.ListUsersRequest()),
         ("CreateChallenge", pb.CreateChallengeRequest(challenge=pb.Challenge(name="secret"))),
-        ("UpdateChallenge", pb.UpdateChallengeRequest(name="secret", title="mine")),
+        ("UpdateChallenge", pb.UpdateChallengeRequest(name="secret", settings=pb.ChallengeSettings(title="mine"))),
         ("DeleteChallenge", pb.DeleteChallengeRequest(name="secret")),
         ("RescoreChallenge", pb.RescoreChallengeRequest(challenge="secret")),
         ("UploadReferences", iter([pb.UploadReferencesRequest(chunk=b"[]")])),
@@ -198,11 +198,18 @@ def test_participants_see_no_more_than_the_disclosure_says(
     """Scores and intervals are rounded, and categories of few images are left out; organisers see all of it."""
     arena, server, organiser = secret
     default = tools.challenge("default", metrics=["spice", "rouge"], primary_score="ROUGE_L")
-    for field in ("disclosure", "daily_limit", "total_limit"):
-        default.ClearField(field)
-    made = organiser.create_challenge(default)
-    assert (made.daily_limit, made.total_limit) == (5, 20)
-    assert made.disclosure == pb.Disclosure(digits=0, category_images=50, equal_percent=50, error_images=10)
+    numbers = {
+        "daily_limit": 5,
+        "total_limit": 20,
+        "digits": 0,
+        "category_images": 50,
+        "equal_percent": 50,
+        "error_images": 10,
+    }
+    for field in numbers:
+        default.settings.ClearField(field)
+    made = organiser.create_challenge(default).settings
+    assert {field: getattr(made, field) for field in numbers} == numbers
     organiser.upload_references("default", "val", "c5", arena.write("r.json", tools.annotations(REFERENCES)))
     sent = []
     for name, color in (("ann", "crimson"), ("bea", "red")):
@@ -231,8 +238,7 @@ def test_participants_see_no_more_than_the_disclosure_says(
     assert [row.user for row in board.rows] == [first.user, second.user] == ["ann", "bea"]
     assert first.scores != second.scores
     assert [list(row.scores) for row in board.rows] == [list(found.scores[0].scores) for found in sent]
-    everything = pb.Disclosure(digits=-1, category_images=1)
-    organiser.update_challenge(pb.UpdateChallengeRequest(name="default", disclosure=everything))
+    organiser.update_challenge("default", pb.ChallengeSettings(digits=-1, category_images=1))
     with ChallengeClient(server.address, organiser.create_user("late")) as client:
         assert [list(row.scores) for row in client.leaderboard("default").rows] == [
             list(row.scores) for row in organiser.leaderboard("default").rows
@@ -244,8 +250,8 @@ def test_a_wrong_disclosure_is_refused(
     secret: tuple[Arena, RunningServer, ChallengeClient], tools: type, digits: int
 ) -> None:
     *_, organiser = secret
-    wrong = tools.challenge("wrong", disclosure=pb.Disclosure(digits=digits))
-    with pytest.raises(grpc.RpcError, match=r"challenge\.disclosure\.digits"):
+    wrong = tools.challenge("wrong", digits=digits)
+    with pytest.raises(grpc.RpcError, match=r"challenge\.settings\.digits"):
         organiser.create_challenge(wrong)
 
 
@@ -285,7 +291,7 @@ def test_the_contract_has_no_room_for_items() -> None:
     found: set[str] = set()
     for method in service.methods:
         reachable(method.output_type, found)
-    assert "spicegraph.v1.Submission" in found
+    assert "spicegraph_api.challenge.v1.Submission" in found
     assert found.isdisjoint({f"spicegraph.v1.{name}" for name in ("Item", "ItemResult", "TupleMatch", "SceneTuple")})
 
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.model import catalogue
 from spicegraph_challenge.model.accounts import Account, add_user
-from spicegraph_challenge.model.catalogue import NewChallenge, NewReferences, NewSplit
+from spicegraph_challenge.model.catalogue import NewReferences
 from spicegraph_challenge.model.database import Database, Transactions
 from spicegraph_challenge.model.leaderboard import ScorerVersion
 from spicegraph_challenge.model.schema import JobKind, Role, State, Submission
@@ -46,9 +47,10 @@ def database(tmp_path: Path) -> Iterator[Database]:
     with Database(str(tmp_path / "challenges.db")) as made:
         with made.writing() as session:
             now = made.now(session)
-            new = NewChallenge("pets", "", "", ("bleu",), "", (NewSplit("val", ("c5",)),))
+            split = pb.ChallengeSplit(name="val", reference_sets=[pb.ChallengeReferenceSet(name="c5")])
+            settings = pb.ChallengeSettings(metrics=["bleu"], splits=[split])
             owner, _ = add_user(session, OWNER, Role.ORGANISER, now)
-            catalogue.add_challenge(session, Account(owner.id, OWNER, owner.role), new, now)
+            catalogue.add_challenge(session, Account(owner.id, OWNER, owner.role), "pets", settings, now)
             catalogue.place_references(session, "pets", "val", "c5", NewReferences("a" * 64, "b" * 64, 1, 1))
             add_user(session, "ann", Role.PARTICIPANT, now)
         yield made

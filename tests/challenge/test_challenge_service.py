@@ -18,7 +18,7 @@ from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 from sqlalchemy import update
 
-from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.client import ChallengeClient
 from spicegraph_challenge.model.schema import Run
 from spicegraph_challenge.pages.tables import to_html
@@ -62,7 +62,7 @@ class World:
         message = self.tools.challenge(self.name("challenge"), **fields)
         self.organiser.create_challenge(message)
         references = self.arena.write("references.json", self.tools.annotations(self.tools.small))
-        for split in message.splits:
+        for split in message.settings.splits:
             for reference_set in split.reference_sets:
                 self.organiser.upload_references(message.name, split.name, reference_set.name, references)
         return message.name
@@ -248,7 +248,7 @@ def test_participants_see_only_what_is_theirs(world: World) -> None:
     for call in (
         lambda: list(other.list_submissions(name, user=mine.user)),
         lambda: other.create_challenge(world.tools.challenge("mine")),
-        lambda: other.update_challenge(pb.UpdateChallengeRequest(name=name, total_limit=9)),
+        lambda: other.update_challenge(name, pb.ChallengeSettings(total_limit=9)),
         lambda: other.delete_challenge(name),
         lambda: other.upload_references(name, "val", "c5", world.file("x")),
         lambda: other.create_user("friend"),
@@ -277,9 +277,9 @@ def test_members_of_a_challenge_have_the_rights_of_their_roles(world: World) -> 
     member = world.user("member")
     member_name = f"member-{world.count}"
     references = world.arena.write("references.json", world.tools.annotations(world.tools.small))
-    hidden = pb.SplitVisibility(split="val", score_visibility=pb.VISIBILITY_ORGANISERS)
+    hidden = pb.ChallengeSplit(name="val", score_visibility=pb.VISIBILITY_ORGANISERS)
     closed = Timestamp(seconds=1_000_000_000)
-    world.organiser.update_challenge(pb.UpdateChallengeRequest(name=name, visibilities=[hidden], close_time=closed))
+    world.organiser.update_challenge(name, pb.ChallengeSettings(splits=[hidden], close_time=closed))
 
     def sees() -> None:
         assert member.get_submission(theirs.id).scores
@@ -289,8 +289,8 @@ def test_members_of_a_challenge_have_the_rights_of_their_roles(world: World) -> 
         assert member_name in [one.user for one in member.list_members(name)]
 
     def changes() -> None:
-        member.update_challenge(pb.UpdateChallengeRequest(name=name, title="Changed"))
-        assert member.upload_references(name, "val", "c5", references).title == "Changed"
+        member.update_challenge(name, pb.ChallengeSettings(title="Changed"))
+        assert member.upload_references(name, "val", "c5", references).settings.title == "Changed"
         assert member.rescore(name) == 0
         world.scored(member, name, "try")  # after the close
         assert refused(lambda: member.cancel(theirs.id)) == (CODES.FAILED_PRECONDITION, "ENDED")
@@ -300,7 +300,7 @@ def test_members_of_a_challenge_have_the_rights_of_their_roles(world: World) -> 
         member.set_member(name, theirs.user, ROLES.CHALLENGE_ROLE_UNSPECIFIED)
 
     elsewhere_and_on_the_server: list[Callable[[], object]] = [
-        lambda: member.update_challenge(pb.UpdateChallengeRequest(name=other_name, title="x")),
+        lambda: member.update_challenge(other_name, pb.ChallengeSettings(title="x")),
         lambda: member.upload_references(other_name, "val", "c5", references),
         lambda: member.list_members(other_name),
         lambda: member.set_member(other_name, member_name, ROLES.CHALLENGE_ROLE_OWNER),
@@ -312,7 +312,7 @@ def test_members_of_a_challenge_have_the_rights_of_their_roles(world: World) -> 
         lambda: member.create_token("x", user=theirs.user),
     ]
     of_organisers: list[Callable[[], object]] = [
-        lambda: member.update_challenge(pb.UpdateChallengeRequest(name=name, title="x")),
+        lambda: member.update_challenge(name, pb.ChallengeSettings(title="x")),
         lambda: member.upload_references(name, "val", "c5", references),
         lambda: member.rescore(name),
         lambda: member.cancel(theirs.id),
@@ -469,17 +469,17 @@ def test_dates_and_visibility(world: World) -> None:
     user = world.user()
     assert refused(lambda: user.submit(name, world.file("early"))) == (CODES.FAILED_PRECONDITION, "NOT_OPEN")
     world.scored(world.organiser, name, "trial")  # organisers may try
-    hidden = pb.SplitVisibility(
-        split="val", score_visibility=pb.VISIBILITY_AFTER_CLOSE, leaderboard_visibility=pb.VISIBILITY_ORGANISERS
+    hidden = pb.ChallengeSplit(
+        name="val", score_visibility=pb.VISIBILITY_AFTER_CLOSE, leaderboard_visibility=pb.VISIBILITY_ORGANISERS
     )
-    world.organiser.update_challenge(pb.UpdateChallengeRequest(name=name, open_time=Timestamp(), visibilities=[hidden]))
+    world.organiser.update_challenge(name, pb.ChallengeSettings(open_time=Timestamp(), splits=[hidden]))
     done = world.scored(user, name, "dates")
     assert not done.scores
     assert refused(lambda: user.leaderboard(name)) == (CODES.PERMISSION_DENIED, "NOT_VISIBLE")
     assert not user.leaderboard(name, split="test").rows
     assert world.organiser.get_submission(done.id).scores
     assert len(world.organiser.leaderboard(name).rows) == 2
-    world.organiser.update_challenge(pb.UpdateChallengeRequest(name=name, close_time=moment(-1)))
+    world.organiser.update_challenge(name, pb.ChallengeSettings(close_time=moment(-1)))
     assert user.get_submission(done.id).scores
     assert refused(lambda: user.leaderboard(name)) == (CODES.PERMISSION_DENIED, "NOT_VISIBLE")
     assert refused(lambda: user.submit(name, world.file("late"))) == (CODES.FAILED_PRECONDITION, "CLOSED")
@@ -647,7 +647,7 @@ def test_references_are_fixed_once_there_are_submissions(world: World) -> None:
 
 
 def test_lists_come_in_pages(world: World) -> None:
-    from spicegraph_api.v1.challenge_pb2_grpc import ChallengeServiceStub
+    from spicegraph_api.challenge.v1.challenge_pb2_grpc import ChallengeServiceStub
 
     name = world.challenge()
     user = world.user()

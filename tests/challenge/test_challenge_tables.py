@@ -8,7 +8,7 @@ import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from overwriting import writers_without_input
-from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.pages import tables as challenge
 from spicegraph_service.output import tables
 
@@ -20,24 +20,27 @@ if TYPE_CHECKING:
 MOMENT = Timestamp(seconds=1_795_340_291)
 CHALLENGE = pb.Challenge(
     name="captions-of-the-year",
-    title="A challenge of 2026 with a title of some words",
-    metrics=["spice", "cider"],
-    primary_score="CIDEr",
-    splits=[
-        pb.ChallengeSplit(
-            name=split,
-            reference_sets=[
-                pb.ChallengeReferenceSet(name=name, image_count=40_504, caption_count=1_202_520)
-                for name in ("c5", "c40")
-            ],
-        )
-        for split in ("val2014", "test2014")
-    ],
-    open_time=MOMENT,
-    close_time=MOMENT,
-    daily_limit=12_345,
-    total_limit=98_765,
-    disclosure=pb.Disclosure(category_images=50, equal_percent=50),
+    settings=pb.ChallengeSettings(
+        title="A challenge of 2026 with a title of some words",
+        metrics=["spice", "cider"],
+        primary_score="CIDEr",
+        splits=[
+            pb.ChallengeSplit(
+                name=split,
+                reference_sets=[
+                    pb.ChallengeReferenceSet(name=name, image_count=40_504, caption_count=1_202_520)
+                    for name in ("c5", "c40")
+                ],
+            )
+            for split in ("val2014", "test2014")
+        ],
+        open_time=MOMENT,
+        close_time=MOMENT,
+        daily_limit=12_345,
+        total_limit=98_765,
+        category_images=50,
+        equal_percent=50,
+    ),
 )
 SUBMISSIONS = [
     pb.Submission(id="0123456789abcdef", method="a method 12.5 with words", state=2, queue_position=1_234),

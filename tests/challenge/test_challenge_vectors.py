@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from arenas import Arena
-    from spicegraph_api.v1 import challenge_pb2 as pb
+    from spicegraph_api.challenge.v1 import challenge_pb2 as pb
     from spicegraph_challenge.client import ChallengeClient
 
 pytestmark = pytest.mark.model

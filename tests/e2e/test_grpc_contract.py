@@ -15,17 +15,14 @@ from typing import TYPE_CHECKING
 import pytest
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, FileDescriptor
 
-from spicegraph_api.v1 import (
-    challenge_pb2,
-    evaluation_service_pb2,
-    reference_service_pb2,
-    scene_graph_pb2,
-    scores_pb2,
-)
-from spicegraph_api.v1.methods import METHODS
+from spicegraph_api.challenge.v1 import challenge_pb2
+from spicegraph_api.challenge.v1.methods import METHODS as CHALLENGE_METHODS
+from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2, scene_graph_pb2, scores_pb2
+from spicegraph_api.v1.methods import METHODS as OWN_METHODS
+from spicegraph_challenge.client import ChallengeClient
+from spicegraph_service import app
 from spicegraph_service.app import Server, ServerConfig
 from spicegraph_service.client import SERVICE_CONFIG
-from spicegraph_service.rpc import interceptor
 from spicegraph_service.rpc.auth import SCOPES
 
 if TYPE_CHECKING:
@@ -72,9 +69,11 @@ def test_a_change_that_breaks_clients_is_refused(tmp_path: Path, program: Callab
     assert 'Previously present field "2" with name "candidate" on message "Item"' in ended.stdout + ended.stderr
 
 
-@pytest.mark.parametrize("name", ["challenge", "evaluation_service", "reference_service", "scene_graph", "scores"])
+@pytest.mark.parametrize(
+    "name", ["challenge/v1/challenge", "v1/evaluation_service", "v1/reference_service", "v1/scene_graph", "v1/scores"]
+)
 def test_every_message_and_field_is_explained(name: str) -> None:
-    lines = (ROOT / "proto" / "spicegraph_api" / "v1" / f"{name}.proto").read_text().splitlines()
+    lines = (ROOT / "proto" / "spicegraph_api" / f"{name}.proto").read_text().splitlines()
     for before, line in pairwise(lines):
         declares = line.rstrip().endswith((";", "{", "{}")) and not line.startswith(("syntax", "package", "import"))
         if declares and line.strip() and not line.strip().startswith("//"):
@@ -103,6 +102,7 @@ def test_enums_begin_with_unspecified() -> None:
             assert enum.values_by_number[0].name.endswith("_UNSPECIFIED")
 
 
+METHODS = OWN_METHODS | CHALLENGE_METHODS
 SERVICES = {service.full_name: service for file in FILES for service in file.services_by_name.values()}
 
 
@@ -120,7 +120,7 @@ def test_only_methods_without_effects_of_their_own_need_no_scope() -> None:
         f"{service}/{name}"
         for service, methods in METHODS.items()
         for name, method in methods.items()
-        if method.scope is None and service != "spicegraph.v1.ChallengeService"
+        if method.scope is None and service != "spicegraph_api.challenge.v1.ChallengeService"
     ]
     assert open_methods == ["spicegraph.v1.EvaluationService/GetServerInfo"]
 
@@ -128,7 +128,7 @@ def test_only_methods_without_effects_of_their_own_need_no_scope() -> None:
 def test_a_method_without_a_line_keeps_the_server_from_starting(monkeypatch: pytest.MonkeyPatch) -> None:
     name = "spicegraph.v1.EvaluationService"
     rest = {method: line for method, line in METHODS[name].items() if method != "Score"}
-    monkeypatch.setattr(interceptor, "METHODS", METHODS | {name: rest})
+    monkeypatch.setattr(app, "METHODS", METHODS | {name: rest})
 
     async def build() -> None:
         Server(ServerConfig(address="127.0.0.1:0"))
@@ -138,10 +138,10 @@ def test_a_method_without_a_line_keeps_the_server_from_starting(monkeypatch: pyt
 
 
 def test_clients_retry_what_the_table_calls_repeatable() -> None:
-    (policy,) = json.loads(SERVICE_CONFIG)["methodConfig"]
-    retried = {(entry["service"], entry["method"]) for entry in policy["name"]}
+    configs = [json.loads(config)["methodConfig"] for config in (SERVICE_CONFIG, ChallengeClient._config)]
+    retried = {(entry["service"], entry["method"]) for (policy,) in configs for entry in policy["name"]}
     assert retried == {
         (service, name) for service, methods in METHODS.items() for name, method in methods.items() if method.repeatable
     }
-    assert ("spicegraph.v1.ChallengeService", "CreateUser") not in retried
+    assert ("spicegraph_api.challenge.v1.ChallengeService", "CreateUser") not in retried
     assert ("spicegraph.v1.EvaluationService", "Score") in retried

@@ -17,8 +17,9 @@ from google.protobuf import json_format, timestamp_pb2
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message_factory import GetMessageClass
 
-from spicegraph_api.v1 import challenge_pb2, reference_service_pb2, scores_pb2
+from spicegraph_api.challenge.v1 import challenge_pb2
 from spicegraph_api.v1 import evaluation_service_pb2 as pb
+from spicegraph_api.v1 import reference_service_pb2, scores_pb2
 from spicegraph_service.client import Client, item
 from spicegraph_service.rpc import codec
 from waiting import wait_until

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spicegraph_api.v1 import challenge_pb2, scores_pb2
+from spicegraph_api.challenge.v1 import challenge_pb2
+from spicegraph_api.v1 import scores_pb2
 from spicegraph_challenge.client import ChallengeClient
 from spicegraph_challenge.model.accounts import add_user
 from spicegraph_challenge.model.database import Database
@@ -153,8 +154,9 @@ def test_a_challenge_has_it(start_server: Callable[..., RunningServer], truth: R
     results.write_text(json.dumps([{"image_id": int(i.id), "caption": i.candidate} for i in ITEMS]))
     sets = [challenge_pb2.ChallengeReferenceSet(name="c2")]
     split = challenge_pb2.ChallengeSplit(name="val", reference_sets=sets)
+    settings = challenge_pb2.ChallengeSettings(metrics=["rarity"], splits=[split])
     with ChallengeClient(server.address, token) as client:
-        client.create_challenge(challenge_pb2.Challenge(name="toy", metrics=["rarity"], splits=[split]))
+        client.create_challenge(challenge_pb2.Challenge(name="toy", settings=settings))
         client.upload_references("toy", "val", "c2", references)
         *_, last = client.watch(client.submit("toy", results)[0].id)
     assert last.state == challenge_pb2.SubmissionState.SUBMISSION_STATE_SUCCEEDED, last

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 
-from spicegraph_api.v1 import challenge_pb2 as pb
+from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.client import ChallengeClient
 from spicegraph_challenge.model.accounts import add_user
 from spicegraph_challenge.model.database import Database
@@ -155,15 +155,14 @@ def annotations(captions: dict[int, Sequence[str]]) -> dict[str, object]:
 
 
 # The challenges of the tests have few images: with the defaults, participants would see one decimal place.
-EVERYTHING = pb.Disclosure(digits=-1, category_images=1, equal_percent=100)
+EVERYTHING = {"digits": -1, "category_images": 1, "equal_percent": 100, "error_images": 10}
 
 
 def challenge_message(name: str = "small", **fields: object) -> pb.Challenge:
-    fields = {"daily_limit": 0, "total_limit": 0, "disclosure": EVERYTHING} | fields
+    fields = {"daily_limit": 0, "total_limit": 0, **EVERYTHING} | fields
     splits = fields.pop("splits", {"val": ["c5"]})
     assert isinstance(splits, dict)
-    return pb.Challenge(
-        name=name,
+    settings = pb.ChallengeSettings(
         metrics=fields.pop("metrics", ["bleu", "rouge"]),
         splits=[
             pb.ChallengeSplit(
@@ -173,6 +172,7 @@ def challenge_message(name: str = "small", **fields: object) -> pb.Challenge:
         ],
         **fields,
     )
+    return pb.Challenge(name=name, settings=settings)
 
 
 SMALL = {

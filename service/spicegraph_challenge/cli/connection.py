@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from spicegraph_parser.errors import InputError, SpicegraphError
-from spicegraph_service.cli.stores import server_extra
+from spicegraph_service.kit import server_extra
+
+with server_extra():
+    from spicegraph_challenge.model.settings import SETTINGS, flag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -59,26 +62,11 @@ def connection(
 _FILE = "chunk"
 _WORDS: Mapping[str, str] = {
     "challenge.name": "the challenge's name",
-    "challenge.title": "--title",
-    "challenge.description": "--description",
-    "challenge.metrics": "--metrics",
-    "challenge.primary_score": "--rank-by",
-    "challenge.splits": "--references",
-    "challenge.open_time": "--opens",
-    "challenge.close_time": "--closes",
-    "challenge.daily_limit": "--daily",
-    "challenge.total_limit": "--total",
-    "challenge.disclosure.digits": "--digits",
-    "challenge.disclosure.category_images": "--category-images",
-    "challenge.disclosure.equal_percent": "--equal",
-    "challenge.disclosure.error_images": "--error-images",
-    "metrics": "--metrics",
-    "open_time": "--opens",
-    "close_time": "--closes",
+    "settings.splits": "--references",
+    **{f"settings.{name}": flag(name) for name in SETTINGS},
     "target": "--references",
     "settings.file_name": "the file's name",
     "settings.method": "--method",
-    "settings.description": "--description",
     "settings.split": "--split",
     "settings.idempotency_key": "--key",
     "score": "--by",
@@ -152,12 +140,12 @@ def _word(field: str, file: str | None) -> str:
     """Return what a field is called on the command line: the longest part of its path that has a word.
 
     Example:
-        >>> _word("challenge.splits[0].name", None), _word("chunk", "captions.json")
+        >>> _word("challenge.settings.splits[0].name", None), _word("chunk", "captions.json")
         ('--references', 'captions.json')
     """
     if field == _FILE and file is not None:
         return file
-    path = field
+    path = field.replace("challenge.settings", "settings")
     while path not in _WORDS:
         path, more = re.subn(r"(\[\d+\]|\.?[^.\[\]]+)$", "", path)
         if not more or not path:

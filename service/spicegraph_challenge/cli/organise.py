@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import inspect
+from collections.abc import Mapping  # noqa: TC003 (read from the annotations when a command is made)
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import typer
 
 from spicegraph_challenge.cli.connection import connected
 from spicegraph_parser.errors import InputError, counted
-from spicegraph_scorer.core.tokens import SpiceText
-from spicegraph_scorer.readers.checks import Empty
-from spicegraph_service.cli.options import GraphStyle, GraphStyleOption, MetricOptions, MetricsOption
-from spicegraph_service.cli.stores import ExpiresOption, server_extra, token_end
-from spicegraph_service.output.terminal import check_output, note, whole_path, write_stdout
+from spicegraph_service.kit import ExpiresOption, check_output, note, server_extra, token_end, whole_path, write_stdout
+
+with server_extra():
+    from spicegraph_challenge.model.settings import (
+        SETTINGS,
+        SPLIT_SETTINGS,
+        SettingsError,
+        expected,
+        flag,
+        help_text,
+        read_settings,
+    )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Container, Sequence
 
+    from google.protobuf.message import Message
     from google.protobuf.timestamp_pb2 import Timestamp
-
-    from spicegraph_api.v1 import challenge_pb2 as pb
 
 ReferencesOption = Annotated[
     list[str] | None,
@@ -34,39 +42,6 @@ ChallengesOption = Annotated[
         metavar="FILE|URL",
         help="The server's database, as given to serve --challenges.",
         envvar="SPICEGRAPH_CHALLENGES",
-    ),
-]
-OpensOption = Annotated[str | None, typer.Option(metavar="TIME", help="ISO 8601; without a zone, UTC. never: at once.")]
-ClosesOption = Annotated[str | None, typer.Option(metavar="TIME", help="ISO 8601; without a zone, UTC; or never.")]
-DigitsOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="1-9|auto|all",
-        help="Decimal places of the scores that participants see. Default: auto, so many that no score shows what a "
-        "single image adds to it.",
-    ),
-]
-CategoryImagesOption = Annotated[
-    int | None,
-    typer.Option(
-        "--category-images",
-        min=1,
-        help="Participants see a category where at least this number of images have it in their references. "
-        "Default: 50.",
-    ),
-]
-EqualOption = Annotated[
-    int | None,
-    typer.Option(
-        "--equal", metavar="PERCENT", min=1, max=100, help="How many captions of a file may be equal. Default: 50."
-    ),
-]
-ErrorImagesOption = Annotated[
-    str | None,
-    typer.Option(
-        "--error-images",
-        metavar="NUMBER|never",
-        help="Participants see the kinds of errors that at least this number of images have. Default: 10.",
     ),
 ]
 SplitOption = Annotated[str, typer.Option(help="The split; default: the first.")]
@@ -82,12 +57,46 @@ class MemberRole(StrEnum):
     NONE = "none"
 
 
-class Shown(StrEnum):
-    """When participants see something."""
+_Command = TypeVar("_Command", bound="Callable[..., None]")
 
-    ALWAYS = "always"
-    AFTER_CLOSE = "after-close"
-    ORGANISERS = "organisers"
+
+def _with_settings(*, new: bool) -> Callable[[_Command], _Command]:
+    """Give a command an option for each setting, made from the contract; its ``settings`` are those that are given."""
+
+    def give(command: _Command) -> _Command:
+        options = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=None,
+                annotation=Annotated[
+                    str | None, typer.Option(flag(name), metavar=expected(name), help=help_text(name))
+                ],
+            )
+            for name, setting in {**SETTINGS, **SPLIT_SETTINGS}.items()
+            if new or not setting.fixed
+        ]
+        signature = inspect.signature(command, eval_str=True)
+        given = [parameter for name, parameter in signature.parameters.items() if name != "settings"]
+
+        @wraps(command)
+        def run(**values: Any) -> None:
+            settings = {option.name: text for option in options if (text := values.pop(option.name)) is not None}
+            command(**values, settings=settings)
+
+        run.__signature__ = signature.replace(parameters=[*given, *options])  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*given, *options)}
+        return cast("_Command", run)
+
+    return give
+
+
+def _read(message: Message, settings: Mapping[str, str], names: Container[str]) -> None:
+    """Set those settings of a message that are among the names."""
+    try:
+        read_settings(message, {name: text for name, text in settings.items() if name in names})
+    except SettingsError as error:
+        raise InputError("\n".join(f"{flag(name)}: {reason}" for name, reason in error.violations)) from error
 
 
 def init(
@@ -100,7 +109,7 @@ def init(
         from spicegraph_challenge.model.accounts import add_user  # noqa: PLC0415
         from spicegraph_challenge.model.database import Database  # noqa: PLC0415
         from spicegraph_challenge.model.schema import Role  # noqa: PLC0415
-        from spicegraph_service.rpc.status import CallError  # noqa: PLC0415
+        from spicegraph_service.kit import CallError  # noqa: PLC0415
     try:
         with Database(challenges) as database, database.writing() as session:
             _, secret = add_user(session, name, Role.ORGANISER, database.now(session))
@@ -124,88 +133,33 @@ def migrate(
     note(f"{counted(len(steps), 'step')} {'tried and taken back' if dry_run else 'done'}")
 
 
+@_with_settings(new=True)
 def create(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The challenge's name in requests and commands.")],
     *,
     references: ReferencesOption = None,
-    metrics: MetricsOption = "coco",
-    spice_text: Annotated[
-        SpiceText | None,
-        typer.Option(
-            help="What SPICE parses: captions as written, or the tokens that the COCO toolkit gives it. Default: coco "
-            "with --metrics coco, else written."
-        ),
-    ] = None,
-    graph_style: GraphStyleOption = GraphStyle.SPICE,
-    empty: Annotated[
-        Empty,
-        typer.Option(
-            help="What to do with an empty caption: refuse the file, or score it as the original programs do: zero."
-        ),
-    ] = "refuse",
-    title: Annotated[str, typer.Option(help="Its title on pages and in tables.")] = "",
-    description: Annotated[str, typer.Option(help="What it is about, in plain text.")] = "",
-    rank_by: Annotated[
-        str, typer.Option(metavar="SCORE", help="The score that determines the ranking, e.g. CIDEr or SPICE.")
-    ] = "",
-    opens: OpensOption = None,
-    closes: ClosesOption = None,
-    daily: Annotated[
-        int | None, typer.Option(min=0, help="Submissions per user and day (UTC); 0: any number. Default: 5.")
-    ] = None,
-    total: Annotated[
-        int | None, typer.Option(min=0, help="Submissions per user in total; 0: any number. Default: 20.")
-    ] = None,
-    digits: DigitsOption = None,
-    category_images: CategoryImagesOption = None,
-    equal: EqualOption = None,
-    error_images: ErrorImagesOption = None,
-    scores: Annotated[Shown, typer.Option(help="When participants see their scores.")] = Shown.ALWAYS,
-    leaderboard: Annotated[Shown, typer.Option(help="When participants see the leaderboard.")] = Shown.ALWAYS,
+    settings: Mapping[str, str],
 ) -> None:
     """Create a challenge from annotation files: every --references names a split and a reference set of it."""
-    from spicegraph_api.v1 import challenge_pb2 as pb  # noqa: PLC0415
-    from spicegraph_api.v1 import scene_graph_pb2, scores_pb2  # noqa: PLC0415
+    from spicegraph_api.challenge.v1 import challenge_pb2 as pb  # noqa: PLC0415
 
-    scoring = MetricOptions(metrics=metrics, spice_text=spice_text)
-    text = scoring.data().spice_text
-    places = _places(references or [])
-    if not places:
+    files = _reference_files(references or [])
+    if not files:
         raise InputError("a challenge needs references: give --references SPLIT/SET=FILE once for each set")
-    splits: dict[str, list[str]] = {}
-    for split, reference_set, _ in places:
-        splits.setdefault(split, []).append(reference_set)
-    challenge = pb.Challenge(
-        name=name,
-        title=title,
-        description=description,
-        metrics=scoring.names,
-        graph_style=scene_graph_pb2.GRAPH_STYLE_SCENE
-        if graph_style is GraphStyle.SCENE
-        else scene_graph_pb2.GRAPH_STYLE_UNSPECIFIED,
-        spice_text=scores_pb2.SPICE_TEXT_COCO if text == "coco" else scores_pb2.SPICE_TEXT_WRITTEN,
-        empty=scores_pb2.EMPTY_CANDIDATES_ZERO if empty == "zero" else scores_pb2.EMPTY_CANDIDATES_REFUSE,
-        primary_score=rank_by,
-        splits=[
-            pb.ChallengeSplit(
-                name=split,
-                reference_sets=[pb.ChallengeReferenceSet(name=reference_set) for reference_set in sets],
-                score_visibility=_visibility(scores),
-                leaderboard_visibility=_visibility(leaderboard),
-            )
-            for split, sets in splits.items()
-        ],
-        open_time=_moment("--opens", opens),
-        close_time=_moment("--closes", closes),
-        daily_limit=daily,
-        total_limit=total,
-        disclosure=_disclosure(pb.Disclosure(), digits, category_images, equal, error_images),
-    )
+    sets: dict[str, list[str]] = {}
+    for split, reference_set, _ in files:
+        sets.setdefault(split, []).append(reference_set)
+    challenge = pb.Challenge(name=name)
+    _read(challenge.settings, {"metrics": str(SETTINGS["metrics"].default), **settings}, SETTINGS)
+    for split, names in sets.items():
+        part = challenge.settings.splits.add(name=split)
+        part.reference_sets.extend(pb.ChallengeReferenceSet(name=reference_set) for reference_set in names)
+        _read(part, settings, SPLIT_SETTINGS)
     with connected(context) as client:
         client.create_challenge(challenge)
         try:
-            _upload(context, name, places)
+            _upload(context, name, files)
         except BaseException:
             client.delete_challenge(name)  # all of it, or nothing
             raise
@@ -219,54 +173,27 @@ def references(
     files: ReferencesOption = None,
 ) -> None:
     """Replace references of a challenge that has no submissions yet."""
-    _upload(context, name, _places(files or []))
+    _upload(context, name, _reference_files(files or []))
 
 
+@_with_settings(new=False)
 def update(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="CHALLENGE")],
     *,
-    title: Annotated[str | None, typer.Option(help="New title.")] = None,
-    description: Annotated[str | None, typer.Option(help="New description.")] = None,
-    rank_by: Annotated[str | None, typer.Option(metavar="SCORE", help="New score that determines the ranking.")] = None,
-    opens: OpensOption = None,
-    closes: ClosesOption = None,
-    daily: Annotated[int | None, typer.Option(min=0, help="New daily limit; 0: none.")] = None,
-    total: Annotated[int | None, typer.Option(min=0, help="New total limit; 0: none.")] = None,
-    digits: DigitsOption = None,
-    category_images: CategoryImagesOption = None,
-    equal: EqualOption = None,
-    error_images: ErrorImagesOption = None,
     split: Annotated[list[str] | None, typer.Option(help="Splits that --scores and --leaderboard are for.")] = None,
-    scores: Annotated[Shown | None, typer.Option(help="When participants see their scores.")] = None,
-    leaderboard: Annotated[Shown | None, typer.Option(help="When participants see the leaderboard.")] = None,
+    settings: Mapping[str, str],
 ) -> None:
     """Change what may change of a challenge; what no option names stays as it is."""
-    from spicegraph_api.v1 import challenge_pb2 as pb  # noqa: PLC0415
+    from spicegraph_api.challenge.v1 import challenge_pb2 as pb  # noqa: PLC0415
 
-    request = pb.UpdateChallengeRequest(
-        name=name,
-        title=title,
-        description=description,
-        primary_score=rank_by,
-        open_time=_moment("--opens", opens),
-        close_time=_moment("--closes", closes),
-        daily_limit=daily,
-        total_limit=total,
-    )
+    change = pb.ChallengeSettings()
+    _read(change, settings, SETTINGS)
     with connected(context) as client:
-        if scores is not None or leaderboard is not None:
-            names = split or [found.name for found in client.get_challenge(name).challenge.splits]
-            request.visibilities.extend(
-                pb.SplitVisibility(
-                    split=found, score_visibility=_visibility(scores), leaderboard_visibility=_visibility(leaderboard)
-                )
-                for found in names
-            )
-        if any(option is not None for option in (digits, category_images, equal, error_images)):
-            now = client.get_challenge(name).challenge.disclosure
-            request.disclosure.CopyFrom(_disclosure(now, digits, category_images, equal, error_images))
-        client.update_challenge(request)
+        if not SPLIT_SETTINGS.keys().isdisjoint(settings):
+            for split_name in split or [part.name for part in client.get_challenge(name).challenge.settings.splits]:
+                _read(change.splits.add(name=split_name), settings, SPLIT_SETTINGS)
+        client.update_challenge(name, change)
 
 
 def delete(
@@ -291,7 +218,7 @@ def member(
     ],
 ) -> None:
     """Let another user see or manage a challenge, or no longer."""
-    from spicegraph_api.v1 import challenge_pb2 as pb  # noqa: PLC0415
+    from spicegraph_api.challenge.v1 import challenge_pb2 as pb  # noqa: PLC0415
 
     chosen = "UNSPECIFIED" if role is MemberRole.NONE else role.name
     with connected(context) as client:
@@ -303,12 +230,12 @@ def members(
     name: Annotated[str, typer.Argument(metavar="CHALLENGE")],
 ) -> None:
     """List who sees or manages a challenge, beside the server's organisers: user and role."""
-    from spicegraph_api.v1 import challenge_pb2 as pb  # noqa: PLC0415
+    from spicegraph_api.challenge.v1 import challenge_pb2 as pb  # noqa: PLC0415
 
     with connected(context) as client:
-        found = client.list_members(name)
-    for one in found:
-        write_stdout(f"{one.user}\t{pb.ChallengeRole.Name(one.role).removeprefix('CHALLENGE_ROLE_').lower()}\n")
+        listed = client.list_members(name)
+    for entry in listed:
+        write_stdout(f"{entry.user}\t{pb.ChallengeRole.Name(entry.role).removeprefix('CHALLENGE_ROLE_').lower()}\n")
 
 
 def rescore(
@@ -360,7 +287,7 @@ def add_user(
     expires: ExpiresOption = None,
 ) -> None:
     """Add a user and print their token. It is shown only once: the server keeps only its hash."""
-    from spicegraph_api.v1 import challenge_pb2 as pb  # noqa: PLC0415
+    from spicegraph_api.challenge.v1 import challenge_pb2 as pb  # noqa: PLC0415
 
     if organiser and host:
         raise InputError("--organiser and --host: an organiser may do all that a host may; give one of them")
@@ -376,7 +303,7 @@ def list_users(
 ) -> None:
     """List users and their tokens."""
     from spicegraph_challenge.pages.tables import user_table  # noqa: PLC0415
-    from spicegraph_service.output.tables import rendered  # noqa: PLC0415
+    from spicegraph_service.kit import rendered  # noqa: PLC0415
 
     with connected(context) as client:
         write_stdout(rendered([user_table(client.list_users())]))
@@ -418,82 +345,35 @@ def revoke_token(
 
 def _end(text: str | None) -> Timestamp | None:
     """Return when a token ends; ``None``: never."""
+    from google.protobuf.timestamp_pb2 import Timestamp  # noqa: PLC0415
+
     end = token_end(text)
-    return _moment("--expires", end.isoformat()) if end is not None else None
+    if end is None:
+        return None
+    moment = Timestamp()
+    moment.FromDatetime(end)
+    return moment
 
 
-def _places(given: Sequence[str]) -> list[tuple[str, str, Path]]:
+def _reference_files(given: Sequence[str]) -> list[tuple[str, str, Path]]:
     """Return split, reference set and file of each option."""
-    found = []
+    files = []
     for text in given:
-        place, equals, path = text.partition("=")
-        split, slash, reference_set = place.partition("/")
+        target, equals, path = text.partition("=")
+        split, slash, reference_set = target.partition("/")
         if not (equals and slash and split and reference_set and path):
             raise InputError(f"--references: expected SPLIT/SET=FILE, got {text!a}")
         if not Path(path).is_file():
             raise InputError(f"{path}: there is no such file")
-        found.append((split, reference_set, Path(path)))
-    return found
+        files.append((split, reference_set, Path(path)))
+    return files
 
 
-def _upload(context: typer.Context, challenge: str, places: Sequence[tuple[str, str, Path]]) -> None:
-    for split, reference_set, path in places:
+def _upload(context: typer.Context, challenge: str, files: Sequence[tuple[str, str, Path]]) -> None:
+    for split, reference_set, path in files:
         note(f"{path}: references {reference_set} of {split}")
         with connected(context, file=str(path)) as client:
             client.upload_references(challenge, split, reference_set, path)
-
-
-def _visibility(shown: Shown | None) -> pb.Visibility.ValueType:
-    from spicegraph_api.v1 import challenge_pb2 as pb  # noqa: PLC0415
-
-    table = {
-        None: pb.VISIBILITY_UNSPECIFIED,
-        Shown.ALWAYS: pb.VISIBILITY_ALWAYS,
-        Shown.AFTER_CLOSE: pb.VISIBILITY_AFTER_CLOSE,
-        Shown.ORGANISERS: pb.VISIBILITY_ORGANISERS,
-    }
-    return table[shown]
-
-
-def _disclosure(
-    disclosure: pb.Disclosure,
-    digits: str | None,
-    category_images: int | None,
-    equal: int | None,
-    error_images: str | None,
-) -> pb.Disclosure:
-    """Return what scores may tell participants, changed by what the options name."""
-    if digits is not None:
-        named = {"auto": 0, "all": -1}
-        if digits not in named and not (digits.isascii() and digits.isdigit() and 1 <= int(digits) <= 9):
-            raise InputError(f"--digits: expected 1 to 9, auto or all, got {digits!a}")
-        disclosure.digits = named[digits] if digits in named else int(digits)
-    if category_images is not None:
-        disclosure.category_images = category_images
-    if equal is not None:
-        disclosure.equal_percent = equal
-    if error_images is not None:
-        if error_images != "never" and not (error_images.isascii() and error_images.isdigit()):
-            raise InputError(f"--error-images: expected a number or never, got {error_images!a}")
-        disclosure.error_images = -1 if error_images == "never" else int(error_images)
-    return disclosure
-
-
-def _moment(option: str, text: str | None) -> Timestamp | None:
-    """Return a moment; ``never`` is 1970, as the contract has it."""
-    from google.protobuf.timestamp_pb2 import Timestamp  # noqa: PLC0415
-
-    if text is None:
-        return None
-    made = Timestamp()
-    if text == "never":
-        return made
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InputError(f"{option}: expected a time such as 2030-06-01T12:00, got {text!a}") from error
-    made.FromDatetime(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
-    return made
 
 
 ORGANISERS_COMMANDS: tuple[Callable[..., None], ...] = (

@@ -8,21 +8,14 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from spicegraph_challenge.cli.connection import connected
-from spicegraph_service.output.terminal import (
-    check_output,
-    format_by_ending,
-    note,
-    progress_bar,
-    write_stdout,
-    write_text,
-)
+from spicegraph_service.kit import check_output, format_by_ending, note, progress_bar, write_stdout, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from google.protobuf.message import Message
 
-    from spicegraph_api.v1 import challenge_pb2 as pb
+    from spicegraph_api.challenge.v1 import challenge_pb2 as pb
     from spicegraph_challenge.client import ChallengeClient
 
 FAILED = 1
@@ -66,7 +59,7 @@ def show(
 ) -> None:
     """Show the challenges, or one with what you may still submit."""
     from spicegraph_challenge.pages.tables import challenge_table, challenge_view  # noqa: PLC0415
-    from spicegraph_service.output.tables import rendered  # noqa: PLC0415
+    from spicegraph_service.kit import rendered  # noqa: PLC0415
 
     with connected(context) as client:
         if name is None:
@@ -124,7 +117,7 @@ def submissions(
 ) -> None:
     """List your submissions, the newest first; organisers see all."""
     from spicegraph_challenge.pages.tables import submission_table  # noqa: PLC0415
-    from spicegraph_service.output.tables import rendered  # noqa: PLC0415
+    from spicegraph_service.kit import rendered  # noqa: PLC0415
 
     with connected(context) as client:
         found = list(client.list_submissions(challenge, user=of))
@@ -192,7 +185,7 @@ def leaderboard(
     with connected(context) as client:
         wanted = [
             (found.name, reference.name)
-            for found in client.get_challenge(challenge).challenge.splits
+            for found in client.get_challenge(challenge).challenge.settings.splits
             if not split or found.name in split
             for reference in found.reference_sets
             if reference_set in {"", reference.name}
@@ -226,7 +219,7 @@ def _board(boards: Sequence[pb.GetLeaderboardResponse], form: BoardShownAs) -> s
         BoardFormat,
         board_tables,
     )
-    from spicegraph_service.output.tables import rendered  # noqa: PLC0415
+    from spicegraph_service.kit import rendered  # noqa: PLC0415
 
     if form is BoardShownAs.TABLE:
         return rendered(board_tables(boards))
@@ -249,7 +242,7 @@ def _watched(client: ChallengeClient, submission_id: str) -> pb.Submission:
 def _show(found: pb.Submission, form: ShownAs, *, wait: bool) -> None:
     """Write a submission; leave with an error where it was waited for and has no scores."""
     from spicegraph_challenge.pages.tables import state_name, submission_view  # noqa: PLC0415
-    from spicegraph_service.output.tables import rendered  # noqa: PLC0415
+    from spicegraph_service.kit import rendered  # noqa: PLC0415
 
     write_stdout(_json(found) if form is ShownAs.JSON else rendered(submission_view(found)))
     if wait and state_name(found) != "SUCCEEDED":

@@ -18,8 +18,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import joinedload, selectinload
 
 from spicegraph_challenge.model.schema import MemberRole, Role, Submission, Token, User
-from spicegraph_service.rpc.status import denied, name_taken, not_found, taken_name, unauthenticated, wrong
-from spicegraph_service.store import DEFAULT_TENANT
+from spicegraph_service.kit import DEFAULT_TENANT, denied, name_taken, not_found, taken_name, unauthenticated, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -105,6 +104,10 @@ class Account:
 
     def charge(self, captions: int) -> None:
         """Count nothing: users are bound by the number of their submissions."""
+
+
+NOBODY = Account(0, "", Role.PARTICIPANT)
+"""A caller without a token, who sees what is public."""
 
 
 def check_name(field: str, name: str) -> None:

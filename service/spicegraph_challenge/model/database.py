@@ -26,7 +26,7 @@ from sqlalchemy.exc import DataError as NoRoomError
 from sqlalchemy.orm import Session
 
 from spicegraph_parser.errors import DataError, InputError
-from spicegraph_service.store import StoreError, make_private, why_not_opened
+from spicegraph_service.kit import StoreError, make_private, why_not_opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import select
 from sqlalchemy.orm import selectinload
 
-from spicegraph_challenge.model.catalogue import ALL_DIGITS
+from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.model.schema import (
     Challenge,
     Choice,
@@ -22,12 +22,11 @@ from spicegraph_challenge.model.schema import (
     State,
     Submission,
     SubmissionFile,
-    Visibility,
 )
+from spicegraph_challenge.model.settings import ALL_DIGITS
 from spicegraph_scorer.core.tokens import SPICE_TEXTS
 from spicegraph_scorer.metrics import lower_is_better
-from spicegraph_service.pool.tasks import WorkerInfo
-from spicegraph_service.rpc.status import denied, wrong
+from spicegraph_service.kit import WorkerInfo, denied, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,11 +35,11 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from spicegraph_challenge.model.accounts import Account
-    from spicegraph_service.pool.tasks import RequestData
+    from spicegraph_service.kit import RequestData
 
 
 _FIRST_ROWS = 10  # whose history is shown
-_FEWEST_PLACES = 1  # for scores of older versions, which do not say
+_DIGITS = 4  # decimal places of scores that are shown in full
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +75,13 @@ class ScorerVersion:
 
 
 class ShownScore(NamedTuple):
-    """A corpus score with its interval, as a caller may see it."""
+    """A corpus score with its interval, as a caller may see it, and the decimal places to write it with."""
 
     name: str
     value: float | None
     low: float | None
     high: float | None
+    digits: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Standing:
     history: tuple[Point, ...]
 
 
-def visible(when: Visibility, challenge: Challenge, account: Account, now: datetime) -> bool:
+def visible(when: pb.Visibility.ValueType, challenge: Challenge, account: Account, now: datetime) -> bool:
     """Say whether a caller may see something."""
     return account.may(MemberRole.VIEWER, challenge) or _SHOWN[when](challenge, now)
 
@@ -131,32 +131,45 @@ def _never(_challenge: Challenge, _now: datetime) -> bool:
     return False
 
 
-_SHOWN: Mapping[Visibility, Callable[[Challenge, datetime], bool]] = {
-    Visibility.ALWAYS: _always,
-    Visibility.AFTER_CLOSE: _closed,
-    Visibility.ORGANISERS: _never,
+_SHOWN: Mapping[pb.Visibility.ValueType, Callable[[Challenge, datetime], bool]] = {
+    pb.VISIBILITY_UNSPECIFIED: _always,
+    pb.VISIBILITY_ALWAYS: _always,
+    pb.VISIBILITY_AFTER_CLOSE: _closed,
+    pb.VISIBILITY_ORGANISERS: _never,
 }
 
 
 def shown_scores(rows: Iterable[RunScore], challenge: Challenge, account: Account) -> tuple[ShownScore, ...]:
     """Return scores as a caller may see them: participants see rounded ones, and no category of few images."""
     if account.may(MemberRole.VIEWER, challenge):
-        return tuple(ShownScore(row.name, row.value, row.low, row.high) for row in rows)
+        return tuple(ShownScore(row.name, row.value, row.low, row.high, _DIGITS) for row in rows)
     return tuple(
-        ShownScore(row.name, *(_rounded(value, row, challenge) for value in (row.value, row.low, row.high)))
+        ShownScore(
+            row.name,
+            _rounded(row.value, row, challenge),
+            _rounded(row.low, row, challenge),
+            _rounded(row.high, row, challenge),
+            _digits(row, challenge) or _DIGITS,
+        )
         for row in rows
         if _rests_on_enough(row, challenge)
     )
 
 
 def _rests_on_enough(row: RunScore, challenge: Challenge) -> bool:
-    return row.images is None or challenge.category_images == 1 or row.images >= challenge.category_images
+    least = challenge.settings.category_images
+    return row.images is None or least == 1 or row.images >= least
 
 
 def _rounded(value: float | None, row: RunScore, challenge: Challenge) -> float | None:
-    if value is None or challenge.score_digits == ALL_DIGITS:
-        return value
-    return round(value, challenge.score_digits or row.places or _FEWEST_PLACES)
+    digits = _digits(row, challenge)
+    return value if value is None or digits is None else round(value, digits)
+
+
+def _digits(row: RunScore, challenge: Challenge) -> int | None:
+    """Return the decimal places that participants see; ``None``: all."""
+    digits = challenge.settings.digits
+    return None if digits == ALL_DIGITS else digits or row.places
 
 
 def check_visible(split: Split, challenge: Challenge, account: Account, now: datetime) -> None:
@@ -165,8 +178,9 @@ def check_visible(split: Split, challenge: Challenge, account: Account, now: dat
     Raises:
         CallError: PERMISSION_DENIED.
     """
-    if not visible(split.leaderboard_visibility, challenge, account, now):
-        when = "not shown to participants" if split.leaderboard_visibility is Visibility.ORGANISERS else "shown later"
+    visibility = split.settings.leaderboard_visibility
+    if not visible(visibility, challenge, account, now):
+        when = "not shown to participants" if visibility == pb.VISIBILITY_ORGANISERS else "shown later"
         raise denied(f"the leaderboard of the split {split.name!r} is {when}", reason="NOT_VISIBLE")
 
 
@@ -189,7 +203,7 @@ def standing(session: Session, split: Split, reference_set: ReferenceSet, score:
             rows.append((submission, run, scores))
     seen = (row.name for _, _, scores in rows for row in shown_scores(scores, challenge, account))
     names = list(dict.fromkeys(seen))
-    by = score or challenge.primary_score or (names[0] if names else "")
+    by = score or challenge.settings.primary_score or (names[0] if names else "")
     if by and names and by not in names:
         if score:
             raise wrong("score", f"there is no score {by!a}; there are {', '.join(names)}")
@@ -204,6 +218,14 @@ def standing(session: Session, split: Split, reference_set: ReferenceSet, score:
         and (value := _value(_against(one.runs[-1], reference_set), by, challenge)) is not None
     )
     return Standing(challenge, split, reference_set, by, ranked, history)
+
+
+def stands(session: Session, submission: Submission) -> bool:
+    """Say whether a submission stands on the leaderboards of all its splits."""
+    return submission.state is State.SUCCEEDED and all(
+        submission in _entries(_submissions(session, part.split), _choices(session, part.split))
+        for part in submission.files
+    )
 
 
 def _against(run: Run, reference_set: ReferenceSet) -> tuple[RunScore, ...]:
@@ -242,7 +264,7 @@ def _entries(found: Iterable[Submission], chosen: Mapping[int, str | None]) -> l
 def _ranked(
     rows: Sequence[tuple[Submission, Run, tuple[RunScore, ...]]], score: str, challenge: Challenge
 ) -> tuple[Row, ...]:
-    sign = 1 if score in lower_is_better(challenge.metrics) else -1
+    sign = 1 if score in lower_is_better(challenge.settings.metrics) else -1
 
     def order(row: tuple[Submission, Run, tuple[RunScore, ...]]) -> tuple[bool, float, datetime, str]:
         found = _value(row[2], score, challenge)

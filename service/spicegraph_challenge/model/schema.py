@@ -17,6 +17,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Text,
@@ -26,20 +27,13 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 from sqlalchemy.types import TypeDecorator
 
-from spicegraph_scorer.core.tokens import SpiceText  # noqa: TC001 (SQLAlchemy reads the annotation)
-from spicegraph_scorer.readers.checks import Empty  # noqa: TC001 (as above)
-from spicegraph_service.pool.tasks import GraphStyle, RequestData
+from spicegraph_api.challenge.v1 import challenge_pb2 as pb
+from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
+from spicegraph_challenge.model import settings
+from spicegraph_service.kit import RequestData
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-
-
-class Visibility(StrEnum):
-    """When participants see something."""
-
-    ALWAYS = "always"
-    AFTER_CLOSE = "after-close"
-    ORGANISERS = "organisers"
 
 
 class Role(StrEnum):
@@ -111,6 +105,26 @@ class Moment(TypeDecorator[datetime]):
         return None if value is None else _EPOCH + value * _MICROSECOND
 
 
+class Settings(TypeDecorator[pb.ChallengeSettings]):
+    """A challenge's settings: the message's bytes, which keep what a newer version has added; defaults are filled in.
+
+    A message that was read is not changed in its place: another one is stored instead.
+    """
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: pb.ChallengeSettings | None, dialect: object) -> bytes | None:
+        """Return what is stored."""
+        del dialect
+        return None if value is None else value.SerializeToString(deterministic=True)
+
+    def process_result_value(self, value: bytes | None, dialect: object) -> pb.ChallengeSettings | None:
+        """Return the message."""
+        del dialect
+        return None if value is None else settings.with_defaults(pb.ChallengeSettings.FromString(value))
+
+
 def _words(kind: type[StrEnum]) -> Enum:
     """Return a column of an enum's values as text: neither database then needs a type of its own."""
 
@@ -136,13 +150,12 @@ class Base(DeclarativeBase):
     )
     type_annotation_map = {  # noqa: RUF012 (SQLAlchemy's own convention)
         datetime: Moment,
-        Visibility: _words(Visibility),
         Role: _words(Role),
         MemberRole: _words(MemberRole),
         State: _words(State),
         JobKind: _words(JobKind),
         dict[str, Any]: JSON,
-        list[str]: JSON,
+        pb.ChallengeSettings: Settings,
     }
 
 
@@ -176,37 +189,33 @@ class Token(Base):
 
 
 class Challenge(Base):
-    """A challenge."""
+    """A challenge: its settings as the contract has them, and beside them what is searched for."""
 
     __tablename__ = "challenges"
 
     id: Mapped[int] = mapped_column(_BIG, primary_key=True)
     name: Mapped[str] = mapped_column(String(40), unique=True)
-    title: Mapped[str] = mapped_column(String(200))
-    description: Mapped[str] = mapped_column(Text)
-    metrics: Mapped[list[str]]
-    primary_score: Mapped[str] = mapped_column(String(100))
+    settings: Mapped[pb.ChallengeSettings]
     opens: Mapped[datetime | None]
     closes: Mapped[datetime | None]
-    daily_limit: Mapped[int]
-    total_limit: Mapped[int]
-    score_digits: Mapped[int]
-    category_images: Mapped[int]
-    equal_percent: Mapped[int]
-    error_images: Mapped[int] = mapped_column(default=-1)
-    spice_text: Mapped[SpiceText] = mapped_column(String(20), default="written")
-    graph_style: Mapped[GraphStyle] = mapped_column(String(20), default="spice")
-    empty: Mapped[Empty] = mapped_column(String(20), default="refuse")
     created: Mapped[datetime]
     splits: Mapped[list[Split]] = relationship(
         back_populates="challenge", order_by="Split.position", cascade="all, delete-orphan"
     )
     members: Mapped[list[Member]] = relationship(back_populates="challenge", cascade="all, delete-orphan")
 
+    def set(self, message: pb.ChallengeSettings) -> None:
+        """Store settings, and what is searched for."""
+        self.settings = message
+        self.opens, self.closes = settings.moment(message.open_time), settings.moment(message.close_time)
+
     @property
     def given(self) -> RequestData:
         """What the challenge gives its metrics."""
-        return RequestData(spice_text=self.spice_text, graph_style=self.graph_style)
+        return RequestData(
+            spice_text="coco" if self.settings.spice_text == scores_pb2.SPICE_TEXT_COCO else "written",
+            graph_style="scene" if self.settings.graph_style == scene_graph_pb2.GRAPH_STYLE_SCENE else "spice",
+        )
 
     @property
     def ready(self) -> bool:
@@ -215,7 +224,7 @@ class Challenge(Base):
 
 
 class Member(Base):
-    """Somebody who sees or manages a challenge. Those of earlier versions have no members."""
+    """Somebody who sees or manages a challenge."""
 
     __tablename__ = "challenge_members"
 
@@ -236,12 +245,15 @@ class Split(Base):
     challenge_id: Mapped[int] = mapped_column(ForeignKey("challenges.id", ondelete="CASCADE"))
     position: Mapped[int]
     name: Mapped[str] = mapped_column(String(40))
-    score_visibility: Mapped[Visibility]
-    leaderboard_visibility: Mapped[Visibility]
     challenge: Mapped[Challenge] = relationship(back_populates="splits")
     reference_sets: Mapped[list[ReferenceSet]] = relationship(
         back_populates="split", order_by="ReferenceSet.position", cascade="all, delete-orphan"
     )
+
+    @property
+    def settings(self) -> pb.ChallengeSplit:
+        """The settings of the split."""
+        return self.challenge.settings.splits[self.position]
 
 
 class ReferenceSet(Base):
@@ -320,7 +332,7 @@ class SubmissionFile(Base):
 class Run(Base):
     """One scoring of a submission. The newest counts; older ones stay. A job leaves one run at most.
 
-    ``errors`` holds, by the id of a reference set, what may be shown of errors; runs of older versions have none.
+    ``errors`` holds, by the id of a reference set, what may be shown of errors.
     """
 
     __tablename__ = "runs"
@@ -331,7 +343,7 @@ class Run(Base):
     version: Mapped[str] = mapped_column(String(100))
     signatures: Mapped[dict[str, Any]]
     created: Mapped[datetime]
-    errors: Mapped[dict[str, Any] | None]
+    errors: Mapped[dict[str, Any]]
     submission: Mapped[Submission] = relationship(back_populates="runs")
     scores: Mapped[list[RunScore]] = relationship(order_by="RunScore.position")
 
@@ -340,7 +352,7 @@ class RunScore(Base):
     """A score of a run against one reference set.
 
     ``places`` are the decimal places that leave the score of a single image unseen; ``images``, of the score of a
-    category, how many images have the category in their references. Runs of older versions have neither.
+    category, how many images have the category in their references.
     """
 
     __tablename__ = "run_scores"
@@ -353,7 +365,7 @@ class RunScore(Base):
     low: Mapped[float | None]
     high: Mapped[float | None]
     images: Mapped[int | None]
-    places: Mapped[int | None]
+    places: Mapped[int]
 
 
 class Choice(Base):

@@ -12,15 +12,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import web
-from google.protobuf.timestamp_pb2 import Timestamp
 
-from spicegraph_api.v1 import challenge_pb2 as pb
-from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
+from spicegraph_api.challenge.v1 import challenge_pb2 as pb
+from spicegraph_challenge.model.settings import SETTINGS, SPLIT_SETTINGS, SettingsError, read_settings
 from spicegraph_challenge.pages import views
 from spicegraph_challenge.pages.tables import BOARD_FORMATS, BoardFormat
 from spicegraph_challenge.pages.visit import NotOursError, Visit, go, path_to, unauthenticated
-from spicegraph_service.rpc.gateway import FailedCallError
-from spicegraph_service.rpc.status import CallError
+from spicegraph_service.kit import CallError, FailedCallError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
@@ -30,8 +28,7 @@ if TYPE_CHECKING:
 
     from spicegraph_challenge.model.accounts import Account
     from spicegraph_challenge.pages.visit import Sessions
-    from spicegraph_service.rpc.gateway import Gateway
-    from spicegraph_service.rpc.service import Service
+    from spicegraph_service.kit import Gateway, Service
 
     _Chunk = pb.GetSubmissionReportResponse | pb.GetImageInfoResponse
     _Upload = pb.CreateSubmissionRequest | pb.UploadReferencesRequest
@@ -41,7 +38,6 @@ _PIECE = 256 << 10
 _FAULTS = 100
 _SUBMISSIONS = 50
 _REPORT_POLICY = "sandbox allow-scripts; frame-ancestors 'none'"  # it shows captions: without this site's cookies
-_WHOLE = re.compile(r"-?[0-9]{1,9}")
 _LOCAL_PATH = re.compile(r"/(?![/\\])[\x21-\x7e]*")
 
 
@@ -76,10 +72,11 @@ class Board:
         async def answer(request: web.Request) -> web.StreamResponse:
             visit = Visit(request, self._gateway, self._sessions.of(request))
             try:
-                if visit.session is None:
+                if visit.session is not None:
+                    caller = await self._service.identify(visit.session.authorization, None)
+                    visit.me = cast("Account", caller)
+                elif page is not _leaderboard:  # which may be public: the calls say so
                     raise web.HTTPSeeOther(_sign_in_path(request))
-                caller = await self._service.identify(visit.session.authorization, None)
-                visit.me = cast("Account", caller)
                 return await page(visit)
             except (CallError, FailedCallError) as error:
                 if unauthenticated(error):
@@ -87,6 +84,9 @@ class Board:
                     self._sessions.end(away)
                     raise away from error
                 return visit.failed(error if isinstance(error, FailedCallError) else FailedCallError.of(error))
+            except SettingsError as error:
+                message = "The form has fields that are wrong."
+                return visit.page("error.html.j2", status=400, faults=error.violations, message=message)
             except NotOursError:
                 return visit.page("error.html.j2", status=403, faults=(), message=_NOT_OURS)
 
@@ -153,7 +153,7 @@ async def _challenge(visit: Visit) -> web.Response:
         may=may,
         challenge=views.challenge_page(found.challenge, datetime.now(UTC)),
         quota=views.quota(found),
-        submissions=views.submission_rows(listed.submissions, found.challenge, full=may["see"]),
+        submissions=views.submission_rows(listed.submissions, found.challenge),
         ranked_by=views.main_score(found.challenge, listed.submissions),
         next=listed.next_page_token,
     )
@@ -208,7 +208,7 @@ async def _submission(visit: Visit) -> web.Response:
         "submission.html.j2",
         may=may,
         submission=views.submission_page(
-            submission, await _before(visit, submission), full=may["see"], own=_me(visit) == submission.user
+            submission, await _before(visit, submission), own=_me(visit) == submission.user
         ),
         faults=faults.faults,
         fault_count=submission.failure.fault_count,
@@ -273,7 +273,12 @@ async def _leaderboard(visit: Visit) -> web.Response:
         kind = "application/json" if wanted is BoardFormat.JSON else "text/csv"
         return web.Response(text=BOARD_FORMATS[wanted]([board]), content_type=kind, headers=disposition)
     found = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=name))
-    return visit.page("board.html.j2", script="leaderboard.js", name=name, **views.board_page(board, found.challenge))
+    return visit.page(
+        "leaderboard.html.j2",
+        script="leaderboard.js",
+        name=name,
+        **views.board_page(board, found.challenge, _me(visit)),
+    )
 
 
 async def _account(visit: Visit) -> web.Response:
@@ -305,131 +310,59 @@ def _me(visit: Visit) -> str:
 
 
 async def _new(visit: Visit) -> web.Response:
-    values = views.edit_values(pb.Challenge(daily_limit=5, total_limit=20, splits=[pb.ChallengeSplit()]))
-    return _edit_page(visit, heading="New challenge", action="/new", new=True, values=values)
+    return _edit_page(visit, "New challenge", "/new", views.setting_fields(pb.ChallengeSettings(), new=True), new=True)
 
 
-def _edit_page(visit: Visit, **values: Any) -> web.Response:
-    return visit.page(
-        "edit.html.j2",
-        visibilities=views.VISIBILITIES,
-        texts=views.SPICE_TEXTS,
-        graphs=views.GRAPH_STYLES,
-        empty=views.EMPTY,
-        digits=views.DIGITS,
-        **values,
-    )
-
-
-def _disclosure(form: Mapping[str, str]) -> pb.Disclosure:
-    return pb.Disclosure(
-        digits=_whole(form.get("digits", ""), least=-1),
-        category_images=_whole(form.get("category_images", "")),
-        equal_percent=_whole(form.get("equal_percent", "")),
-        error_images=_whole(form.get("error_images", ""), least=-1),
-    )
+def _edit_page(
+    visit: Visit, heading: str, action: str, parts: Mapping[str, list[dict[str, Any]]], *, new: bool
+) -> web.Response:
+    return visit.page("edit.html.j2", heading=heading, action=action, parts=parts, new=new)
 
 
 async def _create(visit: Visit) -> web.Response:
     form = await visit.read_form()
-    splits: dict[str, list[str]] = {}
-    for one in filter(None, (part.strip() for part in form.get("sets", "").split(","))):
-        split, _, reference_set = one.partition("/")
-        splits.setdefault(split, []).append(reference_set)
-    challenge = pb.Challenge(
-        name=form.get("name", "").strip(),
-        title=form.get("title", ""),
-        description=_lines(form.get("description", "")),
-        metrics=[name for part in form.get("metrics", "").split(",") if (name := part.strip())],
-        primary_score=form.get("primary_score", "").strip(),
-        open_time=_moment(form.get("open_time", "")),
-        close_time=_moment(form.get("close_time", "")),
-        daily_limit=_whole(form.get("daily_limit", "")),
-        total_limit=_whole(form.get("total_limit", "")),
-        splits=[
-            pb.ChallengeSplit(
-                name=split,
-                reference_sets=[pb.ChallengeReferenceSet(name=one) for one in sets],
-                score_visibility=views.value_of(pb.Visibility, form.get("scores ", "")),
-                leaderboard_visibility=views.value_of(pb.Visibility, form.get("board ", "")),
-            )
-            for split, sets in splits.items()
-        ],
-        disclosure=_disclosure(form),
-        spice_text=views.value_of(scores_pb2.SpiceText, form.get("spice_text", "")),
-        graph_style=views.value_of(scene_graph_pb2.GraphStyle, form.get("graph_style", "")),
-        empty=views.value_of(scores_pb2.EmptyCandidates, form.get("empty", "")),
-    )
-    made = await visit.ask(
+    sets: dict[str, list[str]] = {}
+    for text in filter(None, (part.strip() for part in form.get("sets", "").split(","))):
+        split, _, reference_set = text.partition("/")
+        sets.setdefault(split, []).append(reference_set)
+    settings = pb.ChallengeSettings()
+    read_settings(settings, {name: form[name] for name in SETTINGS if name in form})
+    for split, names in sets.items():
+        part = settings.splits.add(name=split, reference_sets=map(_reference_set, names))
+        read_settings(part, {name: form[f"{name} "] for name in SPLIT_SETTINGS if f"{name} " in form})
+    challenge = pb.Challenge(name=form.get("name", "").strip(), settings=settings)
+    answer = await visit.ask(
         pb.CreateChallengeResponse, "CreateChallenge", pb.CreateChallengeRequest(challenge=challenge)
     )
-    raise go("/challenges", made.challenge.name)
+    raise go("/challenges", answer.challenge.name)
+
+
+def _reference_set(name: str) -> pb.ChallengeReferenceSet:
+    return pb.ChallengeReferenceSet(name=name)
 
 
 async def _edit(visit: Visit) -> web.Response:
     name = visit.request.match_info["name"]
-    found = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=name))
-    return _edit_page(
-        visit,
-        heading=f"Edit {name}",
-        action=path_to("/challenges", name, "edit"),
-        new=False,
-        values=views.edit_values(found.challenge),
-    )
+    answer = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=name))
+    fields = views.setting_fields(answer.challenge.settings, new=False)
+    return _edit_page(visit, f"Edit {name}", path_to("/challenges", name, "edit"), fields, new=False)
 
 
 async def _update(visit: Visit) -> web.Response:
     form = await visit.read_form()
     name = visit.request.match_info["name"]
-    splits = {key.partition(" ")[2] for key in form if key.startswith(("scores ", "board "))}
-    request = pb.UpdateChallengeRequest(
-        name=name,
-        title=form.get("title", ""),
-        description=_lines(form.get("description", "")),
-        primary_score=form.get("primary_score", "").strip(),
-        open_time=_moment(form.get("open_time", "")) or Timestamp(),
-        close_time=_moment(form.get("close_time", "")) or Timestamp(),
-        daily_limit=_whole(form.get("daily_limit", "")),
-        total_limit=_whole(form.get("total_limit", "")),
-        visibilities=[
-            pb.SplitVisibility(
-                split=split,
-                score_visibility=views.value_of(pb.Visibility, form.get(f"scores {split}", "")),
-                leaderboard_visibility=views.value_of(pb.Visibility, form.get(f"board {split}", "")),
-            )
-            for split in sorted(splits)
-        ],
-        disclosure=_disclosure(form) if "digits" in form else None,
-    )
+    settings = pb.ChallengeSettings()
+    read_settings(settings, {key: text for key, text in form.items() if key in SETTINGS})
+    by_split: dict[str, dict[str, str]] = {}
+    for key, text in form.items():
+        setting, _, split = key.partition(" ")
+        if setting in SPLIT_SETTINGS:
+            by_split.setdefault(split, {})[setting] = text
+    for split, texts in sorted(by_split.items()):
+        read_settings(settings.splits.add(name=split), texts)
+    request = pb.UpdateChallengeRequest(name=name, settings=settings)
     await visit.ask(pb.UpdateChallengeResponse, "UpdateChallenge", request)
     raise go("/challenges", name)
-
-
-def _lines(text: str) -> str:
-    """Browsers send lines with carriage returns."""
-    return text.replace("\r\n", "\n")
-
-
-def _moment(text: str) -> Timestamp | None:
-    """Return a moment that was chosen in UTC; ``None``: none was."""
-    if not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
-    except ValueError as error:
-        raise web.HTTPBadRequest(text=f"not a moment: {text!a}") from error
-    made = Timestamp()
-    made.FromDatetime(moment)
-    return made
-
-
-def _whole(text: str, *, least: int = 0) -> int:
-    """Return a number; nothing is 0, which stands for the default or for none."""
-    if not text.strip():
-        return 0
-    if not _WHOLE.fullmatch(text.strip()) or int(text) < least:
-        raise web.HTTPBadRequest(text=f"not a whole number: {text!a}")
-    return int(text)
 
 
 async def _upload_references(visit: Visit) -> web.Response:
@@ -509,9 +442,7 @@ async def _show_users(visit: Visit, *, user: str = "", secret: str = "") -> web.
 
 async def _add_user(visit: Visit) -> web.Response:
     form = await visit.read_form()
-    request = pb.CreateUserRequest(
-        name=form.get("name", "").strip(), role=views.value_of(pb.UserRole, form.get("role", ""))
-    )
+    request = pb.CreateUserRequest(name=form.get("name", "").strip(), role=views.role_of(form.get("role", "")))
     made = await visit.ask(pb.CreateUserResponse, "CreateUser", request)
     return await _show_users(visit, user=made.user.name, secret=made.secret)
 

@@ -12,12 +12,10 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from spicegraph_api.v1 import challenge_pb2 as pb
-from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
+from spicegraph_api.challenge.v1 import challenge_pb2 as pb
+from spicegraph_challenge.model.settings import SPLIT_SETTINGS, rules, setting_text
 from spicegraph_parser.errors import counted
-from spicegraph_service.output.grid import ranked
-from spicegraph_service.output.pages import render_page, static
-from spicegraph_service.output.terminal import printable
+from spicegraph_service.kit import printable, ranked, render_page, static
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +24,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 UNDEFINED = "–"
+_PACKAGE = "spicegraph_challenge.pages"
 _CATEGORY = "SPICE_"
+_DIGITS = 4  # decimal places of a score that does not say
 _NUMBERS = frozenset({"A day", "In all", "Images", "Captions"})
 _UNBROKEN = frozenset({"Rank", "Id", "Token id", "Since", "Submitted", "Opens", "Closes"})
 
@@ -56,14 +56,15 @@ def challenge_table(challenges: Iterable[pb.Challenge]) -> Table:
     """Return the challenges, one per row."""
     table = _table("", "Name", "Title", "Splits", "Opens", "Closes", "A day", "In all", "Ready")
     for challenge in challenges:
+        settings = challenge.settings
         table.add_row(
             challenge.name,
-            _text(challenge.title),
-            ", ".join(split.name for split in challenge.splits),
-            when(challenge.open_time) or UNDEFINED,
-            when(challenge.close_time) or UNDEFINED,
-            str(challenge.daily_limit or UNDEFINED),
-            str(challenge.total_limit or UNDEFINED),
+            _text(settings.title),
+            ", ".join(split.name for split in settings.splits),
+            when(settings.open_time) or UNDEFINED,
+            when(settings.close_time) or UNDEFINED,
+            str(settings.daily_limit or UNDEFINED),
+            str(settings.total_limit or UNDEFINED),
             "yes" if challenge.ready else "no",
         )
     return table
@@ -71,49 +72,27 @@ def challenge_table(challenges: Iterable[pb.Challenge]) -> Table:
 
 def challenge_view(found: pb.GetChallengeResponse) -> Iterator[RenderableType]:
     """Yield what is known of a challenge."""
-    challenge, quota = found.challenge, found.quota
-    yield challenge_table([challenge])
-    if challenge.description:
-        yield _text(challenge.description)
-    yield Text(f"metrics: {', '.join(challenge.metrics)}; ranked by {challenge.primary_score or 'the first score'}")
-    if challenge.spice_text == scores_pb2.SPICE_TEXT_COCO:
-        yield Text("SPICE is of the COCO toolkit's tokens, as COCOEvalCap prints it")
-    if challenge.graph_style == scene_graph_pb2.GRAPH_STYLE_SCENE:
-        yield Text("scene graphs as people draw them")
-    if challenge.empty == scores_pb2.EMPTY_CANDIDATES_ZERO:
-        yield Text("an empty caption is scored, and gets 0")
+    settings, quota = found.challenge.settings, found.quota
+    yield challenge_table([found.challenge])
+    if settings.description:
+        yield _text(settings.description)
     table = _table("References", "Split", "Set", "Images", "Captions", "Scores shown", "Leaderboard shown")
-    for split in challenge.splits:
+    for split in settings.splits:
         for reference_set in split.reference_sets:
             table.add_row(
                 split.name,
                 reference_set.name,
                 str(reference_set.image_count or UNDEFINED),
                 str(reference_set.caption_count or UNDEFINED),
-                _visibility(split.score_visibility),
-                _visibility(split.leaderboard_visibility),
+                *(setting_text(split, name) for name in SPLIT_SETTINGS),
             )
     yield table
-    yield Text(disclosure_text(challenge.disclosure))
+    table = _table("Rules", "Setting", "Value")
+    for label, text, _ in rules(settings):
+        table.add_row(label, _text(text))
+    yield table
     left = str(quota.left) if quota.HasField("left") else "any number"
     yield Text(f"your submissions that count: {quota.used_today} today, {quota.used_total} in all; left now: {left}")
-
-
-def disclosure_text(disclosure: pb.Disclosure) -> str:
-    """Return what participants see, in words."""
-    places = {0: "as many decimal places as no single image shows in", -1: "all decimal places"}
-    digits = places.get(disclosure.digits, counted(disclosure.digits, "decimal place"))
-    errors = f"kinds of errors that at least {disclosure.error_images} images have"
-    if disclosure.error_images < 0:
-        errors = "no kinds of errors"
-    return (
-        f"participants see: {digits}, categories that at least {counted(disclosure.category_images, 'image')} have, "
-        f"{errors}; at most {disclosure.equal_percent} % of the captions may be equal"
-    )
-
-
-def _visibility(value: pb.Visibility.ValueType) -> str:
-    return pb.Visibility.Name(value).removeprefix("VISIBILITY_").lower().replace("_", " ")
 
 
 def user_table(users: Iterable[pb.User]) -> Table:
@@ -183,7 +162,7 @@ def submission_view(submission: pb.Submission) -> Iterator[RenderableType]:
         table.add_column("Value", justify="right")
         table.add_column("95 % interval", justify="right")
         for score in scores.scores:
-            table.add_row(score.name, _value(score), _interval(score))
+            table.add_row(score.name, number(score), _interval(score))
         yield table
         if scores.errors:
             table = _table("Errors that many images have", "Error", "Words")
@@ -198,19 +177,25 @@ def error_words(error: pb.ErrorCount) -> str:
     return "; ".join(f"{column.lower()}: {word}" for column, word in zip(error.columns, error.words, strict=False))
 
 
-def _value(score: pb.CorpusScore) -> str:
-    return f"{score.value:.4f}" if score.HasField("value") else UNDEFINED
+def number(score: pb.CorpusScore, end: Literal["value", "low", "high"] = "value") -> str:
+    """Return a score, or an end of its interval, with the decimal places that the caller may see."""
+    return f"{getattr(score, end):.{score.digits or _DIGITS}f}" if score.HasField(end) else UNDEFINED
 
 
 def _interval(score: pb.CorpusScore) -> str:
-    return f"{score.low:.4f} .. {score.high:.4f}" if score.HasField("low") and score.HasField("high") else UNDEFINED
+    return f"{number(score, 'low')} .. {number(score, 'high')}" if score.HasField("low") else UNDEFINED
+
+
+def score_names(board: pb.GetLeaderboardResponse) -> list[str]:
+    """Return the scores of a leaderboard, the one that ranks first."""
+    names = dict.fromkeys(score.name for row in board.rows for score in row.scores)
+    return [*(name for name in names if name == board.score), *(name for name in names if name != board.score)]
 
 
 def board_tables(boards: Iterable[pb.GetLeaderboardResponse]) -> Iterator[RenderableType]:
     """Yield a table for each leaderboard; SPICE's categories are in the other formats, unless one ranks."""
     for board in boards:
-        names = list(dict.fromkeys(score.name for row in board.rows for score in row.scores))
-        shown = [name for name in names if name == board.score or not name.startswith(_CATEGORY)]
+        shown = [name for name in score_names(board) if name == board.score or not name.startswith(_CATEGORY)]
         table = _table(f"{board.split}, {board.reference_set}, by {board.score}", "Rank", "User", "Method")
         for name in shown:
             table.add_column(name, justify="right")
@@ -224,7 +209,7 @@ def board_tables(boards: Iterable[pb.GetLeaderboardResponse]) -> Iterator[Render
             for name in shown
         }
         for row, of_row in zip(board.rows, found, strict=True):
-            scores = {name: _value(score) for name, score in of_row.items()}
+            scores = {name: number(score) for name, score in of_row.items()}
             table.add_row(
                 str(row.rank) if row.HasField("rank") else UNDEFINED,
                 row.user,
@@ -237,7 +222,6 @@ def board_tables(boards: Iterable[pb.GetLeaderboardResponse]) -> Iterator[Render
             yield Text("* scored by another version of the scorer", style="dim")
 
 
-_SPICE = "SPICE"
 _ENDS: tuple[Literal["value", "low", "high"], ...] = ("value", "low", "high")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -321,15 +305,18 @@ def to_html(boards: Sequence[pb.GetLeaderboardResponse]) -> str:
         "boards": [board_view(board) for board in boards],
         "signatures": signature_lines(row.origin for board in boards for row in board.rows),
     }
-    return render_page("leaderboard.html.j2", values, script=static("leaderboard.js"))
+    script, style = static("leaderboard.js", _PACKAGE), static("board.css", _PACKAGE)
+    return render_page("boards.html.j2", values, script=script, style=style, package=_PACKAGE)
 
 
-def board_view(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
-    """Return what the template shows of a leaderboard: a cell for every score, SPICE's categories apart."""
-    names = list(dict.fromkeys(score.name for row in board.rows for score in row.scores))
-    places = {
-        name: _places(score for row in board.rows for score in row.scores if score.name == name) for name in names
-    }
+def board_view(board: pb.GetLeaderboardResponse, me: str = "") -> dict[str, Any]:
+    """Return what the template shows of a leaderboard: a cell for every score, the one that ranks first.
+
+    Args:
+        board: the leaderboard.
+        me: the user whose row is marked.
+    """
+    names = score_names(board)
     ranking = [score.value for row in board.rows for score in row.scores if score.name == board.score]
     return {
         "id": f"{board.split}-{board.reference_set}",
@@ -338,40 +325,42 @@ def board_view(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
         "columns": [
             {
                 "name": name,
-                "short": name.removeprefix(f"{_SPICE}_"),
-                "category": name.startswith(f"{_SPICE}_"),
+                "short": name.removeprefix(_CATEGORY) if name != board.score else name,
+                "category": name.startswith(_CATEGORY),
                 "lower": name in board.lower_is_better,
             }
             for name in names
         ],
-        "rows": [_row_view(row, board.score, places, ranking) for row in board.rows],
+        "rows": [_row_view(row, board.score, names, ranking, me) for row in board.rows],
         "outdated": sum(row.origin.outdated for row in board.rows),
     }
 
 
-def _places(scores: Iterable[pb.CorpusScore]) -> int:
-    """Return how many decimal places a column needs, at most four: rounded scores have no more."""
-    values = [getattr(score, end) for score in scores for end in _ENDS if score.HasField(end)]
-    return next((places for places in range(1, 4) if all(round(value, places) == value for value in values)), 4)
-
-
 def _row_view(
-    row: pb.LeaderboardRow, ranked_by: str, places: Mapping[str, int], ranking: Sequence[float]
+    row: pb.LeaderboardRow, ranked_by: str, names: Sequence[str], ranking: Sequence[float], me: str
 ) -> dict[str, Any]:
-    values = _row(row)
-    shown = {key: values[key] for key in ("rank", "user", "method", "version", "outdated")}
-    own = values["scores"].get(ranked_by, {}).get("value")
+    scores = {score.name: score for score in row.scores}
+    ranked = scores.get(ranked_by, pb.CorpusScore())
     cells = [
         {
-            "value": ends["value"],
-            "text": {end: UNDEFINED if value is None else f"{value:.{digits}f}" for end, value in ends.items()},
-            "known": None not in (ends["low"], ends["high"]),
+            "value": score.value if score.HasField("value") else None,
+            "text": {end: number(score, end) for end in _ENDS},
+            "known": score.HasField("low") and score.HasField("high"),
         }
-        for name, digits in places.items()
-        for ends in [values["scores"].get(name, dict.fromkeys(_ENDS))]
+        for score in (scores.get(name, pb.CorpusScore()) for name in names)
     ]
-    tied = own is not None and ranking.count(own) > 1
-    return {**shown, "day": _minute(row.create_time), "moment": values["submitted"], "cells": cells, "tied": tied}
+    return {
+        "rank": row.rank if row.HasField("rank") else None,
+        "user": row.user,
+        "own": bool(me) and row.user == me,
+        "method": row.method,
+        "version": row.origin.version,
+        "outdated": row.origin.outdated,
+        "day": _minute(row.create_time),
+        "moment": when(row.create_time),
+        "cells": cells,
+        "tied": ranked.HasField("value") and ranking.count(ranked.value) > 1,
+    }
 
 
 def signature_lines(origins: Iterable[pb.ScoreOrigin]) -> list[str]:

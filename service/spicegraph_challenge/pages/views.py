@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from spicegraph_api.v1 import challenge_pb2 as pb
-from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
+from spicegraph_api.challenge.v1 import challenge_pb2 as pb
+from spicegraph_challenge.model.settings import (
+    SETTINGS,
+    SPLIT_SETTINGS,
+    Setting,
+    choices,
+    comment,
+    expected,
+    is_moment,
+    moment,
+    rules,
+    setting_text,
+)
 from spicegraph_challenge.pages import tables as shown
 from spicegraph_challenge.pages.tables import UNDEFINED
-from spicegraph_parser.errors import counted
-from spicegraph_service.output.charts import Line, Mark, Row, ink, interval_chart, line_chart
+from spicegraph_service.kit import Line, Mark, Row, ink, interval_chart, line_chart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from google.protobuf.internal.enum_type_wrapper import _EnumTypeWrapper as EnumTypeWrapper
     from google.protobuf.timestamp_pb2 import Timestamp
 
-_Number = TypeVar("_Number", bound=int)
+_LONG = 10_000  # characters of a text that has several lines
 _CATEGORY = "SPICE_"
 _ADDRESS = re.compile(r"https?://[^\s<>\"']+[^\s<>\"'.,;:!?)\]}]")
 _DRAWN = 7  # teams of a figure, one for each colour
@@ -30,20 +39,6 @@ _TONES = {
     pb.SUBMISSION_STATE_FAILED: "bad",
     pb.SUBMISSION_STATE_CANCELLED: "warn",
 }
-VISIBILITIES = (
-    ("VISIBILITY_ALWAYS", "always"),
-    ("VISIBILITY_AFTER_CLOSE", "after the close"),
-    ("VISIBILITY_ORGANISERS", "organisers only"),
-)
-"""Choices of who sees what."""
-SPICE_TEXTS = (("SPICE_TEXT_WRITTEN", "captions as written"), ("SPICE_TEXT_COCO", "the COCO toolkit’s tokens"))
-"""Choices of the text that SPICE parses."""
-GRAPH_STYLES = (("GRAPH_STYLE_UNSPECIFIED", "as SPICE 1.0 draws them"), ("GRAPH_STYLE_SCENE", "as people draw them"))
-"""Choices of the scene graphs that are compared."""
-EMPTY = (("EMPTY_CANDIDATES_REFUSE", "faults of the file"), ("EMPTY_CANDIDATES_ZERO", "scored, with 0"))
-"""Choices of what is done with empty captions."""
-DIGITS = (("0", "as many as no single image shows in"), ("-1", "all"), *((str(n), str(n)) for n in range(1, 10)))
-"""Choices of the decimal places that participants see."""
 ROLES = (
     ("USER_ROLE_PARTICIPANT", "participant"),
     ("USER_ROLE_HOST", "host: creates challenges"),
@@ -52,9 +47,9 @@ ROLES = (
 """Choices of a user's role."""
 
 
-def value_of(kind: EnumTypeWrapper[_Number], name: str) -> _Number:
-    """Return a value of the contract's; what is not one, as a form may hold: the unspecified one."""
-    return kind.Value(name) if name in kind.keys() else kind.values()[0]  # noqa: SIM118
+def role_of(name: str) -> pb.UserRole.ValueType:
+    """Return a user's role; what is none, as a form may hold: the unspecified one."""
+    return pb.UserRole.Value(name) if name in pb.UserRole.keys() else pb.USER_ROLE_UNSPECIFIED  # noqa: SIM118
 
 
 def rights(role: pb.ChallengeRole.ValueType) -> dict[str, bool]:
@@ -73,81 +68,83 @@ def minute(moment: Timestamp) -> str:
 
 def _phase(challenge: pb.Challenge, now: datetime) -> tuple[str, str, str]:
     """Return a challenge's phase, its tone, and when the next one begins."""
-    opens, closes = (
-        moment.ToDatetime(UTC) if moment.seconds else None for moment in (challenge.open_time, challenge.close_time)
-    )
+    settings = challenge.settings
+    opens, closes = moment(settings.open_time), moment(settings.close_time)
     if not challenge.ready:
         return "in preparation", "warn", "references are missing"
     if opens is not None and now < opens:
-        return "opens later", "warn", f"opens {minute(challenge.open_time)}"
+        return "opens later", "warn", f"opens {minute(settings.open_time)}"
     if closes is not None and now >= closes:
-        return "closed", "", f"closed {minute(challenge.close_time)}"
-    return "open", "good", f"closes {minute(challenge.close_time)}" if closes is not None else "without an end"
+        return "closed", "", f"closed {minute(settings.close_time)}"
+    return "open", "good", f"closes {minute(settings.close_time)}" if closes is not None else "without an end"
 
 
 def challenge_card(challenge: pb.Challenge, now: datetime) -> dict[str, Any]:
     """Return what a list shows of a challenge."""
-    phase, tone, moment = _phase(challenge, now)
+    phase, tone, next_phase = _phase(challenge, now)
     return {
         "name": challenge.name,
-        "title": challenge.title or challenge.name,
+        "title": challenge.settings.title or challenge.name,
         "phase": phase,
         "tone": tone,
-        "moment": moment,
-        "splits": ", ".join(split.name for split in challenge.splits),
-        "metrics": ", ".join(challenge.metrics),
+        "moment": next_phase,
+        "splits": ", ".join(split.name for split in challenge.settings.splits),
+        "metrics": ", ".join(challenge.settings.metrics),
         "takes": phase == "open",
     }
 
 
 def challenge_page(challenge: pb.Challenge, now: datetime) -> dict[str, Any]:
     """Return what a challenge's own page shows of it."""
-    limits = [
-        f"{counted(count, 'submission')} {time}" if count else f"any number {time}"
-        for count, time in ((challenge.daily_limit, "a day (UTC)"), (challenge.total_limit, "in all"))
-    ]
-    rules = [
-        ("Metrics", ", ".join(challenge.metrics)),
-        ("Ranked by", challenge.primary_score or "the first of their scores"),
-        *_parsing(challenge),
-        ("Opens", minute(challenge.open_time) or "at once"),
-        ("Closes", minute(challenge.close_time) or "never"),
-        ("Limits", "; ".join(limits) + ". Failed and withdrawn ones do not count."),
-        ("Empty captions", "score 0" if challenge.empty == scores_pb2.EMPTY_CANDIDATES_ZERO else "are refused"),
-        ("What is shown", shown.disclosure_text(challenge.disclosure)),
-    ]
-    names = [(split.name, one.name) for split in challenge.splits for one in split.reference_sets]
+    splits = challenge.settings.splits
+    names = [(split.name, reference_set.name) for split in splits for reference_set in split.reference_sets]
     return {
         **challenge_card(challenge, now),
-        "paragraphs": [list(_linked(text)) for text in challenge.description.split("\n") if text.strip()],
-        "rules": rules,
-        "split_names": [(split.name, split.name) for split in challenge.splits],
-        "set_names": [(f"{split}/{one}", f"{split}, {one}") for split, one in names],
+        "paragraphs": [list(_linked(text)) for text in challenge.settings.description.split("\n") if text.strip()],
+        "rules": list(rules(challenge.settings)),
+        "split_names": [(split.name, split.name) for split in splits],
+        "set_names": [(f"{split}/{name}", f"{split}, {name}") for split, name in names],
         "sets": [
             (
                 split.name,
-                one.name,
-                one.image_count or UNDEFINED,
-                one.caption_count or UNDEFINED,
-                _seen(split.score_visibility),
-                _seen(split.leaderboard_visibility),
+                reference_set.name,
+                reference_set.image_count or UNDEFINED,
+                reference_set.caption_count or UNDEFINED,
+                *(setting_text(split, name) for name in SPLIT_SETTINGS),
             )
-            for split in challenge.splits
-            for one in split.reference_sets
+            for split in splits
+            for reference_set in split.reference_sets
         ],
     }
 
 
-def _parsing(challenge: pb.Challenge) -> Iterator[tuple[str, str]]:
-    """Yield what is unlike the defaults in how captions are parsed."""
-    if challenge.graph_style == scene_graph_pb2.GRAPH_STYLE_SCENE:
-        yield "Scene graphs", dict(GRAPH_STYLES)["GRAPH_STYLE_SCENE"]
-    if challenge.spice_text == scores_pb2.SPICE_TEXT_COCO:
-        yield "SPICE parses", dict(SPICE_TEXTS)["SPICE_TEXT_COCO"]
+def setting_fields(settings: pb.ChallengeSettings, *, new: bool) -> dict[str, list[dict[str, Any]]]:
+    """Return the fields of the form of a challenge by the form's parts, made from the contract."""
+    parts: dict[str, list[dict[str, Any]]] = {}
+    for name, setting in SETTINGS.items():
+        if new or not setting.fixed:
+            default = str(setting.default) if new and name == "metrics" else ""
+            text = default or setting_text(settings, name)
+            parts.setdefault(setting.part, []).append(_field(name, setting, text))
+    for split in settings.splits or [pb.ChallengeSplit()]:
+        for name, setting in SPLIT_SETTINGS.items():
+            of = f" of {split.name}" if split.name else ""
+            row = _field(name, setting, setting_text(split, name))
+            parts[setting.part].append(row | {"name": f"{name} {split.name}", "label": setting.label + of})
+    return parts
 
 
-def _seen(value: pb.Visibility.ValueType) -> str:
-    return dict(VISIBILITIES).get(pb.Visibility.Name(value), "always")
+def _field(name: str, setting: Setting, text: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "label": setting.label,
+        "value": text,
+        "choices": choices(name),
+        "kind": "datetime-local" if is_moment(name) else "text",
+        "long": setting.most >= _LONG and not choices(name) and expected(name) == "TEXT" and not setting.fixed,
+        "note": comment(name),
+        "expected": expected(name),
+    }
 
 
 def _linked(text: str) -> Iterator[tuple[str, str]]:
@@ -171,27 +168,23 @@ def quota(found: pb.GetChallengeResponse) -> str:
 
 def main_score(challenge: pb.Challenge, submissions: Iterable[pb.Submission]) -> str:
     """Return the score that a list of submissions shows."""
-    if challenge.primary_score:
-        return challenge.primary_score
+    if challenge.settings.primary_score:
+        return challenge.settings.primary_score
     return next((part.scores[0].name for one in submissions for part in one.scores if part.scores), "Score")
 
 
-def submission_rows(
-    submissions: Sequence[pb.Submission], challenge: pb.Challenge, *, full: bool
-) -> list[dict[str, Any]]:
+def submission_rows(submissions: Sequence[pb.Submission], challenge: pb.Challenge) -> list[dict[str, Any]]:
     """Return what a list shows of submissions; the newest comes first, and each is compared with its user's before."""
     name = main_score(challenge, submissions)
     rows: list[dict[str, Any]] = []
-    later: dict[str, dict[str, Any]] = {}
-    for submission in submissions:
-        found = [score for part in submission.scores[:1] for score in part.scores if score.name == name]
-        row = _submission(submission) | {"main": _cell(found[0], full=full) if found else None, "change": ""}
-        if row["main"] is not None:
-            if (after := later.get(submission.user)) is not None:
-                after["change"] = _change(after["main"]["value"], row["main"]["value"])
-            later[submission.user] = row
-        rows.append(row)
-    return rows
+    earlier: dict[str, pb.CorpusScore] = {}
+    for submission in reversed(submissions):
+        scores = [score for part in submission.scores[:1] for score in part.scores if score.name == name]
+        main = _cell(scores[0], earlier.get(submission.user)) if scores else None
+        rows.append(_submission(submission) | {"main": main, "change": main["change"] if main else ""})
+        if scores:
+            earlier[submission.user] = scores[0]
+    return rows[::-1]
 
 
 def state_line(submission: pb.Submission) -> str:
@@ -219,9 +212,7 @@ def _submission(submission: pb.Submission) -> dict[str, Any]:
     }
 
 
-def submission_page(
-    submission: pb.Submission, before: pb.Submission | None, *, full: bool, own: bool
-) -> dict[str, Any]:
+def submission_page(submission: pb.Submission, before: pb.Submission | None, *, own: bool) -> dict[str, Any]:
     """Return what a submission's own page shows: its scores by split and what has changed since the one before."""
     earlier = {
         (part.split, part.reference_set, score.name): score
@@ -230,12 +221,7 @@ def submission_page(
     }
     parts = []
     for part in submission.scores:
-        cells = []
-        for score in part.scores:
-            old = earlier.get((part.split, part.reference_set, score.name))
-            was = old.value if old is not None and old.HasField("value") else None
-            cell = _cell(score, full=full)
-            cells.append(cell | {"change": _change(cell["value"], was)})
+        cells = [_cell(score, earlier.get((part.split, part.reference_set, score.name))) for score in part.scores]
         parts.append(
             {
                 "heading": f"{part.split}, {part.reference_set}",
@@ -249,7 +235,8 @@ def submission_page(
     return _submission(submission) | {
         "parts": parts,
         "own": own,
-        "choosable": own and submission.state == pb.SUBMISSION_STATE_SUCCEEDED,
+        "choosable": own and submission.state == pb.SUBMISSION_STATE_SUCCEEDED and not submission.on_leaderboard,
+        "stands": own and submission.on_leaderboard,
         "scorer": "; ".join(shown.signature_lines([submission.origin])),
     }
 
@@ -277,33 +264,29 @@ def _errors(part: pb.SplitScores, before: pb.Submission | None) -> Iterator[tupl
     yield "The most frequent words", rows[True]
 
 
-def _cell(score: pb.CorpusScore, *, full: bool) -> dict[str, Any]:
-    """Return a score as it is written: members of the challenge see four places, participants what they were given."""
-
-    def write(value: float) -> str:
-        return f"{value:.4f}" if full else f"{round(value, 4):g}"
-
+def _cell(score: pb.CorpusScore, before: pb.CorpusScore | None = None) -> dict[str, Any]:
+    """Return a score as it is written, with its change against another one."""
     known = score.HasField("low") and score.HasField("high")
-    return {
+    cell = {
         "name": score.name,
         "short": score.name.removeprefix(_CATEGORY),
         "value": score.value if score.HasField("value") else None,
-        "text": write(score.value) if score.HasField("value") else UNDEFINED,
-        "range": f"{write(score.low)} to {write(score.high)}" if known else "",
+        "text": shown.number(score),
+        "range": f"{shown.number(score, 'low')} to {shown.number(score, 'high')}" if known else "",
+        "change": "",
     }
+    if before is not None and score.HasField("value") and before.HasField("value"):
+        # Of the numbers as they are shown, which a reader may subtract.
+        difference = float(shown.number(score)) - float(shown.number(before))
+        change = pb.CorpusScore(value=abs(difference), digits=score.digits)
+        sign = "" if float(shown.number(change)) == 0 else "+" if difference > 0 else "−"
+        cell["change"] = sign + shown.number(change)
+    return cell
 
 
-def _change(now: float | None, before: float | None) -> str:
-    """Return a difference of two numbers as they are shown."""
-    if now is None or before is None:
-        return ""
-    difference = round(now - before, 4)
-    return f"{difference:+g}".replace("-", "−") if difference else "0"
-
-
-def board_page(board: pb.GetLeaderboardResponse, challenge: pb.Challenge) -> dict[str, Any]:
-    """Return what the page of a leaderboard shows."""
-    view = shown.board_view(board)
+def board_page(board: pb.GetLeaderboardResponse, challenge: pb.Challenge, me: str) -> dict[str, Any]:
+    """Return what the page of a leaderboard shows; ``me`` is who looks, empty: somebody without an account."""
+    view = shown.board_view(board, me)
     chosen = f"{board.split}/{board.reference_set}"
     return {
         "title": board.title or board.challenge,
@@ -379,35 +362,6 @@ def _places(values: dict[str, float], *, lower: bool) -> dict[str, int]:
     """Return each user's place among values; equal ones share it."""
     ordered = sorted(values.values(), reverse=not lower)
     return {user: ordered.index(value) + 1 for user, value in values.items()}
-
-
-def edit_values(challenge: pb.Challenge) -> dict[str, Any]:
-    """Return what the form of a challenge holds."""
-    return {
-        "title": challenge.title,
-        "description": challenge.description,
-        "primary_score": challenge.primary_score,
-        "digits": str(challenge.disclosure.digits),
-        "category_images": challenge.disclosure.category_images or "",
-        "equal_percent": challenge.disclosure.equal_percent or "",
-        "error_images": challenge.disclosure.error_images or "",
-        "open_time": _local(challenge.open_time),
-        "close_time": _local(challenge.close_time),
-        "daily_limit": challenge.daily_limit,
-        "total_limit": challenge.total_limit,
-        "splits": [
-            {
-                "name": split.name,
-                "scores": pb.Visibility.Name(split.score_visibility),
-                "board": pb.Visibility.Name(split.leaderboard_visibility),
-            }
-            for split in challenge.splits
-        ],
-    }
-
-
-def _local(moment: Timestamp) -> str:
-    return moment.ToDatetime().strftime("%Y-%m-%dT%H:%M") if moment.seconds else ""
 
 
 def user_row(user: pb.User) -> dict[str, Any]:

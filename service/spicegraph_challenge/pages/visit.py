@@ -18,10 +18,16 @@ import grpc
 from aiohttp import MultipartReader, web
 from google.rpc.error_details_pb2 import BadRequest
 
-from spicegraph_service.output.pages import PAGE_HEADERS, render_page, static
-from spicegraph_service.rpc.gateway import FailedCallError, Origin
-from spicegraph_service.rpc.http import HTTP_STATUSES, peer_of
-from spicegraph_service.rpc.status import CallError
+from spicegraph_service.kit import (
+    HTTP_STATUSES,
+    PAGE_HEADERS,
+    CallError,
+    FailedCallError,
+    Origin,
+    peer_of,
+    render_page,
+    static,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
@@ -31,8 +37,10 @@ if TYPE_CHECKING:
     from google.protobuf import message as protobuf
 
     from spicegraph_challenge.model.accounts import Account
-    from spicegraph_service.rpc.gateway import Gateway
+    from spicegraph_service.kit import Gateway
 
+PACKAGE = "spicegraph_challenge.pages"
+"""Where the templates and scripts of the pages are."""
 _COOKIE = "spicegraph-session"
 _LASTS_S = 12 * 3600
 _KEY_BYTES = 32
@@ -119,9 +127,10 @@ def shared_key(folder: Path) -> bytes:
 
 
 M = TypeVar("M", bound="protobuf.Message")
-_SERVICE = "/spicegraph.v1.ChallengeService/"
+_SERVICE = "/spicegraph_api.challenge.v1.ChallengeService/"
 _MOST_FIELD_BYTES = 64 << 10
 _MOST_FIELDS = 40
+_FIELDS = {"chunk": "the file"}  # what fields of the contract are called on pages
 _OURS = frozenset({"same-origin", "none"})
 
 
@@ -223,16 +232,20 @@ class Visit:
             "proof": self.session.proof if self.session is not None else "",
             **values,
         }
-        text = render_page(f"web/{template}", shown, script=static(script), style=static("web.css"), served=True)
+        style = static("web.css") + static("board.css", PACKAGE)
+        text = render_page(template, shown, script=static(script, PACKAGE), style=style, served=True, package=PACKAGE)
         return web.Response(text=text, content_type="text/html", status=status, headers=PAGE_HEADERS)
 
     def failed(self, failure: FailedCallError) -> web.Response:
         """Return what went wrong: as a page, or to a script as JSON."""
         status = HTTP_STATUSES[failure.code]
-        faults = violations(failure)
+        faults = [(_FIELDS.get(name, name), reason) for name, reason in violations(failure)]
+        message = failure.message
+        if len(faults) == 1 and message.endswith(faults[0][1]):
+            message, faults = ": ".join(faults[0]), []
         if self.request.headers.get("Accept") == "application/json":
-            return web.json_response({"error": failure.message, "faults": faults}, status=status)
-        return self.page("error.html.j2", status=status, message=failure.message, faults=faults)
+            return web.json_response({"error": message, "faults": faults}, status=status)
+        return self.page("error.html.j2", status=status, message=message, faults=faults)
 
 
 def _named(part: BodyPartReader) -> tuple[str, str | None]:

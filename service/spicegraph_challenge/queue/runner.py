@@ -20,7 +20,7 @@ from spicegraph_challenge.sandbox.files import FileStore
 from spicegraph_challenge.sandbox.processes import Allowance, OverAllowanceError, Sandbox
 from spicegraph_challenge.sandbox.tasks import Validate, Validated
 from spicegraph_parser.errors import InputError, counted
-from spicegraph_service.store import StoreError
+from spicegraph_service.kit import StoreError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from spicegraph_challenge.model.leaderboard import ScorerVersion
     from spicegraph_challenge.queue.scoring import Scoring
-    from spicegraph_service.pool.tasks import RequestData
+    from spicegraph_service.kit import RequestData
 
 _TASKS_AT_ONCE = 2
 _REPORTS_AT_ONCE = 1
@@ -298,8 +298,7 @@ class Runner:
                 {name: tuple(str(self._files.path(key)) for key in keys) for name, (_, keys) in splits.items()},
                 str(folder),
                 self._caption_characters,
-                challenge.equal_percent,
-                challenge.empty,
+                challenge.settings.SerializeToString(),
             )
             found = await self._sandbox.run(task, Validated, VALIDATION)
             if found.faults:
@@ -342,7 +341,12 @@ class Runner:
         def find(session: Session, _now: datetime) -> tuple[Path, int, list[str], RequestData]:
             found = session.get_one(ReferenceSet, lease.reference_set_id)
             challenge = found.split.challenge
-            return self._files.path(found.file or ""), found.caption_count, challenge.metrics, challenge.given
+            return (
+                self._files.path(found.file or ""),
+                found.caption_count,
+                list(challenge.settings.metrics),
+                challenge.given,
+            )
 
         path, captions, metrics, given = await self._transactions.read(find)
         await self._scoring.parse(path, captions, metrics, given, held.progress)
@@ -372,4 +376,4 @@ def _to_score(session: Session, lease: Lease) -> Plan:
         for results in submission.files
         for found in results.split.reference_sets
     )
-    return Plan(tuple(submission.challenge.metrics), parts, submission.challenge.given)
+    return Plan(tuple(submission.challenge.settings.metrics), parts, submission.challenge.given)

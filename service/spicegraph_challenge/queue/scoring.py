@@ -12,8 +12,7 @@ from spicegraph_api.v1 import scores_pb2
 from spicegraph_challenge.sandbox.files import read_references, read_results
 from spicegraph_challenge.sandbox.processes import Allowance
 from spicegraph_challenge.sandbox.tasks import Finish, Finished
-from spicegraph_service.pool.processes import frame
-from spicegraph_service.pool.tasks import NOTHING_GIVEN, ItemWork, RequestData, parsed_texts
+from spicegraph_service.kit import NOTHING_GIVEN, ItemWork, RequestData, frame, parsed_texts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from spicegraph_challenge.sandbox.files import FileStore
     from spicegraph_challenge.sandbox.processes import Sandbox
-    from spicegraph_service.rpc.scheduler import Scheduler
+    from spicegraph_service.kit import Scheduler
 
 _FINISHING = Allowance(memory_bytes=0, seconds=3600)
 _FINISHING_SHARE = 0.1  # of the work, roughly: what remains when all items are done

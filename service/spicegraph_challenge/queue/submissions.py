@@ -31,7 +31,7 @@ from spicegraph_challenge.model.schema import (
     SubmissionFile,
     User,
 )
-from spicegraph_service.rpc.status import not_found, quota_used, refused, wrong
+from spicegraph_service.kit import not_found, quota_used, refused, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,7 +70,10 @@ class Usage:
         """Return how many more may follow now; ``None``: any number."""
         rooms = [
             max(0, limit - used)
-            for limit, used in ((challenge.daily_limit, self.today), (challenge.total_limit, self.total))
+            for limit, used in (
+                (challenge.settings.daily_limit, self.today),
+                (challenge.settings.total_limit, self.total),
+            )
             if limit
         ]
         return min(rooms) if rooms else None
@@ -168,12 +171,13 @@ def _known(session: Session, challenge: Challenge, account: Account, new: NewSub
 
 def _check_limits(challenge: Challenge, account: Account, used: Usage, now: datetime) -> None:
     subject = f"challenge:{challenge.name} user:{account.name}"
-    if challenge.total_limit and used.total >= challenge.total_limit:
-        message = f"the limit of {challenge.total_limit} submissions is used up"
+    daily, total = challenge.settings.daily_limit, challenge.settings.total_limit
+    if total and used.total >= total:
+        message = f"the limit of {total} submissions is used up"
         raise quota_used(subject, message, retry_after_s=None)
-    if challenge.daily_limit and used.today >= challenge.daily_limit:
+    if daily and used.today >= daily:
         seconds = (_day(now) + timedelta(days=1) - now).total_seconds()
-        message = f"the limit of {challenge.daily_limit} submissions a day (UTC) is used up"
+        message = f"the limit of {daily} submissions a day (UTC) is used up"
         raise quota_used(subject, message, retry_after_s=seconds)
 
 

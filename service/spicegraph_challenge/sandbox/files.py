@@ -19,8 +19,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO, NamedTuple
 
 import msgspec
 
-from spicegraph_service.pool.processes import frame, read_frame
-from spicegraph_service.store import StoreError, StoreFullError
+from spicegraph_service.kit import StoreError, StoreFullError, frame, read_frame
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

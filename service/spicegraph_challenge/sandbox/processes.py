@@ -25,8 +25,7 @@ from spicegraph_challenge.sandbox.tasks import (
     decode_task,
     encode,
 )
-from spicegraph_service.pool.processes import ChildProcess, ProcessEndedError, open_replies, read_frame
-from spicegraph_service.store import StoreFullError
+from spicegraph_service.kit import ChildProcess, ProcessEndedError, StoreFullError, open_replies, read_frame
 
 _NICE = 10
 _KILLED_FOR_TIME = {-24, -9}  # SIGXCPU, and what the system sends when memory or the hard limit is used up

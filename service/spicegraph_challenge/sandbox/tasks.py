@@ -22,14 +22,13 @@ from spicegraph_challenge.sandbox.files import (
 )
 from spicegraph_parser.errors import DataError, InputError, LimitError
 from spicegraph_scorer.core.tokens import SpiceText  # noqa: TC001 (msgspec reads the annotation)
-from spicegraph_scorer.readers.checks import Empty  # noqa: TC001 (as above)
-from spicegraph_service.pool.processes import read_frame
+from spicegraph_service.kit import read_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from spicegraph_scorer.core.items import Item
-    from spicegraph_service.pool.tasks import ChunkStatistics
+    from spicegraph_service.kit import ChunkStatistics
 
 
 _FEWEST_PLACES, _MOST_PLACES = 1, 4
@@ -42,7 +41,7 @@ class Validate(msgspec.Struct, frozen=True, tag="validate"):
     """Check a submitted file.
 
     ``splits`` holds, for every split of the challenge, the paths of its reference sets; ``output`` is a folder that
-    takes the results.
+    takes the results, ``settings`` are the challenge's.
     """
 
     path: str
@@ -51,8 +50,7 @@ class Validate(msgspec.Struct, frozen=True, tag="validate"):
     splits: dict[str, tuple[str, ...]]
     output: str
     caption_characters: int
-    equal_percent: int
-    empty: Empty = "refuse"
+    settings: bytes = b""
 
 
 class Validated(msgspec.Struct, frozen=True, tag="validated"):
@@ -176,6 +174,8 @@ def decode_reply(data: bytes) -> Any:
 
 
 def _validate(task: Validate) -> Validated:
+    from spicegraph_api.challenge.v1 import challenge_pb2 as pb  # noqa: PLC0415
+    from spicegraph_challenge.model.settings import with_defaults  # noqa: PLC0415
     from spicegraph_challenge.sandbox.validation import read_submission, split_images  # noqa: PLC0415
 
     splits = {name: split_images(read_images(Path(path)) for path in paths) for name, paths in task.splits.items()}
@@ -184,9 +184,8 @@ def _validate(task: Validate) -> Validated:
         task.file_name,
         task.split,
         splits,
+        with_defaults(pb.ChallengeSettings.FromString(task.settings)),
         caption_characters=task.caption_characters,
-        equal_percent=task.equal_percent,
-        empty=task.empty,
     )
     folder = Path(task.output)
     if found.faults:
@@ -227,7 +226,7 @@ def finish(task: Finish) -> Finished:
     from spicegraph_scorer.core.results import run_of  # noqa: PLC0415
     from spicegraph_scorer.core.significance import Resampling  # noqa: PLC0415
     from spicegraph_scorer.metrics import METRICS  # noqa: PLC0415
-    from spicegraph_service.pool.tasks import unpack_data  # noqa: PLC0415
+    from spicegraph_service.kit import unpack_data  # noqa: PLC0415
 
     chunks = _statistics(task)
     errors = error_rows([found for chunk in chunks for found in chunk.errors], task.secret)
@@ -324,7 +323,7 @@ def least_images(places: Sequence[int], secret: str, *what: str) -> int:
 
 
 def _statistics(task: Finish) -> list[ChunkStatistics]:
-    from spicegraph_service.pool.tasks import ChunkStatistics  # noqa: PLC0415
+    from spicegraph_service.kit import ChunkStatistics  # noqa: PLC0415
 
     with Path(task.statistics).open("rb") as stream:
         return [ChunkStatistics.unpack(data) for data in iter(lambda: read_frame(stream), None)]
@@ -334,7 +333,7 @@ def _report(task: Report) -> Reported:
     """Write the error report of a submission, which shows references: for organisers."""
     from spicegraph_scorer.core.items import Item  # noqa: PLC0415
     from spicegraph_scorer.readers.checks import check_items  # noqa: PLC0415
-    from spicegraph_service.pool.tasks import unpack_data  # noqa: PLC0415
+    from spicegraph_service.kit import unpack_data  # noqa: PLC0415
     from spicegraph_service.report import REPORT_FORMATS, ReportFormat, ReportOptions, build_report  # noqa: PLC0415
     from spicegraph_service.report.data import SystemInput  # noqa: PLC0415
 

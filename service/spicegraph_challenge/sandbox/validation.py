@@ -16,12 +16,14 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import IO, TYPE_CHECKING, NamedTuple, NoReturn
 
+from spicegraph_api.v1 import scores_pb2
 from spicegraph_challenge.sandbox.files import FaultRow, Image, Result
 from spicegraph_scorer.readers.checks import caption_faults, id_faults, label, shown
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
+    from spicegraph_api.challenge.v1 import challenge_pb2 as pb
     from spicegraph_scorer.readers.checks import Empty
 
 _ZIP_MAGIC = b"PK"
@@ -101,10 +103,9 @@ def read_submission(
     file_name: str,
     split: str,
     splits: Mapping[str, SplitImages],
+    settings: pb.ChallengeSettings,
     *,
     caption_characters: int = 2_000,
-    equal_percent: int = 100,
-    empty: Empty = "refuse",
 ) -> SubmittedResults:
     """Read a submitted file.
 
@@ -113,19 +114,20 @@ def read_submission(
         file_name: its name, as its sender gave it.
         split: the split of a single JSON file, if the sender gave one; otherwise empty.
         splits: the images of every split of the challenge.
+        settings: the challenge's.
         caption_characters: the longest caption that is accepted.
-        equal_percent: how many captions of a split may be equal, in per cent.
-        empty: whether an empty caption is a fault.
     """
+    empty: Empty = "zero" if settings.empty == scores_pb2.EMPTY_CANDIDATES_ZERO else "refuse"
     results: dict[str, list[Result]] = {}
     faults: list[FaultRow] = []
     try:
         contents = _contents(path, file_name, _largest(splits))
         for content in contents:
-            found = _split_of(content.name, split, splits, results)
-            results[found] = []
-            new = list(_read(content, splits[found], results[found], longest=caption_characters, empty=empty))
-            faults += new or _equal_faults(content.name, results[found], equal_percent)
+            name = _split_of(content.name, split, splits, results)
+            rows: list[Result] = []
+            results[name] = rows
+            of_file = list(_read(content, splits[name], rows, longest=caption_characters, empty=empty))
+            faults += of_file or _equal_faults(content.name, rows, settings.equal_percent)
     except _RefusedError as refused:
         faults.append(FaultRow(file_name, "", "", str(refused)))
     return SubmittedResults(results, faults[:_MOST_FAULTS])

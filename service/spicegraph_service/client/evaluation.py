@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Protocol, Self, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypedDict, TypeVar, Unpack
 
 import grpc
 import grpc.aio
@@ -19,32 +19,37 @@ from spicegraph_api.v1.methods import METHODS
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceStub
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterator
+    from collections.abc import Awaitable, Iterator, Mapping
 
-SERVICE_CONFIG = json.dumps(
-    {
-        "loadBalancingConfig": [{"round_robin": {}}],
-        "methodConfig": [
-            {
-                "name": [
-                    {"service": service, "method": name}
-                    for service, methods in METHODS.items()
-                    for name, method in methods.items()
-                    if method.repeatable
-                ],
-                "retryPolicy": {
-                    "maxAttempts": 5,
-                    "initialBackoff": "0.2s",
-                    "maxBackoff": "5s",
-                    "backoffMultiplier": 2,
-                    # The server says when to call again, and which calls not to repeat at all.
-                    "retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"],
-                },
-            }
-        ],
+    from spicegraph_api.v1.methods import Method
+
+
+def service_config(methods: Mapping[str, Mapping[str, Method]]) -> str:
+    """Return the retry policy of services' methods, as JSON.
+
+    Calls that may be repeated are where no server is available or the queue is full; calls go in turn to all servers of
+    a name.
+    """
+    names = [
+        {"service": service, "method": name}
+        for service, of_service in methods.items()
+        for name, method in of_service.items()
+        if method.repeatable
+    ]
+    policy = {
+        "maxAttempts": 5,
+        "initialBackoff": "0.2s",
+        "maxBackoff": "5s",
+        "backoffMultiplier": 2,
+        # The server says when to call again, and which calls not to repeat at all.
+        "retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"],
     }
-)
-"""Retries where no server is available or the queue is full; calls in turn to all servers of a name."""
+    config = {"loadBalancingConfig": [{"round_robin": {}}], "methodConfig": [{"name": names, "retryPolicy": policy}]}
+    return json.dumps(config)
+
+
+SERVICE_CONFIG = service_config(METHODS)
+"""The retry policy of the evaluation and reference services."""
 
 
 PAGE = 1_000
@@ -71,9 +76,9 @@ class TlsOptions:
         return grpc.ssl_channel_credentials(self.authorities, self.key, self.certificate)
 
 
-def channel_options() -> list[tuple[str, str | int]]:
+def channel_options(config: str = SERVICE_CONFIG) -> list[tuple[str, str | int]]:
     """Return the options of a channel."""
-    return [("grpc.service_config", SERVICE_CONFIG), ("grpc.max_receive_message_length", -1)]
+    return [("grpc.service_config", config), ("grpc.max_receive_message_length", -1)]
 
 
 class Paged(Protocol):
@@ -101,12 +106,14 @@ def _metadata(token: str | None) -> tuple[tuple[str, str], ...]:
 class Connection:
     """A synchronous client's channel to a server, and what goes with every call."""
 
+    _config: ClassVar[str] = SERVICE_CONFIG
+
     def __init__(self, address: str, *, token: str | None, tls: TlsOptions | None, timeout_s: float | None) -> None:
         """Open a channel; ``None``: no token, no TLS, no deadline."""
         if tls is None:
-            self._channel = grpc.insecure_channel(address, channel_options())
+            self._channel = grpc.insecure_channel(address, channel_options(self._config))
         else:
-            self._channel = grpc.secure_channel(address, tls.credentials(), channel_options())
+            self._channel = grpc.secure_channel(address, tls.credentials(), channel_options(self._config))
         self._metadata = _metadata(token)
         self._timeout_s = timeout_s
 

@@ -46,6 +46,7 @@ def render_page(
     images: bool = False,
     parts: bool = False,
     served: bool = False,
+    package: str = _HERE,
 ) -> str:
     """Return one self-contained page: no network, no font, and no script but its own, which its policy names.
 
@@ -62,6 +63,7 @@ def render_page(
         images: let the page show pictures from elsewhere.
         parts: let the page's script load others, from files beside the page.
         served: let the page send its forms to the server that it is from, and its script ask there.
+        package: whose folder ``templates`` has the template; it may use ours as well.
     """
     style = static("style.css") + style
     policy = [
@@ -74,7 +76,7 @@ def render_page(
         *(["connect-src 'self'"] if served else []),
     ]
     return (
-        environment()
+        environment(package)
         .get_template(template)
         .render(values, policy=_ours("; ".join(policy)), style=_ours(style), script=_ours(script or ""))
     )
@@ -86,10 +88,10 @@ def _ours(text: str) -> Markup:
 
 
 @cache
-def environment() -> jinja2.Environment:
-    """Return the templates of all pages."""
+def environment(package: str = _HERE) -> jinja2.Environment:
+    """Return the templates of a package's pages, and ours."""
     made = jinja2.Environment(
-        loader=jinja2.PackageLoader(_HERE),
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(name) for name in dict.fromkeys((package, _HERE))]),
         # Markdown has no markup to escape for; its cells go through a filter of their own.
         autoescape=jinja2.select_autoescape(disabled_extensions=("md.j2",), default=True),
         undefined=jinja2.StrictUndefined,
@@ -103,9 +105,10 @@ def environment() -> jinja2.Environment:
     return made
 
 
-def static(name: str) -> str:
-    """Return one of the files that go into pages."""
-    return (files(_HERE) / "static" / name).read_text(encoding="utf-8")
+def static(name: str, package: str = _HERE) -> str:
+    """Return one of the files that go into pages: from a package's folder ``static``, or from ours."""
+    own = files(package) / "static" / name
+    return (own if own.is_file() else files(_HERE) / "static" / name).read_text(encoding="utf-8")
 
 
 def digest(text: str) -> str:

@@ -23,14 +23,9 @@ def upgrade() -> None:
         "challenges",
         sa.Column("id", _BIG, nullable=False),
         sa.Column("name", sa.String(length=40), nullable=False),
-        sa.Column("title", sa.String(length=200), nullable=False),
-        sa.Column("description", sa.Text(), nullable=False),
-        sa.Column("metrics", sa.JSON(), nullable=False),
-        sa.Column("primary_score", sa.String(length=100), nullable=False),
+        sa.Column("settings", sa.LargeBinary(), nullable=False),
         sa.Column("opens", sa.BigInteger(), nullable=True),
         sa.Column("closes", sa.BigInteger(), nullable=True),
-        sa.Column("daily_limit", sa.Integer(), nullable=False),
-        sa.Column("total_limit", sa.Integer(), nullable=False),
         sa.Column("created", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_challenges"),
         sa.UniqueConstraint("name", name="uq_challenges_name"),
@@ -39,7 +34,7 @@ def upgrade() -> None:
         "users",
         sa.Column("id", _BIG, nullable=False),
         sa.Column("name", sa.String(length=40), nullable=False),
-        sa.Column("role", sa.Enum("participant", "organiser", native_enum=False, length=20), nullable=False),
+        sa.Column("role", sa.String(length=20), nullable=False),
         sa.Column("created", sa.BigInteger(), nullable=False),
         sa.Column("removed", sa.BigInteger(), nullable=True),
         sa.PrimaryKeyConstraint("id", name="pk_users"),
@@ -51,21 +46,22 @@ def upgrade() -> None:
         sa.Column("challenge_id", _BIG, nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
         sa.Column("name", sa.String(length=40), nullable=False),
-        sa.Column(
-            "score_visibility",
-            sa.Enum("always", "after-close", "organisers", native_enum=False, length=20),
-            nullable=False,
-        ),
-        sa.Column(
-            "leaderboard_visibility",
-            sa.Enum("always", "after-close", "organisers", native_enum=False, length=20),
-            nullable=False,
-        ),
         sa.ForeignKeyConstraint(
             ["challenge_id"], ["challenges.id"], name="fk_splits_challenge_id_challenges", ondelete="CASCADE"
         ),
         sa.PrimaryKeyConstraint("id", name="pk_splits"),
         sa.UniqueConstraint("challenge_id", "name", name="uq_splits_challenge_id"),
+    )
+    op.create_table(
+        "challenge_members",
+        sa.Column("challenge_id", _BIG, nullable=False),
+        sa.Column("user_id", _BIG, nullable=False),
+        sa.Column("role", sa.String(length=20), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["challenge_id"], ["challenges.id"], name="fk_challenge_members_challenge_id_challenges", ondelete="CASCADE"
+        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_challenge_members_user_id_users"),
+        sa.PrimaryKeyConstraint("challenge_id", "user_id", name="pk_challenge_members"),
     )
     op.create_table(
         "submissions",
@@ -79,13 +75,7 @@ def upgrade() -> None:
         sa.Column("sha256", sa.String(length=64), nullable=False),
         sa.Column("file_bytes", sa.BigInteger(), nullable=False),
         sa.Column("idempotency_key", sa.String(length=100), nullable=True),
-        sa.Column(
-            "state",
-            sa.Enum(
-                "validating", "queued", "running", "succeeded", "failed", "cancelled", native_enum=False, length=20
-            ),
-            nullable=False,
-        ),
+        sa.Column("state", sa.String(length=20), nullable=False),
         sa.Column("created", sa.BigInteger(), nullable=False),
         sa.Column("started", sa.BigInteger(), nullable=True),
         sa.Column("ended", sa.BigInteger(), nullable=True),
@@ -114,6 +104,8 @@ def upgrade() -> None:
         sa.Column("name", sa.String(length=100), nullable=False),
         sa.Column("hash", sa.String(length=64), nullable=False),
         sa.Column("created", sa.BigInteger(), nullable=False),
+        sa.Column("expires", sa.BigInteger(), nullable=True),
+        sa.Column("used", sa.BigInteger(), nullable=True),
         sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_user_tokens_user_id_users"),
         sa.PrimaryKeyConstraint("id", name="pk_user_tokens"),
         sa.UniqueConstraint("hash", name="uq_user_tokens_hash"),
@@ -153,6 +145,7 @@ def upgrade() -> None:
         sa.Column("version", sa.String(length=100), nullable=False),
         sa.Column("signatures", sa.JSON(), nullable=False),
         sa.Column("created", sa.BigInteger(), nullable=False),
+        sa.Column("errors", sa.JSON(), nullable=False),
         sa.ForeignKeyConstraint(["submission_id"], ["submissions.id"], name="fk_runs_submission_id_submissions"),
         sa.PrimaryKeyConstraint("id", name="pk_runs"),
         sa.UniqueConstraint("job_id", name="uq_runs_job_id"),
@@ -163,6 +156,7 @@ def upgrade() -> None:
         sa.Column("submission_id", sa.String(length=16), nullable=False),
         sa.Column("split_id", _BIG, nullable=False),
         sa.Column("file", sa.String(length=64), nullable=False),
+        sa.Column("empty_captions", sa.Integer(), nullable=False),
         sa.ForeignKeyConstraint(["split_id"], ["splits.id"], name="fk_submission_files_split_id_splits"),
         sa.ForeignKeyConstraint(
             ["submission_id"], ["submissions.id"], name="fk_submission_files_submission_id_submissions"
@@ -172,9 +166,7 @@ def upgrade() -> None:
     op.create_table(
         "jobs",
         sa.Column("id", _BIG, nullable=False),
-        sa.Column(
-            "kind", sa.Enum("validate", "score", "rescore", "parse", native_enum=False, length=20), nullable=False
-        ),
+        sa.Column("kind", sa.String(length=20), nullable=False),
         sa.Column("submission_id", sa.String(length=16), nullable=True),
         sa.Column("reference_set_id", _BIG, nullable=True),
         sa.Column("owner", sa.String(length=40), nullable=True),
@@ -203,6 +195,8 @@ def upgrade() -> None:
         sa.Column("value", sa.Double(), nullable=True),
         sa.Column("low", sa.Double(), nullable=True),
         sa.Column("high", sa.Double(), nullable=True),
+        sa.Column("images", sa.Integer(), nullable=True),
+        sa.Column("places", sa.Integer(), nullable=False),
         sa.ForeignKeyConstraint(
             ["reference_set_id"],
             ["challenge_reference_sets.id"],

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from spicegraph_api.v1 import challenge_pb2 as spicegraph__api_dot_v1_dot_challenge__pb2
+from spicegraph_api.challenge.v1 import challenge_pb2 as spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in spicegraph_api/v1/challenge_pb2_grpc.py depends on'
+        + ' but the generated code in spicegraph_api/challenge/v1/challenge_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -27,7 +27,7 @@ if _version_not_supported:
 
 class ChallengeServiceStub:
     """An evaluation server: organisers keep references private, participants submit captions, the server scores them and
-    keeps a leaderboard. Every call needs a user's token (`authorization: Bearer sgu_...`), whatever the server demands
+    keeps a leaderboard. Every call but two needs a user's token (`authorization: Bearer sgu_...`), whatever the server demands
     elsewhere. Calls marked "organisers" are for the server's organisers, those marked with a ChallengeRole for members of
     the challenge who have it, or a higher one; others get PERMISSION_DENIED. No answer to a participant holds a
     reference or a score of a single item.
@@ -40,130 +40,130 @@ class ChallengeServiceStub:
             channel: A grpc.Channel.
         """
         self.CreateChallenge = channel.unary_unary(
-                '/spicegraph.v1.ChallengeService/CreateChallenge',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.CreateChallengeRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.CreateChallengeResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/CreateChallenge',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateChallengeRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateChallengeResponse.FromString,
                 _registered_method=True)
         self.UpdateChallenge = channel.unary_unary(
-                '/spicegraph.v1.ChallengeService/UpdateChallenge',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.UpdateChallengeRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.UpdateChallengeResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/UpdateChallenge',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.UpdateChallengeRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.UpdateChallengeResponse.FromString,
                 _registered_method=True)
         self.GetChallenge = channel.unary_unary(
-                '/spicegraph.v1.ChallengeService/GetChallenge',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetChallengeRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetChallengeResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/GetChallenge',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetChallengeRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetChallengeResponse.FromString,
                 _registered_method=True)
         self.ListChallenges = channel.unary_unary(
-                '/spicegraph.v1.ChallengeService/ListChallenges',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListChallengesRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListChallengesResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/ListChallenges',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListChallengesRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListChallengesResponse.FromString,
                 _registered_method=True)
         self.DeleteChallenge = channel.unary_unary(
-                '/spicegraph.v1.ChallengeService/DeleteChallenge',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.DeleteChallengeRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.DeleteChallengeResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/DeleteChallenge',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.DeleteChallengeRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.DeleteChallengeResponse.FromString,
                 _registered_method=True)
         self.UploadReferences = channel.stream_unary(
-                '/spicegraph.v1.ChallengeService/UploadReferences',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.UploadReferencesRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.UploadReferencesResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/UploadReferences',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.UploadReferencesRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.UploadReferencesResponse.FromString,
                 _registered_method=True)
         self.SetChallengeMember = channel.unary_unary(
-                '/spicegraph.v1.ChallengeService/SetChallengeMember',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.SetChallengeMemberRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.SetChallengeMemberResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/SetChallengeMember',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.SetChallengeMemberRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.SetChallengeMemberResponse.FromString,
                 _registered_method=True)
         self.ListChallengeMembers = channel.unary_unary(
-                '/spicegraph.v1.ChallengeService/ListChallengeMembers',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListChallengeMembersRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListChallengeMembersResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/ListChallengeMembers',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListChallengeMembersRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListChallengeMembersResponse.FromString,
                 _registered_method=True)
         self.CreateUser = channel.unary_unary(
-                '/spicegraph.v1.ChallengeService/CreateUser',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.CreateUserRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.CreateUserResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/CreateUser',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateUserRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateUserResponse.FromString,
                 _registered_method=True)
         self.ListUsers = channel.unary_unary(
-                '/spicegraph.v1.ChallengeService/ListUsers',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListUsersRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListUsersResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/ListUsers',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListUsersRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListUsersResponse.FromString,
                 _registered_method=True)
         self.DeleteUser = channel.unary_unary(
-                '/spicegraph.v1.ChallengeService/DeleteUser',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.DeleteUserRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.DeleteUserResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/DeleteUser',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.DeleteUserRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.DeleteUserResponse.FromString,
                 _registered_method=True)
         self.CreateUserToken = channel.unary_unary(
-                '/spicegraph.v1.ChallengeService/CreateUserToken',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.CreateUserTokenRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.CreateUserTokenResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/CreateUserToken',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateUserTokenRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateUserTokenResponse.FromString,
                 _registered_method=True)
         self.RevokeUserToken = channel.unary_unary(
-                '/spicegraph.v1.ChallengeService/RevokeUserToken',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.RevokeUserTokenRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.RevokeUserTokenResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/RevokeUserToken',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.RevokeUserTokenRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.RevokeUserTokenResponse.FromString,
                 _registered_method=True)
         self.CreateSubmission = channel.stream_unary(
-                '/spicegraph.v1.ChallengeService/CreateSubmission',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.CreateSubmissionRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.CreateSubmissionResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/CreateSubmission',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateSubmissionRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateSubmissionResponse.FromString,
                 _registered_method=True)
         self.GetSubmission = channel.unary_unary(
-                '/spicegraph.v1.ChallengeService/GetSubmission',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetSubmissionRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetSubmissionResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/GetSubmission',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetSubmissionRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetSubmissionResponse.FromString,
                 _registered_method=True)
         self.ListSubmissions = channel.unary_unary(
-                '/spicegraph.v1.ChallengeService/ListSubmissions',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListSubmissionsRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListSubmissionsResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/ListSubmissions',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListSubmissionsRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListSubmissionsResponse.FromString,
                 _registered_method=True)
         self.WatchSubmission = channel.unary_stream(
-                '/spicegraph.v1.ChallengeService/WatchSubmission',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.WatchSubmissionRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.WatchSubmissionResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/WatchSubmission',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.WatchSubmissionRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.WatchSubmissionResponse.FromString,
                 _registered_method=True)
         self.ListSubmissionFaults = channel.unary_unary(
-                '/spicegraph.v1.ChallengeService/ListSubmissionFaults',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListSubmissionFaultsRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListSubmissionFaultsResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/ListSubmissionFaults',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListSubmissionFaultsRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListSubmissionFaultsResponse.FromString,
                 _registered_method=True)
         self.CancelSubmission = channel.unary_unary(
-                '/spicegraph.v1.ChallengeService/CancelSubmission',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.CancelSubmissionRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.CancelSubmissionResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/CancelSubmission',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CancelSubmissionRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CancelSubmissionResponse.FromString,
                 _registered_method=True)
         self.ChooseSubmission = channel.unary_unary(
-                '/spicegraph.v1.ChallengeService/ChooseSubmission',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.ChooseSubmissionRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.ChooseSubmissionResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/ChooseSubmission',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ChooseSubmissionRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ChooseSubmissionResponse.FromString,
                 _registered_method=True)
         self.GetLeaderboard = channel.unary_unary(
-                '/spicegraph.v1.ChallengeService/GetLeaderboard',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetLeaderboardRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetLeaderboardResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/GetLeaderboard',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetLeaderboardRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetLeaderboardResponse.FromString,
                 _registered_method=True)
         self.GetImageInfo = channel.unary_stream(
-                '/spicegraph.v1.ChallengeService/GetImageInfo',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetImageInfoRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetImageInfoResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/GetImageInfo',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetImageInfoRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetImageInfoResponse.FromString,
                 _registered_method=True)
         self.RescoreChallenge = channel.unary_unary(
-                '/spicegraph.v1.ChallengeService/RescoreChallenge',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.RescoreChallengeRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.RescoreChallengeResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/RescoreChallenge',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.RescoreChallengeRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.RescoreChallengeResponse.FromString,
                 _registered_method=True)
         self.GetSubmissionReport = channel.unary_stream(
-                '/spicegraph.v1.ChallengeService/GetSubmissionReport',
-                request_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetSubmissionReportRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetSubmissionReportResponse.FromString,
+                '/spicegraph_api.challenge.v1.ChallengeService/GetSubmissionReport',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetSubmissionReportRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetSubmissionReportResponse.FromString,
                 _registered_method=True)
 
 
 class ChallengeServiceServicer:
     """An evaluation server: organisers keep references private, participants submit captions, the server scores them and
-    keeps a leaderboard. Every call needs a user's token (`authorization: Bearer sgu_...`), whatever the server demands
+    keeps a leaderboard. Every call but two needs a user's token (`authorization: Bearer sgu_...`), whatever the server demands
     elsewhere. Calls marked "organisers" are for the server's organisers, those marked with a ChallengeRole for members of
     the challenge who have it, or a higher one; others get PERMISSION_DENIED. No answer to a participant holds a
     reference or a score of a single item.
@@ -185,7 +185,7 @@ class ChallengeServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetChallenge(self, request, context):
-        """Returns a challenge.
+        """Returns a challenge. Without a token where its leaderboard is public.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -313,7 +313,7 @@ class ChallengeServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetLeaderboard(self, request, context):
-        """Returns the leaderboard of a split.
+        """Returns the leaderboard of a split. Without a token where it is public.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -348,135 +348,135 @@ def add_ChallengeServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'CreateChallenge': grpc.unary_unary_rpc_method_handler(
                     servicer.CreateChallenge,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.CreateChallengeRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.CreateChallengeResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateChallengeRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateChallengeResponse.SerializeToString,
             ),
             'UpdateChallenge': grpc.unary_unary_rpc_method_handler(
                     servicer.UpdateChallenge,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.UpdateChallengeRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.UpdateChallengeResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.UpdateChallengeRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.UpdateChallengeResponse.SerializeToString,
             ),
             'GetChallenge': grpc.unary_unary_rpc_method_handler(
                     servicer.GetChallenge,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetChallengeRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetChallengeResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetChallengeRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetChallengeResponse.SerializeToString,
             ),
             'ListChallenges': grpc.unary_unary_rpc_method_handler(
                     servicer.ListChallenges,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListChallengesRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListChallengesResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListChallengesRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListChallengesResponse.SerializeToString,
             ),
             'DeleteChallenge': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteChallenge,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.DeleteChallengeRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.DeleteChallengeResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.DeleteChallengeRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.DeleteChallengeResponse.SerializeToString,
             ),
             'UploadReferences': grpc.stream_unary_rpc_method_handler(
                     servicer.UploadReferences,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.UploadReferencesRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.UploadReferencesResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.UploadReferencesRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.UploadReferencesResponse.SerializeToString,
             ),
             'SetChallengeMember': grpc.unary_unary_rpc_method_handler(
                     servicer.SetChallengeMember,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.SetChallengeMemberRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.SetChallengeMemberResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.SetChallengeMemberRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.SetChallengeMemberResponse.SerializeToString,
             ),
             'ListChallengeMembers': grpc.unary_unary_rpc_method_handler(
                     servicer.ListChallengeMembers,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListChallengeMembersRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListChallengeMembersResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListChallengeMembersRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListChallengeMembersResponse.SerializeToString,
             ),
             'CreateUser': grpc.unary_unary_rpc_method_handler(
                     servicer.CreateUser,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.CreateUserRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.CreateUserResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateUserRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateUserResponse.SerializeToString,
             ),
             'ListUsers': grpc.unary_unary_rpc_method_handler(
                     servicer.ListUsers,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListUsersRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListUsersResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListUsersRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListUsersResponse.SerializeToString,
             ),
             'DeleteUser': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteUser,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.DeleteUserRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.DeleteUserResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.DeleteUserRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.DeleteUserResponse.SerializeToString,
             ),
             'CreateUserToken': grpc.unary_unary_rpc_method_handler(
                     servicer.CreateUserToken,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.CreateUserTokenRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.CreateUserTokenResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateUserTokenRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateUserTokenResponse.SerializeToString,
             ),
             'RevokeUserToken': grpc.unary_unary_rpc_method_handler(
                     servicer.RevokeUserToken,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.RevokeUserTokenRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.RevokeUserTokenResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.RevokeUserTokenRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.RevokeUserTokenResponse.SerializeToString,
             ),
             'CreateSubmission': grpc.stream_unary_rpc_method_handler(
                     servicer.CreateSubmission,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.CreateSubmissionRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.CreateSubmissionResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateSubmissionRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateSubmissionResponse.SerializeToString,
             ),
             'GetSubmission': grpc.unary_unary_rpc_method_handler(
                     servicer.GetSubmission,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetSubmissionRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetSubmissionResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetSubmissionRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetSubmissionResponse.SerializeToString,
             ),
             'ListSubmissions': grpc.unary_unary_rpc_method_handler(
                     servicer.ListSubmissions,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListSubmissionsRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListSubmissionsResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListSubmissionsRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListSubmissionsResponse.SerializeToString,
             ),
             'WatchSubmission': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchSubmission,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.WatchSubmissionRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.WatchSubmissionResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.WatchSubmissionRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.WatchSubmissionResponse.SerializeToString,
             ),
             'ListSubmissionFaults': grpc.unary_unary_rpc_method_handler(
                     servicer.ListSubmissionFaults,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListSubmissionFaultsRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.ListSubmissionFaultsResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListSubmissionFaultsRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListSubmissionFaultsResponse.SerializeToString,
             ),
             'CancelSubmission': grpc.unary_unary_rpc_method_handler(
                     servicer.CancelSubmission,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.CancelSubmissionRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.CancelSubmissionResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CancelSubmissionRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CancelSubmissionResponse.SerializeToString,
             ),
             'ChooseSubmission': grpc.unary_unary_rpc_method_handler(
                     servicer.ChooseSubmission,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.ChooseSubmissionRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.ChooseSubmissionResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ChooseSubmissionRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ChooseSubmissionResponse.SerializeToString,
             ),
             'GetLeaderboard': grpc.unary_unary_rpc_method_handler(
                     servicer.GetLeaderboard,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetLeaderboardRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetLeaderboardResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetLeaderboardRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetLeaderboardResponse.SerializeToString,
             ),
             'GetImageInfo': grpc.unary_stream_rpc_method_handler(
                     servicer.GetImageInfo,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetImageInfoRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetImageInfoResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetImageInfoRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetImageInfoResponse.SerializeToString,
             ),
             'RescoreChallenge': grpc.unary_unary_rpc_method_handler(
                     servicer.RescoreChallenge,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.RescoreChallengeRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.RescoreChallengeResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.RescoreChallengeRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.RescoreChallengeResponse.SerializeToString,
             ),
             'GetSubmissionReport': grpc.unary_stream_rpc_method_handler(
                     servicer.GetSubmissionReport,
-                    request_deserializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetSubmissionReportRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_challenge__pb2.GetSubmissionReportResponse.SerializeToString,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetSubmissionReportRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetSubmissionReportResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
-            'spicegraph.v1.ChallengeService', rpc_method_handlers)
+            'spicegraph_api.challenge.v1.ChallengeService', rpc_method_handlers)
     server.add_generic_rpc_handlers((generic_handler,))
-    server.add_registered_method_handlers('spicegraph.v1.ChallengeService', rpc_method_handlers)
+    server.add_registered_method_handlers('spicegraph_api.challenge.v1.ChallengeService', rpc_method_handlers)
 
 
  # This class is part of an EXPERIMENTAL API.
 class ChallengeService:
     """An evaluation server: organisers keep references private, participants submit captions, the server scores them and
-    keeps a leaderboard. Every call needs a user's token (`authorization: Bearer sgu_...`), whatever the server demands
+    keeps a leaderboard. Every call but two needs a user's token (`authorization: Bearer sgu_...`), whatever the server demands
     elsewhere. Calls marked "organisers" are for the server's organisers, those marked with a ChallengeRole for members of
     the challenge who have it, or a higher one; others get PERMISSION_DENIED. No answer to a participant holds a
     reference or a score of a single item.
@@ -496,9 +496,9 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph.v1.ChallengeService/CreateChallenge',
-            spicegraph__api_dot_v1_dot_challenge__pb2.CreateChallengeRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.CreateChallengeResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/CreateChallenge',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateChallengeRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateChallengeResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -523,9 +523,9 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph.v1.ChallengeService/UpdateChallenge',
-            spicegraph__api_dot_v1_dot_challenge__pb2.UpdateChallengeRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.UpdateChallengeResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/UpdateChallenge',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.UpdateChallengeRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.UpdateChallengeResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -550,9 +550,9 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph.v1.ChallengeService/GetChallenge',
-            spicegraph__api_dot_v1_dot_challenge__pb2.GetChallengeRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.GetChallengeResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/GetChallenge',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetChallengeRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetChallengeResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -577,9 +577,9 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph.v1.ChallengeService/ListChallenges',
-            spicegraph__api_dot_v1_dot_challenge__pb2.ListChallengesRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.ListChallengesResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/ListChallenges',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListChallengesRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListChallengesResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -604,9 +604,9 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph.v1.ChallengeService/DeleteChallenge',
-            spicegraph__api_dot_v1_dot_challenge__pb2.DeleteChallengeRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.DeleteChallengeResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/DeleteChallenge',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.DeleteChallengeRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.DeleteChallengeResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -631,9 +631,9 @@ class ChallengeService:
         return grpc.experimental.stream_unary(
             request_iterator,
             target,
-            '/spicegraph.v1.ChallengeService/UploadReferences',
-            spicegraph__api_dot_v1_dot_challenge__pb2.UploadReferencesRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.UploadReferencesResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/UploadReferences',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.UploadReferencesRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.UploadReferencesResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -658,9 +658,9 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph.v1.ChallengeService/SetChallengeMember',
-            spicegraph__api_dot_v1_dot_challenge__pb2.SetChallengeMemberRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.SetChallengeMemberResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/SetChallengeMember',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.SetChallengeMemberRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.SetChallengeMemberResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -685,9 +685,9 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph.v1.ChallengeService/ListChallengeMembers',
-            spicegraph__api_dot_v1_dot_challenge__pb2.ListChallengeMembersRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.ListChallengeMembersResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/ListChallengeMembers',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListChallengeMembersRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListChallengeMembersResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -712,9 +712,9 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph.v1.ChallengeService/CreateUser',
-            spicegraph__api_dot_v1_dot_challenge__pb2.CreateUserRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.CreateUserResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/CreateUser',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateUserRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateUserResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -739,9 +739,9 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph.v1.ChallengeService/ListUsers',
-            spicegraph__api_dot_v1_dot_challenge__pb2.ListUsersRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.ListUsersResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/ListUsers',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListUsersRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListUsersResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -766,9 +766,9 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph.v1.ChallengeService/DeleteUser',
-            spicegraph__api_dot_v1_dot_challenge__pb2.DeleteUserRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.DeleteUserResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/DeleteUser',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.DeleteUserRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.DeleteUserResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -793,9 +793,9 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph.v1.ChallengeService/CreateUserToken',
-            spicegraph__api_dot_v1_dot_challenge__pb2.CreateUserTokenRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.CreateUserTokenResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/CreateUserToken',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateUserTokenRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateUserTokenResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -820,9 +820,9 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph.v1.ChallengeService/RevokeUserToken',
-            spicegraph__api_dot_v1_dot_challenge__pb2.RevokeUserTokenRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.RevokeUserTokenResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/RevokeUserToken',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.RevokeUserTokenRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.RevokeUserTokenResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -847,9 +847,9 @@ class ChallengeService:
         return grpc.experimental.stream_unary(
             request_iterator,
             target,
-            '/spicegraph.v1.ChallengeService/CreateSubmission',
-            spicegraph__api_dot_v1_dot_challenge__pb2.CreateSubmissionRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.CreateSubmissionResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/CreateSubmission',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateSubmissionRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateSubmissionResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -874,9 +874,9 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph.v1.ChallengeService/GetSubmission',
-            spicegraph__api_dot_v1_dot_challenge__pb2.GetSubmissionRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.GetSubmissionResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/GetSubmission',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetSubmissionRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetSubmissionResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -901,9 +901,9 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph.v1.ChallengeService/ListSubmissions',
-            spicegraph__api_dot_v1_dot_challenge__pb2.ListSubmissionsRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.ListSubmissionsResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/ListSubmissions',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListSubmissionsRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListSubmissionsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -928,9 +928,9 @@ class ChallengeService:
         return grpc.experimental.unary_stream(
             request,
             target,
-            '/spicegraph.v1.ChallengeService/WatchSubmission',
-            spicegraph__api_dot_v1_dot_challenge__pb2.WatchSubmissionRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.WatchSubmissionResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/WatchSubmission',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.WatchSubmissionRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.WatchSubmissionResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -955,9 +955,9 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph.v1.ChallengeService/ListSubmissionFaults',
-            spicegraph__api_dot_v1_dot_challenge__pb2.ListSubmissionFaultsRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.ListSubmissionFaultsResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/ListSubmissionFaults',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListSubmissionFaultsRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListSubmissionFaultsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -982,9 +982,9 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph.v1.ChallengeService/CancelSubmission',
-            spicegraph__api_dot_v1_dot_challenge__pb2.CancelSubmissionRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.CancelSubmissionResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/CancelSubmission',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CancelSubmissionRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CancelSubmissionResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -1009,9 +1009,9 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph.v1.ChallengeService/ChooseSubmission',
-            spicegraph__api_dot_v1_dot_challenge__pb2.ChooseSubmissionRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.ChooseSubmissionResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/ChooseSubmission',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ChooseSubmissionRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ChooseSubmissionResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -1036,9 +1036,9 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph.v1.ChallengeService/GetLeaderboard',
-            spicegraph__api_dot_v1_dot_challenge__pb2.GetLeaderboardRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.GetLeaderboardResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/GetLeaderboard',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetLeaderboardRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetLeaderboardResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -1063,9 +1063,9 @@ class ChallengeService:
         return grpc.experimental.unary_stream(
             request,
             target,
-            '/spicegraph.v1.ChallengeService/GetImageInfo',
-            spicegraph__api_dot_v1_dot_challenge__pb2.GetImageInfoRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.GetImageInfoResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/GetImageInfo',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetImageInfoRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetImageInfoResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -1090,9 +1090,9 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph.v1.ChallengeService/RescoreChallenge',
-            spicegraph__api_dot_v1_dot_challenge__pb2.RescoreChallengeRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.RescoreChallengeResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/RescoreChallenge',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.RescoreChallengeRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.RescoreChallengeResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -1117,9 +1117,9 @@ class ChallengeService:
         return grpc.experimental.unary_stream(
             request,
             target,
-            '/spicegraph.v1.ChallengeService/GetSubmissionReport',
-            spicegraph__api_dot_v1_dot_challenge__pb2.GetSubmissionReportRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_challenge__pb2.GetSubmissionReportResponse.FromString,
+            '/spicegraph_api.challenge.v1.ChallengeService/GetSubmissionReport',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetSubmissionReportRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetSubmissionReportResponse.FromString,
             options,
             channel_credentials,
             insecure,

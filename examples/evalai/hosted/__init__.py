@@ -1,0 +1,3 @@
+"""EvalAI imports the function from here."""
+
+from .main import evaluate

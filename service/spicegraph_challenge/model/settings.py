@@ -1,0 +1,353 @@
+"""The settings of a challenge: defaults, bounds and words. Everything else of a setting the contract says.
+
+A challenge is stored as its :class:`ChallengeSettings` message. The command line's options, the form in a browser, the
+rules on a challenge's page and the checks of a request are all made from the message's descriptor, its comments, and
+the tables here: a new setting is a field of the contract, a line in ``SETTINGS``, and the place where it acts.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from spicegraph_api.challenge.v1 import challenge_pb2 as pb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from google.protobuf.descriptor import EnumDescriptor
+    from google.protobuf.message import Message
+
+_MOST = 1_000_000
+_LATEST = datetime(9999, 12, 31, tzinfo=UTC)
+_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+_UNSPECIFIED = "UNSPECIFIED"
+_NEVER = "never"
+_ABOUT, _SCORED, _WHEN, _SEEN = "What it is about", "How it is scored", "When, and how often", "What participants see"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the contract does not say of a setting.
+
+    Attributes:
+        label: its name on pages.
+        part: the part of the form that it stands in.
+        flag: its option on the command line; empty: its name with hyphens.
+        default: the value where a challenge does not say; of a text or a choice, what pages and help show as that.
+        least: the smallest number.
+        most: the largest number, or the characters of the longest text.
+        words: words that stand for numbers, which may lie outside of the bounds.
+        fixed: it never changes, since submissions are scored by it.
+    """
+
+    label: str
+    part: str
+    flag: str = ""
+    default: int | str = ""
+    least: int = 0
+    most: int = _MOST
+    words: Mapping[str, int] = field(default_factory=dict)
+    fixed: bool = False
+
+
+SETTINGS: Mapping[str, Setting] = {
+    "title": Setting("Title", _ABOUT, most=200),
+    "description": Setting("Description", _ABOUT, most=10_000),
+    "metrics": Setting("Metrics", _SCORED, default="coco", fixed=True),
+    "primary_score": Setting("Ranked by", _SCORED, "rank-by", most=100),
+    "graph_style": Setting("Scene graphs", _SCORED, default="spice", fixed=True),
+    "spice_text": Setting("SPICE parses", _SCORED, fixed=True),
+    "empty": Setting("Empty captions", _SCORED, default="refuse", fixed=True),
+    "open_time": Setting("Opens", _WHEN, "opens"),
+    "close_time": Setting("Closes", _WHEN, "closes"),
+    "daily_limit": Setting("Submissions a day", _WHEN, "daily", 5),
+    "total_limit": Setting("Submissions in all", _WHEN, "total", 20),
+    "public_board": Setting("Public leaderboard", _SEEN, default="no"),
+    "digits": Setting("Decimal places", _SEEN, default=0, least=1, most=9, words={"auto": 0, "all": -1}),
+    "category_images": Setting("Images of a category", _SEEN, default=50, least=1),
+    "error_images": Setting("Images of an error", _SEEN, default=10, least=10, words={_NEVER: -1}),
+    "equal_percent": Setting("Equal captions (%)", _SEEN, "equal", 50, 1, 100),
+}
+"""The settings of a challenge in the order of forms, pages and ``--help``."""
+
+SPLIT_SETTINGS: Mapping[str, Setting] = {
+    "score_visibility": Setting("Scores shown", _SEEN, "scores", "always"),
+    "leaderboard_visibility": Setting("Leaderboard shown", _SEEN, "leaderboard", "always"),
+}
+"""The settings of each split."""
+
+ALL_DIGITS = SETTINGS["digits"].words["all"]
+NO_ERRORS = SETTINGS["error_images"].words[_NEVER]
+
+
+class SettingFault(NamedTuple):
+    """What is wrong with a setting: its field and the reason."""
+
+    field: str
+    reason: str
+
+
+class SettingsError(Exception):
+    """Texts that are no settings: ``violations`` names each field with the reason."""
+
+    def __init__(self, violations: list[SettingFault]) -> None:
+        super().__init__("; ".join(f"{field}: {reason}" for field, reason in violations))
+        self.violations = violations
+
+
+def flag(name: str) -> str:
+    """Return a setting's option on the command line."""
+    return f"--{_setting(name).flag or name.replace('_', '-')}"
+
+
+def help_text(name: str) -> str:
+    """Return what the contract says of a setting, with its default."""
+    setting = _setting(name)
+    default = _number_text(setting, setting.default) if isinstance(setting.default, int) else setting.default
+    return comment(name) + (f" Default: {default}." if default else "")
+
+
+@cache
+def comment(name: str) -> str:
+    """Return what the contract's comment says of a setting."""
+    comments = json.loads((files("spicegraph_api.challenge.v1") / "comments.json").read_text(encoding="utf-8"))
+    text: str = comments["ChallengeSettings" if name in SETTINGS else "ChallengeSplit"][name]
+    return text
+
+
+def choices(name: str) -> tuple[str, ...]:
+    """Return the words of a setting that is a choice; none of others."""
+    kind = descriptor(name).enum_type
+    if descriptor(name).type == FieldDescriptor.TYPE_BOOL:
+        return ("yes", "no")
+    return () if kind is None else tuple(_word(kind, value.name) for value in kind.values if value.number)
+
+
+def expected(name: str) -> str:
+    """Return which values a setting has: ``1-9|auto|all``; empty: any text."""
+    setting, kind = _setting(name), descriptor(name)
+    if choices(name):
+        return "|".join(choices(name))
+    if kind.type == FieldDescriptor.TYPE_INT32:
+        return "|".join([f"{setting.least}-{setting.most}", *setting.words])
+    return "TIME" if is_moment(name) else "SCORE" if name == "primary_score" else "TEXT"
+
+
+def is_moment(name: str) -> bool:
+    """Whether a setting is a point in time."""
+    return descriptor(name).message_type is not None
+
+
+def descriptor(name: str) -> FieldDescriptor:
+    """Return a setting's field in the contract."""
+    kind = pb.ChallengeSettings if name in SETTINGS else pb.ChallengeSplit
+    return kind.DESCRIPTOR.fields_by_name[name]
+
+
+def _setting(name: str) -> Setting:
+    return SETTINGS.get(name) or SPLIT_SETTINGS[name]
+
+
+def _word(kind: EnumDescriptor, name: str) -> str:
+    """Return the word for an enum's value.
+
+    Example:
+        >>> _word(pb.Visibility.DESCRIPTOR, "VISIBILITY_AFTER_CLOSE")
+        'after-close'
+    """
+    prefix = kind.values_by_number[0].name.removesuffix(_UNSPECIFIED)
+    return name.removeprefix(prefix).lower().replace("_", "-")
+
+
+def read_settings(message: Message, texts: Mapping[str, str]) -> None:
+    """Set fields of a message from texts, as a form or the command line has them.
+
+    A number or a choice without a text stays absent; a moment without one, or ``never``, is 1970, which means none.
+
+    Raises:
+        SettingsError: naming every field whose text is wrong.
+    """
+    violations = []
+    for name, text in texts.items():
+        kind = descriptor(name)
+        try:
+            if kind.message_type is not None:
+                getattr(message, name).CopyFrom(_read_moment(text))
+            elif kind.is_repeated:
+                getattr(message, name)[:] = [part.strip() for part in text.split(",") if part.strip()]
+            elif kind.type == FieldDescriptor.TYPE_STRING:
+                setattr(message, name, text.replace("\r\n", "\n"))  # browsers send lines with carriage returns
+            elif kind.type == FieldDescriptor.TYPE_BOOL:
+                setattr(message, name, _read_switch(text))
+            elif text.strip():
+                setattr(message, name, _read_value(name, text.strip()))
+        except ValueError as error:
+            violations.append(SettingFault(name, str(error)))
+    if violations:
+        raise SettingsError(violations)
+
+
+def _read_moment(text: str) -> Timestamp:
+    moment = Timestamp()
+    if text.strip() in {"", _NEVER}:
+        return moment
+    try:
+        read = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise ValueError(f"expected a time such as 2030-06-01T12:00, got {text!a}") from error
+    moment.FromDatetime(read if read.tzinfo else read.replace(tzinfo=UTC))
+    return moment
+
+
+def _read_switch(text: str) -> bool:
+    if text not in {"yes", "no"}:
+        raise ValueError(f"expected yes or no, got {text!a}")
+    return text == "yes"
+
+
+def _read_value(name: str, text: str) -> int:
+    kind, words = descriptor(name).enum_type, _setting(name).words
+    if kind is not None:
+        numbers = {_word(kind, value.name): value.number for value in kind.values if value.number}
+        if text not in numbers:
+            raise ValueError(f"expected {_listed(list(numbers))}, got {text!a}")
+        return numbers[text]
+    digits = text.removeprefix("-")
+    if text not in words and not (digits.isascii() and digits.isdigit() and len(digits) < 10):
+        setting = _setting(name)
+        number = "a number" if setting.most == _MOST else f"{setting.least} to {setting.most}"
+        raise ValueError(f"expected {_listed([number, *words])}, got {text!a}")
+    return words[text] if text in words else int(text)
+
+
+def _listed(words: list[str]) -> str:
+    return " or ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
+
+
+def setting_text(message: Message, name: str) -> str:
+    """Return a setting as a form and the command line write it; empty where it is absent and has no default."""
+    kind, value = descriptor(name), getattr(message, name)
+    if kind.is_repeated:
+        return ", ".join(value)
+    if kind.message_type is not None:
+        return value.ToDatetime().strftime("%Y-%m-%dT%H:%M") if value.seconds else ""
+    if kind.enum_type is not None:
+        known = kind.enum_type.values_by_number.get(value)
+        return _word(kind.enum_type, known.name) if value and known is not None else str(_setting(name).default)
+    if kind.type == FieldDescriptor.TYPE_BOOL:
+        return "yes" if value else "no"
+    if kind.type == FieldDescriptor.TYPE_STRING:
+        return str(value)
+    return _number_text(_setting(name), value if message.HasField(name) else _setting(name).default)
+
+
+def _number_text(setting: Setting, value: Any) -> str:
+    return next((word for word, number in setting.words.items() if number == value), str(value))
+
+
+def rules(settings: pb.ChallengeSettings) -> Iterator[tuple[str, str, str]]:
+    """Yield what people are shown of a challenge's settings: label, value and what the contract says of it."""
+    for name, setting in SETTINGS.items():
+        if setting.part == _ABOUT:
+            continue
+        text = setting_text(settings, name)
+        if is_moment(name):
+            text = text.replace("T", " ") + " UTC" if text else _NEVER if name == "close_time" else "at once"
+        yield setting.label, text or "the first score", comment(name)
+
+
+def with_defaults(settings: pb.ChallengeSettings) -> pb.ChallengeSettings:
+    """Return settings in which every number has a value: its own, or the default."""
+    complete = pb.ChallengeSettings()
+    complete.CopyFrom(settings)
+    for name, setting in SETTINGS.items():
+        if isinstance(setting.default, int) and not complete.HasField(name):  # type: ignore[arg-type]
+            setattr(complete, name, setting.default)
+    return complete
+
+
+def changed(stored: pb.ChallengeSettings, change: pb.ChallengeSettings) -> pb.ChallengeSettings:
+    """Return settings with the fields that a change has; a moment of 1970 is taken away.
+
+    Raises:
+        SettingsError: a setting never changes, or a split is unknown.
+    """
+    result = pb.ChallengeSettings()
+    violations: list[SettingFault] = []
+    result.CopyFrom(stored)
+    for kind, value in change.ListFields():
+        if kind.name == "splits":
+            violations += _change_splits(result, change)
+        elif SETTINGS[kind.name].fixed and value != getattr(stored, kind.name):
+            violations.append(SettingFault(kind.name, "never changes, so that all submissions are scored alike"))
+        elif kind.is_repeated:
+            continue
+        elif isinstance(value, Timestamp):
+            getattr(result, kind.name).CopyFrom(value)
+        else:
+            setattr(result, kind.name, value)
+    if violations:
+        raise SettingsError(violations)
+    return result
+
+
+def _change_splits(result: pb.ChallengeSettings, change: pb.ChallengeSettings) -> Iterator[SettingFault]:
+    splits = {split.name: split for split in result.splits}
+    for position, split in enumerate(change.splits):
+        if split.name not in splits:
+            yield SettingFault(f"splits[{position}].name", f"there is no split {split.name!a}")
+            continue
+        for name in SPLIT_SETTINGS:
+            if value := getattr(split, name):
+                setattr(splits[split.name], name, value)
+
+
+def violations_of(settings: pb.ChallengeSettings) -> Iterator[SettingFault]:
+    """Yield what is out of bounds."""
+    for name, setting in SETTINGS.items():
+        value, kind = getattr(settings, name), descriptor(name)
+        if kind.is_repeated or kind.type == FieldDescriptor.TYPE_BOOL:
+            continue
+        if isinstance(value, Timestamp):
+            if moment(value) is None and (value.seconds or value.nanos):
+                yield SettingFault(name, "is before 1970 or after 9999")
+        elif isinstance(value, str):
+            if len(value) > setting.most or "\0" in value:
+                yield SettingFault(name, f"at most {setting.most:,} characters, and no NUL")
+        elif kind.enum_type is not None:
+            yield from _unknown(name, value)
+        elif not setting.least <= value <= setting.most and value not in setting.words.values():
+            words = [f"{word} ({number})" for word, number in setting.words.items()]
+            yield SettingFault(
+                name, f"expected {_listed([f'{setting.least} to {setting.most:,}', *words])}, got {value}"
+            )
+    for position, split in enumerate(settings.splits):
+        for name in SPLIT_SETTINGS:
+            for violation in _unknown(name, getattr(split, name)):
+                yield SettingFault(f"splits[{position}].{name}", violation.reason)
+    opens, closes = moment(settings.open_time), moment(settings.close_time)
+    if opens is not None and closes is not None and opens >= closes:
+        yield SettingFault("close_time", "is not after the opening")
+
+
+def _unknown(name: str, value: int) -> Iterator[SettingFault]:
+    kind = descriptor(name).enum_type
+    if kind is not None and value not in kind.values_by_number:
+        yield SettingFault(name, f"{value} is not one of its values")
+
+
+def moment(value: Timestamp) -> datetime | None:
+    """Return a moment between 1970 and 9999; ``None``: 1970 itself, or out of range."""
+    try:
+        read = value.ToDatetime(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None
+    return read if _EARLIEST < read <= _LATEST else None
