@@ -29,7 +29,7 @@ from spicegraph_scorer.metrics.fluency.detector import (
     KINDS,
     Detector,
     Features,
-    Vocabulary,
+    FluencyVocabulary,
     counter_places,
     features_of,
     sentences_of,
@@ -338,7 +338,7 @@ def digest(words: Tagged) -> int:
     return zlib.crc32(" ".join(word for word, _ in words if word != ",").encode())
 
 
-def learn_vocabulary(sentences: Sequence[Tagged]) -> Vocabulary:
+def learn_vocabulary(sentences: Sequence[Tagged]) -> FluencyVocabulary:
     """Return frequent words and endings, each with its most frequent tag, or two where they share it."""
     counts = Counter(word for words in sentences for word, _ in words)
     frequent = [word for word, count in counts.most_common(FREQUENT) if count >= RARE]
@@ -358,10 +358,10 @@ def learn_vocabulary(sentences: Sequence[Tagged]) -> Vocabulary:
         several = len(common) > 1 and common[1][1] > 0.25 * common[0][1]
         named.append("edge" if not kind else "|".join(sorted(tag for tag, _ in common)) if several else common[0][0])
     most = {name: place for place, (name, _) in enumerate(Counter(named).most_common(254), start=1)}
-    return Vocabulary(tuple(kinds), np.array([most.get(name, 0) for name in named], np.int64))
+    return FluencyVocabulary(tuple(kinds), np.array([most.get(name, 0) for name in named], np.int64))
 
 
-def learn_levels(vocabulary: Vocabulary, sentences: Sequence[Sequence[str]]) -> np.ndarray:
+def learn_levels(vocabulary: FluencyVocabulary, sentences: Sequence[Sequence[str]]) -> np.ndarray:
     """Return how often n-grams stand in captions, 0 (fewer than 3 times) to 7, on a scale of powers of two."""
     counts = np.zeros(COUNTERS, np.int64)
     for start in range(0, len(sentences), 20_000):

@@ -24,7 +24,7 @@ from data import read, sentences
 from spicegraph_parser.caption_pipeline.encoder import Vocabulary
 from spicegraph_parser.caption_pipeline.layout import Floats, Integers, ranges
 from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, Network, in_parts
-from spicegraph_parser.caption_pipeline.reranker import Patterns
+from spicegraph_parser.caption_pipeline.reranker import TreePatterns
 
 LOG = logging.getLogger("rerank")
 LEVELS = 21  # of 127 that 8 bits hold: the wheel, which is compressed, is .3 MB smaller
@@ -92,7 +92,7 @@ class Doubted:
 
 
 def analysed(
-    weights: Mapping[str, Floats], known: Vocabulary, own: Sequence[silver.Sentence], patterns: Patterns
+    weights: Mapping[str, Floats], known: Vocabulary, own: Sequence[silver.Sentence], patterns: TreePatterns
 ) -> Iterator[Doubted]:
     """Yield the sentences that the network is in doubt about; those with unknown tags or labels are left out."""
     tags, labels = ({name: at for at, name in enumerate(names)} for names in (known.tags, known.labels))
@@ -227,7 +227,7 @@ def main() -> None:
     random = np.random.default_rng(options.seed)
     torch.manual_seed(options.seed)
     weights, known = export.read(options.network)
-    patterns = Patterns(known, 1 << options.bits)
+    patterns = TreePatterns(known, 1 << options.bits)
     training, held = read(options.parses, options.evaluation)
     parts: list[Doubted] = []
     for kind, captions in training.items():

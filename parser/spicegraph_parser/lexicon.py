@@ -136,7 +136,7 @@ def data_file(name: str) -> bytes:
         raise DataError(f"WordNet's file {name} is not installed; reinstall spicegraph") from error
 
 
-class _File(msgspec.Struct):
+class _LexiconFile(msgspec.Struct):
     format: int
     source: str
     words: str
@@ -152,7 +152,7 @@ class Lexicon:
 
     def __init__(self, data: bytes) -> None:
         try:
-            table = msgspec.msgpack.decode(gzip.decompress(data), type=_File)
+            table = msgspec.msgpack.decode(gzip.decompress(data), type=_LexiconFile)
         except (OSError, EOFError, msgspec.DecodeError) as error:
             raise DataError(f"the WordNet index is damaged ({error}); reinstall spicegraph") from error
         if table.format != _FORMAT:

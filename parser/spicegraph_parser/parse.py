@@ -188,14 +188,14 @@ def read_conllu(lines: Iterable[str], *, source: str = "CoNLL-U") -> Iterator[Ca
         yield caption()
 
 
-class _Row(NamedTuple):
+class _ConlluRow(NamedTuple):
     form: str
     lemma: str
     tag: str
     edges: tuple[Edge, ...]
 
 
-_Rows = list[_Row]
+_Rows = list[_ConlluRow]
 
 
 def _rows(block: list[tuple[int, str]], source: str) -> _Rows:
@@ -208,7 +208,7 @@ def _rows(block: list[tuple[int, str]], source: str) -> _Rows:
         if cells[0] != str(expected):
             raise InputError(f"{where}: column ID is {cells[0]!r}, expected {expected} (plain words only)")
         form, lemma = cells[1], cells[2] if cells[2] != "_" else cells[1]
-        rows.append(_Row(form, lemma.lower(), cells[4], tuple(_cell_edges(cells, expected, len(block), where))))
+        rows.append(_ConlluRow(form, lemma.lower(), cells[4], tuple(_cell_edges(cells, expected, len(block), where))))
     return rows
 
 

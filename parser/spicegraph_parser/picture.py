@@ -82,7 +82,7 @@ class Arrow:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PictureLayout:
     """Placed cards, the objects first and in the graph's order, and the arrows between them."""
 
     cards: tuple[Card, ...]
@@ -99,7 +99,7 @@ class Layout:
         return max([0.0, *(card.y + card.height for card in self.cards)])
 
 
-def lay_out(graph: SceneGraph) -> Layout:
+def lay_out(graph: SceneGraph) -> PictureLayout:
     """Place the objects and relations of a scene graph."""
     cards = [
         Card(
@@ -119,7 +119,7 @@ def lay_out(graph: SceneGraph) -> Layout:
         cards += [Card()] * len(passages)
         column += passages
         arrows.append(Arrow(cut(", ".join(texts), _ARROW_CHARACTERS), (subject, *between, target)))
-    return Layout(_placed(cards, _ordered(column, arrows), arrows), tuple(arrows))
+    return PictureLayout(_placed(cards, _ordered(column, arrows), arrows), tuple(arrows))
 
 
 def _columns(count: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
@@ -285,7 +285,7 @@ def _text(kind: str, text: str, x: float, y: float) -> str:
     return f'<text{attribute} x="{x:g}" y="{y:g}" text-anchor="middle">{_safe(text)}</text>'
 
 
-def _draw_arrows(layout: Layout) -> Iterator[str]:
+def _draw_arrows(layout: PictureLayout) -> Iterator[str]:
     """Draw lines first and labels over them; labels that would collide move down."""
     taken: list[tuple[float, float, float]] = []
     texts: list[str] = []
@@ -300,7 +300,7 @@ def _draw_arrows(layout: Layout) -> Iterator[str]:
     yield from texts
 
 
-def _path(layout: Layout, arrow: Arrow) -> tuple[str, float, float]:
+def _path(layout: PictureLayout, arrow: Arrow) -> tuple[str, float, float]:
     """Return an arrow's path and the middle of its label's foot."""
     cards = [layout.cards[index] for index in arrow.route]
     if cards[0].x == cards[-1].x:

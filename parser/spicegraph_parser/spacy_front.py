@@ -190,7 +190,7 @@ def reference_lemma(form: str, tag: str, lemma: str) -> str:
     return _CLOSED_CLASSES.get(lower, lemma)
 
 
-class _Tree:
+class _DocumentTree:
     """A dependency tree that is being changed: head, label and children by position (from 1)."""
 
     def __init__(self, tags: Sequence[str], heads: Sequence[int], labels: Sequence[str]) -> None:
@@ -232,7 +232,7 @@ def to_universal(
         heads: for every word its head's position from 1; 0 for the root.
         labels: for every word its ClearNLP label.
     """
-    tree = _Tree(tags, heads, labels)
+    tree = _DocumentTree(tags, heads, labels)
     size = len(tags)
     for position in range(1, size + 1):
         if tree.labels[position] in _ADPOSITIONS:
@@ -245,7 +245,7 @@ def to_universal(
     return zip(renamed, tree.heads[1:], range(1, size + 1), strict=True)
 
 
-def _lower_preposition(tree: _Tree, position: int) -> None:
+def _lower_preposition(tree: _DocumentTree, position: int) -> None:
     """The edge on -pobj-> mat becomes mat -case-> on; of a chain (out -prep-> of) the last has the noun."""
     if tree.labels[position] == "dative" and tree.tags[position - 1] not in ("IN", "TO"):
         return
@@ -272,7 +272,7 @@ def _lower_preposition(tree: _Tree, position: int) -> None:
     tree.labels[position] = "advmod"
 
 
-def _lower_copula(tree: _Tree, position: int) -> None:
+def _lower_copula(tree: _DocumentTree, position: int) -> None:
     """The edge is -attr-> surfer becomes surfer -cop-> is.
 
     "there is a man" keeps its verb and makes the man its subject.
@@ -289,7 +289,7 @@ def _lower_copula(tree: _Tree, position: int) -> None:
         tree.promote(predicates[0], "cop")
 
 
-def _flatten_coordination(tree: _Tree) -> None:
+def _flatten_coordination(tree: _DocumentTree) -> None:
     """Hang every conjunct and coordinating word of a chain on the first conjunct."""
     for position in range(1, len(tree.heads)):
         if tree.labels[position] in ("conj", "cc"):

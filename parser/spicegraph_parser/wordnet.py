@@ -42,7 +42,7 @@ class Synset(NamedTuple):
     number: int
 
 
-class _File(msgspec.Struct):
+class _WordNetFile(msgspec.Struct):
     format: int
     source: str
     lexicon: str
@@ -64,7 +64,7 @@ class WordNet:
 
     def __init__(self, data: bytes, lexicon: Lexicon) -> None:
         try:
-            table = msgspec.msgpack.decode(gzip.decompress(data), type=_File)
+            table = msgspec.msgpack.decode(gzip.decompress(data), type=_WordNetFile)
         except (OSError, EOFError, msgspec.DecodeError) as error:
             raise DataError(f"WordNet's relations are damaged ({error}); reinstall spicegraph") from error
         if table.format != FORMAT or table.lexicon != lexicon.signature:

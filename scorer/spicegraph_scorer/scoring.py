@@ -227,7 +227,7 @@ def compare_systems(
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class BestCandidates:
     """One candidate of every image, under the image's own id, and what it was chosen by.
 
     ``values`` holds each chosen candidate's value of the score ``by``.
@@ -245,7 +245,7 @@ def choose_best(
     *,
     data: MetricData | None = None,
     **fields: Unpack[DataFields],
-) -> Choice:
+) -> BestCandidates:
     """Keep the candidate of every image with the highest SPIDEr, the first of equals (SPIDEr-max).
 
     With a single image and no document frequencies, CIDEr-D is undefined and SPICE alone decides.
@@ -293,7 +293,7 @@ def choose_best(
         if image not in best or values[index] > values[best[image]]:
             best[image] = index
     chosen = tuple(replace(items[index], id=image) for image, index in best.items())
-    return Choice(chosen, score.name, tuple(values[index] for index in best.values()))
+    return BestCandidates(chosen, score.name, tuple(values[index] for index in best.values()))
 
 
 def resources(

@@ -38,10 +38,10 @@ from spicegraph_service.engines.corpus import (
     PATH,
     TEXT,
     BlockScorer,
-    Job,
+    CorpusJob,
     Keep,
     RowReader,
-    Scored,
+    ScoredBlock,
     SeenIds,
     check_rows,
     hashes_of,
@@ -437,7 +437,7 @@ def actor(**changes):
     metrics = make_metrics(("spice", "cider"), resources("en_caption"))
     signatures = {name: metric.signature() for name, metric in metrics.items()}
     frequencies = DocumentFrequencies.from_references([item.references for item in Corpus(tuple(ITEMS)).tokens])
-    job = Job(RowReader(), "en_caption", tuple(metrics), None, MetricData(), signatures, {"cider": frequencies})
+    job = CorpusJob(RowReader(), "en_caption", tuple(metrics), None, MetricData(), signatures, {"cider": frequencies})
     return partial(packed, BlockScorer(replace(job, **changes)))
 
 
@@ -458,7 +458,7 @@ def test_an_actor_writes_the_same_part_again_under_the_same_name(tmp_path):
 @pytest.mark.model
 def test_blocks_without_items_are_nothing():
     rows = pa.table({TEXT: [" "], PATH: ["a.jsonl"]})
-    assert unpacked(actor()(rows)) == Scored(0, ())
+    assert unpacked(actor()(rows)) == ScoredBlock(0, ())
 
 
 @pytest.mark.model

@@ -14,7 +14,7 @@ from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.caption_pipeline.encoder import Encoder, FirstStates, Vocabulary, stored_weights
 from spicegraph_parser.caption_pipeline.layout import Layout
 from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, Network, network_from
-from spicegraph_parser.caption_pipeline.reranker import Analyses, Patterns, Reranker
+from spicegraph_parser.caption_pipeline.reranker import Analyses, Reranker, TreePatterns
 from spicegraph_parser.caption_pipeline.trees import is_projective_tree
 
 _TAGS = ("DT", "IN", "NN", "VBZ")
@@ -41,7 +41,7 @@ def _analyses(*trees: tuple[tuple[int, str], ...], words: tuple[str, ...] = _SEN
 
 
 def _by_word(analyses: Analyses) -> list[set[int]]:
-    return [set(own) for own in Patterns(_VOCABULARY, 1 << 30).rows(analyses).T.tolist()]
+    return [set(own) for own in TreePatterns(_VOCABULARY, 1 << 30).rows(analyses).T.tolist()]
 
 
 def test_a_phrases_place_is_in_the_patterns_of_what_it_touches() -> None:
@@ -58,7 +58,7 @@ def test_an_analysis_has_its_patterns_in_any_company() -> None:
 
 def test_patterns_have_the_same_numbers_for_ever() -> None:
     """Weights are stored by these numbers."""
-    rows = Patterns(_VOCABULARY, 1 << 20).rows(_analyses(_VERB))
+    rows = TreePatterns(_VOCABULARY, 1 << 20).rows(_analyses(_VERB))
     assert rows.shape == (32, 6)
     assert crc32(rows.astype("<i4").tobytes()) == 2600805854
 
@@ -86,7 +86,7 @@ def test_weights_of_patterns_and_the_networks_scores_choose() -> None:
     table = np.zeros(1 << 16, np.float32)
     assert _reranker(table, 1, 1, 1, 0).best(analyses).tolist() == [0]
     assert _reranker(table, 1, 1, 1, -1).best(analyses).tolist() == [1]
-    mine, theirs = (set(part.flat) for part in np.split(Patterns(_VOCABULARY, 1 << 16).rows(analyses), 2, axis=1))
+    mine, theirs = (set(part.flat) for part in np.split(TreePatterns(_VOCABULARY, 1 << 16).rows(analyses), 2, axis=1))
     table[min(theirs - mine)] = 0.5
     assert _reranker(table, 1, 1, 1, 0).best(analyses).tolist() == [1]
     whole = np.rint(table * 100).astype(np.int8)

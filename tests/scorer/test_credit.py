@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from spicegraph_parser import Fact, load_pipeline
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer import METRICS, Corpus, Credit, Item, credit, score
-from spicegraph_scorer.core.credit import Part, WordCredit, Words
+from spicegraph_scorer.core.credit import CreditPart, WordCredit, Words
 from spicegraph_scorer.core.facts import FactCache, FunctionSource
 from spicegraph_scorer.core.ngrams import frequencies_of
 from spicegraph_scorer.metrics import make_metrics
@@ -93,15 +93,15 @@ def test_phrases_end_with_objects_or_else_with_content_words(
     text: str, objects: tuple[str, ...], phrases: list[str]
 ) -> None:
     words = Words(text)
-    parts = [(Part("object", (one,), 1.0), (words.find((one,)),)) for one in objects]
-    parts.append((Part("relation", ("sit",), -0.25), (words.find(("sit",)),)))
+    parts = [(CreditPart("object", (one,), 1.0), (words.find((one,)),)) for one in objects]
+    parts.append((CreditPart("relation", ("sit",), -0.25), (words.find(("sit",)),)))
     assert [text[a:b] for (a, b), _ in words.credit(1.0, parts).of_phrases()] == phrases
 
 
 @given(st.text("ab of,.", max_size=40), st.lists(st.sampled_from(["a", "b", "ab", "of"]), max_size=3))
 def test_phrases_divide_all_words(text: str, objects: list[str]) -> None:
     words = Words(text)
-    parts = [(Part("object", (one,), float(n)), (words.find((one,)),)) for n, one in enumerate(objects)]
+    parts = [(CreditPart("object", (one,), float(n)), (words.find((one,)),)) for n, one in enumerate(objects)]
     found = words.credit(1.0, parts)
     assert sum(found.phrases) == len(found.words)
     assert math.fsum(value for _, value in found.of_phrases()) == pytest.approx(
@@ -352,7 +352,7 @@ def test_deleting_the_lowest_word_from_the_text_raises_cider() -> None:
 
 def test_tokens_of_any_tokenizer_share_the_score() -> None:
     found = Words("A hotdog, 🦒 big").credit(
-        1.0, [(Part("object", ("hotdog",), 1.0), ((1,),)), (Part("length", (), -0.3), ())]
+        1.0, [(CreditPart("object", ("hotdog",), 1.0), ((1,),)), (CreditPart("length", (), -0.3), ())]
     )
     assert [word.text for word in found.words] == ["A", "hotdog", "big"]
     offsets = [(0, 0), (0, 1), (1, 5), (5, 8), (8, 9), (9, 12)]
@@ -364,7 +364,8 @@ def test_tokens_of_any_tokenizer_share_the_score() -> None:
 
 def test_mixed_credit_is_that_of_the_mixed_score() -> None:
     one, other = (
-        Credit(value, (WordCredit("a", 0, 1, value),), (Part("word", ("a",), value),), (1,)) for value in (0.5, 2.0)
+        Credit(value, (WordCredit("a", 0, 1, value),), (CreditPart("word", ("a",), value),), (1,))
+        for value in (0.5, 2.0)
     )
     mixed = Credit.mixed([(1.0, one), (-0.1, other)])
     assert mixed.score == pytest.approx(0.3) == pytest.approx(mixed.words[0].credit)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_scorer import score_tuples
-from spicegraph_scorer.errors import CHANCES, KINDS, Side, analyse_errors, explain, hallucinations
+from spicegraph_scorer.errors import CHANCES, KINDS, ErrorSide, analyse_errors, explain, hallucinations
 from spicegraph_scorer.errors.rules import Near
 
 if TYPE_CHECKING:
@@ -199,13 +199,13 @@ ITEMS = st.tuples(TUPLES, st.lists(TUPLES, min_size=1, max_size=3))
 def test_findings_add_up_to_the_counts_behind_the_score(items: list[tuple[Tuples, list[Tuples]]]) -> None:
     statistics = [statistic(candidate, *references) for candidate, references in items]
     report = analyse_errors(statistics)
-    wrong = Counter[Side]()
+    wrong = Counter[ErrorSide]()
     for kind in report.kinds:
         assert kind.count == sum(group.count for group in kind.groups)
         wrong[KINDS[kind.name].side] += kind.count
     counts = [s.counts["All"] for s in statistics]
-    assert wrong[Side.INVENTED] == sum(c.candidate - c.matched for c in counts)
-    assert wrong[Side.MISSED] == sum(len(s.match.missed) for s in statistics)
+    assert wrong[ErrorSide.INVENTED] == sum(c.candidate - c.matched for c in counts)
+    assert wrong[ErrorSide.MISSED] == sum(len(s.match.missed) for s in statistics)
     for s, row in zip(statistics, report.findings, strict=True):
         explained = Counter((KINDS[f.kind].side, f.tuple) for f in row)
         assert set(explained.values()) <= {1}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_scorer.metrics.meteor import aligner
-from spicegraph_scorer.metrics.meteor.aligner import Match, Possible, align
+from spicegraph_scorer.metrics.meteor.aligner import Possible, WordMatch, align
 from spicegraph_scorer.metrics.meteor.text import Module
 
 BEAM = 40
@@ -91,7 +91,7 @@ def step(state: State, position: int, row: list[Possible]) -> list[State]:
     return [*grown, state]
 
 
-def literal_align(rows: list[list[Possible]], size: int) -> list[Match]:
+def literal_align(rows: list[list[Possible]], size: int) -> list[WordMatch]:
     queue = [first_state(rows, size)]
     for position, row in enumerate(rows):
         queue.sort(key=State.order)
@@ -101,7 +101,7 @@ def literal_align(rows: list[list[Possible]], size: int) -> list[Match]:
     for state in queue:
         state.chunks += state.end is not None
     queue.sort(key=State.order)
-    return [Match(*match) for _, match in sorted(queue[0].chosen.items())]
+    return [WordMatch(*match) for _, match in sorted(queue[0].chosen.items())]
 
 
 @st.composite
@@ -198,7 +198,7 @@ def test_an_ambiguous_stem_is_dropped_because_it_weighs_nothing() -> None:
 
 
 def test_an_unambiguous_stem_is_kept() -> None:
-    assert align([[(0, 1, 0, 1, Module.STEM)]], 1) == [Match(0, 1, 0, 1, Module.STEM)]
+    assert align([[(0, 1, 0, 1, Module.STEM)]], 1) == [WordMatch(0, 1, 0, 1, Module.STEM)]
 
 
 def test_nothing_to_choose_from_chooses_nothing() -> None:

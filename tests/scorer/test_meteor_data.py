@@ -21,7 +21,7 @@ from spicegraph_parser.errors import DataError
 from spicegraph_scorer.metrics.meteor import cache_directory, find_sources, load_data, score_texts
 from spicegraph_scorer.metrics.meteor.data import Sources, open_index, write_index
 from spicegraph_scorer.metrics.meteor.paraphrases import BACK, Paraphrases, PhraseFinder, build_index
-from spicegraph_scorer.metrics.meteor.text import Module, Words, english_stemmer
+from spicegraph_scorer.metrics.meteor.text import Module, TextWords, english_stemmer
 
 PARAPHRASES = [
     ("a b", "c"),
@@ -134,7 +134,7 @@ def test_the_index_holds_every_paraphrase_in_order(write: Write) -> None:
 
 def test_phrases_and_their_links_are_found(write: Write, tmp_path: Path) -> None:
     data = load_data(cache=tmp_path, sources=write())
-    words = Words(data)
+    words = TextWords(data)
     texts = [words.numbers(["x", "a", "b", "c", "d"]), words.numbers(["d"]), words.numbers(["a"] * 8)]
     book = PhraseFinder(data.paraphrases).find(texts, words.texts)
     names = {number: texts[0][start : start + size] for start, size, number in book.occurrences[0]}
@@ -154,7 +154,7 @@ def test_phrases_and_their_links_are_found(write: Write, tmp_path: Path) -> None
 
 def test_long_words_and_empty_texts_hold_no_phrases(write: Write, tmp_path: Path) -> None:
     data = load_data(cache=tmp_path, sources=write())
-    words = Words(data)
+    words = TextWords(data)
     texts = [words.numbers(["a", "x" * 10_000, "b"]), (), words.numbers(["c"])]
     book = PhraseFinder(data.paraphrases).find(texts, words.texts)
     assert [[occurrence[:2] for occurrence in found] for found in book.occurrences] == [
@@ -288,7 +288,7 @@ def test_a_missing_dependency_is_named_with_its_remedy(
         monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(DataError, match=r"pip install 'spicegraph\[meteor\]'"):
-        Words(load_data(cache=tmp_path, sources=write()))
+        TextWords(load_data(cache=tmp_path, sources=write()))
 
 
 def test_a_stemmer_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,7 +332,7 @@ def test_data_goes_to_another_process_without_its_arrays(write: Write, tmp_path:
 
 
 def test_words_match_by_hash_stem_and_synset(write: Write, tmp_path: Path) -> None:
-    words = Words(load_data(cache=tmp_path, sources=write()))
+    words = TextWords(load_data(cache=tmp_path, sources=write()))
     numbers = dict(
         zip(texts := ["an", "c0", "dogs", "dog", "hound", "the", "puppy"], words.numbers(texts), strict=True)
     )

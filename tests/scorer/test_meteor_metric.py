@@ -12,12 +12,12 @@ from spicegraph_parser.errors import DataError, LimitError
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.meteor import (
-    Match,
     Meteor,
     Meteor2005,
     MeteorData,
     MeteorStatistic,
     Module,
+    WordMatch,
     bundled_wordnet,
     coco_texts,
     load_data,
@@ -25,7 +25,7 @@ from spicegraph_scorer.metrics.meteor import (
     score_texts,
 )
 from spicegraph_scorer.metrics.meteor.metric import NO_ALIGNMENT, add_counts, score
-from spicegraph_scorer.metrics.meteor.original import Synset
+from spicegraph_scorer.metrics.meteor.original import NltkSynset
 
 if TYPE_CHECKING:
     from spicegraph_scorer.core.metric import Metric
@@ -166,7 +166,7 @@ def test_scores_lie_between_0_and_1(data: MeteorData, candidate: list[str], refe
     assert 0 <= statistic.score <= 1
     covered = [place for match in statistic.alignment.matches for place in range(match[2], match[2] + match[3])]
     assert len(covered) == len(set(covered)) == statistic.counts[21]
-    assert all(isinstance(match, Match) for match in statistic.alignment.matches)
+    assert all(isinstance(match, WordMatch) for match in statistic.alignment.matches)
 
 
 @settings(max_examples=50, deadline=None)
@@ -219,7 +219,7 @@ def test_meteor_2005_is_a_metric() -> None:
 
 def test_another_wordnet_may_answer() -> None:
     class Nothing:
-        def synsets(self, word: str) -> list[Synset]:
+        def synsets(self, word: str) -> list[NltkSynset]:
             return []
 
     fast = FOX.replace("quick", "fast").split()

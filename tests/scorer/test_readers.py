@@ -15,7 +15,7 @@ from spicegraph_parser.errors import InputError, LimitError, SpicegraphError
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.readers import check_items, read_items
 from spicegraph_scorer.readers.records import read_lines
-from spicegraph_scorer.readers.source import Limits
+from spicegraph_scorer.readers.source import ReadLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -385,7 +385,7 @@ def test_a_zip_bomb_is_refused_by_its_ratio(tmp_path: Path) -> None:
 def test_a_zip_bomb_is_refused_by_its_size(tmp_path: Path) -> None:
     path = zipped(tmp_path / "bomb.zip", **{"in.json": json.dumps(JAR)})
     with pytest.raises(LimitError, match="the limit is 20"):
-        read_items(path, limits=Limits(content=20))
+        read_items(path, limits=ReadLimits(content=20))
 
 
 def test_a_zip_that_lies_about_its_size_is_refused(tmp_path: Path) -> None:
@@ -425,9 +425,9 @@ def test_a_line_of_100_mb_is_refused_without_being_held(tmp_path: Path) -> None:
 
 def test_a_file_over_the_limit_is_refused(write: Callable[[str, object], str]) -> None:
     with pytest.raises(LimitError, match="is larger than 50 bytes"):
-        read_items(write("in.json", JAR * 10), limits=Limits(content=50))
+        read_items(write("in.json", JAR * 10), limits=ReadLimits(content=50))
     with pytest.raises(LimitError, match="is larger than 50 bytes"):
-        read_items(write("in.jsonl", lines(*JAR * 10)), limits=Limits(content=50))
+        read_items(write("in.jsonl", lines(*JAR * 10)), limits=ReadLimits(content=50))
 
 
 @given(st.binary(max_size=200))

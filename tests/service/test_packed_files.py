@@ -12,7 +12,7 @@ import zstandard
 
 from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_scorer.readers import read_items, read_references
-from spicegraph_scorer.readers.source import Limits
+from spicegraph_scorer.readers.source import ReadLimits
 from spicegraph_service.cli import main
 
 ITEMS = "".join(
@@ -72,7 +72,7 @@ def test_what_unpacks_without_end_is_refused(ending, tmp_path):
         read_items(str(path))
     path.write_bytes(PACK[ending](ITEMS))
     with pytest.raises(LimitError, match="unpacks to more than 100 bytes"):
-        read_items(str(path), limits=Limits(content=100))
+        read_items(str(path), limits=ReadLimits(content=100))
 
 
 def test_without_the_extra_the_error_says_how_to_get_it(tmp_path, monkeypatch, capsys):

@@ -18,7 +18,7 @@ from spicegraph_service.output.grid import Column, Grid, cell_text, to_csv, to_l
 from spicegraph_service.store import open_store, parse_signature
 from spicegraph_studies.agreement import CAPTION_PROTOCOLS, PAIR_PROTOCOLS, tagging
 from spicegraph_studies.agreement.coefficients import COEFFICIENTS
-from spicegraph_studies.cli.agree import Coefficient
+from spicegraph_studies.cli.agree import CoefficientName
 
 pytestmark = pytest.mark.slow
 
@@ -147,7 +147,7 @@ def test_hallucinations_in_every_output(pairs, tmp_path, capsys):
 
 
 def test_the_coefficients_of_the_option_are_those_that_there_are():
-    assert {each.value for each in Coefficient} == set(COEFFICIENTS)
+    assert {each.value for each in CoefficientName} == set(COEFFICIENTS)
 
 
 def test_pairs_by_category_with_ties_and_a_curve(pairs, capsys):

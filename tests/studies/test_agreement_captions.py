@@ -12,13 +12,19 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.scoring import score
-from spicegraph_studies.agreement import CAPTION_PROTOCOLS, Judgement, Scoring, agree_on_captions, caption_protocol
+from spicegraph_studies.agreement import (
+    CAPTION_PROTOCOLS,
+    Judgement,
+    JudgementScoring,
+    agree_on_captions,
+    caption_protocol,
+)
 from spicegraph_studies.agreement.captions import correlate
 from spicegraph_studies.agreement.judgements import MetricScores, caption_scores
 from spicegraph_studies.agreement.protocols import Own, Ratings, prepare
 
 QUICK = Resampling(draws=40, seed=7)
-GIVEN = Scoring(metrics=())
+GIVEN = JudgementScoring(metrics=())
 
 
 def judged(image, candidate, ratings, *, references=("a dog runs",), **more):
@@ -46,7 +52,7 @@ def test_flickr8k_expert_takes_every_rating_and_leaves_out_own_references():
         judged("3", "two dogs run", (3, 4, 4)),
     )
     found = agree_on_captions(
-        judgements, caption_protocol("flickr8k-expert"), scoring=Scoring(("rouge",)), resampling=QUICK
+        judgements, caption_protocol("flickr8k-expert"), scoring=JudgementScoring(("rouge",)), resampling=QUICK
     )
     assert (found.captions, found.images, found.observations) == (3, 3, 9)
     assert found.removed == {"captions that are a reference of their image": 1}
@@ -180,17 +186,17 @@ def test_people_against_people_pools_every_ordered_pair_of_ratings():
 
 def test_computed_and_given_scores_stand_side_by_side_and_may_not_clash():
     judgements = tuple(judged(f"{n}", "a dog", (float(n),), given={"Mine": float(n)}) for n in range(3))
-    scores = caption_scores(judgements, Scoring(("rouge", "bleu")))
+    scores = caption_scores(judgements, JudgementScoring(("rouge", "bleu")))
     assert list(scores.each) == ["ROUGE_L", "Bleu_1", "Bleu_2", "Bleu_3", "Bleu_4", "Mine"]
     clash = [replace(judgement, given={"ROUGE_L": 1.0}) for judgement in judgements]
     with pytest.raises(InputError, match=r"metrics\.ROUGE_L: is computed, too"):
-        caption_scores(clash, Scoring(("rouge",)))
+        caption_scores(clash, JudgementScoring(("rouge",)))
     gap = [judgements[0], replace(judgements[1], given={})]
     with pytest.raises(InputError, match=r"1/a dog, metrics\.Mine: is missing, but other rows have it"):
         caption_scores(gap, GIVEN)
     bare = [replace(judgement, references=()) for judgement in judgements]
     with pytest.raises(InputError, match="references: are missing, but a metric is to be computed"):
-        caption_scores(bare, Scoring(("rouge",)))
+        caption_scores(bare, JudgementScoring(("rouge",)))
     assert caption_scores(bare, GIVEN).each == {"Mine": [0.0, 1.0, 2.0]}
     with pytest.raises(InputError, match="there is no metric"):
         caption_scores([replace(judgement, given={}) for judgement in judgements], GIVEN)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_studies.agreement import Scoring
+from spicegraph_studies.agreement import JudgementScoring
 from spicegraph_studies.agreement.hallucinations import (
     HALLUCINATION_PROTOCOLS,
     Marked,
@@ -127,7 +127,7 @@ def test_chair_finds_the_object_that_no_reference_has():
         Marked("2", "2", "a cat on a couch", ("a cat on a sofa",), ()),
         Marked("3", "3", "a red kite", ("a blue kite",), ((2, 5),)),
     ]
-    found = agree_on_hallucinations(captions, scoring=Scoring(("chair", "rouge")), resampling=Resampling(50))
+    found = agree_on_hallucinations(captions, scoring=JudgementScoring(("chair", "rouge")), resampling=Resampling(50))
     rows = {one.score: one for one in found.detections}
     assert (found.captions, found.faulty, found.images) == (3, 2, 3)
     assert rows["CHAIRi"].localisation.value == 0.5
@@ -143,7 +143,7 @@ def test_verdicts_say_which_word_is_wrong():
         Marked("1", "1", "a dog on a zebra", ("a dog on a couch", "a puppy lies on a sofa"), ((11, 16),)),
         Marked("2", "2", "a dog on a sofa", ("a dog on a couch", "a puppy lies on a sofa"), ()),
     ]
-    found = agree_on_hallucinations(captions, scoring=Scoring(("spice-g",)), resampling=Resampling(5))
+    found = agree_on_hallucinations(captions, scoring=JudgementScoring(("spice-g",)), resampling=Resampling(5))
     rows = {one.score: one for one in found.detections}
     assert list(rows) == ["SPICE-G", "SPICE-G verdicts, worst word", "SPICE-G verdicts, mean of words"]
     assert rows["SPICE-G verdicts, worst word"].localisation.value == 1.0
@@ -155,6 +155,6 @@ def test_what_cannot_be_measured_is_refused():
     with pytest.raises(InputError, match="0 of 1 captions have a marked word"):
         agree_on_hallucinations([right])
     with pytest.raises(InputError, match="marked captions: 2, references: are missing"):
-        agree_on_hallucinations([right, Marked("2", "1", "a cat", (), ((2, 5),))], scoring=Scoring(("chair",)))
+        agree_on_hallucinations([right, Marked("2", "1", "a cat", (), ((2, 5),))], scoring=JudgementScoring(("chair",)))
     with pytest.raises(InputError, match="there is no protocol 'x' for hallucinations"):
         hallucination_protocol("x")

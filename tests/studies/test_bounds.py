@@ -19,9 +19,9 @@ from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.core.tokens import toolkit_text
 from spicegraph_studies.bounds import (
     SUBSTITUTES,
+    BoundsStudy,
     Distribution,
     Lower,
-    Study,
     Trial,
     find_bounds,
     human,
@@ -48,11 +48,11 @@ def mean(values: Sequence[float | None]) -> float:
 
 
 @pytest.fixture
-def study() -> Study:
-    return Study.of(CAPTIONS)
+def study() -> BoundsStudy:
+    return BoundsStudy.of(CAPTIONS)
 
 
-def test_a_round_holds_one_caption_of_each_image_out_in_order(study: Study) -> None:
+def test_a_round_holds_one_caption_of_each_image_out_in_order(study: BoundsStudy) -> None:
     mine = human(study).candidates
     assert study.rounds == 4
     for number in range(4):
@@ -65,11 +65,11 @@ def test_a_round_holds_one_caption_of_each_image_out_in_order(study: Study) -> N
             assert item.references == tuple(text for k, text in enumerate(captions) if k != place)
 
 
-def test_every_caption_is_new_in_exactly_one_round(study: Study) -> None:
+def test_every_caption_is_new_in_exactly_one_round(study: BoundsStudy) -> None:
     assert sorted(study.held[study.new].tolist()) == list(range(12))
 
 
-def test_a_system_is_the_same_in_every_round_against_one_reference_less(study: Study) -> None:
+def test_a_system_is_the_same_in_every_round_against_one_reference_less(study: BoundsStudy) -> None:
     trial = system("s", dict.fromkeys(CAPTIONS, "a dog"), study)
     for number in range(4):
         for item in study.corpus(trial.candidates, number).items:
@@ -79,26 +79,26 @@ def test_a_system_is_the_same_in_every_round_against_one_reference_less(study: S
 
 def test_what_cannot_be_held_out_is_refused_by_name() -> None:
     with pytest.raises(InputError, match=r"1 image with fewer than 2 captions: 'b'; --partial"):
-        Study.of({"a": ("x", "y"), "b": ("z",)})
-    assert Study.of({"a": ("x", "y"), "b": ("z",)}, partial=True).ids == ("a",)
+        BoundsStudy.of({"a": ("x", "y"), "b": ("z",)})
+    assert BoundsStudy.of({"a": ("x", "y"), "b": ("z",)}, partial=True).ids == ("a",)
     with pytest.raises(InputError, match="no images"):
-        Study.of({"b": ("z",)}, partial=True)
+        BoundsStudy.of({"b": ("z",)}, partial=True)
     with pytest.raises(InputError, match="at least 2 of each image"):
-        Study.of({"a": ("x", "y")}, first=1)
+        BoundsStudy.of({"a": ("x", "y")}, first=1)
     with pytest.raises(InputError, match="more than once: 'a'"):
-        Study(("a", "a"), (("x", "y"), ("x", "y")))
+        BoundsStudy(("a", "a"), (("x", "y"), ("x", "y")))
     with pytest.raises(InputError, match=r"s: 1 image without a caption: 'a'"):
-        system("s", {}, Study.of({"a": ("x", "y")}))
+        system("s", {}, BoundsStudy.of({"a": ("x", "y")}))
 
 
 def test_only_the_first_captions() -> None:
-    study = Study.of(CAPTIONS, first=3, partial=True)
+    study = BoundsStudy.of(CAPTIONS, first=3, partial=True)
     assert study.ids == (7, 5, 1)
     assert study.captions[1] == CAPTIONS[5][:3]
 
 
 @pytest.mark.parametrize("metric", ["bleu", "rouge", "cider", "bleu-sentence", "spider"])
-def test_numbers_are_those_of_score_round_by_round(study: Study, metric: str) -> None:
+def test_numbers_are_those_of_score_round_by_round(study: BoundsStudy, metric: str) -> None:
     systems = {"people": {}, "cats": dict.fromkeys(CAPTIONS, "two cats on a horse")}
     trial = system("cats", systems["cats"], study)
     found = find_bounds(study, [trial], [metric], resampling=FEW)
@@ -126,7 +126,7 @@ def test_numbers_are_those_of_score_round_by_round(study: Study, metric: str) ->
             assert bound.within.mean == pytest.approx(statistics.fmean(deviations))
 
 
-def test_intervals_and_shares_are_those_of_resampled_studies(study: Study) -> None:
+def test_intervals_and_shares_are_those_of_resampled_studies(study: BoundsStudy) -> None:
     """A resample is the study of the images drawn; for BLEU the mean of rounds of summed counts."""
     trial = system("s", dict.fromkeys(CAPTIONS, "a man on a red horse"), study)
     found = find_bounds(study, [trial], ["bleu"], resampling=FEW)
@@ -158,7 +158,7 @@ def test_intervals_and_shares_are_those_of_resampled_studies(study: Study) -> No
     assert found.human.scores[0].share is None
 
 
-def test_ranking_is_scipys_tau_b(study: Study) -> None:
+def test_ranking_is_scipys_tau_b(study: BoundsStudy) -> None:
     found = find_bounds(study, metrics=["bleu-sentence", "rouge", "cider"], resampling=FEW)
     names = found.ranking.names
     assert names == (*(f"SentenceBleu_{n}" for n in range(1, 5)), "ROUGE_L", "CIDEr")
@@ -189,7 +189,7 @@ def test_spice_is_that_of_score_with_a_real_pipeline() -> None:
         2: ("there are three large white cats", "3 cats", "a couple of cats , white"),
         3: ("red stop sign street night", "a stop sign at night", "the sign is red"),
     }
-    study = Study.of(captions)
+    study = BoundsStudy.of(captions)
     for metric in ("spice", "spice-exact"):
         bounds = find_bounds(study, metrics=[metric], resampling=FEW).human.scores
         results = [score(study.corpus(human(study).candidates, number).items, [metric]) for number in range(3)]
@@ -199,7 +199,7 @@ def test_spice_is_that_of_score_with_a_real_pipeline() -> None:
 
 
 def test_categories_of_spice_are_not_ranked() -> None:
-    study = Study.of(CAPTIONS)
+    study = BoundsStudy.of(CAPTIONS)
     found = find_bounds(study, metrics=["spice", "rouge"], resampling=FEW)
     assert found.ranking.names == ("SPICE", "ROUGE_L")
     assert [bound.name for bound in found.human.metrics["spice"]][:2] == ["SPICE", "SPICE_Relation"]
@@ -210,7 +210,7 @@ def test_categories_of_spice_are_not_ranked() -> None:
 
 @pytest.mark.filterwarnings("ignore:CIDEr is undefined")
 def test_undefined_is_none_everywhere() -> None:
-    study = Study((1,), (("a dog", "the dog"),))
+    study = BoundsStudy((1,), (("a dog", "the dog"),))
     found = find_bounds(study, [system("s", {1: "a cat"}, study)], ["cider"], resampling=FEW)
     for trial in found.trials:
         bound = trial.scores[0]
@@ -222,13 +222,13 @@ def test_undefined_is_none_everywhere() -> None:
     assert found.ranking.captions[0][0].value is None
 
 
-def test_two_trials_of_one_name_are_refused(study: Study) -> None:
+def test_two_trials_of_one_name_are_refused(study: BoundsStudy) -> None:
     trial = system("human", dict.fromkeys(CAPTIONS, "x"), study)
     with pytest.raises(InputError, match="two trials are called 'human'"):
         find_bounds(study, [trial], ["rouge"])
 
 
-def test_json_has_every_number(study: Study) -> None:
+def test_json_has_every_number(study: BoundsStudy) -> None:
     found = find_bounds(study, list(lower_trials(study, Lower(kinds=("intra",)))), ["rouge"], resampling=FEW)
     values = found.to_dict()
     assert (values["images"], values["captions"], values["rounds"]) == (4, 12, 4)
@@ -251,9 +251,9 @@ def test_json_has_every_number(study: Study) -> None:
 # Substitutes
 
 
-def big() -> Study:
+def big() -> BoundsStudy:
     captions = tuple(tuple(f"caption {image} {place}" for place in range(2 + image % 5)) for image in range(300))
-    return Study(tuple(range(300)), captions)
+    return BoundsStudy(tuple(range(300)), captions)
 
 
 def trials(**options: object) -> dict[str, Trial]:
@@ -274,7 +274,7 @@ def test_another_images_captions_are_drawn_evenly_and_never_the_images_own() -> 
 
 
 def test_the_two_halves_around_an_image_are_both_drawn_from() -> None:
-    study = Study((1, 2, 3), (("a1", "a2"), ("b1", "b2"), ("c1", "c2")))
+    study = BoundsStudy((1, 2, 3), (("a1", "a2"), ("b1", "b2"), ("c1", "c2")))
     drawn = [next(iter(lower_trials(study, Lower(kinds=("intra",), seed=seed)))).candidates[1][0] for seed in range(60)]
     assert set(drawn) == {"a1", "a2", "c1", "c2"}
 
@@ -344,7 +344,7 @@ def test_what_cannot_be_drawn_is_refused(options: dict[str, object], message: st
 
 def test_a_single_image_has_no_other() -> None:
     with pytest.raises(InputError, match="only one image"):
-        list(lower_trials(Study((1,), (("a", "b"),)), Lower(kinds=("intra",))))
+        list(lower_trials(BoundsStudy((1,), (("a", "b"),)), Lower(kinds=("intra",))))
 
 
 def test_every_kind_is_in_the_default() -> None:
@@ -369,7 +369,7 @@ def test_a_distribution_is_that_of_the_defined_values(values: list[float]) -> No
         assert (found.q1, found.q3) == pytest.approx((quartiles[0], quartiles[2]), abs=1e-9)
 
 
-def test_items_of_a_round_can_be_scored_as_any_others(study: Study) -> None:
+def test_items_of_a_round_can_be_scored_as_any_others(study: BoundsStudy) -> None:
     items = study.corpus(human(study).candidates, 0).items
     assert items[0] == Item(7, "a dog runs", ("the brown dog runs fast", "a running dog"))
 
@@ -378,18 +378,18 @@ def test_items_of_a_round_can_be_scored_as_any_others(study: Study) -> None:
 def test_notes_on_words_are_read_as_in_a_score() -> None:
     """SPICE-G reads denials and quantities by the places of their words, which a study keeps for it."""
     captions = {1: ("a man with no hat", "a man without a hat"), 2: ("a group of people", "a pair of dogs")}
-    study = Study.of(captions)
+    study = BoundsStudy.of(captions)
     found = find_bounds(study, metrics=("spice-g",), resampling=FEW).human.scores[0]
     rounds = [score(study.corpus(human(study).candidates, number).items, ["spice-g"]) for number in range(2)]
     assert found.rounds == tuple(result.corpus["SPICE-G"] for result in rounds)
 
 
-def test_of_chair_the_lowest_ranks_first_and_the_result_says_so(study: Study) -> None:
+def test_of_chair_the_lowest_ranks_first_and_the_result_says_so(study: BoundsStudy) -> None:
     captions = {
         n: (f"a {one} and a man", f"a {other} and a man")
         for n, (one, other) in enumerate([("dog", "dog"), ("dog", "cat"), ("bus", "kite"), ("cat", "cat")])
     }
-    found = find_bounds(Study.of(captions), metrics=("chair", "rouge"), resampling=FEW)
+    found = find_bounds(BoundsStudy.of(captions), metrics=("chair", "rouge"), resampling=FEW)
     names = found.ranking.names
     assert found.lower_is_better == ("CHAIRi", "CHAIRs")
     assert found.to_dict()["lower_is_better"] == ("CHAIRi", "CHAIRs")
@@ -398,8 +398,8 @@ def test_of_chair_the_lowest_ranks_first_and_the_result_says_so(study: Study) ->
 
 
 def test_bounds_hold_out_captions_of_the_same_text() -> None:
-    study = Study((1, 2), (("A dog.", "A dog, running!"), ("Two CATS.", "two cats (sleeping)")))
-    tokens = Study(study.ids, tuple(tuple(map(toolkit_text, texts)) for texts in study.captions))
+    study = BoundsStudy((1, 2), (("A dog.", "A dog, running!"), ("Two CATS.", "two cats (sleeping)")))
+    tokens = BoundsStudy(study.ids, tuple(tuple(map(toolkit_text, texts)) for texts in study.captions))
     found = find_bounds(study, metrics=("spice",), pipeline=WordFacts(), spice_text="coco").human.scores[0]
     assert found.value == find_bounds(tokens, metrics=("spice",), pipeline=WordFacts()).human.scores[0].value
     assert found.value != find_bounds(study, metrics=("spice",), pipeline=WordFacts()).human.scores[0].value
@@ -407,7 +407,7 @@ def test_bounds_hold_out_captions_of_the_same_text() -> None:
 
 def test_data_that_are_given_twice_or_unknown_are_refused() -> None:
     pets = make_categories([CategoryDefinition("Pet", words=("dog",))])
-    study = Study((1, 2), (("dog", "dog"), ("cat", "cat")))
+    study = BoundsStudy((1, 2), (("dog", "dog"), ("cat", "cat")))
     with pytest.raises(InputError, match=r"^categories is given twice: as a keyword and in data$"):
         find_bounds(study, pipeline=WordFacts(), data=MetricData(categories=pets), categories=pets)
     with pytest.raises(TypeError, match="'category'"):

@@ -15,7 +15,7 @@ from spicegraph_scorer import read_items, score
 from spicegraph_service.cli import main
 from spicegraph_service.engines.local import spread_over
 from spicegraph_service.output.studies import STUDY_FORMATS, StudyFormat
-from spicegraph_studies.bounds import Study, find_bounds, human, system
+from spicegraph_studies.bounds import BoundsStudy, find_bounds, human, system
 from spicegraph_studies.pages.bounds import bounds_study
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def test_the_same_seed_gives_the_same_output(run: Callable[..., tuple[int, str, 
 
 def test_the_number_of_processes_changes_nothing() -> None:
     captions = {image: (f"a dog {image}", "the dog runs", f"a {image % 7} cat") for image in range(1300)}
-    study = Study.of(captions)
+    study = BoundsStudy.of(captions)
     trial = system("s", dict.fromkeys(captions, "a dog runs"), study)
     with spread_over(2) as spread:
         two = find_bounds(study, [trial], ["spice", "rouge", "bleu"], spread=spread)
@@ -251,7 +251,7 @@ def test_inputs_with_different_references_do_not_fit(run: Callable[..., tuple[in
 
 
 def test_undefined_scores_are_dashes_and_nulls() -> None:
-    study = Study((1,), (("a dog", "the dog"),))
+    study = BoundsStudy((1,), (("a dog", "the dog"),))
     with pytest.warns(UserWarning, match="CIDEr is undefined"):
         found = find_bounds(study, [system("s", {1: "a cat"}, study)], ["cider"])
     shown = bounds_study(found)

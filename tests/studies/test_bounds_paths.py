@@ -23,7 +23,7 @@ from spicegraph_scorer.metrics import METRICS, make_metrics
 from spicegraph_scorer.metrics.cider import Cider, CiderWarning
 from spicegraph_scorer.metrics.meteor import Meteor, Meteor2005, bundled_wordnet
 from spicegraph_scorer.metrics.rouge import Rouge155
-from spicegraph_studies.bounds import Lower, Study, Trial, human, lower_trials, system
+from spicegraph_studies.bounds import BoundsStudy, Lower, Trial, human, lower_trials, system
 from spicegraph_studies.bounds.paths import CALL_THE_METRIC, PATHS, path_of
 from spicegraph_studies.bounds.study import batches
 
@@ -88,12 +88,12 @@ def golden() -> dict[str, dict[int, dict[str, Any]]]:
 
 
 @pytest.fixture(scope="module")
-def study(golden: dict[str, dict[int, dict[str, Any]]]) -> Study:
-    return Study.of({name: row["references"] for name, row in golden["near"].items()})
+def study(golden: dict[str, dict[int, dict[str, Any]]]) -> BoundsStudy:
+    return BoundsStudy.of({name: row["references"] for name, row in golden["near"].items()})
 
 
 @pytest.fixture(scope="module")
-def near(golden: dict[str, dict[int, dict[str, Any]]], study: Study) -> Trial:
+def near(golden: dict[str, dict[int, dict[str, Any]]], study: BoundsStudy) -> Trial:
     return system("near", {name: row["candidate"] for name, row in golden["near"].items()}, study)
 
 
@@ -102,7 +102,7 @@ def wordnet() -> BundledWordNet:
     return bundled_wordnet()
 
 
-def tables(metric: Metric[Any], study: Study, trials: Sequence[Trial], *, fast: bool) -> list[Table]:
+def tables(metric: Metric[Any], study: BoundsStudy, trials: Sequence[Trial], *, fast: bool) -> list[Table]:
     path = path_of(metric) if fast else CALL_THE_METRIC
     told: list[tuple[int, int]] = []
     found = path.tables(
@@ -112,7 +112,7 @@ def tables(metric: Metric[Any], study: Study, trials: Sequence[Trial], *, fast: 
     return found
 
 
-def assert_same(metric: Metric[Any], study: Study, trials: Sequence[Trial]) -> None:
+def assert_same(metric: Metric[Any], study: BoundsStudy, trials: Sequence[Trial]) -> None:
     for fast, slow in zip(
         tables(metric, study, trials, fast=True), tables(metric, study, trials, fast=False), strict=True
     ):
@@ -144,19 +144,19 @@ def test_every_metric_has_a_path_and_most_a_fast_one(parsed: Parsed) -> None:
 
 @pytest.mark.parametrize("name", METRICS)
 def test_golden_images_as_calling_the_metric_for_each_held_out_reference(
-    name: str, study: Study, near: Trial, parsed: Parsed, wordnet: BundledWordNet
+    name: str, study: BoundsStudy, near: Trial, parsed: Parsed, wordnet: BundledWordNet
 ) -> None:
     metric = make_metrics([name], Resources(lambda: parsed))[name]
     if isinstance(metric, Meteor2005):
         metric = Meteor2005(wordnet)  # otherwise every call makes its own
     images = COSTLY.get(name, len(study.ids))
-    few = Study(study.ids[:images], study.captions[:images])
+    few = BoundsStudy(study.ids[:images], study.captions[:images])
     trials = [human(few), Trial("near", "system", near.candidates[:images])]
     assert_same(metric, few, trials)
 
 
 @pytest.mark.parametrize("name", ["bleu", "meteor", "rouge", "cider"])
-def test_first_round_is_what_the_original_programs_print(name: str, study: Study, parsed: Parsed) -> None:
+def test_first_round_is_what_the_original_programs_print(name: str, study: BoundsStudy, parsed: Parsed) -> None:
     """Their ``human``: each image's first caption against the other four."""
     with gzip.open(GOLDEN / "ngram" / "ngram_scores.json.gz", "rt", encoding="utf-8") as stream:
         theirs = json.load(stream)["human"]["items"]
@@ -170,7 +170,7 @@ def test_first_round_is_what_the_original_programs_print(name: str, study: Study
 
 
 def test_first_round_of_spice_is_what_spice_prints(
-    study: Study, golden: dict[str, dict[int, dict[str, Any]]], parsed: Parsed
+    study: BoundsStudy, golden: dict[str, dict[int, dict[str, Any]]], parsed: Parsed
 ) -> None:
     metric = make_metrics(["spice"], Resources(lambda: parsed))["spice"]
     table = tables(metric, study, [human(study)], fast=True)[0]
@@ -188,10 +188,10 @@ IMAGE = st.lists(CAPTION, min_size=2, max_size=4).map(tuple)
 
 
 @st.composite
-def studies(draw: st.DrawFn) -> tuple[Study, list[Trial]]:
+def studies(draw: st.DrawFn) -> tuple[BoundsStudy, list[Trial]]:
     """Images with different numbers of captions, people, a system and something else for every caption."""
     captions = tuple(draw(st.lists(IMAGE, min_size=1, max_size=4)))
-    study = Study(tuple(range(len(captions))), captions)
+    study = BoundsStudy(tuple(range(len(captions))), captions)
     texts = {image: draw(CAPTION) for image in study.ids}
     other = tuple(tuple(draw(CAPTION) for _ in mine) for mine in captions)
     return study, [human(study), system("s", texts, study), Trial("other", "lower", other)]
@@ -203,7 +203,7 @@ FAST = [name for name in METRICS if name not in {"meteor", "meteor-2005"}]
 @pytest.mark.parametrize("name", FAST)
 @settings(max_examples=25, deadline=None)
 @given(made=studies())
-def test_fast_is_slow(name: str, made: tuple[Study, list[Trial]]) -> None:
+def test_fast_is_slow(name: str, made: tuple[BoundsStudy, list[Trial]]) -> None:
     metric = make_metrics([name], Resources(EveryWord))[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CiderWarning)
@@ -212,19 +212,19 @@ def test_fast_is_slow(name: str, made: tuple[Study, list[Trial]]) -> None:
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(made=studies())
-def test_fast_is_slow_for_meteor(made: tuple[Study, list[Trial]]) -> None:
+def test_fast_is_slow_for_meteor(made: tuple[BoundsStudy, list[Trial]]) -> None:
     assert_same(Meteor(), *made)
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(made=studies())
-def test_fast_is_slow_for_meteor_of_2005(wordnet: BundledWordNet, made: tuple[Study, list[Trial]]) -> None:
+def test_fast_is_slow_for_meteor_of_2005(wordnet: BundledWordNet, made: tuple[BoundsStudy, list[Trial]]) -> None:
     assert_same(Meteor2005(wordnet), *made)
 
 
 @settings(max_examples=25, deadline=None)
 @given(made=studies())
-def test_fast_is_slow_with_frozen_document_frequencies(made: tuple[Study, list[Trial]]) -> None:
+def test_fast_is_slow_with_frozen_document_frequencies(made: tuple[BoundsStudy, list[Trial]]) -> None:
     study, trials = made
     frozen = DocumentFrequencies.from_references([tokenize_texts(texts) for texts in (("a dog runs",), ("the cat",))])
     for variant in ("CIDEr", "CIDEr-D"):
@@ -233,13 +233,13 @@ def test_fast_is_slow_with_frozen_document_frequencies(made: tuple[Study, list[T
 
 @settings(max_examples=20, deadline=None)
 @given(made=studies())
-def test_fast_is_slow_for_the_best_reference_of_rouge(made: tuple[Study, list[Trial]]) -> None:
+def test_fast_is_slow_for_the_best_reference_of_rouge(made: tuple[BoundsStudy, list[Trial]]) -> None:
     assert_same(Rouge155(kinds=("1", "L", "W-1.2", "S", "SU"), combine="best", stem=False, alpha=0.2), *made)
 
 
 def test_batches_hold_every_image_once_in_order() -> None:
     captions = tuple(tuple(f"{image} {place}" for place in range(2 + image % 40)) for image in range(400))
-    study = Study(tuple(range(400)), captions)
+    study = BoundsStudy(tuple(range(400)), captions)
     found = list(batches(study, [captions]))
     assert len(found) > 5
     assert tuple(texts for batch in found for texts in batch.captions) == captions
@@ -248,7 +248,7 @@ def test_batches_hold_every_image_once_in_order() -> None:
 
 def test_undefined_in_some_rounds_is_nan_there() -> None:
     """Only the first image names a colour, in one caption: without it no reference does."""
-    study = Study((1, 2), (("red car", "car"), ("a cat", "the cat")))
+    study = BoundsStudy((1, 2), (("red car", "car"), ("a cat", "the cat")))
     metric = make_metrics(["spice"], Resources(EveryWord))["spice"]
     table = tables(metric, study, [human(study)], fast=True)[0]
     color = table.each[:, :, table.names.index("SPICE_Color")]
@@ -257,7 +257,7 @@ def test_undefined_in_some_rounds_is_nan_there() -> None:
     assert np.isnan(color[:, 1]).all()
 
 
-def test_substitutes_of_the_golden_images_score_below_people(study: Study, parsed: Parsed) -> None:
+def test_substitutes_of_the_golden_images_score_below_people(study: BoundsStudy, parsed: Parsed) -> None:
     metric = make_metrics(["cider"], Resources(lambda: parsed))["cider"]
     trials = [human(study), *lower_trials(study, Lower(kinds=("intra", "gibberish", "words")))]
     values = [np.nanmean(table.each) for table in tables(metric, study, trials, fast=True)]

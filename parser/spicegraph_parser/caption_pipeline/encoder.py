@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout, Part
+    from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout, LayoutPart
 
 KINDS = ("form", "suffix4", "suffix3", "suffix2", "prefix3", "case")
 
@@ -87,7 +87,7 @@ class Vocabulary:
         return [rows.get(name, 0) for rows, name in zip(self.rows, features(form), strict=True)]
 
 
-class Words(NamedTuple):
+class WordNumbers(NamedTuple):
     """Words as the network reads them: rows (words,) of a table (2, forms, gates) of the first layer's inputs.
 
     ``forms``: (words,) the rows of the forms in the vocabulary, 0 where it lacks one.
@@ -117,7 +117,7 @@ class _WordInputs:
         self._lock = Lock()
         self._start_anew(_MOST_FORMS)
 
-    def __call__(self, forms: Iterable[str]) -> Words:
+    def __call__(self, forms: Iterable[str]) -> WordNumbers:
         """Return the inputs of words given by their PTB forms."""
         words = list(forms)
         with self._lock:
@@ -132,7 +132,7 @@ class _WordInputs:
                 self._forms[start : start + len(new)] = features[:, 0]
                 self._known.update(zip(new, range(start, start + len(new)), strict=True))
             rows = np.array(list(map(self._known.__getitem__, words)), dtype=np.intp)
-            return Words(self._table, rows, self._forms[rows])
+            return WordNumbers(self._table, rows, self._forms[rows])
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return what another process makes it from: neither the table nor the lock."""
@@ -178,12 +178,12 @@ class Encoder:
         self._of_read = np.concatenate([of_states, self._of_odds], axis=1)
         self.words = _WordInputs(weights, vocabulary, self._first)
 
-    def encode(self, words: Words, layout: Layout) -> tuple[Floats, Integers]:
+    def encode(self, words: WordNumbers, layout: Layout) -> tuple[Floats, Integers]:
         """Return the states (words, both directions) and best tags of words, step after step."""
         read = self.second(self.first(words, layout), layout)
         return read.states, read.tags.argmax(axis=1)
 
-    def first(self, words: Words, layout: Layout) -> FirstStates:
+    def first(self, words: WordNumbers, layout: Layout) -> FirstStates:
         """Return what the first layer says."""
         rows = words.rows[layout.place]
         states, _ = self._first.states(words.table, (rows, rows[layout.back]), layout)
@@ -209,7 +209,9 @@ class Encoder:
         states, cells = self._second.states(first.inputs, rows, layout)
         return SecondStates(states, self._late_tags(first.tags, states), cells, rows)
 
-    def again(self, first: FirstStates, second: SecondStates, part: Part, tags: Integers) -> tuple[Floats, Floats]:
+    def again(
+        self, first: FirstStates, second: SecondStates, part: LayoutPart, tags: Integers
+    ) -> tuple[Floats, Floats]:
         """Return the second layer's states and its scores of tags in sentences in which one word's tag is given.
 
         Before that word nothing changes in the direction that comes from there: only what follows is read again.

@@ -58,13 +58,13 @@ class Layout:
         is_word = np.arange(self.padded.shape[1]) < self.lengths[sentences, None]
         return self.padded[sentences][is_word], is_word
 
-    def part(self, sentences: Integers, steps: Integers) -> Part:
+    def part(self, sentences: Integers, steps: Integers) -> LayoutPart:
         """Lay out some of the sentences anew, longest first as here, each as often as it is named with a word of it."""
         laid_out = type(self).of(self.lengths[sentences])
-        return Part(laid_out, steps, self.padded[sentences[laid_out.sentence], laid_out.step])
+        return LayoutPart(laid_out, steps, self.padded[sentences[laid_out.sentence], laid_out.step])
 
 
-class Part(NamedTuple):
+class LayoutPart(NamedTuple):
     """Some sentences of a layout, each with one of its words.
 
     Attributes:

@@ -17,7 +17,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # it has no stubs
 
 from spicegraph_parser.caption_pipeline.encoder import Encoder, Vocabulary, relu, stored_weights
-from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout, Part, ranges
+from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout, LayoutPart, ranges
 from spicegraph_parser.caption_pipeline.reranker import Analyses, Reranker
 from spicegraph_parser.caption_pipeline.trees import best_heads, is_projective_tree, log_probabilities
 from spicegraph_parser.errors import DataError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from spicegraph_parser.caption_pipeline.encoder import FirstStates, SecondStates, Weights, Words
+    from spicegraph_parser.caption_pipeline.encoder import FirstStates, SecondStates, Weights, WordNumbers
 
 _ENDS = ("arc_child", "arc_head", "label_child", "label_head")
 
@@ -65,7 +65,7 @@ class Network:
         self._root_label = vocabulary.labels.index("root")
         self._reranker = Reranker(weights, vocabulary) if "reranker.table" in weights else None
 
-    def analyse(self, words: Words, lengths: Integers) -> Analysis:
+    def analyse(self, words: WordNumbers, lengths: Integers) -> Analysis:
         """Analyse sentences.
 
         Args:
@@ -87,7 +87,7 @@ class Network:
             chosen[:, here] = analyses.tags[there], analyses.heads[there], analyses.labels[there]
         return Analysis(*chosen)
 
-    def doubts(self, words: Words, lengths: Integers, likely: float) -> Analyses | None:
+    def doubts(self, words: WordNumbers, lengths: Integers, likely: float) -> Analyses | None:
         """Return the analyses of the sentences in doubt.
 
         Args:
@@ -97,7 +97,7 @@ class Network:
         """
         return further_analyses(self, self._read(words, lengths), words.forms, likely)
 
-    def _read(self, words: Words, lengths: Integers) -> Reading:
+    def _read(self, words: WordNumbers, lengths: Integers) -> Reading:
         layout = Layout.of(lengths)
         first = self._encoder.first(words, layout)
         second = self._encoder.second(first, layout)
@@ -106,7 +106,7 @@ class Network:
         labels = self.label_scores(scored, np.arange(len(lengths)), heads)
         return Reading(first, second, scored, scored.tags.argmax(axis=1), heads, labels)
 
-    def again(self, read: Reading, part: Part, tags: Integers) -> Scored:
+    def again(self, read: Reading, part: LayoutPart, tags: Integers) -> NetworkScores:
         """Return the scores of tags and heads in sentences where one word's tag is given.
 
         Args:
@@ -116,14 +116,14 @@ class Network:
         """
         return self._scored(*self._encoder.again(read.first, read.second, part, tags), part.layout)
 
-    def _scored(self, states: Floats, tags: Floats, layout: Layout) -> Scored:
+    def _scored(self, states: Floats, tags: Floats, layout: Layout) -> NetworkScores:
         ends = states @ self._ends
         ends += self._ends_bias
         arc_child, arc_head, label_child, label_head = np.split(ends, self._end_bounds, axis=1)
         arcs = self._arc_scores(relu(arc_child), relu(arc_head), layout)
-        return Scored(layout, tags, arcs, label_child, label_head)
+        return NetworkScores(layout, tags, arcs, label_child, label_head)
 
-    def heads(self, scored: Scored) -> Integers:
+    def heads(self, scored: NetworkScores) -> Integers:
         """Return the heads (sentences, n) of each sentence's best tree."""
         return best_heads(scored.arcs)
 
@@ -146,7 +146,7 @@ class Network:
         scores[sentence, step, step] = 0.0
         return scores
 
-    def label_scores(self, scored: Scored, rows: Integers, heads: Integers) -> Floats:
+    def label_scores(self, scored: NetworkScores, rows: Integers, heads: Integers) -> Floats:
         """Return scores (words, labels) of the edges from given heads.
 
         Only a root's edge can be labelled so, and it can't be labelled otherwise.
@@ -188,13 +188,13 @@ class Reading(NamedTuple):
 
     first: FirstStates
     second: SecondStates
-    scored: Scored
+    scored: NetworkScores
     tags: Integers
     heads: Integers
     labels: Floats
 
 
-class Scored(NamedTuple):
+class NetworkScores(NamedTuple):
     """What the network says of sentences: words step after step.
 
     Attributes:
@@ -217,7 +217,7 @@ class Scored(NamedTuple):
 _MOST_TAGS, _MOST_HEADS = 4, 5  # that are tried in one sentence, the likeliest
 
 
-class Columns(NamedTuple):
+class AnalysisColumns(NamedTuple):
     """Analyses of sentences, all words of one after those of another.
 
     Attributes:
@@ -322,11 +322,11 @@ def _likeliest(sentence: Integers, values: Floats, most: int) -> Integers:
 
 
 def _columns(
-    scored: Scored,
+    scored: NetworkScores,
     where: tuple[Integers, Integers],
     analysed: tuple[Integers, Integers, Floats],
     log: tuple[Floats, Floats],
-) -> Columns:
+) -> AnalysisColumns:
     """Return analyses with their scores.
 
     Args:
@@ -348,10 +348,10 @@ def _columns(
     scores = np.zeros((len(rows), 4), dtype=np.float32)
     for column, values in enumerate((of_tags, of_heads, of_labels)):
         scores[:, column] = np.add.reduceat(values, starts)
-    return Columns(sentence, tags, heads, labels, scores)
+    return AnalysisColumns(sentence, tags, heads, labels, scores)
 
 
-def _joined(parts: list[Columns], layout: Layout, forms: Integers) -> Analyses:
+def _joined(parts: list[AnalysisColumns], layout: Layout, forms: Integers) -> Analyses:
     """Put analyses of one sentence together, the network's own first."""
     sentence = np.concatenate([part.sentence for part in parts])
     lengths = layout.lengths[sentence]

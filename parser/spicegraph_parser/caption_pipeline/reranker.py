@@ -69,7 +69,7 @@ class Reranker:
         self._scale = weights["reranker.table.scale"][0, 0] if "reranker.table.scale" in weights else np.float32(1.0)
         self._scores = weights["reranker.scores"]
         self.likely = float(weights["reranker.likely"][0])
-        self._patterns = Patterns(vocabulary, len(self._table))
+        self._patterns = TreePatterns(vocabulary, len(self._table))
 
     def best(self, analyses: Analyses) -> Integers:
         """Return the number of the best analysis of each sentence."""
@@ -85,7 +85,7 @@ class Reranker:
         return best
 
 
-class Patterns:
+class TreePatterns:
     """Numbers of the patterns that hold for a word in an analysis.
 
     Args:

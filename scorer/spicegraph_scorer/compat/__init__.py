@@ -87,7 +87,7 @@ class _Loader(Loader):
             setattr(module, alias or name, getattr(source, name))
 
 
-class _Finder(MetaPathFinder):
+class _PathFinder(MetaPathFinder):
     """Finds the paths below this package; it comes first, as the folders of stubs look like packages."""
 
     def find_spec(
@@ -99,4 +99,4 @@ class _Finder(MetaPathFinder):
         return module_spec(fullname, fullname.removeprefix(prefix)) if fullname.startswith(prefix) else None
 
 
-sys.meta_path.insert(0, _Finder())
+sys.meta_path.insert(0, _PathFinder())

@@ -38,7 +38,7 @@ OBJECT: Final = "object"
 _WORD: Final = re.compile(r"\w+(?:['’-]\w+)*")
 
 
-class Part(NamedTuple):
+class CreditPart(NamedTuple):
     """Something that a score is made of, and what it earned or cost.
 
     ``kind`` says what it is: ``object``, ``attribute`` or ``relation``; a content ``word`` wherever it is said;
@@ -70,7 +70,7 @@ class Credit:
 
     score: float
     words: tuple[WordCredit, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[CreditPart, ...]
     phrases: tuple[int, ...] = ()
 
     def of_tokens(self, offsets: Sequence[Span]) -> list[float]:
@@ -185,7 +185,7 @@ class Words:
         """Return the words that share characters with a span."""
         return tuple(number for number, span in enumerate(self.spans) if span[0] < end and start < span[1])
 
-    def credit(self, score: float, parts: Iterable[tuple[Part, Slots]]) -> Credit:
+    def credit(self, score: float, parts: Iterable[tuple[CreditPart, Slots]]) -> Credit:
         """Return the credit of a score that is divided among parts already."""
         words, kept, everyone = [0.0] * len(self.spans), [], tuple(range(len(self.spans)))
         objects: set[int] = set()

@@ -13,7 +13,7 @@ from spicegraph_scorer.errors.analysis import (
     hallucinations,
     wrong_statements,
 )
-from spicegraph_scorer.errors.rules import CHANCES, Chance, Finding, Kind, Side
+from spicegraph_scorer.errors.rules import CHANCES, Chance, ErrorSide, Finding, Kind
 
 __all__ = [
     "CHANCES",
@@ -22,10 +22,10 @@ __all__ = [
     "ErrorGroup",
     "ErrorKind",
     "ErrorReport",
+    "ErrorSide",
     "Finding",
     "Hallucination",
     "Kind",
-    "Side",
     "WrongStatement",
     "analyse_errors",
     "error_words",

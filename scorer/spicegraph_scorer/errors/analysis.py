@@ -16,10 +16,10 @@ from spicegraph_scorer.errors.rules import (
     CHANCES,
     INVENTED,
     MISSED,
+    ErrorSide,
     Finding,
     Kind,
     MatchView,
-    Side,
     agreement,
     word,
 )
@@ -53,9 +53,9 @@ def explain(match: Match) -> tuple[Finding, ...]:
         [('color_confused', ('red', 'blue')), ('color_missed', ('red', 'car'))]
     """
     view = MatchView(match)
-    sides: tuple[tuple[Side, Sequence[SceneTuple], Sequence[tuple[int, ...]]], ...] = (
-        (Side.INVENTED, match.candidate, match.candidate_partners),
-        (Side.MISSED, match.reference, match.reference_partners),
+    sides: tuple[tuple[ErrorSide, Sequence[SceneTuple], Sequence[tuple[int, ...]]], ...] = (
+        (ErrorSide.INVENTED, match.candidate, match.candidate_partners),
+        (ErrorSide.MISSED, match.reference, match.reference_partners),
     )
     return tuple(
         finding
@@ -66,7 +66,7 @@ def explain(match: Match) -> tuple[Finding, ...]:
     )
 
 
-def _first(view: MatchView, side: Side, index: int, scene_tuple: SceneTuple) -> Iterator[Finding]:
+def _first(view: MatchView, side: ErrorSide, index: int, scene_tuple: SceneTuple) -> Iterator[Finding]:
     """Yield the finding of the first rule that explains the tuple."""
     length = len(scene_tuple.concepts)
     for name, kind in KINDS.items():
@@ -205,8 +205,8 @@ def _totals(matches: Sequence[Match]) -> Counter[str]:
     for match in matches:
         view = MatchView(match)
         for side, tuples, partners in (
-            (Side.INVENTED, match.candidate, match.candidate_partners),
-            (Side.MISSED, match.reference, match.reference_partners),
+            (ErrorSide.INVENTED, match.candidate, match.candidate_partners),
+            (ErrorSide.MISSED, match.reference, match.reference_partners),
         ):
             for scene_tuple, partner in zip(tuples, partners, strict=True):
                 for name, chance in _CHANCES[side, len(scene_tuple.concepts)]:
@@ -216,17 +216,17 @@ def _totals(matches: Sequence[Match]) -> Counter[str]:
 
 _CHANCES = {
     (side, length): [(name, c) for name, c in CHANCES.items() if (c.side, c.length) == (side, length)]
-    for side in Side
+    for side in ErrorSide
     for length in (1, 2, 3)
 }
 
 
-def _object_names(matches: Sequence[Match]) -> dict[Side, Counter[str]]:
+def _object_names(matches: Sequence[Match]) -> dict[ErrorSide, Counter[str]]:
     """Count the objects of each side by name."""
-    names: dict[Side, Counter[str]] = {side: Counter() for side in Side}
+    names: dict[ErrorSide, Counter[str]] = {side: Counter() for side in ErrorSide}
     for match in matches:
-        names[Side.INVENTED].update(word(t, 0) for t in match.candidate if len(t.concepts) == 1)
-        names[Side.MISSED].update(word(t, 0) for t in match.reference if len(t.concepts) == 1)
+        names[ErrorSide.INVENTED].update(word(t, 0) for t in match.candidate if len(t.concepts) == 1)
+        names[ErrorSide.MISSED].update(word(t, 0) for t in match.reference if len(t.concepts) == 1)
     return names
 
 

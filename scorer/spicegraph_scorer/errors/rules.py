@@ -145,14 +145,14 @@ def _steps(near: Near) -> int:
     return near.distance or 0
 
 
-class Side(StrEnum):
+class ErrorSide(StrEnum):
     """Whose tuple is without a partner."""
 
     INVENTED = "invented"
     MISSED = "missed"
 
 
-class Explanation(NamedTuple):
+class ErrorCause(NamedTuple):
     """What a rule says of a tuple: the words under which it is counted, and its counterpart, if any.
 
     ``counterpart`` is an index into the other side's tuples; ``near`` says how a near miss is near it.
@@ -163,7 +163,7 @@ class Explanation(NamedTuple):
     near: Near | None = None
 
 
-Rule = Callable[[MatchView, SceneTuple], Explanation | None]
+Rule = Callable[[MatchView, SceneTuple], ErrorCause | None]
 """Explains a tuple without a partner, or says that it can't."""
 
 
@@ -180,7 +180,7 @@ class Chance:
         others: only attributes that are neither colours nor counts nor sizes.
     """
 
-    side: Side
+    side: ErrorSide
     length: int
     title: str
     known: bool = False
@@ -190,10 +190,10 @@ class Chance:
     def holds(self, view: MatchView, scene_tuple: SceneTuple, *, matched: bool) -> bool:
         """Say whether a tuple of the side and length is one of them."""
         if self.words is not None or self.others:
-            name = scene_tuple.concepts[1].label if self.side is Side.INVENTED else word(scene_tuple, 1)
+            name = scene_tuple.concepts[1].label if self.side is ErrorSide.INVENTED else word(scene_tuple, 1)
             if name not in self.words if self.words is not None else name in _LISTED:
                 return False
-        has = view.is_known if self.side is Side.INVENTED else view.is_named
+        has = view.is_known if self.side is ErrorSide.INVENTED else view.is_named
         return not self.known or matched or all(has(scene_tuple.concepts[slot]) for slot in range(0, self.length, 2))
 
 
@@ -209,7 +209,7 @@ class Kind:
     that is itself invented).
     """
 
-    side: Side
+    side: ErrorSide
     length: int
     title: str
     columns: tuple[str, ...]
@@ -267,7 +267,7 @@ def are_opposite(first: str, second: str) -> bool:
     return any((first in a and second in b) or (first in b and second in a) for a, b in _OPPOSITES)
 
 
-def _near_object(view: MatchView, candidate: SceneTuple) -> Explanation | None:
+def _near_object(view: MatchView, candidate: SceneTuple) -> ErrorCause | None:
     """Explain "puppy" where the references have a missed "dog"."""
     missed = ((index, reference) for index, reference in view.references(1) if index in view.missed)
     return _nearest(candidate, missed, 0, "n")
@@ -275,26 +275,26 @@ def _near_object(view: MatchView, candidate: SceneTuple) -> Explanation | None:
 
 def _nearest(
     candidate: SceneTuple, missed: Iterable[tuple[int, SceneTuple]], slot: int, parts: str
-) -> Explanation | None:
+) -> ErrorCause | None:
     """Explain a word by the nearest one that the references have in its place, if one is near."""
     nears = [
-        (near.distance or 0, order, Explanation((word(reference, slot), word(candidate, slot), str(near)), index, near))
+        (near.distance or 0, order, ErrorCause((word(reference, slot), word(candidate, slot), str(near)), index, near))
         for order, (index, reference) in enumerate(missed)
         if (near := near_concepts(candidate.concepts[slot], reference.concepts[slot], parts)) is not None
     ]
     return min(nears)[2] if nears else None
 
 
-def _object(_view: MatchView, scene_tuple: SceneTuple) -> Explanation:
+def _object(_view: MatchView, scene_tuple: SceneTuple) -> ErrorCause:
     """Explain an object that the other side lacks."""
-    return Explanation((word(scene_tuple, 0),))
+    return ErrorCause((word(scene_tuple, 0),))
 
 
-def _follows_from_object(view: MatchView, candidate: SceneTuple) -> Explanation | None:
+def _follows_from_object(view: MatchView, candidate: SceneTuple) -> ErrorCause | None:
     """Explain a tuple that can't match, since one of its objects is in no reference."""
     ends = [slot for slot in (0, 2) if slot < len(candidate.concepts)]
     unknown = [slot for slot in ends if not view.is_known(candidate.concepts[slot])]
-    return Explanation((word(candidate, unknown[0]), word(candidate, 1))) if unknown else None
+    return ErrorCause((word(candidate, unknown[0]), word(candidate, 1))) if unknown else None
 
 
 def _rivals(view: MatchView, candidate: SceneTuple, words: frozenset[str]) -> Iterator[tuple[int, str, str]]:
@@ -308,24 +308,24 @@ def _rivals(view: MatchView, candidate: SceneTuple, words: frozenset[str]) -> It
                     yield index, rival, said
 
 
-def _color(view: MatchView, candidate: SceneTuple) -> Explanation | None:
+def _color(view: MatchView, candidate: SceneTuple) -> ErrorCause | None:
     """Explain a blue car where the references have a red one."""
     for index, rival, word in _rivals(view, candidate, COLORS):
-        return Explanation((rival, word), index)
+        return ErrorCause((rival, word), index)
     return None
 
 
 def _count(fits: Callable[[int], bool]) -> Rule:
     """Make the rule for counts whose difference fits; of several rival counts, the nearest is meant."""
 
-    def rule(view: MatchView, candidate: SceneTuple) -> Explanation | None:
+    def rule(view: MatchView, candidate: SceneTuple) -> ErrorCause | None:
         rivals = sorted(
             (abs(NUMBERS[rival] - NUMBERS[word]), order, index, rival, word)
             for order, (index, rival, word) in enumerate(_rivals(view, candidate, NUMERALS))
         )
         for difference, _, index, rival, word in rivals[:1]:
             if fits(difference):
-                return Explanation((rival, word), index)
+                return ErrorCause((rival, word), index)
         return None
 
     return rule
@@ -339,24 +339,24 @@ def _is_more(difference: int) -> bool:
     return difference > 1
 
 
-def _size(view: MatchView, candidate: SceneTuple) -> Explanation | None:
+def _size(view: MatchView, candidate: SceneTuple) -> ErrorCause | None:
     """Explain a small dog where the references have a big one."""
     for index, rival, word in _rivals(view, candidate, SIZES):
         if are_opposite(rival, word):
-            return Explanation((rival, word), index)
+            return ErrorCause((rival, word), index)
     return None
 
 
-def _misplaced(view: MatchView, candidate: SceneTuple) -> Explanation | None:
+def _misplaced(view: MatchView, candidate: SceneTuple) -> ErrorCause | None:
     """Explain a brown dog beside a white horse where the horse is brown."""
     for index, reference in view.references(2):
         same = reference.concepts[1].shares(candidate.concepts[1])
         if same and not reference.concepts[0].shares(candidate.concepts[0]):
-            return Explanation((word(candidate, 1), word(reference, 0), word(candidate, 0)), index)
+            return ErrorCause((word(candidate, 1), word(reference, 0), word(candidate, 0)), index)
     return None
 
 
-def _near_attribute(view: MatchView, candidate: SceneTuple) -> Explanation | None:
+def _near_attribute(view: MatchView, candidate: SceneTuple) -> ErrorCause | None:
     """Explain a "color" umbrella where the references have a missed "colorful"."""
     owner = candidate.concepts[0]
     missed = (
@@ -370,24 +370,24 @@ def _near_attribute(view: MatchView, candidate: SceneTuple) -> Explanation | Non
 def _attribute_of(words: frozenset[str] | None) -> Rule:
     """Make the rule for attributes of a word list that nothing in the references explains."""
 
-    def rule(_view: MatchView, candidate: SceneTuple) -> Explanation | None:
+    def rule(_view: MatchView, candidate: SceneTuple) -> ErrorCause | None:
         fits = words is None or candidate.concepts[1].label in words
-        return Explanation((word(candidate, 1), word(candidate, 0))) if fits else None
+        return ErrorCause((word(candidate, 1), word(candidate, 0))) if fits else None
 
     return rule
 
 
-def _swapped(view: MatchView, candidate: SceneTuple) -> Explanation | None:
+def _swapped(view: MatchView, candidate: SceneTuple) -> ErrorCause | None:
     """Explain a horse that rides a man."""
     subject, relation, target = candidate.concepts
     for index, reference in view.references(3):
         first, name, second = reference.concepts
         if name.shares(relation) and first.shares(target) and second.shares(subject):
-            return Explanation((word(reference, 0), word(reference, 1), word(reference, 2)), index)
+            return ErrorCause((word(reference, 0), word(reference, 1), word(reference, 2)), index)
     return None
 
 
-def _near_relation(view: MatchView, candidate: SceneTuple) -> Explanation | None:
+def _near_relation(view: MatchView, candidate: SceneTuple) -> ErrorCause | None:
     """Explain a man who holds a bat where the references have him grip it."""
     missed = (
         (index, reference)
@@ -402,27 +402,27 @@ def _same_ends(candidate: SceneTuple, reference: SceneTuple) -> bool:
     return all(reference.concepts[slot].shares(candidate.concepts[slot]) for slot in (0, 2))
 
 
-def _relation_confused(view: MatchView, candidate: SceneTuple) -> Explanation | None:
+def _relation_confused(view: MatchView, candidate: SceneTuple) -> ErrorCause | None:
     """Explain a cat under a mat where it is on it: both objects are right, in their places."""
     for index, reference in view.references(3):
         if _same_ends(candidate, reference):
-            return Explanation((word(reference, 1), word(candidate, 1)), index)
+            return ErrorCause((word(reference, 1), word(candidate, 1)), index)
     return None
 
 
-def _relation_moved(view: MatchView, candidate: SceneTuple) -> Explanation | None:
+def _relation_moved(view: MatchView, candidate: SceneTuple) -> ErrorCause | None:
     """Explain a man who rides a horse where he rides a bike, and the horse is there too."""
     for index, reference in view.references(3):
         shared = [a.shares(b) for a, b in zip(candidate.concepts, reference.concepts, strict=True)]
         if shared[1] and (shared[0] or shared[2]):
             slot = 2 if shared[0] else 0
-            return Explanation((word(reference, 1), word(reference, slot), word(candidate, slot)), index)
+            return ErrorCause((word(reference, 1), word(reference, slot), word(candidate, slot)), index)
     return None
 
 
-def _relation(_view: MatchView, candidate: SceneTuple) -> Explanation:
+def _relation(_view: MatchView, candidate: SceneTuple) -> ErrorCause:
     """Explain a relation between known objects that the references do not connect so."""
-    return Explanation((word(candidate, 0), word(candidate, 1), word(candidate, 2)))
+    return ErrorCause((word(candidate, 0), word(candidate, 1), word(candidate, 2)))
 
 
 _SAID_FOR = ("References say", "Candidate says")
@@ -432,8 +432,8 @@ _MISPLACED = ("Attribute", "Belongs to", "Given to")
 _RELATION = ("Subject", "Relation", "Object")
 _MOVED = ("Relation", "References have it with", "Candidate has it with")
 
-_IN = Side.INVENTED
-_OUT = Side.MISSED
+_IN = ErrorSide.INVENTED
+_OUT = ErrorSide.MISSED
 CHANCES: Mapping[str, Chance] = {
     "objects_said": Chance(_IN, 1, "objects said"),
     "attributes_said": Chance(_IN, 2, "attributes said"),
@@ -502,19 +502,19 @@ _WITH_PREPOSITION_ALONE = frozenset({"prepositional", "predicate"})
 _OWNER = frozenset({"possessive"})
 
 
-def _follows_from_missed(view: MatchView, reference: SceneTuple) -> Explanation | None:
+def _follows_from_missed(view: MatchView, reference: SceneTuple) -> ErrorCause | None:
     """Name a tuple that could not be matched, since the candidate does not name one of its objects."""
     ends = [slot for slot in (0, 2) if slot < len(reference.concepts)]
     missing = [slot for slot in ends if not view.is_named(reference.concepts[slot])]
-    return Explanation((word(reference, missing[0]), word(reference, 1))) if missing else None
+    return ErrorCause((word(reference, missing[0]), word(reference, 1))) if missing else None
 
 
 def _missed_attribute_of(words: frozenset[str] | None) -> Rule:
     """Make the rule for attributes of a word list, of objects that the candidate names."""
 
-    def rule(_view: MatchView, reference: SceneTuple) -> Explanation | None:
+    def rule(_view: MatchView, reference: SceneTuple) -> ErrorCause | None:
         name = word(reference, 1)
-        return Explanation((name, word(reference, 0))) if words is None or name in words else None
+        return ErrorCause((name, word(reference, 0))) if words is None or name in words else None
 
     return rule
 
@@ -522,18 +522,18 @@ def _missed_attribute_of(words: frozenset[str] | None) -> Rule:
 def _relation_by(*, preposition: bool) -> Rule:
     """Make the rule for relations that are a preposition alone, or those that have a verb."""
 
-    def rule(_view: MatchView, reference: SceneTuple) -> Explanation | None:
+    def rule(_view: MatchView, reference: SceneTuple) -> ErrorCause | None:
         rules = {evidence.fact.rule for evidence in reference.evidence}
         alone = bool(rules) and rules <= _WITH_PREPOSITION_ALONE
-        return Explanation((word(reference, 1),)) if alone is preposition else None
+        return ErrorCause((word(reference, 1),)) if alone is preposition else None
 
     return rule
 
 
-def _owner(_view: MatchView, reference: SceneTuple) -> Explanation | None:
+def _owner(_view: MatchView, reference: SceneTuple) -> ErrorCause | None:
     """Name an owner and what it has, which no verb of the caption says."""
     rules = {evidence.fact.rule for evidence in reference.evidence}
-    return Explanation((word(reference, 0), word(reference, 2))) if rules and rules <= _OWNER else None
+    return ErrorCause((word(reference, 0), word(reference, 2))) if rules and rules <= _OWNER else None
 
 
 _FOLLOWS = ("Object", "Said of it")

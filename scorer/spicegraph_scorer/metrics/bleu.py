@@ -75,7 +75,7 @@ class Bleu(Metric[BleuStatistic]):
         >>> [round(score.value, 4) for score in scores]
         [0.7165, 0.7165, 0.7165, 0.0013]
         """
-        table = _Table.of(statistics)
+        table = _CountTable.of(statistics)
         corpus = _coco_scores(table.summed())
         each = _coco_scores(table)
         return tuple(
@@ -90,13 +90,13 @@ class Bleu(Metric[BleuStatistic]):
 
     def columns(self, statistics: Sequence[BleuStatistic]) -> Matrix:
         """Return what the corpus scores sum, (items, 10): lengths, matched and total n-grams."""
-        table = _Table.of(statistics)
+        table = _CountTable.of(statistics)
         return np.vstack([table.length, table.closest, table.matched, table.total]).T
 
     def from_sums(self, sums: Matrix) -> dict[str, Floats]:
         """Return the corpus scores of rows of sums."""
         length, closest = sums[:, 0], sums[:, 1]
-        scores = _coco_scores(_Table(length, closest, sums[:, 2 : 2 + ORDERS].T, sums[:, 2 + ORDERS :].T))
+        scores = _coco_scores(_CountTable(length, closest, sums[:, 2 : 2 + ORDERS].T, sums[:, 2 + ORDERS :].T))
         return {f"Bleu_{n + 1}": scores[n] for n in range(ORDERS)}
 
 
@@ -148,7 +148,7 @@ class SentenceBleu(Metric[BleuStatistic]):
         >>> [round(score.value, 4) for score in scores]
         [0.7165, 0.7165, 0.7165, 0.6025]
         """
-        each = _smoothed_scores(_Table.of(statistics))
+        each = _smoothed_scores(_CountTable.of(statistics))
         return tuple(Score.mean(f"SentenceBleu_{n + 1}", each[n].tolist()) for n in range(ORDERS))
 
     def workings(self, corpus: Corpus, statistics: Sequence[BleuStatistic]) -> list[tuple[Working, ...]]:
@@ -157,7 +157,7 @@ class SentenceBleu(Metric[BleuStatistic]):
         return [_working(f"SentenceBleu_{ORDERS}", statistic) for statistic in statistics]
 
 
-class _Table(NamedTuple):
+class _CountTable(NamedTuple):
     """Statistics as columns: one column for each item, or a single one of sums."""
 
     length: Floats
@@ -166,24 +166,24 @@ class _Table(NamedTuple):
     total: Matrix
 
     @classmethod
-    def of(cls, statistics: Sequence[BleuStatistic]) -> _Table:
+    def of(cls, statistics: Sequence[BleuStatistic]) -> _CountTable:
         rows = [(length, closest, *matched) for length, closest, matched in statistics]
         columns = np.array(rows, np.float64).reshape(-1, 2 + ORDERS).T
         total = np.maximum(columns[0] - np.arange(ORDERS)[:, None], 0.0)
         return cls(columns[0], columns[1], columns[2:], total)
 
-    def summed(self) -> _Table:
-        return _Table(*(column.sum(axis=-1, keepdims=True) for column in self))
+    def summed(self) -> _CountTable:
+        return _CountTable(*(column.sum(axis=-1, keepdims=True) for column in self))
 
 
-def _coco_scores(table: _Table) -> Matrix:
+def _coco_scores(table: _CountTable) -> Matrix:
     """Return BLEU-1 to BLEU-4 (rows) of each column, with the toolkit's small additions."""
     precisions = (table.matched + _TINY) / (table.total + _SMALL)
     ratio = (table.length + _TINY) / (table.closest + _SMALL)
     return _means(np.log(precisions)) * _brevity(ratio)
 
 
-def _smoothed_scores(table: _Table) -> Matrix:
+def _smoothed_scores(table: _CountTable) -> Matrix:
     """Return smoothed BLEU-1 to BLEU-4 (rows) of each column."""
     unmatched = table.matched == 0
     halves = 0.5 ** np.cumsum(unmatched, axis=0)

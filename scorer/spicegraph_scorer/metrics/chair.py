@@ -158,7 +158,7 @@ _ENDINGS: Final = (("ies", "y"), ("ves", "fe"), ("ves", "f"), ("es", ""), ("s", 
 _TOKEN: Final = re.compile(r"\w+(?:-\w+)*|[^\w\s]")
 
 
-class Mention(NamedTuple):
+class ObjectMention(NamedTuple):
     """An object that a caption mentions: the class, the words and where they stand, as character offsets."""
 
     object: str
@@ -177,7 +177,7 @@ def _singular(word: str) -> str:
     return word
 
 
-def mentions(caption: str) -> list[Mention]:
+def mentions(caption: str) -> list[ObjectMention]:
     """Return the COCO objects that a caption mentions, in order, each as often as it is mentioned.
 
     >>> [(found.object, found.words) for found in mentions("Two puppies on sofas near a traffic light.")]
@@ -193,7 +193,7 @@ def mentions(caption: str) -> list[Mention]:
         index = named[-1][2]
     is_toilet = any(name == "toilet" for name, _, _ in named)
     return [
-        Mention(CLASSES[name], caption[start:end], (start, end))
+        ObjectMention(CLASSES[name], caption[start:end], (start, end))
         for name, first, behind in named
         if name in CLASSES and not (is_toilet and name == "seat")
         for start, end in [(tokens[first][1][0], tokens[behind - 1][1][1])]

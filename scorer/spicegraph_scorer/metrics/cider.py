@@ -20,7 +20,7 @@ import numpy as np
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.ptb import tokenize
 from spicegraph_scorer.core.categories import ALL
-from spicegraph_scorer.core.credit import Credit, Part, Words
+from spicegraph_scorer.core.credit import Credit, CreditPart, Words
 from spicegraph_scorer.core.metric import Matrix, Metric, Needs, Score, Summed, Vector, Weigh, Working
 from spicegraph_scorer.core.ngrams import (
     CorpusCounts,
@@ -457,7 +457,7 @@ def _credits_of_counts(
             (*texts[prefix], counts.vocabulary[last])
             for prefix, last in zip(ngrams.prefix.tolist(), ngrams.last.tolist(), strict=True)
         ]
-        earned.append(_Row(sparse.csr_array(values), texts).pairs)
+        earned.append(_NgramRow(sparse.csr_array(values), texts).pairs)
     return earned, np.bincount(counts.item, share * of_length, counts.items).tolist()
 
 
@@ -467,7 +467,7 @@ def _scaled(matrix: CountMatrix, rows: Floats) -> CountMatrix:
     return sparse.csr_array(matrix.multiply(rows[:, None]))
 
 
-class _Row(NamedTuple):
+class _NgramRow(NamedTuple):
     """A matrix of items by n-grams."""
 
     values: CountMatrix
@@ -499,15 +499,18 @@ def _credit_of(text: str, score: float, earned: Mapping[Tokens, float], of_lengt
             pieces = split_at_spaces((token.text.lower(),))
             tokens += pieces
             words_of_token += [words.overlapping(token.start, token.end)] * len(pieces)
-    parts: list[tuple[Part, Slots]] = []
+    parts: list[tuple[CreditPart, Slots]] = []
     for order in range(1, ORDERS + 1):
         ngrams = [tuple(tokens[start : start + order]) for start in range(len(tokens) - order + 1)]
         times = Counter(ngrams)
         parts += [
-            (Part(f"{order}-gram", ngram, earned[ngram] / times[ngram]), tuple(words_of_token[start : start + order]))
+            (
+                CreditPart(f"{order}-gram", ngram, earned[ngram] / times[ngram]),
+                tuple(words_of_token[start : start + order]),
+            )
             for start, ngram in enumerate(ngrams)
             if ngram in earned
         ]
     if of_length:
-        parts.append((Part("length", (), of_length), tuple(words_of_token)))
+        parts.append((CreditPart("length", (), of_length), tuple(words_of_token)))
     return words.credit(score, parts)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from spicegraph_parser.errors import InputError, expect
-from spicegraph_scorer.core.credit import Credit, Part, Words
+from spicegraph_scorer.core.credit import Credit, CreditPart, Words
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh
 from spicegraph_scorer.metrics import METRICS, make_metrics
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
@@ -305,7 +305,7 @@ class Reward(Metric[RewardStatistic]):
 def _text_credit(term: Term, text: str) -> Credit:
     words = Words(text)
     parts = [
-        (Part(term.name, (text[start:end],), value), ((number,),))
+        (CreditPart(term.name, (text[start:end],), value), ((number,),))
         for number, ((start, end), value) in enumerate(zip(words.spans, TEXT_TERMS[term.name](words), strict=True))
         if value
     ]
@@ -315,7 +315,7 @@ def _text_credit(term: Term, text: str) -> Credit:
 def _guard_credit(term: Term, item: Item) -> Credit:
     """Divide a guard among all words: it is the whole caption that it stops."""
     value = GUARD_TERMS[term.name](item)
-    return Words(item.candidate).credit(value, [(Part(term.name, (), value), ())] if value else [])
+    return Words(item.candidate).credit(value, [(CreditPart(term.name, (), value), ())] if value else [])
 
 
 def make_reward(text: str, resources: Resources) -> Reward:

@@ -161,7 +161,7 @@ def _no_units(_words: Tokens) -> Iterator[tuple[str, ...]]:
     return iter(())
 
 
-class Kind(NamedTuple):
+class RougeKind(NamedTuple):
     """A member of the family: how two texts overlap, and the exponent that its shares are brought back by.
 
     ``symmetric``: two texts share the same, whichever of them is the candidate.
@@ -275,7 +275,7 @@ class Rouge155(Metric[Rouge155Statistic]):
         by_kind = zip(self.kinds, zip(*overlaps, strict=True), strict=True)
         return Rouge155Statistic(tuple(self._measures(KINDS[kind], shared) for kind, shared in by_kind))
 
-    def _measures(self, kind: Kind, overlaps: Sequence[Overlap]) -> Measures:
+    def _measures(self, kind: RougeKind, overlaps: Sequence[Overlap]) -> Measures:
         if self.combine == "best":
             # The lengths that the program chooses by are not yet weighted twice.
             overlap = max(overlaps, key=lambda o: _share(o.common, o.reference ** (1 / kind.exponent)))
@@ -420,21 +420,21 @@ def _filled_by_rows(candidate: Tokens, reference: Tokens) -> NDArray[np.float64]
     return table
 
 
-def _ngram_kind(n: int) -> Kind:
-    return Kind(_counted, partial(_ngrams, n=n))
+def _ngram_kind(n: int) -> RougeKind:
+    return RougeKind(_counted, partial(_ngrams, n=n))
 
 
-def _skip_kind(gap: int | None, *, unigrams: bool) -> Kind:
-    return Kind(_counted, partial(_skip_bigrams, gap=gap, unigrams=unigrams))
+def _skip_kind(gap: int | None, *, unigrams: bool) -> RougeKind:
+    return RougeKind(_counted, partial(_skip_bigrams, gap=gap, unigrams=unigrams))
 
 
-KINDS: Final[Mapping[str, Kind]] = {
+KINDS: Final[Mapping[str, RougeKind]] = {
     "1": _ngram_kind(1),
     "2": _ngram_kind(2),
     "3": _ngram_kind(3),
     "4": _ngram_kind(4),
-    "L": Kind(_subsequence),
-    "W-1.2": Kind(_weighted_subsequence, exponent=_WEIGHT, symmetric=False),
+    "L": RougeKind(_subsequence),
+    "W-1.2": RougeKind(_weighted_subsequence, exponent=_WEIGHT, symmetric=False),
     "S": _skip_kind(None, unigrams=False),
     "S4": _skip_kind(4, unigrams=False),
     "SU": _skip_kind(None, unigrams=True),

@@ -27,7 +27,7 @@ from spicegraph_scorer.readers.records import (
     text_lines,
 )
 from spicegraph_scorer.readers.references import read_reference_files
-from spicegraph_scorer.readers.source import DEFAULT_LIMITS, Limits, Source, open_source
+from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits, Source, open_source
 from spicegraph_scorer.readers.tables import PARQUET_MAGIC, has_header, read_delimited, read_parquet
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def read_items(
     several: bool = False,
     empty: Empty = "refuse",
     columns: Columns | None = None,
-    limits: Limits = DEFAULT_LIMITS,
+    limits: ReadLimits = DEFAULT_LIMITS,
 ) -> Dataset:
     """Read the items of a file, whose content shows its format.
 
@@ -152,7 +152,7 @@ def items_of(records: Records, *, empty: Empty = "refuse") -> tuple[tuple[Item, 
     return tuple(collected.found), [*records.faults, *wrong]
 
 
-def read_references(path: str, *, limits: Limits = DEFAULT_LIMITS) -> Mapping[ItemId, tuple[str, ...]]:
+def read_references(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Mapping[ItemId, tuple[str, ...]]:
     """Read references: each image's captions, in the file's order.
 
     Raises:
@@ -162,7 +162,7 @@ def read_references(path: str, *, limits: Limits = DEFAULT_LIMITS) -> Mapping[It
     return read_reference_files([path], limits=limits).captions
 
 
-def _read_records(source: Source, limits: Limits, columns: Columns | None) -> Records:
+def _read_records(source: Source, limits: ReadLimits, columns: Columns | None) -> Records:
     """Read the records of a file in the format that its content shows."""
     start = source.stream.peek(len(PARQUET_MAGIC))
     if start.startswith(PARQUET_MAGIC):
@@ -174,7 +174,7 @@ def _read_records(source: Source, limits: Limits, columns: Columns | None) -> Re
     return _read_text(source, limits)
 
 
-def _read_text(source: Source, limits: Limits) -> Records:
+def _read_text(source: Source, limits: ReadLimits) -> Records:
     faults: list[Fault] = []
     records = [
         Record(f"line {number}", {"line": number, "caption": line})

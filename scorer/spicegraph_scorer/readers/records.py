@@ -11,7 +11,7 @@ import msgspec
 
 from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_scorer.readers.checks import CAPTION_FAULTS, Fault, input_error, shown
-from spicegraph_scorer.readers.source import DEFAULT_LIMITS, Limits, open_source
+from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -113,7 +113,7 @@ _raw_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _raw_lists = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-def read_json(source: Source, *, limits: Limits) -> Records:
+def read_json(source: Source, *, limits: ReadLimits) -> Records:
     """Read all records of a JSON file: a list, one object per line, or one object of captions by id.
 
     Raises:
@@ -138,7 +138,7 @@ def read_json(source: Source, *, limits: Limits) -> Records:
     return Records(_list_format(source, first), chain([first], records), faults)
 
 
-def read_all(source: Source, *, limits: Limits) -> bytes:
+def read_all(source: Source, *, limits: ReadLimits) -> bytes:
     """Read a whole file.
 
     Raises:
@@ -224,7 +224,7 @@ def _keys(fields: Mapping[str, object]) -> str:
     return ", ".join(shown(key) for key in list(fields)[:_SHOWN_KEYS]) or "none"
 
 
-def _read_lines(source: Source, limits: Limits) -> Records:
+def _read_lines(source: Source, limits: ReadLimits) -> Records:
     faults: list[Fault] = []
     lines = bounded_lines(source, limits)
     numbered = enumerate(lines, start=1)
@@ -308,7 +308,7 @@ def _refuse_other_objects(source: Source, fields: Mapping[str, object]) -> None:
         )
 
 
-def bounded_lines(source: Source, limits: Limits) -> Iterator[bytes]:
+def bounded_lines(source: Source, limits: ReadLimits) -> Iterator[bytes]:
     """Yield the lines of a file with their ends, and never hold more than one of them.
 
     Raises:
@@ -330,7 +330,7 @@ def bounded_lines(source: Source, limits: Limits) -> Iterator[bytes]:
 _ALLOWED = frozenset({"is empty", "is a file name, not a caption"})
 
 
-def read_lines(path: str, *, limits: Limits = DEFAULT_LIMITS) -> list[str]:
+def read_lines(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> list[str]:
     """Return the lines of a text file, or of standard input for ``-``, without line ends.
 
     Empty lines stay, so that line numbers of input and output agree.
@@ -348,7 +348,7 @@ def read_lines(path: str, *, limits: Limits = DEFAULT_LIMITS) -> list[str]:
     return lines
 
 
-def text_lines(source: Source, faults: list[Fault], *, limits: Limits) -> Iterator[str]:
+def text_lines(source: Source, faults: list[Fault], *, limits: ReadLimits) -> Iterator[str]:
     """Yield the lines of an open file without line ends, and add what is wrong with them to ``faults``.
 
     A line that is not UTF-8 is left out.

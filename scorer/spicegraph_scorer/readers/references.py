@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.readers.records import Record, Records
-    from spicegraph_scorer.readers.source import Limits
+    from spicegraph_scorer.readers.source import ReadLimits
     from spicegraph_scorer.readers.tables import Columns
 
 
@@ -63,7 +63,7 @@ class Annotations:
         return (str(image_id), file_name) if file_name else (str(image_id),)
 
 
-def read_annotations(source: Source, *, limits: Limits) -> Annotations:
+def read_annotations(source: Source, *, limits: ReadLimits) -> Annotations:
     """Read COCO annotations: ``{"images": [...], "annotations": [{"image_id", "caption"}, ...]}``.
 
     ``images`` may be missing.
@@ -150,7 +150,7 @@ _REFERENCE_KEYS = ("references", "refs", "captions", "caption", "facts")
 _EXPECTED = "COCO annotations, references by id, JSON Lines, a table, or plain text with a line for each candidate"
 
 
-def read_reference_files(paths: Sequence[str], *, limits: Limits, columns: Columns | None = None) -> Annotations:
+def read_reference_files(paths: Sequence[str], *, limits: ReadLimits, columns: Columns | None = None) -> Annotations:
     """Read the references of a set of images.
 
     Several files add up, in their order: the captions of an image in all of them, or, of plain text, the
@@ -195,7 +195,7 @@ def _joined(read: Sequence[Annotations]) -> Annotations:
     return Annotations(captions, file_names, " + ".join(names), typed=typed, by_line=read[0].by_line, table=table)
 
 
-def _read(source: Source, limits: Limits, columns: Columns | None) -> Annotations:
+def _read(source: Source, limits: ReadLimits, columns: Columns | None) -> Annotations:
     start = source.stream.peek(len(PARQUET_MAGIC))
     if start.startswith(PARQUET_MAGIC):
         return _from_records(source, read_parquet(source, limits=limits, columns=columns, only_references=True))
@@ -206,7 +206,7 @@ def _read(source: Source, limits: Limits, columns: Columns | None) -> Annotation
     return _from_text(source, limits)
 
 
-def _from_json(source: Source, limits: Limits) -> Annotations:
+def _from_json(source: Source, limits: ReadLimits) -> Annotations:
     """Read COCO annotations, references by id, one object per line, or a list of objects."""
     if source.stream.peek(1).lstrip()[:1] == b"[":
         return _from_records(source, read_json(source, limits=limits))
@@ -265,7 +265,7 @@ def _collect(record: Record, id_keys: Sequence[str], captions: dict[ItemId, list
         captions.setdefault(image_id, []).extend(texts)
 
 
-def _from_text(source: Source, limits: Limits) -> Annotations:
+def _from_text(source: Source, limits: ReadLimits) -> Annotations:
     """Read one caption per line; an empty line is an image for which this file has none."""
     captions: dict[ItemId, tuple[str, ...]] = {}
     faults: list[Fault] = []

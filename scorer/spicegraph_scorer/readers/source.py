@@ -30,7 +30,7 @@ _ZSTD_PIECE = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ReadLimits:
     """How much is read of one input: bytes in all, bytes of a line, members of a zip and its compression."""
 
     content: int = 1 << 30
@@ -39,7 +39,7 @@ class Limits:
     ratio: int = 200
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = ReadLimits()
 
 
 class Source(NamedTuple):
@@ -49,7 +49,7 @@ class Source(NamedTuple):
     stream: io.BufferedReader
     packing: str = ""
 
-    def content(self, limits: Limits) -> bytes:
+    def content(self, limits: ReadLimits) -> bytes:
         """Read everything that is left, piece by piece: to ask for as much as the limit would reserve all of it.
 
         Raises:
@@ -64,7 +64,7 @@ class Source(NamedTuple):
 
 
 @contextmanager
-def open_source(path: str, *, limits: Limits = DEFAULT_LIMITS) -> Iterator[Source]:
+def open_source(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Iterator[Source]:
     """Open a file, or standard input for ``-``; gzip and zstandard are unpacked, a zip opens the one file in it.
 
     Raises:
@@ -169,7 +169,7 @@ def _buffered(stream: IO[bytes]) -> io.BufferedReader:
 
 
 @contextmanager
-def _open_member(path: str, stream: io.BufferedReader, limits: Limits) -> Iterator[Source]:
+def _open_member(path: str, stream: io.BufferedReader, limits: ReadLimits) -> Iterator[Source]:
     try:
         with zipfile.ZipFile(stream) as archive:
             member = _only_member(path, archive, limits)
@@ -181,7 +181,7 @@ def _open_member(path: str, stream: io.BufferedReader, limits: Limits) -> Iterat
         raise InputError(f"{path}: is a damaged or unreadable zip ({error})") from error
 
 
-def _only_member(path: str, archive: zipfile.ZipFile, limits: Limits) -> zipfile.ZipInfo:
+def _only_member(path: str, archive: zipfile.ZipFile, limits: ReadLimits) -> zipfile.ZipInfo:
     """Return the one file of a zip, after looking at the names and sizes of everything in it."""
     members = archive.infolist()
     if len(members) > limits.members:
@@ -201,7 +201,7 @@ def _only_member(path: str, archive: zipfile.ZipFile, limits: Limits) -> zipfile
     return files[0]
 
 
-def _check_member(path: str, member: zipfile.ZipInfo, limits: Limits) -> None:
+def _check_member(path: str, member: zipfile.ZipInfo, limits: ReadLimits) -> None:
     name = member.filename
     where = f"{path}, member {name!a}"
     if name.startswith(("/", "\\")) or ".." in name.replace("\\", "/").split("/") or name[1:2] == ":":
@@ -263,7 +263,7 @@ class _Unpacked(io.RawIOBase):
     """The unpacked bytes of a stream, which end with an error where they are more than the limits allow."""
 
     def __init__(
-        self, name: str, unpack: Callable[[_Counted], Iterator[bytes]], stream: io.BufferedReader, limits: Limits
+        self, name: str, unpack: Callable[[_Counted], Iterator[bytes]], stream: io.BufferedReader, limits: ReadLimits
     ) -> None:
         super().__init__()
         self._name = name

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from spicegraph_scorer.readers.source import Limits, Source
+    from spicegraph_scorer.readers.source import ReadLimits, Source
 
 _IDS = ("image_id", "id", "video_id", "audio_id", "file_name", "filename", "file", "image", "img", "key")
 _CANDIDATES = (
@@ -173,7 +173,7 @@ def _delimiter(header: str) -> str:
     return "\t" if "\t" in header else max(",;", key=header.count)
 
 
-def read_delimited(source: Source, *, limits: Limits, columns: Columns | None, only_references: bool) -> Records:
+def read_delimited(source: Source, *, limits: ReadLimits, columns: Columns | None, only_references: bool) -> Records:
     """Read a CSV or TSV file with a header; an empty cell is a missing field.
 
     Raises:
@@ -190,7 +190,7 @@ def read_delimited(source: Source, *, limits: Limits, columns: Columns | None, o
     return table_records(_DELIMITERS.get(delimiter, f"CSV with {delimiter!a}"), given_columns, rows, faults)
 
 
-def _decoded(source: Source, limits: Limits) -> Iterator[str]:
+def _decoded(source: Source, limits: ReadLimits) -> Iterator[str]:
     for number, line in enumerate(bounded_lines(source, limits), start=1):
         try:
             yield line.decode()
@@ -225,7 +225,7 @@ def _rows(
         raise input_error(source.name, [Fault(f"row {number + 1}", "", f"is not a table row ({error})")]) from error
 
 
-def read_parquet(source: Source, *, limits: Limits, columns: Columns | None, only_references: bool) -> Records:
+def read_parquet(source: Source, *, limits: ReadLimits, columns: Columns | None, only_references: bool) -> Records:
     """Read a Parquet file; references are columns of strings, or a column of lists of strings.
 
     Raises:

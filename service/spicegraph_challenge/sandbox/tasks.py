@@ -280,7 +280,7 @@ def error_rows(items: Sequence[Iterable[tuple[str, tuple[str, ...]]]], secret: s
         items: the kinds and words of each item's errors.
         secret: draws how much less than the true number is shown.
     """
-    from spicegraph_scorer.errors import KINDS, Side  # noqa: PLC0415
+    from spicegraph_scorer.errors import KINDS, ErrorSide  # noqa: PLC0415
 
     places: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
     for place, found in enumerate(items):
@@ -297,7 +297,7 @@ def error_rows(items: Sequence[Iterable[tuple[str, tuple[str, ...]]]], secret: s
         for (kind, words), where in places.items()
     ]
     rows = sorted((row for row in rows if row.images), key=lambda row: (-row.images, row.kind, row.words))
-    by_side = ([row for row in rows if row.words and KINDS[row.kind].side is side] for side in Side)
+    by_side = ([row for row in rows if row.words and KINDS[row.kind].side is side] for side in ErrorSide)
     told = [row for side, most in zip(by_side, _ERROR_WORDS, strict=True) for row in side[:most]]
     return (*(row for row in rows if not row.words), *told)
 

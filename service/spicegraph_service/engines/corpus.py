@@ -180,7 +180,7 @@ class Keep(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class CorpusJob:
     """What every actor must know; ``cache`` is a store of parses that all machines reach.
 
     ``signatures`` are the metrics' where the command runs, ``weights`` what the first pass counted for some of them,
@@ -201,7 +201,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredBlock:
     """What an actor makes of some items, and what the metrics warned of.
 
     ``totals`` are the sums by metric, ``statistics`` and ``rows`` come where the job keeps them, and ``part`` is the
@@ -219,7 +219,7 @@ class Scored:
 class BlockScorer:
     """What scores the blocks of a job in one process: a loaded pipeline and the metrics."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: CorpusJob) -> None:
         self._job = job
         self._open = ExitStack()  # for as long as the process lives
 
@@ -240,7 +240,7 @@ class BlockScorer:
         weighted = {name: metrics[name].weighted(weights) for name, weights in job.weights.items()}
         return {**metrics, **weighted}
 
-    def __call__(self, rows: pa.Table) -> Scored:
+    def __call__(self, rows: pa.Table) -> ScoredBlock:
         """Score the items of rows.
 
         Raises:
@@ -248,14 +248,14 @@ class BlockScorer:
         """
         items, _ = self._job.reader.items(rows)
         if not items:
-            return Scored(0, ())
+            return ScoredBlock(0, ())
         if len(self._facts.known) > _KNOWN:
             self._facts.known.clear()
         corpus = Corpus(items)
         with rare_collections(), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             statistics = {name: metric.collect(corpus) for name, metric in self._metrics.items()}
-        scored = partial(Scored, len(items), tuple((warning.category, str(warning.message)) for warning in caught))
+        scored = partial(ScoredBlock, len(items), tuple((warning.category, str(warning.message)) for warning in caught))
         if self._job.keep is Keep.STATISTICS:
             return scored(statistics=statistics)
         totals = {name: totals_of(metric, statistics[name]) for name, metric in self._metrics.items()}
@@ -420,7 +420,7 @@ def _repeated(mapped: Mapped, reader: RowReader, seen: SeenIds) -> tuple[list[Fa
     return faults, count if faults else 0
 
 
-def watched(parts: Iterable[Scored], corpus: CheckedCorpus, progress: Progress | None) -> Iterator[Scored]:
+def watched(parts: Iterable[ScoredBlock], corpus: CheckedCorpus, progress: Progress | None) -> Iterator[ScoredBlock]:
     """Yield the scored parts that hold items, say how many there are, and warn at the end of what scoring warned of."""
     said: dict[tuple[type[Warning], str], None] = {}
     done = 0
@@ -435,7 +435,7 @@ def watched(parts: Iterable[Scored], corpus: CheckedCorpus, progress: Progress |
         warnings.warn(message, category, stacklevel=2)
 
 
-def joined_statistics(parts: Iterable[Scored]) -> dict[str, list[Any]]:
+def joined_statistics(parts: Iterable[ScoredBlock]) -> dict[str, list[Any]]:
     """Return the statistics of all parts by metric, in the order of the items."""
     joined: dict[str, list[Any]] = {}
     for part in parts:
@@ -445,10 +445,10 @@ def joined_statistics(parts: Iterable[Scored]) -> dict[str, list[Any]]:
 
 
 def summarized(
-    parts: Iterable[Scored],
+    parts: Iterable[ScoredBlock],
     corpus: CheckedCorpus,
     metrics: Mapping[str, Metric[Any]],
-    take: Callable[[Scored], object] | None = None,
+    take: Callable[[ScoredBlock], object] | None = None,
 ) -> Summary:
     """Return the corpus scores; every part is given to ``take``, and not kept."""
     totals: dict[str, RunTotals] = {}

@@ -34,10 +34,10 @@ from spicegraph_service.engines.corpus import (
     PATH,
     BlockScorer,
     CheckedCorpus,
-    Job,
+    CorpusJob,
     Keep,
     RowReader,
-    Scored,
+    ScoredBlock,
     checked_corpus,
     joined_statistics,
     summarized,
@@ -175,10 +175,10 @@ class _Run:
     rows: Dataset
     corpus: CheckedCorpus
     metrics: Mapping[str, Metric[Any]]
-    job: Job
+    job: CorpusJob
     task: Task
 
-    def scored(self) -> Iterator[Scored]:
+    def scored(self) -> Iterator[ScoredBlock]:
         """Yield what the actors make of the items, in their order; then warn of what they warned of."""
         import ray  # noqa: PLC0415 (an extra)
         from ray.data import ActorPoolStrategy  # noqa: PLC0415
@@ -193,7 +193,7 @@ class _Run:
         )
         return watched(unpacked_rows(blocks), self.corpus, self.task.progress)
 
-    def summary(self, take: Callable[[Scored], object] | None = None) -> Summary:
+    def summary(self, take: Callable[[ScoredBlock], object] | None = None) -> Summary:
         """Return the corpus scores; every part is given to ``take``, and not kept."""
         return summarized(self.scored(), self.corpus, self.metrics, take)
 
@@ -221,7 +221,7 @@ def _started(task: Task, *, keep: Keep = Keep.SUMS, folder: Folder | None = None
         corpus = checked_corpus(
             mapped, reader, task.source, weigh=counted, keep=keep is Keep.STATISTICS, progress=task.progress
         )
-        job = Job(
+        job = CorpusJob(
             reader,
             task.pipeline,
             chosen,
@@ -239,7 +239,7 @@ def _started(task: Task, *, keep: Keep = Keep.SUMS, folder: Folder | None = None
 class _Actor:
     """Scores blocks with a job that the cluster holds once."""
 
-    def __init__(self, shared: ObjectRef[Job]) -> None:
+    def __init__(self, shared: ObjectRef[CorpusJob]) -> None:
         import ray  # noqa: PLC0415 (an extra)
 
         self._score = BlockScorer(ray.get(shared))

@@ -11,7 +11,7 @@ from spicegraph_studies.agreement.captions import (
     agree_on_captions,
     agree_on_systems,
 )
-from spicegraph_studies.agreement.judgements import CaptionPair, Judged, Judgement, Scoring
+from spicegraph_studies.agreement.judgements import CaptionPair, Judged, Judgement, JudgementScoring
 from spicegraph_studies.agreement.pairwise import PairAgreement, agree_on_pairs
 from spicegraph_studies.agreement.protocols import (
     CAPTION_PROTOCOLS,
@@ -31,9 +31,9 @@ __all__ = [
     "CaptionProtocol",
     "Judged",
     "Judgement",
+    "JudgementScoring",
     "PairAgreement",
     "PairProtocol",
-    "Scoring",
     "SystemAgreement",
     "agree_on_captions",
     "agree_on_pairs",

@@ -25,7 +25,7 @@ from spicegraph_studies.agreement.coefficients import (
     resamples,
     williams,
 )
-from spicegraph_studies.agreement.judgements import MetricScores, Scoring, caption_scores
+from spicegraph_studies.agreement.judgements import JudgementScoring, MetricScores, caption_scores
 from spicegraph_studies.agreement.pair_counts import ImagePairs, image_pairs, permutation
 from spicegraph_studies.agreement.protocols import CAPTION_PROTOCOLS, CaptionProtocol, Ratings, prepare
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class CoefficientInterval:
     """A coefficient, the p-value of no association, and its 95 % bootstrap interval over images.
 
     The p-value takes observations as independent; the interval does not take those of one image so.
@@ -70,7 +70,7 @@ class MetricCorrelation:
     """One metric against the ratings: every coefficient, ties, and where the metric is undefined."""
 
     metric: str
-    coefficients: Mapping[str, Interval]
+    coefficients: Mapping[str, CoefficientInterval]
     ties: TieCounts
     undefined: int
     """Captions for which this metric has no value; they are left out for all metrics."""
@@ -92,7 +92,7 @@ class CaptionAgreement:
     removed: Mapping[str, int]
     metrics: tuple[MetricCorrelation, ...]
     comparisons: tuple[MetricComparison, ...]
-    between_people: Mapping[str, Interval]
+    between_people: Mapping[str, CoefficientInterval]
     points: Mapping[str, tuple[float, ...]]
     signature: Mapping[str, Json]
 
@@ -129,7 +129,7 @@ def agree_on_captions(
     judgements: Sequence[Judgement],
     protocol: CaptionProtocol = CAPTION_PROTOCOLS["plain"],
     *,
-    scoring: Scoring | None = None,
+    scoring: JudgementScoring | None = None,
     resampling: Resampling | None = None,
 ) -> CaptionAgreement:
     """Score judged captions and correlate every metric with the ratings.
@@ -145,7 +145,7 @@ def agree_on_captions(
         DataError: a pipeline or the data of a metric is not installed.
     """
     prepared = prepare(judgements, protocol)
-    scores = caption_scores(prepared.judgements, scoring or Scoring())
+    scores = caption_scores(prepared.judgements, scoring or JudgementScoring())
     return correlate(prepared.judgements, scores, protocol, removed=prepared.removed, resampling=resampling)
 
 
@@ -226,9 +226,11 @@ def _draws(
     return {name: {key: np.concatenate(parts) for key, parts in keys.items()} for name, keys in found.items()}
 
 
-def _interval(key: str, of: Observations, draws: Vector) -> Interval:
+def _interval(key: str, of: Observations, draws: Vector) -> CoefficientInterval:
     exact = correlation(key, of.values, of.ratings)
-    return Interval(exact.value, exact.p, *(percentile_bounds(draws) if exact.value is not None else (None, None)))
+    return CoefficientInterval(
+        exact.value, exact.p, *(percentile_bounds(draws) if exact.value is not None else (None, None))
+    )
 
 
 def _ties(of: Observations) -> TieCounts:
@@ -312,11 +314,11 @@ def _williams(one: Vector, other: Vector, ratings: Vector) -> float | None:
     return williams(first, second, between, len(ratings))
 
 
-def _between_people(judgements: Sequence[Judgement], resampling: Resampling) -> dict[str, Interval]:
+def _between_people(judgements: Sequence[Judgement], resampling: Resampling) -> dict[str, CoefficientInterval]:
     """Return every coefficient of one rating against another; no p, because every two ratings stand there twice."""
     pairs = [(each.image, *pair) for each in judgements for pair in permutations(each.ratings, 2)]
     if not pairs:
-        return {key: Interval(None, None, None, None) for key in COEFFICIENTS}
+        return {key: CoefficientInterval(None, None, None, None) for key in COEFFICIENTS}
     images, first, second = zip(*pairs, strict=True)
     of = observations(np.array(first, np.float64), np.array(second, np.float64))
     groups = numbered(images)
@@ -338,7 +340,7 @@ class SystemCorrelation:
     metric: str
     human: str
     systems: int
-    coefficients: Mapping[str, Interval]
+    coefficients: Mapping[str, CoefficientInterval]
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,7 +457,7 @@ def _correlate(metric: str, measure: str, values: Vector, ratings: Vector, resam
     if len(values) >= _FEWEST:
         draws = _system_draws(values, ratings, resampling)
         ends = {key: percentile_bounds(draws[key]) for key in SYSTEM_COEFFICIENTS if exact[key].value is not None}
-    cells = {key: Interval(*exact[key], *ends.get(key, (None, None))) for key in SYSTEM_COEFFICIENTS}
+    cells = {key: CoefficientInterval(*exact[key], *ends.get(key, (None, None))) for key in SYSTEM_COEFFICIENTS}
     return SystemCorrelation(metric, measure, len(values), cells)
 
 

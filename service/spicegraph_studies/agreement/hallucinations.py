@@ -16,12 +16,12 @@ from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_scorer.metrics import lower_is_better, make_metrics
 from spicegraph_scorer.metrics.graded.verdicts import object_words
 from spicegraph_scorer.readers.checks import Fault, input_error
-from spicegraph_scorer.readers.source import DEFAULT_LIMITS, Limits
+from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits
 from spicegraph_scorer.scoring import resources
 from spicegraph_studies.agreement.coefficients import numbered, resamples
-from spicegraph_studies.agreement.judgements import Judged, Scoring
+from spicegraph_studies.agreement.judgements import Judged, JudgementScoring
 from spicegraph_studies.agreement.protocols import by_name, protocol_of
-from spicegraph_studies.agreement.records import CANDIDATES, IMAGES, REFERENCES, Row, read_content, records_of
+from spicegraph_studies.agreement.records import CANDIDATES, IMAGES, REFERENCES, JudgementRow, read_content, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -121,7 +121,7 @@ def hallucination_protocol(name: str) -> HallucinationProtocol:
     return protocol_of(HALLUCINATION_PROTOCOLS, name, "hallucinations")
 
 
-def read_marked(*paths: str, limits: Limits = DEFAULT_LIMITS) -> Judged[Marked]:
+def read_marked(*paths: str, limits: ReadLimits = DEFAULT_LIMITS) -> Judged[Marked]:
     """Read captions whose wrong words are marked: JSON Lines, or a JSON list.
 
     With ``candidate`` (or ``caption``), ``references`` and ``words`` with ``hallucinated`` (true or false for each), or
@@ -136,7 +136,7 @@ def read_marked(*paths: str, limits: Limits = DEFAULT_LIMITS) -> Judged[Marked]:
     for path in paths:
         content, faults = read_content(path, limits), list[Fault]()
         for place, fields in records_of(content, faults):
-            row = Row(place if len(paths) == 1 else f"{content.name}, {place}", fields, faults)
+            row = JudgementRow(place if len(paths) == 1 else f"{content.name}, {place}", fields, faults)
             found += _marked_pair(row) if "foil" in fields or "captions" in fields else _marked_caption(row)
         if not found and not faults:
             faults.append(Fault("", "", "contains no caption"))
@@ -145,7 +145,7 @@ def read_marked(*paths: str, limits: Limits = DEFAULT_LIMITS) -> Judged[Marked]:
     return Judged(tuple(found), ", ".join(paths), "captions with marked words")
 
 
-def _marked_caption(row: Row) -> Iterator[Marked]:
+def _marked_caption(row: JudgementRow) -> Iterator[Marked]:
     caption, references, image = row.caption(CANDIDATES), row.references(REFERENCES), row.image(IMAGES)
     name = "grounding" if "grounding" in row.fields else "hallucinated"
     marks = row.fields.get(name)
@@ -163,7 +163,7 @@ def _marked_caption(row: Row) -> Iterator[Marked]:
     yield Marked(row.place, image or "\n".join(references), caption, references, spans)
 
 
-def _marked_pair(row: Row) -> Iterator[Marked]:
+def _marked_pair(row: JudgementRow) -> Iterator[Marked]:
     if "foil" in row.fields:
         right, foil = row.caption(("baseline", "caption")), row.caption(("foil",))
     else:
@@ -261,7 +261,7 @@ def agree_on_hallucinations(
     captions: Sequence[Marked],
     protocol: HallucinationProtocol = HALLUCINATION_PROTOCOLS["hat"],
     *,
-    scoring: Scoring | None = None,
+    scoring: JudgementScoring | None = None,
     resampling: Resampling | None = None,
 ) -> HallucinationAgreement:
     """Score captions and hold every score against what people marked.
@@ -273,7 +273,7 @@ def agree_on_hallucinations(
         InputError: no caption, or every caption, has a marked word; a caption has no references; a metric is unknown.
         DataError: a pipeline or the data of a metric is not installed.
     """
-    scoring, resampling = scoring or Scoring(("spice-g",)), resampling or Resampling()
+    scoring, resampling = scoring or JudgementScoring(("spice-g",)), resampling or Resampling()
     faulty = np.array([bool(one.wrong) for one in captions])
     if not 0 < faulty.sum() < len(faulty):
         raise InputError(f"{faulty.sum()} of {len(faulty)} captions have a marked word: expected some, and not all")

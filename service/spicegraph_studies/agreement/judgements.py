@@ -98,7 +98,7 @@ class Judged(Generic[Content]):
 
 
 @dataclass(frozen=True, slots=True)
-class Scoring:
+class JudgementScoring:
     """Which of our metrics are computed, and with what.
 
     ``metrics`` may be empty: then only the scores that stand in the input are looked at. ``data`` is that of
@@ -111,7 +111,7 @@ class Scoring:
     progress: Progress | None = None
     empty: Empty = "refuse"
 
-    def shared(self) -> Scoring:
+    def shared(self) -> JudgementScoring:
         """Return the same with a pipeline that parses no caption twice, however often it is asked."""
         if not self.metrics or isinstance(self.pipeline, FactCache):
             return self
@@ -131,7 +131,7 @@ class MetricScores:
     signature: Mapping[str, Json]
 
 
-def caption_scores(judgements: Sequence[Judgement], scoring: Scoring) -> MetricScores:
+def caption_scores(judgements: Sequence[Judgement], scoring: JudgementScoring) -> MetricScores:
     """Score every judged caption, and add the scores that the judgements carry.
 
     Corpus-wide quantities, such as CIDEr's document frequencies, count every judged caption with its
@@ -150,7 +150,7 @@ def caption_scores(judgements: Sequence[Judgement], scoring: Scoring) -> MetricS
     return _some(MetricScores({**ours.each, **given}, ours.signature))
 
 
-def pair_scores(pairs: Sequence[CaptionPair], scoring: Scoring) -> tuple[MetricScores, MetricScores]:
+def pair_scores(pairs: Sequence[CaptionPair], scoring: JudgementScoring) -> tuple[MetricScores, MetricScores]:
     """Score both captions of every pair: all first captions as one corpus, all second ones as another.
 
     Raises:
@@ -176,7 +176,7 @@ def _some(scores: MetricScores) -> MetricScores:
     return scores
 
 
-def _computed(captions: Iterable[tuple[str, tuple[str, ...]]], scoring: Scoring) -> MetricScores:
+def _computed(captions: Iterable[tuple[str, tuple[str, ...]]], scoring: JudgementScoring) -> MetricScores:
     items = [Item(index, candidate, references) for index, (candidate, references) in enumerate(captions)]
     result = score(
         items,

@@ -16,7 +16,7 @@ from spicegraph_studies.agreement.coefficients import (
     numbered,
     resamples,
 )
-from spicegraph_studies.agreement.judgements import Scoring, pair_scores
+from spicegraph_studies.agreement.judgements import JudgementScoring, pair_scores
 from spicegraph_studies.agreement.protocols import (
     PAIR_PROTOCOLS,
     TIE_CREDIT,
@@ -137,7 +137,7 @@ def agree_on_pairs(
     pairs: Sequence[CaptionPair],
     protocol: PairProtocol = PAIR_PROTOCOLS["plain"],
     *,
-    scoring: Scoring | None = None,
+    scoring: JudgementScoring | None = None,
     resampling: Resampling | None = None,
     curve: Sequence[int] = (),
 ) -> PairAgreement:
@@ -156,7 +156,7 @@ def agree_on_pairs(
         DataError: a pipeline or the data of a metric is not installed.
     """
     resampling = resampling or Resampling()
-    scoring = (scoring or Scoring()).shared()
+    scoring = (scoring or JudgementScoring()).shared()
     kept, removed = prepare_pairs(pairs, protocol)
     _check_counts(protocol, curve)
     if curve and any(pair.given for pair in kept):
@@ -189,7 +189,7 @@ def _curve_point(
     count: int,
     *,
     main: Sequence[Accuracy],
-    scoring: Scoring,
+    scoring: JudgementScoring,
     resampling: Resampling,
 ) -> CurvePoint:
     """Return the accuracies with ``count`` references, for the metrics and categories of the main ones."""
@@ -220,7 +220,9 @@ class _Points:
     signature: Mapping[str, Json]
 
 
-def _points(pairs: Sequence[CaptionPair], protocol: PairProtocol, scoring: Scoring, resampling: Resampling) -> _Points:
+def _points(
+    pairs: Sequence[CaptionPair], protocol: PairProtocol, scoring: JudgementScoring, resampling: Resampling
+) -> _Points:
     """Score the pairs once for each draw of references, and average the outcomes."""
     most = max(len(pair.references) for pair in pairs)
     chosen = (

@@ -265,7 +265,7 @@ def pair_protocol(name: str) -> PairProtocol:
     return protocol_of(PAIR_PROTOCOLS, name, "pairs")
 
 
-class Prepared(NamedTuple):
+class PreparedJudgements(NamedTuple):
     """The judgements that a protocol uses, and how many it left out or changed, by reason."""
 
     judgements: tuple[Judgement, ...]
@@ -278,7 +278,7 @@ _OWN_REFERENCES = "references equal to a judged caption, removed"
 _SYSTEMS = "captions by left-out systems"
 
 
-def prepare(judgements: Iterable[Judgement], protocol: CaptionProtocol) -> Prepared:
+def prepare(judgements: Iterable[Judgement], protocol: CaptionProtocol) -> PreparedJudgements:
     """Leave out or change what the protocol says.
 
     Raises:
@@ -300,7 +300,7 @@ def prepare(judgements: Iterable[Judgement], protocol: CaptionProtocol) -> Prepa
             kept.append(replace(judgement, references=outcome.references))
     if not kept:
         raise InputError(f"the protocol {protocol.name} leaves no caption: {_reasons(removed)}")
-    return Prepared(tuple(kept), dict(removed))
+    return PreparedJudgements(tuple(kept), dict(removed))
 
 
 def prepare_pairs(

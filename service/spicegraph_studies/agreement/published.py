@@ -16,12 +16,12 @@ from scipy.io.matlab import MatReadError
 from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_scorer.readers.checks import Fault, shown
 from spicegraph_studies.agreement.judgements import CaptionPair, Judgement
-from spicegraph_studies.agreement.records import Content, Row, field_of, is_number, text_of
+from spicegraph_studies.agreement.records import Content, JudgementRow, field_of, is_number, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from spicegraph_scorer.readers.source import Limits
+    from spicegraph_scorer.readers.source import ReadLimits
     from spicegraph_studies.agreement.records import CaptionBank
 
 _FLICKR_COLUMNS = 5
@@ -46,7 +46,7 @@ def grouped_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]
     found: list[Judgement] = []
     unrated = 0
     for image, entry in content.value.items() if isinstance(content.value, dict) else ():
-        row = Row(f"image {shown(image)}", entry if isinstance(entry, dict) else {}, faults)
+        row = JudgementRow(f"image {shown(image)}", entry if isinstance(entry, dict) else {}, faults)
         references = row.references(("ground_truth",))
         judged = row.fields.get("human_judgement")
         if not isinstance(judged, list):
@@ -54,7 +54,7 @@ def grouped_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]
             continue
         for index, value in enumerate(judged):
             place = f"{row.place}, human_judgement[{index}]"
-            part = Row(place, value if isinstance(value, dict) else {}, faults)
+            part = JudgementRow(place, value if isinstance(value, dict) else {}, faults)
             caption = part.caption(("caption",))
             if "rating" not in part.fields:
                 part.fault("rating", "is missing")
@@ -99,8 +99,8 @@ def flickr8k_judgements(content: Content, bank: CaptionBank, faults: list[Fault]
         Judgement(
             place,
             image,
-            bank.caption(caption, Row(place, {}, faults)),
-            bank.references(image, Row(place, {}, faults)),
+            bank.caption(caption, JudgementRow(place, {}, faults)),
+            bank.references(image, JudgementRow(place, {}, faults)),
             numbers[:1] if shares else numbers,
         )
         for place, image, caption, numbers in rows
@@ -139,7 +139,7 @@ def composite_judgements(content: Content, bank: CaptionBank, faults: list[Fault
             continue
         place = f"line {number}"
         image = PurePosixPath(address).name
-        references = bank.references(image, Row(place, {}, faults))
+        references = bank.references(image, JudgementRow(place, {}, faults))
         judged = list(_composite_captions(_CompositeRow(place, image, references, values), numbers, faults))
         unrated += len(numbers) - len(judged)
         found += judged
@@ -160,7 +160,7 @@ def _composite_captions(row: _CompositeRow, numbers: Sequence[str], faults: list
         if not answer or not text.strip():
             continue
         where = f"{row.place}, caption {number}"
-        caption = Row(where, {}, faults).checked_caption(f"Input.text{number}", text)
+        caption = JudgementRow(where, {}, faults).checked_caption(f"Input.text{number}", text)
         try:
             yield Judgement(where, row.image, caption, row.references, (float(answer),))
         except ValueError:
@@ -185,14 +185,14 @@ def polaris_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]
     """
     found: list[Judgement] = []
     for number, cells in enumerate(csv.DictReader(io.StringIO(text_of(content))), start=1):
-        row = Row(f"row {number}", cells, faults)
+        row = JudgementRow(f"row {number}", cells, faults)
         candidate = row.caption(_POLARIS_TEXTS)
         try:
             listed = ast.literal_eval(cells["refs"] or "")
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             row.fault("refs", f"is {shown(cells['refs'])}, expected a list of strings")
             continue
-        references = Row(row.place, {"refs": listed}, faults).references(("refs",))
+        references = JudgementRow(row.place, {"refs": listed}, faults).references(("refs",))
         name = field_of(cells, _POLARIS_SCORES)
         try:
             rating = float(cells[name])
@@ -215,7 +215,7 @@ def is_pascal50s(path: str) -> bool:
     return Path(path).is_dir() or path.lower().endswith(".mat")
 
 
-def read_pascal50s(path: str, *, limits: Limits) -> tuple[CaptionPair, ...]:
+def read_pascal50s(path: str, *, limits: ReadLimits) -> tuple[CaptionPair, ...]:
     """Read ``consensus_pascal.mat`` and ``pair_pascal.mat``, which stand side by side.
 
     The first holds triplets (reference A, candidates B and C, 1 where B is more similar to A and -1 where C is);
@@ -251,7 +251,7 @@ class _Triplet(NamedTuple):
     first_wins: bool
 
 
-def _load(path: Path, limits: Limits, name: str) -> Any:
+def _load(path: Path, limits: ReadLimits, name: str) -> Any:
     try:
         if path.stat().st_size > limits.content:
             raise LimitError(f"{path}: is larger than {limits.content:,} bytes")
@@ -320,7 +320,7 @@ def negative_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> 
     found: list[CaptionPair] = []
     unconfirmed = 0
     for name, entry in content.value.items() if isinstance(content.value, dict) else ():
-        row = Row(f"pair {shown(name)}", entry if isinstance(entry, dict) else {}, faults)
+        row = JudgementRow(f"pair {shown(name)}", entry if isinstance(entry, dict) else {}, faults)
         captions = row.caption(("caption",)), row.caption(_WRONG)
         image = row.image(_IMAGES)
         if image is None:
@@ -342,7 +342,7 @@ def is_foil(content: Content) -> bool:
 
 def foil_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
     """Read FOIL's ``annotations``: every foil against the true caption of the same ``id``; one category."""
-    rows = [Row(f"annotations[{place}]", entry, faults) for place, entry in enumerate(_annotations(content))]
+    rows = [JudgementRow(f"annotations[{place}]", entry, faults) for place, entry in enumerate(_annotations(content))]
     true = {shown(row.fields.get("id")): row for row in rows if row.fields.get("foil") is False}
     found: list[CaptionPair] = []
     for row in rows:
@@ -378,7 +378,7 @@ def fense_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tu
     """
     found: list[CaptionPair] = []
     for place, entry in enumerate(_rows(content.value)):
-        row = Row(f"item {place + 1}", entry, faults)
+        row = JudgementRow(f"item {place + 1}", entry, faults)
         references, image = row.references(("references",)), row.image(_FENSE_IMAGES) or f"{place}"
         for name, value in entry.items():
             kind = _FENSE_PAIR.fullmatch(name)
@@ -408,7 +408,7 @@ def discofoil_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -
     found: list[CaptionPair] = []
     unfixed = 0
     for place, entry in enumerate(_rows(content.value)):
-        row = Row(f"item {place + 1}", entry, faults)
+        row = JudgementRow(f"item {place + 1}", entry, faults)
         if str(entry.get("fixed", "true")).lower() != "true":
             unfixed += 1
             continue

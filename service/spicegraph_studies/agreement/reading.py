@@ -15,7 +15,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.readers.checks import Fault, id_faults, input_error, shown
 from spicegraph_scorer.readers.references import read_annotations
-from spicegraph_scorer.readers.source import DEFAULT_LIMITS, Limits, open_source
+from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits, open_source
 from spicegraph_studies.agreement.judgements import CaptionPair, Judged, Judgement
 from spicegraph_studies.agreement.published import (
     composite_judgements,
@@ -41,7 +41,7 @@ from spicegraph_studies.agreement.records import (
     CaptionBank,
     Content,
     Faults,
-    Row,
+    JudgementRow,
     field_of,
     judgements_of_records,
     pairs_of_records,
@@ -66,12 +66,12 @@ class Asked(NamedTuple):
 
     references: Sequence[str]
     option: str
-    limits: Limits
+    limits: ReadLimits
     empty: Empty
 
 
 @dataclass(frozen=True, slots=True)
-class Format(Generic[AnyJudged]):
+class JudgementFormat(Generic[AnyJudged]):
     """A published format: its name, how to tell it and how to read it.
 
     ``read`` returns what is judged, and how many rows have no judgement. ``needs`` is what messages call the files,
@@ -84,19 +84,19 @@ class Format(Generic[AnyJudged]):
     needs: str = ""
 
 
-JUDGEMENT_FORMATS: Sequence[Format[Judgement]] = (
-    Format("human_judgement by image (CLIPScore's flickr8k.json)", is_grouped, grouped_judgements),
-    Format("Flickr8k annotations", is_flickr8k, flickr8k_judgements, "Flickr8k's annotations"),
-    Format("Composite table", is_composite, composite_judgements, "Composite's tables"),
-    Format("Polaris, Nebula", is_polaris, polaris_judgements),
+JUDGEMENT_FORMATS: Sequence[JudgementFormat[Judgement]] = (
+    JudgementFormat("human_judgement by image (CLIPScore's flickr8k.json)", is_grouped, grouped_judgements),
+    JudgementFormat("Flickr8k annotations", is_flickr8k, flickr8k_judgements, "Flickr8k's annotations"),
+    JudgementFormat("Composite table", is_composite, composite_judgements, "Composite's tables"),
+    JudgementFormat("Polaris, Nebula", is_polaris, polaris_judgements),
 )
 """Every published format of rated captions; the first that recognises a file reads it."""
 
-PAIR_FORMATS: Sequence[Format[CaptionPair]] = (
-    Format("SugarCrepe, VALSE", is_negatives, negative_pairs, "SugarCrepe and VALSE"),
-    Format("FOIL", is_foil, foil_pairs, "FOIL's files"),
-    Format("AudioCaps-Eval, Clotho-Eval (FENSE)", is_fense, fense_pairs),
-    Format("D-FOIL (DiscoSG)", is_discofoil, discofoil_pairs),
+PAIR_FORMATS: Sequence[JudgementFormat[CaptionPair]] = (
+    JudgementFormat("SugarCrepe, VALSE", is_negatives, negative_pairs, "SugarCrepe and VALSE"),
+    JudgementFormat("FOIL", is_foil, foil_pairs, "FOIL's files"),
+    JudgementFormat("AudioCaps-Eval, Clotho-Eval (FENSE)", is_fense, fense_pairs),
+    JudgementFormat("D-FOIL (DiscoSG)", is_discofoil, discofoil_pairs),
 )
 """Every published format of pairs but PASCAL-50S, whose path says it; the first that recognises a file reads it."""
 
@@ -109,7 +109,7 @@ def read_judgements(
     references: Sequence[str] = (),
     rating: str | None = None,
     empty: Empty = "refuse",
-    limits: Limits = DEFAULT_LIMITS,
+    limits: ReadLimits = DEFAULT_LIMITS,
 ) -> Judged[Judgement]:
     """Read rated captions; the content of the file shows its format.
 
@@ -136,7 +136,7 @@ def read_judgements(
 
 
 def read_pairs(
-    *paths: str, annotations: Sequence[str] = (), empty: Empty = "refuse", limits: Limits = DEFAULT_LIMITS
+    *paths: str, annotations: Sequence[str] = (), empty: Empty = "refuse", limits: ReadLimits = DEFAULT_LIMITS
 ) -> Judged[CaptionPair]:
     """Read pairs of captions; the content of the file shows its format.
 
@@ -169,7 +169,7 @@ def read_pairs(
 def _read(
     path: str,
     asked: Asked,
-    formats: Sequence[Format[AnyJudged]],
+    formats: Sequence[JudgementFormat[AnyJudged]],
     of_records: Callable[[Records, list[Fault]], tuple[list[AnyJudged], int]],
     what: str,
 ) -> Judged[AnyJudged]:
@@ -201,7 +201,9 @@ def _with_references(found: list[AnyJudged], asked: Asked, faults: list[Fault]) 
         return found
     bank = read_bank(asked.references, needed_by="the records", limits=asked.limits)
     return [
-        each if each.references else replace(each, references=bank.references(each.image, Row(each.place, {}, faults)))
+        each
+        if each.references
+        else replace(each, references=bank.references(each.image, JudgementRow(each.place, {}, faults)))
         for each in found
     ]
 
@@ -224,7 +226,7 @@ SystemTable = dict[str, dict[str, float | None]]
 _SYSTEM = "system"
 
 
-def read_system_table(path: str, *, limits: Limits = DEFAULT_LIMITS) -> SystemTable:
+def read_system_table(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> SystemTable:
     """Read a table of systems: CSV with a column ``system`` and one a measure, or the same as JSON.
 
     JSON: a list of objects with ``system``, or an object of objects by system. An empty cell, ``null`` or a dash
@@ -240,7 +242,7 @@ def read_system_table(path: str, *, limits: Limits = DEFAULT_LIMITS) -> SystemTa
     return _table(read_content(path, limits))
 
 
-def read_system_scores(path: str, name: str, *, limits: Limits = DEFAULT_LIMITS) -> SystemTable:
+def read_system_scores(path: str, name: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> SystemTable:
     """Read scores of one system (the JSON of ``spicegraph score``, called ``name``), or of many (a table).
 
     Raises:
@@ -275,7 +277,7 @@ def _table(content: Content) -> SystemTable:
     rows = _json_rows(content) if content.value is not None else _csv_rows(content)
     table: SystemTable = {}
     for place, system, cells in rows:
-        row = Row(f"{place} ({shown(system)})", cells, faults)
+        row = JudgementRow(f"{place} ({shown(system)})", cells, faults)
         if not isinstance(system, str) or not system.strip():
             faults.append(Fault(place, _SYSTEM, "is missing"))
         elif system in table:
@@ -336,7 +338,7 @@ class SystemSays(NamedTuple):
     scores: Mapping[ItemId, Mapping[str, float]]
 
 
-def read_captioned_images(path: str, *, limits: Limits = DEFAULT_LIMITS) -> Mapping[ItemId, tuple[str, ...]]:
+def read_captioned_images(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Mapping[ItemId, tuple[str, ...]]:
     """Read COCO annotations, or the references of any input of ``score``.
 
     Raises:
@@ -356,7 +358,7 @@ def _is_annotations(content: Content) -> bool:
     return isinstance(content.value, dict) and "annotations" in content.value
 
 
-def read_word_scores(path: str, *, limits: Limits = DEFAULT_LIMITS) -> SystemSays:
+def read_word_scores(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> SystemSays:
     """Read a system's captions (COCO results, JSON Lines; several an image are fine), or its words with scores.
 
     Words: JSON Lines with ``image_id`` and ``words``, an object of numbers of which more is surer.
@@ -370,7 +372,7 @@ def read_word_scores(path: str, *, limits: Limits = DEFAULT_LIMITS) -> SystemSay
     captions: dict[ItemId, tuple[str, ...]] = {}
     scores: dict[ItemId, dict[str, float]] = {}
     for place, fields in records_of(content, faults):
-        row = Row(place, fields, faults)
+        row = JudgementRow(place, fields, faults)
         image = fields.get(field_of(fields, _IDS))
         reasons = list(id_faults(image))
         for reason in reasons:

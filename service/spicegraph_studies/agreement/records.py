@@ -11,7 +11,7 @@ from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_scorer.readers.checks import Fault, caption_faults, id_faults, input_error, reference_faults, shown
 from spicegraph_scorer.readers.records import decode, read_lines
 from spicegraph_scorer.readers.references import read_annotations
-from spicegraph_scorer.readers.source import Limits, open_source
+from spicegraph_scorer.readers.source import ReadLimits, open_source
 from spicegraph_studies.agreement.judgements import CaptionPair, Judgement
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Content:
             self.value, self.reason = decode(data)
 
 
-def read_content(path: str, limits: Limits) -> Content:
+def read_content(path: str, limits: ReadLimits) -> Content:
     """Read a whole file, standard input or the one file of a zip.
 
     Raises:
@@ -103,7 +103,7 @@ class Faults(list[Fault]):
         self.empty: Empty = empty
 
 
-class Row:
+class JudgementRow:
     """One record that is being read: its fields, and the faults found so far."""
 
     def __init__(self, place: str, fields: Mapping[str, object], faults: list[Fault]) -> None:
@@ -195,7 +195,7 @@ def judgements_of_records(records: Records, faults: list[Fault], *, rating: str 
     found: list[Judgement] = []
     unrated = 0
     for place, fields in records:
-        row = Row(place, fields, faults)
+        row = JudgementRow(place, fields, faults)
         candidate, references = row.caption(CANDIDATES), row.references(REFERENCES)
         key = rating if rating is not None else field_of(fields, RATINGS)
         ratings: tuple[float, ...] = ()
@@ -214,10 +214,10 @@ def judgements_of_records(records: Records, faults: list[Fault], *, rating: str 
 
 def pairs_of_records(records: Records, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
     """Return the pairs of captions; every record has a judgement."""
-    return [_pair(Row(place, fields, faults)) for place, fields in records], 0
+    return [_pair(JudgementRow(place, fields, faults)) for place, fields in records], 0
 
 
-def _pair(row: Row) -> CaptionPair:
+def _pair(row: JudgementRow) -> CaptionPair:
     captions = row.fields.get("captions")
     texts = ("", "")
     if isinstance(captions, list) and len(captions) == len(texts):
@@ -239,7 +239,7 @@ def _pair(row: Row) -> CaptionPair:
     return CaptionPair(row.place, image, category, texts, choice, references, dict(_given(row)), others)
 
 
-def _given(row: Row) -> Iterable[tuple[str, tuple[float | None, float | None]]]:
+def _given(row: JudgementRow) -> Iterable[tuple[str, tuple[float | None, float | None]]]:
     metrics: Mapping[str, object] = row.mapping("metrics")
     for name, values in metrics.items():
         if not isinstance(values, list) or len(values) != 2:
@@ -249,7 +249,7 @@ def _given(row: Row) -> Iterable[tuple[str, tuple[float | None, float | None]]]:
         yield name, (first, second)
 
 
-def _image(row: Row, references: tuple[str, ...], candidate: str) -> str:
+def _image(row: JudgementRow, references: tuple[str, ...], candidate: str) -> str:
     """Return the image; a record that names none belongs to those with the same references."""
     return row.image(IMAGES) or "\n".join(references) or candidate
 
@@ -265,7 +265,7 @@ class CaptionBank:
         self._captions = captions
         self._name = name
 
-    def references(self, image: str, row: Row) -> tuple[str, ...]:
+    def references(self, image: str, row: JudgementRow) -> tuple[str, ...]:
         """Return an image's captions; a fault of the row if there are none."""
         stem = _stem(image)
         number = _LAST_NUMBER.search(stem)
@@ -274,14 +274,14 @@ class CaptionBank:
             row.fault("image", f"{shown(image)} has no captions in {self._name}")
         return found or ()
 
-    def caption(self, caption_id: str, row: Row) -> str:
+    def caption(self, caption_id: str, row: JudgementRow) -> str:
         """Return the caption of an id; a fault of the row if there is none."""
         if caption_id not in self._captions:
             row.fault("caption", f"{shown(caption_id)} is not in {self._name}")
         return self._captions.get(caption_id, "")
 
 
-def read_bank(paths: Sequence[str], *, needed_by: str, limits: Limits, option: str = "--references") -> CaptionBank:
+def read_bank(paths: Sequence[str], *, needed_by: str, limits: ReadLimits, option: str = "--references") -> CaptionBank:
     """Read token files (``image.jpg#0``, tab, caption) or COCO annotations into one bank.
 
     Args:
@@ -309,7 +309,7 @@ def read_bank(paths: Sequence[str], *, needed_by: str, limits: Limits, option: s
     return CaptionBank(images, captions, ", ".join(paths))
 
 
-def _from_annotations(path: str, limits: Limits) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
+def _from_annotations(path: str, limits: ReadLimits) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
     with open_source(path, limits=limits) as source:
         annotations = read_annotations(source, limits=limits)
     images = {str(image): captions for image, captions in annotations.captions.items()}
@@ -317,7 +317,7 @@ def _from_annotations(path: str, limits: Limits) -> tuple[dict[str, tuple[str, .
     return images, {}
 
 
-def _from_tokens(path: str, limits: Limits) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
+def _from_tokens(path: str, limits: ReadLimits) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
     captions: dict[str, str] = {}
     images: dict[str, list[str]] = {}
     faults: list[Fault] = []

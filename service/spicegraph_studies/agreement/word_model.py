@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _GRID = 8193
 
 
-class Point(NamedTuple):
+class GridPoint(NamedTuple):
     """Human recall and precision, in [0, 1]; ``None`` where nobody could be right."""
 
     recall: float | None
@@ -37,7 +37,7 @@ class Fit(NamedTuple):
     q: float
 
 
-def expected_point(p: float, references: int) -> Point:
+def expected_point(p: float, references: int) -> GridPoint:
     """Return the model's human recall and precision for so many reference captions.
 
     Recall is p; precision is pk / (pk + (1 - p)^k). Images where the word is right weigh as much as reference
@@ -53,10 +53,10 @@ def expected_point(p: float, references: int) -> Point:
     """
     right = p * references
     wrong = (1 - p) ** references
-    return Point(p, right / (right + wrong) if p else None)
+    return GridPoint(p, right / (right + wrong) if p else None)
 
 
-def observed_point(counts: Sequence[float], references: int) -> Point:
+def observed_point(counts: Sequence[float], references: int) -> GridPoint:
     """Return the human recall and precision that people showed.
 
     Each caption of an image in turn is the prediction, held against every choice of ``references`` others; what
@@ -78,7 +78,7 @@ def observed_point(counts: Sequence[float], references: int) -> Point:
         h * t / people * math.comb(people - t, references) / math.comb(people - 1, references)
         for t, h in zip(used, counts, strict=True)
     )
-    return Point(right / said if said else None, right / (right + wrong) if right + wrong else None)
+    return GridPoint(right / said if said else None, right / (right + wrong) if right + wrong else None)
 
 
 def fit(counts: Sequence[float]) -> Fit | None:
@@ -146,7 +146,7 @@ def weights_of(counts: Integers, people: int, references: int) -> tuple[Vector, 
     return gains[counts], costs[counts]
 
 
-def operating_point(said: Vector, gains: Vector, costs: Vector) -> Point:
+def operating_point(said: Vector, gains: Vector, costs: Vector) -> GridPoint:
     """Return recall and precision of a system that says the word for an image, or does not.
 
     Args:
@@ -155,7 +155,7 @@ def operating_point(said: Vector, gains: Vector, costs: Vector) -> Point:
         costs: from :func:`weights_of`.
     """
     right, wrong, there = float(said @ gains), float(said @ costs), float(gains.sum())
-    return Point(right / there if there else None, right / (right + wrong) if right + wrong else None)
+    return GridPoint(right / there if there else None, right / (right + wrong) if right + wrong else None)
 
 
 def precision_at_recall(scores: Vector, gains: Vector, costs: Vector, recall: float) -> float | None:

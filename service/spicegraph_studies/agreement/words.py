@@ -17,7 +17,7 @@ from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_scorer.readers.checks import shown
 from spicegraph_studies.agreement.coefficients import resamples
 from spicegraph_studies.agreement.word_model import (
-    Point,
+    GridPoint,
     expected_point,
     fit,
     observed_point,
@@ -72,7 +72,7 @@ def tagged_words(captions: Iterable[Caption], *, lemmas: bool = False) -> Iterat
 
 
 @dataclass(frozen=True, slots=True)
-class Vocabulary:
+class StudiedWords:
     """The words that are looked at, each with the class that it has most often, most frequent words first."""
 
     classes: Mapping[str, str]
@@ -90,7 +90,7 @@ class WordTable:
     ``left_out`` counts images that have fewer captions; of those with more, the first are used.
     """
 
-    vocabulary: Vocabulary
+    vocabulary: StudiedWords
     images: tuple[ItemId, ...]
     people: int
     counts: Counts
@@ -140,7 +140,7 @@ def held_words(caption: frozenset[Tagged]) -> frozenset[str]:
     return frozenset(word for word, _ in caption)
 
 
-def _vocabulary(captions: Iterable[frozenset[Tagged]], size: int) -> Vocabulary:
+def _vocabulary(captions: Iterable[frozenset[Tagged]], size: int) -> StudiedWords:
     if size < 1:
         raise InputError(f"words: at least 1 is needed, got {size}")
     kinds: dict[str, Counter[str]] = {}
@@ -150,7 +150,7 @@ def _vocabulary(captions: Iterable[frozenset[Tagged]], size: int) -> Vocabulary:
     if not kinds:
         raise InputError("the captions contain no noun, adjective or verb")
     ordered = sorted(kinds, key=lambda word: (-kinds[word].total(), word))
-    return Vocabulary({word: _most_common(kinds[word]) for word in islice(ordered, size)})
+    return StudiedWords({word: _most_common(kinds[word]) for word in islice(ordered, size)})
 
 
 def _most_common(counts: Counter[str]) -> str:
@@ -173,8 +173,8 @@ class WordAgreement:
     counts: tuple[int, ...]
     p: float
     q: float
-    human: Point
-    model: Point
+    human: GridPoint
+    model: GridPoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +193,8 @@ class ClassAgreement:
     p_interval: tuple[float | None, float | None]
     q: float
     q_interval: tuple[float | None, float | None]
-    human: tuple[Point, ...]
-    model: tuple[Point, ...]
+    human: tuple[GridPoint, ...]
+    model: tuple[GridPoint, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ class SystemWords:
     """
 
     system: str
-    words: Mapping[str, tuple[Point, float | None]]
+    words: Mapping[str, tuple[GridPoint, float | None]]
     at_human_recall: Mapping[str, float | None]
     human_precision: Mapping[str, float | None]
 
@@ -345,8 +345,8 @@ def _class(
     )
 
 
-def _mean_point(points: Sequence[Point]) -> Point:
-    return Point(_mean([point.recall for point in points]), _mean([point.precision for point in points]))
+def _mean_point(points: Sequence[GridPoint]) -> GridPoint:
+    return GridPoint(_mean([point.recall for point in points]), _mean([point.precision for point in points]))
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -380,7 +380,7 @@ def _system(
     if missing:
         raise InputError(f"{name} says nothing about {len(missing)} of the images, such as {shown(missing[0])}")
     said = _said(scores, table)
-    rows: dict[str, tuple[Point, float | None]] = {}
+    rows: dict[str, tuple[GridPoint, float | None]] = {}
     for index, word in enumerate(words):
         column = said[:, index]
         gains, costs = weights_of(table.counts[:, index], table.people, table.people - 1)

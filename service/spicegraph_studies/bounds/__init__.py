@@ -9,18 +9,18 @@ from spicegraph_studies.bounds.results import (
     TrialBounds,
     find_bounds,
 )
-from spicegraph_studies.bounds.study import HUMAN, SUBSTITUTES, Lower, Study, Trial, human, lower_trials, system
+from spicegraph_studies.bounds.study import HUMAN, SUBSTITUTES, BoundsStudy, Lower, Trial, human, lower_trials, system
 
 __all__ = [
     "HUMAN",
     "SUBSTITUTES",
     "Bound",
     "BoundsResult",
+    "BoundsStudy",
     "Distribution",
     "Lower",
     "RankAgreement",
     "Share",
-    "Study",
     "Trial",
     "TrialBounds",
     "find_bounds",

@@ -25,7 +25,7 @@ from spicegraph_scorer.metrics.meteor.text import SEPARATOR
 from spicegraph_scorer.metrics.rouge import Overlap, Rouge155, Rouge155Statistic, RougeL, RougeLStatistic, common_length
 from spicegraph_scorer.metrics.spice.match import count_match, match_tuples
 from spicegraph_scorer.metrics.spice.metric import Spice, SpiceStatistic
-from spicegraph_studies.bounds.study import Batch, Part, Table, batches, part, table_of_parts, table_of_rounds
+from spicegraph_studies.bounds.study import Batch, PartScores, Table, batches, part, table_of_parts, table_of_rounds
 
 if TYPE_CHECKING:
     from spicegraph_parser.graph import SceneTuple
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.metrics.meteor import MeteorStatistic
     from spicegraph_scorer.metrics.rouge import Profile
     from spicegraph_service.kit import Spread
-    from spicegraph_studies.bounds.study import Candidates, Study
+    from spicegraph_studies.bounds.study import BoundsStudy, Candidates
 
 
 def item_statistics(metric: Metric[Any], batch: Batch) -> list[list[Any]]:
@@ -152,7 +152,7 @@ def _closest(captions: _Captions, lengths: Integers) -> Integers:
 _ORDERS = 4
 
 
-def cider_rounds(metric: Cider, study: Study, candidates: Candidates) -> Iterator[list[CiderStatistic]]:
+def cider_rounds(metric: Cider, study: BoundsStudy, candidates: Candidates) -> Iterator[list[CiderStatistic]]:
     """Yield the statistics of each round; its document frequencies come from the captions that are not held out."""
     flat = [text for texts in (*study.captions, *candidates) for text in texts]
     row = {text: place for place, text in enumerate(dict.fromkeys(flat))}
@@ -225,7 +225,7 @@ def _scored(metric: Meteor, tasks: Iterable[_Task], tokens: Mapping[str, Tokens]
     return dict(zip(distinct, score_texts(items, data=metric.data or load_data()), strict=True))
 
 
-def meteor_2005_rounds(metric: Meteor2005, study: Study, candidates: Candidates) -> Iterator[Sequence[float]]:
+def meteor_2005_rounds(metric: Meteor2005, study: BoundsStudy, candidates: Candidates) -> Iterator[Sequence[float]]:
     """Yield the scores of each round: the best of the references, each of which is scored once for a text."""
     texts = list(dict.fromkeys(text for texts in (*study.captions, *candidates) for text in texts))
     tokens = dict(zip(texts, tokenize_texts(texts), strict=True))
@@ -367,7 +367,7 @@ class Path(Protocol):
     """A way to collect a metric's scores."""
 
     def tables(
-        self, metric: Any, study: Study, trials: Sequence[Candidates], *, spread: Spread, advance: Advance
+        self, metric: Any, study: BoundsStudy, trials: Sequence[Candidates], *, spread: Spread, advance: Advance
     ) -> list[Table]:
         """Return the scores of each trial; the metric is of the class that the path is for."""
         ...
@@ -389,11 +389,11 @@ class ByCaption:
     portable: Callable[[Any, Batch], Any] = _as_it_is
 
     def tables(
-        self, metric: Metric[Any], study: Study, trials: Sequence[Candidates], *, spread: Spread, advance: Advance
+        self, metric: Metric[Any], study: BoundsStudy, trials: Sequence[Candidates], *, spread: Spread, advance: Advance
     ) -> list[Table]:
         """Return the scores of each trial, computed batch by batch."""
         work = ((self.statistics, self.portable(metric, batch), batch) for batch in batches(study, trials))
-        found: list[list[Part]] = [[] for _ in trials]
+        found: list[list[PartScores]] = [[] for _ in trials]
         done = 0
         for parts in spread(_parts, work):
             for mine, scores in zip(found, parts, strict=True):
@@ -403,7 +403,7 @@ class ByCaption:
         return [table_of_parts(study, mine) for mine in found]
 
 
-def _parts(work: tuple[Callable[[Any, Batch], list[list[Any]]], Metric[Any], Batch]) -> list[Part]:
+def _parts(work: tuple[Callable[[Any, Batch], list[list[Any]]], Metric[Any], Batch]) -> list[PartScores]:
     statistics, metric, batch = work
     return [part(metric, found) for found in statistics(metric, batch)]
 
@@ -412,10 +412,10 @@ def _parts(work: tuple[Callable[[Any, Batch], list[list[Any]]], Metric[Any], Bat
 class ByRound:
     """For metrics whose statistic depends on the whole corpus: round by round."""
 
-    rounds: Callable[[Any, Study, Candidates], Iterator[Sequence[Any]]]
+    rounds: Callable[[Any, BoundsStudy, Candidates], Iterator[Sequence[Any]]]
 
     def tables(
-        self, metric: Metric[Any], study: Study, trials: Sequence[Candidates], *, spread: Spread, advance: Advance
+        self, metric: Metric[Any], study: BoundsStudy, trials: Sequence[Candidates], *, spread: Spread, advance: Advance
     ) -> list[Table]:
         """Return the scores of each trial; this process does the work."""
         del spread
@@ -426,7 +426,7 @@ class ByRound:
         return tables
 
 
-def _call(metric: Metric[Any], study: Study, candidates: Candidates) -> Iterator[Sequence[Any]]:
+def _call(metric: Metric[Any], study: BoundsStudy, candidates: Candidates) -> Iterator[Sequence[Any]]:
     for number in range(study.rounds):
         yield metric.collect(study.corpus(candidates, number))
 
@@ -440,7 +440,7 @@ class _MeanOfTwo:
     """SPIDEr: the mean of two metrics' scores, each collected on its own path."""
 
     def tables(
-        self, metric: Spider, study: Study, trials: Sequence[Candidates], *, spread: Spread, advance: Advance
+        self, metric: Spider, study: BoundsStudy, trials: Sequence[Candidates], *, spread: Spread, advance: Advance
     ) -> list[Table]:
         names = tuple(score.name for score in metric.total(()))
         cider, spice = (

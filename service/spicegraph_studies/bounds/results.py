@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.metric import Metric
     from spicegraph_scorer.core.results import Json
     from spicegraph_service.kit import Spread
-    from spicegraph_studies.bounds.study import Cube, Kind, Study, Table, Trial
+    from spicegraph_studies.bounds.study import BoundsStudy, Cube, Kind, Table, Trial
 
 
 Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -91,7 +91,7 @@ class Bound:
         value: the mean of the rounds' corpus scores.
         low: lower end of its 95 % interval (percentile bootstrap over the images).
         high: upper end.
-        rounds: the corpus score of each round: what the metric gives for :meth:`Study.corpus`.
+        rounds: the corpus score of each round: what the metric gives for :meth:`BoundsStudy.corpus`.
         share: in per cent of the human score; ``None`` for the human one itself.
         captions: the scores of all held-out captions ("micro"); each counts once.
         images: the images' mean scores ("macro").
@@ -125,7 +125,7 @@ def drawn(metric: Metric[Any], table: Table, weights: Weights) -> dict[str, Vect
 
 
 def bounds_of(
-    metric: Metric[Any], table: Table, study: Study, *, own: Drawn, human: tuple[Sequence[Bound], Drawn] | None
+    metric: Metric[Any], table: Table, study: BoundsStudy, *, own: Drawn, human: tuple[Sequence[Bound], Drawn] | None
 ) -> tuple[Bound, ...]:
     """Return the numbers of each score of a trial.
 
@@ -158,13 +158,13 @@ def bounds_of(
     return tuple(bounds)
 
 
-def image_means(values: Matrix, study: Study) -> Vector:
+def image_means(values: Matrix, study: BoundsStudy) -> Vector:
     """Return each image's mean over its captions, from scores by round and image; NaN where none is defined."""
     counted = study.new & ~np.isnan(values)
     return _ratio(np.where(counted, values, 0.0).sum(axis=0), counted.sum(axis=0))
 
 
-def _distributions(values: Matrix, study: Study) -> Iterator[Distribution]:
+def _distributions(values: Matrix, study: BoundsStudy) -> Iterator[Distribution]:
     """Yield the distributions over captions, over images, and of the standard deviations within images."""
     yield Distribution.of(values[study.new])
     means = image_means(values, study)
@@ -182,7 +182,7 @@ def _share(value: float | None, human: float | None, own: Vector, theirs: Vector
 
 
 @dataclass(frozen=True, slots=True)
-class _Sums:
+class _TableSums:
     """What a metric's corpus scores are made from: columns that are summed over images, round by round."""
 
     columns: Matrix
@@ -198,13 +198,13 @@ class _Sums:
         return {name: values.reshape(len(weights), self.rounds) for name, values in scores.items()}
 
 
-def _sums(metric: Metric[Any], table: Table) -> _Sums:
+def _sums(metric: Metric[Any], table: Table) -> _TableSums:
     rounds = len(table.each)
     if table.columns is not None:
-        return _Sums(_by_image(table.columns), metric.from_sums, rounds)
+        return _TableSums(_by_image(table.columns), metric.from_sums, rounds)
     defined = ~np.isnan(table.each)
     columns = np.concatenate([np.where(defined, table.each, 0.0), defined], axis=2)
-    return _Sums(_by_image(columns), partial(_means, table.names), rounds)
+    return _TableSums(_by_image(columns), partial(_means, table.names), rounds)
 
 
 def _means(names: Sequence[str], sums: Matrix) -> dict[str, Vector]:
@@ -256,7 +256,7 @@ class RankAgreement:
     images: Pairs
 
 
-def rank_agreement(scores: Mapping[str, Matrix], study: Study, lower: Collection[str] = ()) -> RankAgreement:
+def rank_agreement(scores: Mapping[str, Matrix], study: BoundsStudy, lower: Collection[str] = ()) -> RankAgreement:
     """Return how the human scores agree with each other.
 
     Args:
@@ -369,7 +369,7 @@ def _pairs_dict(pairs: Pairs) -> dict[str, Json]:
 
 
 def find_bounds(
-    study: Study,
+    study: BoundsStudy,
     trials: Sequence[Trial] = (),
     metrics: Sequence[str] = ("spice",),
     *,
@@ -468,7 +468,7 @@ def _headline(table: Table) -> dict[str, Matrix]:
 
 
 def _bounds(
-    metric: Metric[Any], tables: Sequence[Table], study: Study, weights: Weights
+    metric: Metric[Any], tables: Sequence[Table], study: BoundsStudy, weights: Weights
 ) -> Iterator[tuple[Bound, ...]]:
     """Yield the numbers of each trial; the first is the human one."""
     reference = None
@@ -479,7 +479,9 @@ def _bounds(
         yield bounds
 
 
-def _signature(study: Study, metrics: dict[str, Metric[Any]], resampling: Resampling, *, empty: int) -> dict[str, Json]:
+def _signature(
+    study: BoundsStudy, metrics: dict[str, Metric[Any]], resampling: Resampling, *, empty: int
+) -> dict[str, Json]:
     items = [Item(name, texts[0], texts) for name, texts in zip(study.ids, study.captions, strict=True)]
     found = replace(Fingerprint.of(items), empty=empty)
     signature = signature_of(found, {name: metric.signature() for name, metric in metrics.items()})

@@ -5,7 +5,7 @@ image's other captions, in their order. An image with fewer captions starts agai
 image takes part in every round, and what a metric derives from the whole corpus (BLEU's sums, CIDEr's document
 frequencies) always comes from all images. There are as many rounds as the image with most captions has captions.
 
-One round is one ordinary corpus: its scores are those that the metric itself gives for :meth:`Study.corpus`.
+One round is one ordinary corpus: its scores are those that the metric itself gives for :meth:`BoundsStudy.corpus`.
 
 What stands there to find lower bounds are texts that can't describe the image. Source: Wang and Gaizauskas, LREC 2016,
 "Cross-validating Image Description Datasets and Evaluation Metrics", section 5. Their general text is the Brown corpus;
@@ -58,7 +58,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Study:
+class BoundsStudy:
     """Images with two or more captions each.
 
     Example:
@@ -84,7 +84,9 @@ class Study:
             raise InputError(f"{counted(len(twice), 'image')} more than once: {_some(twice)}")
 
     @classmethod
-    def of(cls, captions: Mapping[Key, Sequence[str]], *, first: int | None = None, partial: bool = False) -> Study:
+    def of(
+        cls, captions: Mapping[Key, Sequence[str]], *, first: int | None = None, partial: bool = False
+    ) -> BoundsStudy:
         """Make a study of captions by image.
 
         Args:
@@ -138,12 +140,12 @@ class Study:
         return Corpus(tuple(items))
 
 
-def human(study: Study) -> Trial:
+def human(study: BoundsStudy) -> Trial:
     """Return the trial of the captions themselves."""
     return Trial(HUMAN, "human", study.captions, "each caption against the others of its image")
 
 
-def system(name: str, captions: Mapping[Key, str], study: Study) -> Trial:
+def system(name: str, captions: Mapping[Key, str], study: BoundsStudy) -> Trial:
     """Return the trial of a system's captions: in every round the same, against the captions that are not held out.
 
     Raises:
@@ -182,7 +184,7 @@ class Table:
     columns: Cube | None
 
 
-class Part(NamedTuple):
+class PartScores(NamedTuple):
     """Scores of some statistics: their names, (statistics, scores), and what is summed, (statistics, columns)."""
 
     names: tuple[str, ...]
@@ -203,19 +205,19 @@ class Batch:
         return list(dict.fromkeys(text for texts in rows for text in texts))
 
 
-def batches(study: Study, trials: Sequence[Candidates]) -> Iterator[Batch]:
+def batches(study: BoundsStudy, trials: Sequence[Candidates]) -> Iterator[Batch]:
     """Cut the images into batches of about equal work."""
     edges = np.flatnonzero(np.diff(np.cumsum(study.sizes**2) // _PAIRS)) + 1
     for start, end in zip([0, *edges.tolist()], [*edges.tolist(), len(study.ids)], strict=True):
         yield Batch(study.captions[start:end], tuple(trial[start:end] for trial in trials))
 
 
-def part(metric: Metric[Any], statistics: Sequence[Any]) -> Part:
+def part(metric: Metric[Any], statistics: Sequence[Any]) -> PartScores:
     """Return the scores of some statistics; the statistics themselves are not kept."""
     scores = metric.total(statistics)
     each = np.array([[np.nan if v is None else v for v in score.each] for score in scores], np.float64).T
     columns = None if metric.means else metric.columns(statistics)
-    return Part(tuple(score.name for score in scores), each, columns)
+    return PartScores(tuple(score.name for score in scores), each, columns)
 
 
 def table_of_rounds(metric: Metric[Any], rounds: Iterable[Sequence[Any]]) -> Table:
@@ -225,7 +227,7 @@ def table_of_rounds(metric: Metric[Any], rounds: Iterable[Sequence[Any]]) -> Tab
     return Table(parts[0].names, np.stack([found.each for found in parts]), np.stack(columns) if columns else None)
 
 
-def table_of_parts(study: Study, parts: Sequence[Part]) -> Table:
+def table_of_parts(study: BoundsStudy, parts: Sequence[PartScores]) -> Table:
     """Return the table of the scores of every held-out caption, which come batch by batch."""
     each = np.concatenate([found.each for found in parts])[study.held]
     columns = [found.columns for found in parts if found.columns is not None]
@@ -282,7 +284,7 @@ class Lower:
 class _Draw:
     """How many texts are drawn for each image, and what draws them."""
 
-    study: Study
+    study: BoundsStudy
     counts: Integers
     generator: np.random.Generator
     per_image: int | None
@@ -301,7 +303,7 @@ class _Draw:
         return Trial(name, "lower", candidates, title + few)
 
 
-def lower_trials(study: Study, lower: Lower) -> Iterator[Trial]:
+def lower_trials(study: BoundsStudy, lower: Lower) -> Iterator[Trial]:
     """Yield the trials of the lower bounds, in the order of ``lower.kinds``.
 
     Raises:
@@ -382,7 +384,7 @@ def _of_words(draw: _Draw, lower: Lower, name: str, title: str, words: Sequence[
         yield draw.trial(f"{name}-{length}", f"{length} random {title}", texts)
 
 
-def _lengths(study: Study, lower: Lower) -> list[int]:
+def _lengths(study: BoundsStudy, lower: Lower) -> list[int]:
     if None not in lower.lengths:
         return list(dict.fromkeys(length for length in lower.lengths if length is not None))
     tokens = tokenize_texts([text for texts in study.captions for text in texts])

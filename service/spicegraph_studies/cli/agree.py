@@ -33,7 +33,7 @@ from spicegraph_studies.agreement.hallucinations import (
     hallucination_protocol,
     read_marked,
 )
-from spicegraph_studies.agreement.judgements import Scoring
+from spicegraph_studies.agreement.judgements import JudgementScoring
 from spicegraph_studies.agreement.pairwise import agree_on_pairs
 from spicegraph_studies.agreement.protocols import (
     CAPTION_PROTOCOLS,
@@ -102,7 +102,9 @@ class JudgedOptions(MetricOptions):
 
 
 @contextmanager
-def computing(scoring: JudgedOptions, parsing: ParsingOptions, *, empty: Empty = "refuse") -> Iterator[Scoring]:
+def computing(
+    scoring: JudgedOptions, parsing: ParsingOptions, *, empty: Empty = "refuse"
+) -> Iterator[JudgementScoring]:
     """Give what computes the metrics, with a progress bar on a terminal.
 
     Raises:
@@ -111,7 +113,7 @@ def computing(scoring: JudgedOptions, parsing: ParsingOptions, *, empty: Empty =
     """
     names, data = scoring.names, scoring.data()
     with warned_progress() as progress, parsing.facts() as facts:
-        yield Scoring(names, facts, data, progress, empty)
+        yield JudgementScoring(names, facts, data, progress, empty)
 
 
 def _warn_of_empty(source: str, captions: Iterable[str]) -> None:
@@ -132,7 +134,7 @@ def whole_numbers(text: str, option: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(map(int, parts)))
 
 
-class Coefficient(StrEnum):
+class CoefficientName(StrEnum):
     """The keys of ``COEFFICIENTS``."""
 
     TAU_B = "tau_b"
@@ -169,7 +171,8 @@ def captions(
         ),
     ] = None,
     coefficient: Annotated[
-        Coefficient | None, typer.Option(help="The coefficient that the tests compare. Default: the protocol's choice.")
+        CoefficientName | None,
+        typer.Option(help="The coefficient that the tests compare. Default: the protocol's choice."),
     ] = None,
     ratings: Annotated[
         Ratings | None,

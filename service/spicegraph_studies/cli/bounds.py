@@ -12,7 +12,7 @@ from spicegraph_scorer.readers.records import read_lines
 from spicegraph_scorer.readers.references import read_reference_files
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS
 from spicegraph_service.kit import InputOptions, ParsingOptions, ScoringOptions, System, spread_over, warned_progress
-from spicegraph_studies.bounds import SUBSTITUTES, Lower, Study, find_bounds, lower_trials, system
+from spicegraph_studies.bounds import SUBSTITUTES, BoundsStudy, Lower, find_bounds, lower_trials, system
 from spicegraph_studies.cli.options import StudyOptions
 from spicegraph_studies.pages.bounds import BOUNDS_TABLES, bounds_study
 
@@ -140,7 +140,9 @@ def _captions(paths: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _read(sources: Sequence[str], given: InputOptions, *, first: int | None, empty: Empty) -> tuple[Study, list[Trial]]:
+def _read(
+    sources: Sequence[str], given: InputOptions, *, first: int | None, empty: Empty
+) -> tuple[BoundsStudy, list[Trial]]:
     """Return the images with their captions, and the systems.
 
     Raises:
@@ -157,7 +159,7 @@ def _read(sources: Sequence[str], given: InputOptions, *, first: int | None, emp
     texts = [{item.id: item.candidate for item in each.items} for each in inputs]
     if given.partial:
         known = {name: captions for name, captions in known.items() if all(name in mine for mine in texts)}
-    study = Study.of(known, first=first, partial=given.partial)
+    study = BoundsStudy.of(known, first=first, partial=given.partial)
     return study, [system(each.name, mine, study) for each, mine in zip(inputs, texts, strict=True)]
 
 

@@ -68,7 +68,7 @@ class Features(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Vocabulary:
+class FluencyVocabulary:
     """The kinds of words: frequent ones, the endings of others (``-ing``), all others (``-``); each with its usual tag.
 
     Kind 0 is the edge of a sentence.
@@ -127,7 +127,9 @@ def counter_places(kinds: Ints, tags: Ints, rows: Ints) -> Iterator[tuple[Ints, 
         )
 
 
-def features_of(vocabulary: Vocabulary, levels: npt.NDArray[np.uint8], sentences: Sequence[Sequence[str]]) -> Features:
+def features_of(
+    vocabulary: FluencyVocabulary, levels: npt.NDArray[np.uint8], sentences: Sequence[Sequence[str]]
+) -> Features:
     """Return the features of sentences.
 
     Args:
@@ -288,7 +290,7 @@ def _by_size(pair: _Pair) -> tuple[int, int]:
 class Detector:
     """The model: ``weights`` (buckets, 1 + kinds) in 8 bits, each column with its scale, and the bias of each class."""
 
-    vocabulary: Vocabulary
+    vocabulary: FluencyVocabulary
     levels: npt.NDArray[np.uint8]
     weights: npt.NDArray[np.int8]
     scales: npt.NDArray[np.float32]
@@ -306,7 +308,7 @@ class Detector:
             contents = path.read_bytes()
             with np.load(path, allow_pickle=False) as arrays:
                 kinds = tuple(arrays["kinds"].tobytes().decode().split("\n"))
-                vocabulary = Vocabulary(kinds, arrays["tags"].astype(np.int64))
+                vocabulary = FluencyVocabulary(kinds, arrays["tags"].astype(np.int64))
                 levels, weights = arrays["levels"], arrays["weights"]
                 scales, bias = arrays["scales"], arrays["bias"]
         except (OSError, ValueError, KeyError) as error:

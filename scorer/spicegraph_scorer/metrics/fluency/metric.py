@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
-from spicegraph_scorer.core.credit import Part, Words
+from spicegraph_scorer.core.credit import CreditPart, Words
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh, Working
 from spicegraph_scorer.metrics.cider import Spider, SpiderStatistic
 from spicegraph_scorer.metrics.fluency.detector import KINDS, Detector, load_detector, sentences_of
@@ -140,7 +140,7 @@ class Fluency(Metric[FluencyStatistic]):
     def credit(self, corpus: Corpus, statistics: Sequence[FluencyStatistic]) -> list[Credit]:
         """Divide fluency equally among the words: it is the whole caption that is well-formed."""
         pairs = zip(corpus.items, [1 - statistic.wrong for statistic in statistics], strict=True)
-        return [Words(item.candidate).credit(value, [(Part(self.name, (), value), ())]) for item, value in pairs]
+        return [Words(item.candidate).credit(value, [(CreditPart(self.name, (), value), ())]) for item, value in pairs]
 
     def explain(self, statistic: FluencyStatistic, *, changes: int = 3) -> FluencyExplanation:
         """Return the probability of each kind of error."""

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from spicegraph_scorer.core.credit import Part, Words
+from spicegraph_scorer.core.credit import CreditPart, Words
 from spicegraph_scorer.metrics.graded.matching import (
     ALIGNED_SHARE,
     PRECISION_EXPONENT,
@@ -120,12 +120,15 @@ def graded_credit(item: Item, match: GradedMatch, players: Players, *, score: fl
     words, (tuples, names, of_words) = Words(item.candidate), players
     is_read = match.texts.aligned is not None
     earned = earned_by(tuples, of_words) * (1 - ALIGNED_SHARE if is_read else 1)
-    parts: list[tuple[Part, Slots]] = [
-        (Part(KINDS[len(one.concepts) - 1], one.strings, value), tuple([words.find(c.strings) for c in one.concepts]))
+    parts: list[tuple[CreditPart, Slots]] = [
+        (
+            CreditPart(KINDS[len(one.concepts) - 1], one.strings, value),
+            tuple([words.find(c.strings) for c in one.concepts]),
+        )
         for one, value in zip(match.candidate.tuples, earned.tolist(), strict=False)
     ]
     parts += [
-        (Part("word", (name,), value), (words.find((name,)),))
+        (CreditPart("word", (name,), value), (words.find((name,)),))
         for name, value in zip(names, earned[len(tuples.growth) :].tolist(), strict=True)
     ]
     if is_read:
@@ -162,7 +165,7 @@ def _half(values: Sequence[float | None]) -> tuple[float, float]:
     return (0.0, 0.0) if tuples is None else (1 - share, share)
 
 
-def _aligned(item: Item, words: Words) -> Iterator[tuple[Part, Slots]]:
+def _aligned(item: Item, words: Words) -> Iterator[tuple[CreditPart, Slots]]:
     """Yield what each word of the candidate has in the alignment with the best reference.
 
     With M the matched weight, a the reference's share of the length and b the candidate's, M / (a + b) is divided by
@@ -189,10 +192,10 @@ def _aligned(item: Item, words: Words) -> Iterator[tuple[Part, Slots]]:
     placed = len(mine) == len(words.spans)
     for number, (word, stem) in enumerate(zip(mine, stems, strict=True)):
         earned = stem[1] * matched[stem] / said[stem] * grown / length - cost * PRECISION_SHARE * stem[1]
-        yield Part("alignment", (word,), earned), ((number,) if placed else words.find((word,)),)
+        yield CreditPart("alignment", (word,), earned), ((number,) if placed else words.find((word,)),)
 
 
-def _disorder(words: Words, order: WordOrder) -> Iterator[tuple[Part, Slots]]:
+def _disorder(words: Words, order: WordOrder) -> Iterator[tuple[CreditPart, Slots]]:
     """Yield each pair of neighbours that follow each other less than by chance, with its share of all such."""
     mine = words_of_text(words.text)
     costs = [max(0.0, -information) for information in order.junctions(mine)]
@@ -201,4 +204,4 @@ def _disorder(words: Words, order: WordOrder) -> Iterator[tuple[Part, Slots]]:
         if cost:
             pair = range(max(second - 1, 0), min(second + 1, len(mine)))
             slots = tuple([(number,) if placed else words.find((mine[number],)) for number in pair])
-            yield Part("order", tuple([mine[number] for number in pair]), cost / sum(costs)), slots
+            yield CreditPart("order", tuple([mine[number] for number in pair]), cost / sum(costs)), slots

@@ -266,7 +266,7 @@ class Rows:
     values: Mapping[int, Values]
 
 
-class _Row(NamedTuple):
+class _ConceptRow(NamedTuple):
     """A concept: where the table has it if that is one word, its vector otherwise (``None``: 0), idf and values."""
 
     place: int | None
@@ -285,7 +285,7 @@ class Vectors:
     idf: Sequence[float] = field(repr=False)
     order: WordOrder | None = field(default=None, repr=False)
     unknown: UnknownWords = field(init=False, repr=False)
-    row: Callable[[Strings], _Row] = field(init=False, repr=False)
+    row: Callable[[Strings], _ConceptRow] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Make ready for words that the table lacks, and remember the rows of concepts: a corpus asks for the same."""
@@ -339,16 +339,16 @@ class Vectors:
         values = {row: one.values for row, one in enumerate(found) if one.values}
         return Rows(places, vectors, idf, np.array(idf, np.float64) ** _IDF_EXPONENT, values)
 
-    def _row(self, strings: Strings) -> _Row:
+    def _row(self, strings: Strings) -> _ConceptRow:
         """Return the row of a concept, by its strings as the table knows them."""
         values = values_of(strings)
         place = self.places.get(strings[0]) if len(strings) == 1 else None
         if place is not None:
-            return _Row(place, None, self.idf[place], values)
+            return _ConceptRow(place, None, self.idf[place], values)
         if strings == _MARK or not (found := [vector for string in strings if (vector := self._string(string))]):
-            return _Row(None, None, _UNKNOWN_IDF, values)
+            return _ConceptRow(None, None, _UNKNOWN_IDF, values)
         idf = min([weight for _, weight in found if weight is not None], default=_UNKNOWN_IDF)
-        return _Row(None, _sum([vector for vector, _ in found]), idf, values)
+        return _ConceptRow(None, _sum([vector for vector, _ in found]), idf, values)
 
     def _canonical(self, strings: Strings) -> Strings:
         return strings if strings == _MARK else tuple(map(self._form, strings))

@@ -1,6 +1,6 @@
 """METEOR 1.5 at parity with its Java program, and METEOR of 2005, without Java."""
 
-from spicegraph_scorer.metrics.meteor.aligner import Match
+from spicegraph_scorer.metrics.meteor.aligner import WordMatch
 from spicegraph_scorer.metrics.meteor.data import MeteorData, Sources, cache_directory, find_sources, load_data
 from spicegraph_scorer.metrics.meteor.metric import Alignment, Meteor, MeteorStatistic, coco_texts, score_texts
 from spicegraph_scorer.metrics.meteor.original import Meteor2005, bundled_wordnet, nltk_wordnet
@@ -9,7 +9,6 @@ from spicegraph_scorer.metrics.meteor.text import COCO_TEXT, Module, TextOptions
 __all__ = [
     "COCO_TEXT",
     "Alignment",
-    "Match",
     "Meteor",
     "Meteor2005",
     "MeteorData",
@@ -17,6 +16,7 @@ __all__ = [
     "Module",
     "Sources",
     "TextOptions",
+    "WordMatch",
     "bundled_wordnet",
     "cache_directory",
     "coco_texts",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from spicegraph_scorer.metrics.meteor.paraphrases import PhraseBook
-    from spicegraph_scorer.metrics.meteor.text import Sentence, Words
+    from spicegraph_scorer.metrics.meteor.text import Sentence, TextWords
 
 BEAM = 40
 
@@ -31,7 +31,7 @@ _MANY = 4 * BEAM
 _LONG = 64  # matches of a reference word from which on it pays to look for those that cannot be among the best
 
 
-class Match(NamedTuple):
+class WordMatch(NamedTuple):
     """Words of the reference and of the candidate that were found equal, and by which module."""
 
     reference_start: int
@@ -42,7 +42,7 @@ class Match(NamedTuple):
 
 
 Possible = tuple[int, int, int, int, Module]
-"""A match that could be chosen, in the order of :class:`Match`'s fields."""
+"""A match that could be chosen, in the order of :class:`WordMatch`'s fields."""
 
 # rank, the candidate's used words as bits, the first reference word not yet passed, the candidate word
 # after the open chunk, and the choices so far as a chain
@@ -282,7 +282,7 @@ def _final_rank(state: _State) -> int:
     return state[0] + (_CHUNK if state[3] >= 0 else 0)
 
 
-def align(possible: Sequence[Sequence[Possible]], size: int) -> list[Match]:
+def align(possible: Sequence[Sequence[Possible]], size: int) -> list[WordMatch]:
     """Choose matches so that every word is in at most one.
 
     ``possible`` holds for each reference word the matches that start there, in METEOR's order (duplicates
@@ -295,7 +295,7 @@ def align(possible: Sequence[Sequence[Possible]], size: int) -> list[Match]:
     if any(row and sure is None for row, sure in zip(possible, definite, strict=True)):
         chosen += _search(possible, definite, size)
         chosen.sort()
-    return [Match(*match) for match in chosen]
+    return [WordMatch(*match) for match in chosen]
 
 
 _AHEAD = (1 << BACK) - 1
@@ -315,7 +315,7 @@ class Probe:
     It remembers what it found for a word or a phrase, since references of one image share most of theirs.
     """
 
-    def __init__(self, candidate: Sentence, words: Words, book: PhraseBook) -> None:
+    def __init__(self, candidate: Sentence, words: TextWords, book: PhraseBook) -> None:
         self.candidate = candidate
         self._words = words
         self._links = book.links

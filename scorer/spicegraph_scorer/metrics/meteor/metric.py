@@ -11,7 +11,7 @@ import numpy as np
 
 from spicegraph_parser.errors import LimitError
 from spicegraph_scorer.core.metric import Matrix, Metric, Score, Vector, Working
-from spicegraph_scorer.metrics.meteor.aligner import Match, Probe, align
+from spicegraph_scorer.metrics.meteor.aligner import Probe, WordMatch, align
 from spicegraph_scorer.metrics.meteor.data import MeteorData, load_data
 from spicegraph_scorer.metrics.meteor.paraphrases import PhraseFinder
 from spicegraph_scorer.metrics.meteor.text import (
@@ -19,7 +19,7 @@ from spicegraph_scorer.metrics.meteor.text import (
     SEPARATOR,
     Sentence,
     TextOptions,
-    Words,
+    TextWords,
     read_sentences,
     split_line,
     tokenize,
@@ -127,7 +127,7 @@ class Alignment:
 
     candidate: tuple[str, ...]
     reference: tuple[str, ...]
-    matches: tuple[Match, ...]
+    matches: tuple[WordMatch, ...]
 
 
 NO_ALIGNMENT = Alignment((), (), ())
@@ -148,7 +148,7 @@ class MeteorStatistic:
     alignment: Alignment
 
 
-def _chunks(matches: Sequence[Match]) -> int:
+def _chunks(matches: Sequence[WordMatch]) -> int:
     """Return the number of runs of matches that follow one another on both sides."""
     chunks = 0
     ends = (-1, -1)
@@ -158,7 +158,7 @@ def _chunks(matches: Sequence[Match]) -> int:
     return chunks
 
 
-def _counts(matches: Sequence[Match], candidate: Sentence, reference: Sentence, words: Words) -> Counts:
+def _counts(matches: Sequence[WordMatch], candidate: Sentence, reference: Sentence, words: TextWords) -> Counts:
     is_function = words.is_function
     candidate_functions = [is_function[word] for word in candidate.words]
     reference_functions = [is_function[word] for word in reference.words]
@@ -173,13 +173,13 @@ def _counts(matches: Sequence[Match], candidate: Sentence, reference: Sentence, 
     return (*counts, _chunks(matches), sum(counts[4:20:2]), sum(counts[5:20:2]))
 
 
-class _Scorer:
+class _MeteorScorer:
     """Holds what texts share: the numbers of words, the hashes of phrases."""
 
     def __init__(self, data: MeteorData, options: TextOptions) -> None:
         self._prefixes = data.sources.prefixes
         self._options = options
-        self._words = Words(data)
+        self._words = TextWords(data)
         self._finder = PhraseFinder(data.paraphrases)
 
     def statistics(self, items: Sequence[tuple[str, Sequence[str]]]) -> Iterator[MeteorStatistic]:
@@ -196,7 +196,7 @@ class _Scorer:
         # Texts of ordinary lengths cannot have so many matches of words, and those are not counted.
         if len(candidate.words) * sum(len(reference.words) for reference in references) > _MOST_MATCHES:
             _check_matches(sum(map(probe.count, references)))
-        best: tuple[float, int, Counts, list[Match]] | None = None
+        best: tuple[float, int, Counts, list[WordMatch]] | None = None
         matched = 0
         for index, reference in enumerate(references):
             possible = probe.possible(reference)
@@ -257,7 +257,7 @@ def scored_texts(
         ValueError: an item has no reference.
         LimitError: an item's words match too often.
     """
-    scorer = _Scorer(data, options)
+    scorer = _MeteorScorer(data, options)
     stream = iter(items)
     while batch := list(islice(stream, _BATCH)):
         yield from scorer.statistics(batch)

@@ -33,7 +33,7 @@ class Lemma(Protocol):
         ...
 
 
-class Synset(Protocol):
+class NltkSynset(Protocol):
     """Words of one meaning."""
 
     def lemmas(self) -> Sequence[Lemma]:
@@ -41,10 +41,10 @@ class Synset(Protocol):
         ...
 
 
-class WordNet(Protocol):
+class NltkWordNet(Protocol):
     """What nltk's function asks of WordNet."""
 
-    def synsets(self, word: str) -> Sequence[Synset]:
+    def synsets(self, word: str) -> Sequence[NltkSynset]:
         """Return the meanings of a word or of its base forms."""
         ...
 
@@ -101,7 +101,7 @@ def _wordnet_of(sources: Sources) -> BundledWordNet:
     return BundledWordNet(load_lexicon(), {number: _Synset(tuple(words)) for number, words in members.items()})
 
 
-def nltk_wordnet() -> WordNet:
+def nltk_wordnet() -> NltkWordNet:
     """Return nltk's own WordNet corpus, with which the scores are exactly nltk's.
 
     Raises:
@@ -115,7 +115,7 @@ def nltk_wordnet() -> WordNet:
         wordnet.ensure_loaded()
     except LookupError as error:
         raise DataError("nltk's WordNet corpus is not installed: python -m nltk.downloader wordnet") from error
-    reader: WordNet = wordnet
+    reader: NltkWordNet = wordnet
     return reader
 
 
@@ -128,7 +128,7 @@ class _Stemmer:
         self.stem: Callable[[str], str] = lru_cache(maxsize=1 << 16)(PorterStemmer().stem)
 
 
-def _describe(wordnet: WordNet | None) -> str:
+def _describe(wordnet: NltkWordNet | None) -> str:
     if wordnet is None or isinstance(wordnet, BundledWordNet):
         return f"{load_lexicon().signature} without parts of speech"
     get_version: Callable[[], str] = getattr(wordnet, "get_version", str)
@@ -153,7 +153,7 @@ class Meteor2005(Metric[float]):
     Source: Banerjee and Lavie 2005, with the later parameters of nltk (alpha 0.9, beta 3, gamma 0.5).
     """
 
-    wordnet: WordNet | None = field(default=None, repr=False)
+    wordnet: NltkWordNet | None = field(default=None, repr=False)
 
     name = "meteor-2005"
 

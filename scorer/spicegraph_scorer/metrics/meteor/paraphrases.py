@@ -117,7 +117,7 @@ class Paraphrases:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Table:
+class _PhraseTable:
     """The paraphrase file in its own order.
 
     ``counts``: how many consecutive entries share one source; ``hashes``: those of these sources, then of all
@@ -158,7 +158,7 @@ def _entries(path: Path, progress: Progress) -> Iterator[tuple[Hashes, Hashes]]:
         raise DataError(f"{path} ends inside an entry")
 
 
-def _read_table(path: Path, progress: Progress) -> _Table:
+def _read_table(path: Path, progress: Progress) -> _PhraseTable:
     sources: list[Hashes] = []
     firsts: list[NDArray[np.int64]] = []
     targets: list[Hashes] = []
@@ -177,7 +177,7 @@ def _read_table(path: Path, progress: Progress) -> _Table:
     if not total:
         raise DataError(f"{path} contains no paraphrases")
     counts = np.diff(np.concatenate([*firsts, np.array([total])]))
-    return _Table(counts, np.concatenate([*sources, *targets]))
+    return _PhraseTable(counts, np.concatenate([*sources, *targets]))
 
 
 def _numbered(hashes: Hashes) -> tuple[Hashes, NDArray[np.uint32]]:

@@ -192,7 +192,7 @@ class Module(IntEnum):
     PARAPHRASE = 3
 
 
-class Words:
+class TextWords:
     """Numbers words as they come, and keeps for each which of the others match it.
 
     Words are compared by the 32-bit hash that METEOR uses, so that ``an`` and ``c0`` are one exact match.
@@ -269,7 +269,7 @@ class Sentence:
 
 
 def read_sentences(
-    texts: Sequence[Sequence[str]], words: Words, finder: PhraseFinder
+    texts: Sequence[Sequence[str]], words: TextWords, finder: PhraseFinder
 ) -> tuple[list[Sentence], PhraseBook]:
     """Return tokenized texts as sentences, and the book that their phrases' numbers refer to."""
     numbers = [words.numbers(tokens) for tokens in texts]

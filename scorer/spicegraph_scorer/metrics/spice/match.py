@@ -9,7 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_scorer.core.categories import ALL, Counts
-from spicegraph_scorer.core.credit import Part, Words
+from spicegraph_scorer.core.credit import CreditPart, Words
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
 
 if TYPE_CHECKING:
@@ -292,7 +292,7 @@ def match_credit(match: Match, text: str) -> Credit:
     wrong_right = tuple_credits(*counts)[::-1]
     parts = [
         (
-            Part(KINDS[len(scene_tuple.concepts) - 1], scene_tuple.strings, wrong_right[bool(those)]),
+            CreditPart(KINDS[len(scene_tuple.concepts) - 1], scene_tuple.strings, wrong_right[bool(those)]),
             tuple([words.find(concept.strings) for concept in scene_tuple.concepts]),
         )
         for scene_tuple, those in zip(match.candidate, partners, strict=True)
