@@ -113,12 +113,12 @@ class CaptionAgreement:
             "observations": self.observations,
             "removed": self.removed,
             "metrics": {
-                found.metric: {
-                    "coefficients": {name: asdict(interval) for name, interval in found.coefficients.items()},
-                    "ties": asdict(found.ties),
-                    "undefined": found.undefined,
+                agreement.metric: {
+                    "coefficients": {name: asdict(interval) for name, interval in agreement.coefficients.items()},
+                    "ties": asdict(agreement.ties),
+                    "undefined": agreement.undefined,
                 }
-                for found in self.metrics
+                for agreement in self.metrics
             },
             "between_people": {name: asdict(interval) for name, interval in self.between_people.items()},
             "comparisons": [asdict(comparison) for comparison in self.comparisons],
@@ -215,15 +215,15 @@ def _draws(
 ) -> dict[str, dict[str, Vector]]:
     """Return every coefficient of every metric for resamples of the images, the same for all metrics."""
     images = int(groups.max()) + 1
-    found: dict[str, dict[str, list[Vector]]] = {name: {key: [] for key in COEFFICIENTS} for name in ordered}
+    draws: dict[str, dict[str, list[Vector]]] = {name: {key: [] for key in COEFFICIENTS} for name in ordered}
     others = [key for key in COEFFICIENTS if not pairs or key not in KENDALL]
     for drawn in resamples(resampling, images, len(groups)):
         weights = drawn[:, groups]
         for name, of in ordered.items():
             kendall = of_balance(pairs[name].balance_of(drawn)) if pairs else {}
             for key, block in {**kendall, **resampled(of, weights, others)}.items():
-                found[name][key].append(block)
-    return {name: {key: np.concatenate(parts) for key, parts in keys.items()} for name, keys in found.items()}
+                draws[name][key].append(block)
+    return {name: {key: np.concatenate(parts) for key, parts in keys.items()} for name, keys in draws.items()}
 
 
 def _interval(key: str, of: Observations, draws: Vector) -> CoefficientInterval:
@@ -279,9 +279,9 @@ def _comparison(
     resampling: Resampling,
 ) -> MetricComparison:
     """Return how two metrics' coefficients differ; ``draws_of`` gives those of resamples."""
-    one, other = (observed.values[name] for name in names)
+    first_values, second_values = (observed.values[name] for name in names)
     ratings = observed.ratings
-    first, second = (correlation(key, each, ratings).value for each in (one, other))
+    first, second = (correlation(key, each, ratings).value for each in (first_values, second_values))
     if first is None or second is None:
         return MetricComparison(*names, key, first, second, *[None] * 5)
     pairs = tuple(observed.pairs.values())
@@ -294,20 +294,21 @@ def _comparison(
         *percentile_bounds(draws_of(names[1]) - draws_of(names[0])),
         permutation(
             key,
-            one,
-            other,
+            first_values,
+            second_values,
             ratings,
             observed.groups,
             resampling=resampling,
             pairs=(pairs[0], pairs[1]) if pairs else None,
         ),
-        _williams(one, other, ratings),
+        _williams(first_values, second_values, ratings),
     )
 
 
-def _williams(one: Vector, other: Vector, ratings: Vector) -> float | None:
+def _williams(of_first: Vector, of_second: Vector, ratings: Vector) -> float | None:
     first, second, between = (
-        correlation("pearson", *pair).value for pair in ((one, ratings), (other, ratings), (one, other))
+        correlation("pearson", *pair).value
+        for pair in ((of_first, ratings), (of_second, ratings), (of_first, of_second))
     )
     if first is None or second is None or between is None:
         return None
@@ -359,14 +360,14 @@ class SystemAgreement:
 
     def to_dict(self) -> dict[str, Json]:
         """Return JSON values."""
-        found: dict[str, dict[str, Json]] = {}
+        by_metric: dict[str, dict[str, Json]] = {}
         for row in self.correlations:
             cells: dict[str, Json] = {name: asdict(interval) for name, interval in row.coefficients.items()}
-            found.setdefault(row.metric, {})[row.human] = {"systems": row.systems, "coefficients": cells}
+            by_metric.setdefault(row.metric, {})[row.human] = {"systems": row.systems, "coefficients": cells}
         return {
             "signature": self.signature,
             "systems": self.systems,
-            "metrics": dict(found),
+            "metrics": dict(by_metric),
             "comparisons": {name: [asdict(row) for row in rows] for name, rows in self.comparisons.items()},
         }
 
@@ -470,8 +471,8 @@ def _system_draws(values: Vector, ratings: Vector, resampling: Resampling) -> di
 def _of_enough(of: Observations, weights: Matrix) -> dict[str, Vector]:
     """Return the coefficients of resamples; of fewer than three systems they say nothing, and are left out."""
     enough = np.count_nonzero(weights, axis=1) >= _FEWEST
-    found = resampled(of, weights, SYSTEM_COEFFICIENTS)
-    return {key: np.where(enough, values, np.nan) for key, values in found.items()}
+    resampled_values = resampled(of, weights, SYSTEM_COEFFICIENTS)
+    return {key: np.where(enough, values, np.nan) for key, values in resampled_values.items()}
 
 
 def _system_comparisons(

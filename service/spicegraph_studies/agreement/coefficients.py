@@ -171,8 +171,8 @@ def _crossings(ordered: Matrix, level: _Level) -> Vector:
     ones = weights * level.ones[:, None]
     before = np.cumsum(ones, axis=0)
     before -= ones
-    found: Vector = np.einsum("ij,ij->j", weights[level.zeros], before[level.zeros] - before[level.starts])
-    return found
+    crossings: Vector = np.einsum("ij,ij->j", weights[level.zeros], before[level.zeros] - before[level.starts])
+    return crossings
 
 
 def _changes(values: np.ndarray[tuple[int], np.dtype[np.generic]]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -208,8 +208,8 @@ def tau_c(counts: Balance) -> Vector:
 
 
 def _ratio(above: Vector, below: Vector) -> Vector:
-    found = np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
-    return np.clip(found, -1.0, 1.0)  # rounding may lead just outside
+    ratios = np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
+    return np.clip(ratios, -1.0, 1.0)  # rounding may lead just outside
 
 
 _FEWEST = 3  # two points correlate perfectly, whatever they are
@@ -274,8 +274,8 @@ def _defined(value: float) -> float | None:
 
 
 def _scipy(function: Callable[..., Any], values: Vector, ratings: Vector, **options: str) -> tuple[float, float]:
-    found = function(values, ratings, **options)
-    return float(found.statistic), float(found.pvalue)
+    result = function(values, ratings, **options)
+    return float(result.statistic), float(result.pvalue)
 
 
 def _resampled_tau(tau: Callable[[Balance], Vector], of: Observations, weights: Matrix) -> Vector:
@@ -332,10 +332,10 @@ COEFFICIENTS: Mapping[str, Coefficient] = {
 def resampled(of: Observations, weights: Matrix, names: Iterable[str]) -> dict[str, Vector]:
     """Return the named coefficients of each resample; pairs are counted once for both of Kendall's."""
     wanted = tuple(names)
-    found: dict[str, Vector] = {}
+    drawn: dict[str, Vector] = {}
     if set(wanted) >= KENDALL:
-        found = of_balance(of.pairs.counts(weights).balanced)
-    return {name: found[name] if name in found else COEFFICIENTS[name].resampled(of, weights) for name in wanted}
+        drawn = of_balance(of.pairs.counts(weights).balanced)
+    return {name: drawn[name] if name in drawn else COEFFICIENTS[name].resampled(of, weights) for name in wanted}
 
 
 def of_balance(balance: Balance) -> dict[str, Vector]:

@@ -132,17 +132,17 @@ def read_marked(*paths: str, limits: ReadLimits = DEFAULT_LIMITS) -> Judged[Mark
         InputError: the message lists every fault with item, field and reason.
         LimitError: the file is too large.
     """
-    found: list[Marked] = []
+    marked: list[Marked] = []
     for path in paths:
         content, faults = read_content(path, limits), list[Fault]()
         for place, fields in records_of(content, faults):
             row = JudgementRow(place if len(paths) == 1 else f"{content.name}, {place}", fields, faults)
-            found += _marked_pair(row) if "foil" in fields or "captions" in fields else _marked_caption(row)
-        if not found and not faults:
+            marked += _marked_pair(row) if "foil" in fields or "captions" in fields else _marked_caption(row)
+        if not marked and not faults:
             faults.append(Fault("", "", "contains no caption"))
         if faults:
             raise input_error(content.name, faults)
-    return Judged(tuple(found), ", ".join(paths), "captions with marked words")
+    return Judged(tuple(marked), ", ".join(paths), "captions with marked words")
 
 
 def _marked_caption(row: JudgementRow) -> Iterator[Marked]:
@@ -193,7 +193,7 @@ def _of_verdicts(metric: Any, statistic: Any) -> list[Suspect]:
 
 def _of_chair(metric: Any, statistic: Any) -> list[Suspect]:
     explained = metric.explain(statistic)
-    return [Suspect((found.span,), float(found.hallucinated), is_object=True) for found in explained.mentions]
+    return [Suspect((mention.span,), float(mention.hallucinated), is_object=True) for mention in explained.mentions]
 
 
 LOCALISERS: Mapping[str, Callable[[Any, Any], list[Suspect]]] = {"spice-g": _of_verdicts, "chair": _of_chair}
@@ -244,15 +244,15 @@ class HallucinationAgreement:
             "images": self.images,
             "undefined": self.undefined,
             "detections": {
-                found.score: {
+                detection.score: {
                     name: None if value is None else value._asdict()
                     for name, value in (
-                        ("average_precision", found.average_precision),
-                        ("auc", found.auc),
-                        ("localisation", found.localisation),
+                        ("average_precision", detection.average_precision),
+                        ("auc", detection.auc),
+                        ("localisation", detection.localisation),
                     )
                 }
-                for found in self.detections
+                for detection in self.detections
             },
         }
 
@@ -274,22 +274,22 @@ def agree_on_hallucinations(
         DataError: a pipeline or the data of a metric is not installed.
     """
     scoring, resampling = scoring or JudgementScoring(("spice-g",)), resampling or Resampling()
-    faulty = np.array([bool(one.wrong) for one in captions])
+    faulty = np.array([bool(caption.wrong) for caption in captions])
     if not 0 < faulty.sum() < len(faulty):
         raise InputError(f"{faulty.sum()} of {len(faulty)} captions have a marked word: expected some, and not all")
-    missing = [Fault(one.place, "references", "are missing") for one in captions if not one.references]
+    missing = [Fault(caption.place, "references", "are missing") for caption in captions if not caption.references]
     if missing:
         raise input_error("marked captions", missing)
-    items = tuple(Item(n, one.candidate, one.references) for n, one in enumerate(captions))
+    items = tuple(Item(n, caption.candidate, caption.references) for n, caption in enumerate(captions))
     made = make_metrics(
         scoring.metrics, resources(scoring.pipeline, scoring.progress, scoring.data, metrics=scoring.metrics)
     )
     statistics = collect(items, made)
     result = result_of(items, made, statistics, progress=scoring.progress)
     lower = lower_is_better(scoring.metrics)
-    groups = numbered(one.image for one in captions)
+    groups = numbered(caption.image for caption in captions)
     draws = _Draws(faulty, groups, resampling)
-    found, undefined = [], {}
+    detections, undefined = [], {}
     for name, run in zip(made, result.runs, strict=True):
         suspects = _suspects(made[name], name, statistics[name])
         located = None if suspects is None else draws.share(_located(captions, suspects, protocol))
@@ -297,19 +297,19 @@ def agree_on_hallucinations(
             undefined[score.name] = sum(value is None for value in score.each)
             sign = 1 if score.name in lower else -1
             values = np.array([np.inf if value is None else sign * value for value in score.each])
-            found.append(draws.detection(score.name, values, located if score.name in lower else None))
+            detections.append(draws.detection(score.name, values, located if score.name in lower else None))
         if name == "spice-g" and suspects is not None:
-            each = [np.array([one.probability for one in own]) for own in suspects]
-            worst = np.array([own.max(initial=0) for own in each])
-            mean = np.array([own.mean() if len(own) else 0.0 for own in each])
-            found.append(draws.detection("SPICE-G verdicts, worst word", worst, located))
-            found.append(draws.detection("SPICE-G verdicts, mean of words", mean, located))
+            each = [np.array([caption.probability for caption in of_caption]) for of_caption in suspects]
+            worst = np.array([of_caption.max(initial=0) for of_caption in each])
+            mean = np.array([of_caption.mean() if len(of_caption) else 0.0 for of_caption in each])
+            detections.append(draws.detection("SPICE-G verdicts, worst word", worst, located))
+            detections.append(draws.detection("SPICE-G verdicts, mean of words", mean, located))
     return HallucinationAgreement(
         protocol,
         len(captions),
         int(faulty.sum()),
         int(groups.max()) + 1,
-        tuple(found),
+        tuple(detections),
         {name: count for name, count in undefined.items() if count},
         {**result.signature, "resampling": resampling.signature()},
     )
@@ -324,14 +324,14 @@ def _located(
     captions: Sequence[Marked], suspects: Sequence[Sequence[Suspect]], protocol: HallucinationProtocol
 ) -> Vector:
     """Return for each caption 1 where the most suspicious word is a marked one; of equals, the share of marked ones."""
-    found = np.zeros(len(captions))
+    shares = np.zeros(len(captions))
     for place, (caption, words) in enumerate(zip(captions, suspects, strict=True)):
         compared = [word for word in words if word.is_object or not protocol.objects]
         highest = max((word.probability for word in compared), default=0.0)
         worst = [word for word in compared if word.probability == highest > 0]
         hits = [any(s < end and start < e for s, e in word.spans for start, end in caption.wrong) for word in worst]
-        found[place] = sum(hits) / len(hits) if hits else 0.0
-    return found
+        shares[place] = sum(hits) / len(hits) if hits else 0.0
+    return shares
 
 
 def average_precision(scores: Vector, labels: Vector, weights: Matrix) -> Vector:
@@ -350,8 +350,10 @@ def average_precision(scores: Vector, labels: Vector, weights: Matrix) -> Vector
     precision = np.divide(hits, seen, out=np.zeros_like(hits), where=seen > 0)
     total = hits[:, -1]
     steps = np.diff(hits, axis=1, prepend=0)
-    found: Vector = np.divide((precision * steps).sum(axis=1), total, out=np.full(len(total), np.nan), where=total > 0)
-    return found
+    precisions: Vector = np.divide(
+        (precision * steps).sum(axis=1), total, out=np.full(len(total), np.nan), where=total > 0
+    )
+    return precisions
 
 
 def roc_auc(scores: Vector, labels: Vector, weights: Matrix) -> Vector:
@@ -366,8 +368,8 @@ def roc_auc(scores: Vector, labels: Vector, weights: Matrix) -> Vector:
     without = np.add.reduceat(weights[:, order] * (1 - labels[order]), starts, axis=1)
     above = np.cumsum(with_label, axis=1) - with_label / 2
     pairs = with_label.sum(axis=1) * without.sum(axis=1)
-    found: Vector = np.divide((above * without).sum(axis=1), pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
-    return found
+    areas: Vector = np.divide((above * without).sum(axis=1), pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
+    return areas
 
 
 class _Draws:
@@ -387,9 +389,9 @@ class _Draws:
         """Return the weighted mean over the captions with a wrong word."""
 
         def mean(weights: Matrix) -> Vector:
-            own = weights * self._labels
-            total = own.sum(axis=1)
-            shares: Vector = np.divide(own @ located, total, out=np.full(len(total), np.nan), where=total > 0)
+            drawn = weights * self._labels
+            total = drawn.sum(axis=1)
+            shares: Vector = np.divide(drawn @ located, total, out=np.full(len(total), np.nan), where=total > 0)
             return shares
 
         return self._bounded(mean)

@@ -188,19 +188,19 @@ def _computed(captions: Iterable[tuple[str, tuple[str, ...]]], scoring: Judgemen
     )
     lower = lower_is_better(scoring.metrics)
     each: dict[str, Sequence[float | None]] = {}
-    for found in chain.from_iterable(run.headline for run in result.runs):
-        if found.name in lower:
-            each[f"1 - {found.name}"] = [None if value is None else 1 - value for value in found.each]
+    for headline_score in chain.from_iterable(run.headline for run in result.runs):
+        if headline_score.name in lower:
+            each[f"1 - {headline_score.name}"] = [None if value is None else 1 - value for value in headline_score.each]
         else:
-            each[found.name] = found.each
+            each[headline_score.name] = headline_score.each
     return MetricScores(each, result.signature)
 
 
 def _check_references(places: Sequence[str], references: Sequence[tuple[str, ...]]) -> None:
     faults = [
         Fault(place, "references", "are missing, but a metric is to be computed")
-        for place, found in zip(places, references, strict=True)
-        if not found
+        for place, texts in zip(places, references, strict=True)
+        if not texts
     ]
     if faults:
         raise input_error("judgements", faults)
@@ -210,16 +210,16 @@ def _given(
     places: Sequence[str], scores: Sequence[GivenScores], computed: Mapping[str, object]
 ) -> dict[str, list[float | None]]:
     """Return the given scores by name; whoever has one must have it everywhere."""
-    names = list(dict.fromkeys(name for found in scores for name in found))
+    names = list(dict.fromkeys(name for given in scores for name in given))
     faults = [
         Fault(place, f"metrics.{name}", "is missing, but other rows have it")
-        for place, found in zip(places, scores, strict=True)
+        for place, given in zip(places, scores, strict=True)
         for name in names
-        if name not in found
+        if name not in given
     ]
     faults += [
         Fault("", f"metrics.{name}", "is computed, too: give it another name") for name in names if name in computed
     ]
     if faults:
         raise input_error("judgements", faults)
-    return {name: [found[name] for found in scores] for name in names}
+    return {name: [given[name] for given in scores] for name in names}

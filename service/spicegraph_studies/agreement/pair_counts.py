@@ -53,30 +53,30 @@ def _rows(values: Vector, ratings: Indices, groups: Indices) -> _Rows:
     return _Rows(cells // len(distinct), distinct[cells % len(distinct)], histograms.astype(np.float64))
 
 
-def _balance(one: _Rows, other: _Rows, images: int) -> Matrix:
+def _balance(first: _Rows, second: _Rows, images: int) -> Matrix:
     """Return, for each two images, concordant minus discordant pairs of one's observations and the other's.
 
     Values are gone through in order. ``below`` has, for each image and rating, how many of the other's observations
     have lower values minus how many have higher ones.
     """
-    kinds = one.histograms.shape[1]
-    signed = one.histograms @ np.sign(np.arange(kinds)[:, None] - np.arange(kinds)).astype(np.float64)
+    kinds = first.histograms.shape[1]
+    signed = first.histograms @ np.sign(np.arange(kinds)[:, None] - np.arange(kinds)).astype(np.float64)
     below = np.zeros((images, kinds))
-    np.subtract.at(below, other.images, other.histograms)
-    found = np.zeros((images, images))
-    orders = [np.argsort(side.values, kind="stable") for side in (one, other)]
-    distinct = np.unique(np.concatenate([one.values, other.values]))
+    np.subtract.at(below, second.images, second.histograms)
+    balance = np.zeros((images, images))
+    orders = [np.argsort(side.values, kind="stable") for side in (first, second)]
+    distinct = np.unique(np.concatenate([first.values, second.values]))
     cuts = [
         np.searchsorted(side.values[order], [*distinct, np.inf]).tolist()
-        for side, order in zip((one, other), orders, strict=True)
+        for side, order in zip((first, second), orders, strict=True)
     ]
     for place in range(len(distinct)):
-        mine, theirs = (order[cut[place] : cut[place + 1]] for order, cut in zip(orders, cuts, strict=True))
-        at, said = other.images[theirs], other.histograms[theirs]  # an image has one row for a value
+        of_first, of_second = (order[cut[place] : cut[place + 1]] for order, cut in zip(orders, cuts, strict=True))
+        at, said = second.images[of_second], second.histograms[of_second]  # an image has one row for a value
         below[at] += said
-        found[one.images[mine]] += signed[mine] @ below.T
+        balance[first.images[of_first]] += signed[of_first] @ below.T
         below[at] += said
-    return found
+    return balance
 
 
 def _incidence(classes: Indices, groups: Indices, shape: tuple[int, int]) -> csr_array:
@@ -182,19 +182,19 @@ class Exchanges:
             exchanged: (draws, images), 1 where the metrics' values are exchanged and 0 elsewhere.
         """
         moved = np.ascontiguousarray(exchanged.T)
-        one, other, between = self.first.balance, self.second.balance, self.between
-        square = np.einsum("ij,ij->i", exchanged @ (one + other - 2 * between), exchanged)
+        of_first, of_second, between = self.first.balance, self.second.balance, self.between
+        square = np.einsum("ij,ij->i", exchanged @ (of_first + of_second - 2 * between), exchanged)
         sums = (
-            one.sum() + square + 2 * exchanged @ (between.sum(axis=0) - one.sum(axis=1)),
-            other.sum() + square + 2 * exchanged @ (between.sum(axis=1) - other.sum(axis=1)),
+            of_first.sum() + square + 2 * exchanged @ (between.sum(axis=0) - of_first.sum(axis=1)),
+            of_second.sum() + square + 2 * exchanged @ (between.sum(axis=1) - of_second.sum(axis=1)),
         )
         change = (self.at_second - self.at_first) @ moved
         rated: Matrix = np.repeat(self.first.second.sum(axis=1)[:, None], len(exchanged), axis=1).astype(np.float64)
-        found = [
+        balances = [
             _balanced(balance / 2, at.sum(axis=1)[:, None] + sign * change, rated)
             for balance, at, sign in zip(sums, (self.at_first, self.at_second), (1, -1), strict=True)
         ]
-        return found[0], found[1]
+        return balances[0], balances[1]
 
 
 def permutation(

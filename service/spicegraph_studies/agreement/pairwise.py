@@ -126,11 +126,11 @@ class PairAgreement:
 
 
 def _by_metric(accuracies: Sequence[Accuracy]) -> dict[str, Json]:
-    found: dict[str, dict[str, Json]] = {}
+    by_metric: dict[str, dict[str, Json]] = {}
     for accuracy in accuracies:
         row = asdict(accuracy)
-        found.setdefault(row.pop("metric"), {})[row.pop("category")] = row
-    return dict(found)
+        by_metric.setdefault(row.pop("metric"), {})[row.pop("category")] = row
+    return dict(by_metric)
 
 
 def agree_on_pairs(
@@ -238,8 +238,8 @@ def _points(
         first, second = pair_scores(used, scoring)
         signature = first.signature
         for name in first.each:
-            found = _outcomes(first.each[name], second.each[name], preferred)
-            sums[name] = sums[name] + found if name in sums else found
+            credit = _outcomes(first.each[name], second.each[name], preferred)
+            sums[name] = sums[name] + credit if name in sums else credit
     empty = sum(not text.strip() for pair in pairs for text in pair.captions)
     if signature and empty:
         signature = {**signature, "empty": {"candidates": empty, "scored": "zero"}}
@@ -272,10 +272,10 @@ def _outcomes(first: Sequence[float | None], second: Sequence[float | None], pre
     """Return one row per pair: 1 under right, tied or wrong; half right and half wrong where people are tied."""
     scores = np.array([[np.nan if v is None else v for v in side] for side in (first, second)])
     difference = np.where(preferred == 0, scores[0] - scores[1], scores[1] - scores[0])
-    found = np.stack([difference > 0, difference == 0, difference < 0], axis=1).astype(np.float64)
-    found[np.isnan(preferred)] = 0.5, 0, 0.5
-    found[np.isnan(difference)] = np.nan
-    return found
+    outcomes = np.stack([difference > 0, difference == 0, difference < 0], axis=1).astype(np.float64)
+    outcomes[np.isnan(preferred)] = 0.5, 0, 0.5
+    outcomes[np.isnan(difference)] = np.nan
+    return outcomes
 
 
 class _Table:
@@ -301,11 +301,13 @@ class _Table:
         draws = self._draws(outcomes)
         values: dict[str, float | None] = {}
         for category, rows in self._rows.items():
-            found = outcomes[rows & known]
-            right, tied, wrong = map(float, found.sum(axis=0))
-            values[category] = float(found.sum(axis=0) @ self._credit) / len(found) if len(found) else None
+            known_outcomes = outcomes[rows & known]
+            right, tied, wrong = map(float, known_outcomes.sum(axis=0))
+            values[category] = (
+                float(known_outcomes.sum(axis=0) @ self._credit) / len(known_outcomes) if len(known_outcomes) else None
+            )
             ends = percentile_bounds(draws[category])
-            yield Accuracy(name, category, len(found), right, tied, wrong, values[category], *ends)
+            yield Accuracy(name, category, len(known_outcomes), right, tied, wrong, values[category], *ends)
         if len(self._categories) > 1:
             each = [values[category] for category in self._categories]
             known_values = [value for value in each if value is not None]
@@ -335,16 +337,16 @@ class _Table:
         """Yield the comparison of every two metrics over all pairs."""
         draws = {name: self._draws(each)[ALL] for name, each in points.outcomes.items()}
         for first, second in combinations(points.outcomes, 2):
-            one, other = (points.outcomes[name] @ self._credit for name in (first, second))
-            known = ~np.isnan(one)
+            of_first, of_second = (points.outcomes[name] @ self._credit for name in (first, second))
+            known = ~np.isnan(of_first)
             yield MetricComparison(
                 first,
                 second,
                 "accuracy",
-                float(one[known].mean()),
-                float(other[known].mean()),
-                float((other - one)[known].mean()),
+                float(of_first[known].mean()),
+                float(of_second[known].mean()),
+                float((of_second - of_first)[known].mean()),
                 *percentile_bounds(draws[second] - draws[first]),
-                accuracy_permutation((other - one)[known], self._groups[known], resampling=self._resampling),
+                accuracy_permutation((of_second - of_first)[known], self._groups[known], resampling=self._resampling),
                 None,
             )

@@ -384,10 +384,10 @@ def _plain(captions: Iterable[str]) -> frozenset[str]:
 
 def _captions_of(captions: Iterable[tuple[str, Sequence[str]]]) -> dict[str, frozenset[str]]:
     """Return the judged captions of each image."""
-    found: dict[str, set[str]] = {}
+    by_image: dict[str, set[str]] = {}
     for image, texts in captions:
-        found.setdefault(image, set()).update(_plain(texts))
-    return {image: frozenset(texts) for image, texts in found.items()}
+        by_image.setdefault(image, set()).update(_plain(texts))
+    return {image: frozenset(texts) for image, texts in by_image.items()}
 
 
 def _others(references: tuple[str, ...], own: frozenset[str]) -> tuple[str, ...]:

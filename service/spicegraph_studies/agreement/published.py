@@ -43,7 +43,7 @@ def grouped_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]
 
     Ratings of the same caption that follow each other are the ratings of one judged caption.
     """
-    found: list[Judgement] = []
+    judgements: list[Judgement] = []
     unrated = 0
     for image, entry in content.value.items() if isinstance(content.value, dict) else ():
         row = JudgementRow(f"image {shown(image)}", entry if isinstance(entry, dict) else {}, faults)
@@ -61,12 +61,12 @@ def grouped_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]
                 continue
             ratings = part.numbers("rating")
             unrated += not ratings
-            if ratings and found and (found[-1].image, found[-1].candidate) == (image, caption):
-                last = found.pop()
-                found.append(Judgement(last.place, image, caption, references, (*last.ratings, *ratings)))
+            if ratings and judgements and (judgements[-1].image, judgements[-1].candidate) == (image, caption):
+                last = judgements.pop()
+                judgements.append(Judgement(last.place, image, caption, references, (*last.ratings, *ratings)))
             elif ratings:
-                found.append(Judgement(place, image, caption, references, ratings))
-    return found, unrated
+                judgements.append(Judgement(place, image, caption, references, ratings))
+    return judgements, unrated
 
 
 def is_flickr8k(content: Content) -> bool:
@@ -95,7 +95,7 @@ def flickr8k_judgements(content: Content, bank: CaptionBank, faults: list[Fault]
             continue
         rows.append((place, image, caption, (first, second, third)))
     shares = bool(rows) and all(_is_share(*numbers) for _, _, _, numbers in rows)
-    found = [
+    judgements = [
         Judgement(
             place,
             image,
@@ -105,7 +105,7 @@ def flickr8k_judgements(content: Content, bank: CaptionBank, faults: list[Fault]
         )
         for place, image, caption, numbers in rows
     ]
-    return found, 0
+    return judgements, 0
 
 
 def _is_share(share: float, yes: float, no: float) -> bool:
@@ -129,7 +129,7 @@ def composite_judgements(content: Content, bank: CaptionBank, faults: list[Fault
     missing = [f"Answer.Q{number}Answer" for number in numbers if f"Answer.Q{number}Answer" not in columns]
     if missing or not numbers:
         raise InputError(f"{content.name}: has no column {missing[0] if missing else 'Input.text1'}")
-    found: list[Judgement] = []
+    judgements: list[Judgement] = []
     unrated = 0
     for number, cells in enumerate(lines, start=2):
         values = dict(zip(columns, cells, strict=False))
@@ -142,8 +142,8 @@ def composite_judgements(content: Content, bank: CaptionBank, faults: list[Fault
         references = bank.references(image, JudgementRow(place, {}, faults))
         judged = list(_composite_captions(_CompositeRow(place, image, references, values), numbers, faults))
         unrated += len(numbers) - len(judged)
-        found += judged
-    return found, unrated
+        judgements += judged
+    return judgements, unrated
 
 
 class _CompositeRow(NamedTuple):
@@ -183,7 +183,7 @@ def polaris_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]
 
     ``refs`` is a list of strings as Python or JSON writes it.
     """
-    found: list[Judgement] = []
+    judgements: list[Judgement] = []
     for number, cells in enumerate(csv.DictReader(io.StringIO(text_of(content))), start=1):
         row = JudgementRow(f"row {number}", cells, faults)
         candidate = row.caption(_POLARIS_TEXTS)
@@ -200,8 +200,8 @@ def polaris_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]
             row.fault(name, f"is {shown(cells.get(name))}, expected a number")
             continue
         image = row.image(_POLARIS_IMAGES) or "\n".join(references)
-        found.append(Judgement(row.place, image, candidate, references, (rating,)))
-    return found, 0
+        judgements.append(Judgement(row.place, image, candidate, references, (rating,)))
+    return judgements, 0
 
 
 _TRIPLETS = "consensus_pascal.mat"
@@ -317,7 +317,7 @@ def negative_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> 
     The category is ``linguistic_phenomena``, or else the file's name, such as ``swap_att``. Of VALSE's pairs those
     are left out, and counted, where fewer than two of its annotators (``mturk``) chose the caption: its valid set.
     """
-    found: list[CaptionPair] = []
+    pairs: list[CaptionPair] = []
     unconfirmed = 0
     for name, entry in content.value.items() if isinstance(content.value, dict) else ():
         row = JudgementRow(f"pair {shown(name)}", entry if isinstance(entry, dict) else {}, faults)
@@ -331,8 +331,8 @@ def negative_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> 
             unconfirmed += 1
             continue
         category = row.text("linguistic_phenomena") or PurePath(content.name).stem
-        found.append(CaptionPair(row.place, image or "", category, captions, 0, references))
-    return found, unconfirmed
+        pairs.append(CaptionPair(row.place, image or "", category, captions, 0, references))
+    return pairs, unconfirmed
 
 
 def is_foil(content: Content) -> bool:
@@ -344,7 +344,7 @@ def foil_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> tupl
     """Read FOIL's ``annotations``: every foil against the true caption of the same ``id``; one category."""
     rows = [JudgementRow(f"annotations[{place}]", entry, faults) for place, entry in enumerate(_annotations(content))]
     true = {shown(row.fields.get("id")): row for row in rows if row.fields.get("foil") is False}
-    found: list[CaptionPair] = []
+    pairs: list[CaptionPair] = []
     for row in rows:
         if row.fields.get("foil") is not True:
             if not isinstance(row.fields.get("foil"), bool):
@@ -356,8 +356,8 @@ def foil_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> tupl
             continue
         image = row.image(("image_id",)) or ""
         captions = other.caption(("caption",)), row.caption(("caption",))
-        found.append(CaptionPair(row.place, image, "", captions, 0, bank.references(image, row)))
-    return found, 0
+        pairs.append(CaptionPair(row.place, image, "", captions, 0, bank.references(image, row)))
+    return pairs, 0
 
 
 _FENSE_IMAGES: Final = ("raw_name", "audio_id")
@@ -376,7 +376,7 @@ def fense_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tu
     Each sound has ``references`` and, under ``HC``, ``HI``, ``HM`` and ``MM_1`` ..., two captions, what wrote them, and
     votes: 1 for the first, -1 for the second. The sum decides; where it is 0, people are tied.
     """
-    found: list[CaptionPair] = []
+    pairs: list[CaptionPair] = []
     for place, entry in enumerate(_rows(content.value)):
         row = JudgementRow(f"item {place + 1}", entry, faults)
         references, image = row.references(("references",)), row.image(_FENSE_IMAGES) or f"{place}"
@@ -391,8 +391,8 @@ def fense_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tu
             captions = row.checked_caption(f"{name}[0]", value[0]), row.checked_caption(f"{name}[1]", value[1])
             balance = sum(votes)
             preferred = None if balance == 0 else int(balance < 0)
-            found.append(CaptionPair(f"{row.place}, {name}", image, kind[1], captions, preferred, references))
-    return found, 0
+            pairs.append(CaptionPair(f"{row.place}, {name}", image, kind[1], captions, preferred, references))
+    return pairs, 0
 
 
 _CORRECTED: Final = ("human_corrected_hall_caption", "hall_caption")
@@ -405,7 +405,7 @@ def is_discofoil(content: Content) -> bool:
 
 def discofoil_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
     """Read ``DiscourseFOIL-200.json``; descriptions that were not corrected (``fixed``) are counted and left out."""
-    found: list[CaptionPair] = []
+    pairs: list[CaptionPair] = []
     unfixed = 0
     for place, entry in enumerate(_rows(content.value)):
         row = JudgementRow(f"item {place + 1}", entry, faults)
@@ -414,8 +414,8 @@ def discofoil_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -
             continue
         captions = row.caption(_CORRECTED[:1]), row.caption(_CORRECTED[1:])
         reference = row.caption(("caption",))
-        found.append(CaptionPair(row.place, row.image(("image_id",)) or row.place, "", captions, 0, (reference,)))
-    return found, unfixed
+        pairs.append(CaptionPair(row.place, row.image(("image_id",)) or row.place, "", captions, 0, (reference,)))
+    return pairs, unfixed
 
 
 def _rows(value: object) -> list[Mapping[str, object]]:

@@ -180,31 +180,31 @@ def _read(
         bank = CaptionBank({}, {}, "")
         if form.needs:
             bank = read_bank(asked.references, needed_by=form.needs, limits=asked.limits, option=asked.option)
-        found, unrated = form.read(content, bank, faults)
+        judged, unrated = form.read(content, bank, faults)
     elif content.data.lstrip()[:1] in {b"{", b"["}:
-        found, unrated = of_records(records_of(content, faults), faults)
-        found = _with_references(found, asked, faults)
+        judged, unrated = of_records(records_of(content, faults), faults)
+        judged = _with_references(judged, asked, faults)
     else:
         names = "; ".join([*[form.name for form in formats], _JSON_LINES])
         folder = f"; {_PASCAL50S}: its folder" if formats is PAIR_FORMATS else ""
         raise InputError(f"{content.name}: contains no {what}s in a format that is known ({names}{folder})")
-    if not found and not faults:
+    if not judged and not faults:
         faults.append(Fault("", "", f"contains no {what}"))
     if faults:
         raise input_error(content.name, faults)
-    return Judged(tuple(found), content.name, _JSON_LINES if form is None else form.name, unrated)
+    return Judged(tuple(judged), content.name, _JSON_LINES if form is None else form.name, unrated)
 
 
-def _with_references(found: list[AnyJudged], asked: Asked, faults: list[Fault]) -> list[AnyJudged]:
+def _with_references(judged: list[AnyJudged], asked: Asked, faults: list[Fault]) -> list[AnyJudged]:
     """Return records with the given references of their images where they have none of their own."""
-    if not asked.references or all(each.references for each in found):
-        return found
+    if not asked.references or all(each.references for each in judged):
+        return judged
     bank = read_bank(asked.references, needed_by="the records", limits=asked.limits)
     return [
         each
         if each.references
         else replace(each, references=bank.references(each.image, JudgementRow(each.place, {}, faults)))
-        for each in found
+        for each in judged
     ]
 
 

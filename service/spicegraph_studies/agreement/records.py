@@ -153,12 +153,12 @@ class JudgementRow:
     def numbers(self, name: str) -> tuple[float, ...]:
         """Return a number or a list of numbers; nothing for null, or where nulls are all that a list holds."""
         value = self.fields[name]
-        found = value if isinstance(value, list) else [value]
-        for index, number in enumerate(found):
+        values = value if isinstance(value, list) else [value]
+        for index, number in enumerate(values):
             if number is not None and not is_number(number):
                 where = f"{name}[{index}]" if isinstance(value, list) else name
                 self.fault(where, f"is {shown(number)}, expected a number")
-        return tuple(float(number) for number in found if isinstance(number, int | float) and is_number(number))
+        return tuple(float(number) for number in values if isinstance(number, int | float) and is_number(number))
 
     def text(self, name: str) -> str | None:
         """Return a text field, if there is one."""
@@ -192,7 +192,7 @@ PREFERENCES = ("preferred", "label")
 
 def judgements_of_records(records: Records, faults: list[Fault], *, rating: str | None) -> tuple[list[Judgement], int]:
     """Return the rated captions, and how many records have no rating."""
-    found: list[Judgement] = []
+    judgements: list[Judgement] = []
     unrated = 0
     for place, fields in records:
         row = JudgementRow(place, fields, faults)
@@ -206,10 +206,10 @@ def judgements_of_records(records: Records, faults: list[Fault], *, rating: str 
         given = {name: row.number(f"metrics.{name}", value) for name, value in row.mapping("metrics").items()}
         image = _image(row, references, candidate)
         if ratings:
-            found.append(Judgement(place, image, candidate, references, ratings, given, row.text("system")))
+            judgements.append(Judgement(place, image, candidate, references, ratings, given, row.text("system")))
         else:
             unrated += 1
-    return found, unrated
+    return judgements, unrated
 
 
 def pairs_of_records(records: Records, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
@@ -269,10 +269,10 @@ class CaptionBank:
         """Return an image's captions; a fault of the row if there are none."""
         stem = _stem(image)
         number = _LAST_NUMBER.search(stem)
-        found = self._images.get(stem) or (self._images.get(str(int(number[1]))) if number else None)
-        if not found:
+        texts = self._images.get(stem) or (self._images.get(str(int(number[1]))) if number else None)
+        if not texts:
             row.fault("image", f"{shown(image)} has no captions in {self._name}")
-        return found or ()
+        return texts or ()
 
     def caption(self, caption_id: str, row: JudgementRow) -> str:
         """Return the caption of an id; a fault of the row if there is none."""
@@ -303,9 +303,9 @@ def read_bank(paths: Sequence[str], *, needed_by: str, limits: ReadLimits, optio
     for path in paths:
         with open_source(path, limits=limits) as source:
             is_json = source.stream.peek(1).lstrip()[:1] == b"{"
-        found = _from_annotations(path, limits) if is_json else _from_tokens(path, limits)
-        images |= found[0]
-        captions |= found[1]
+        bank = _from_annotations(path, limits) if is_json else _from_tokens(path, limits)
+        images |= bank[0]
+        captions |= bank[1]
     return CaptionBank(images, captions, ", ".join(paths))
 
 

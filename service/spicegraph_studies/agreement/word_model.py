@@ -124,8 +124,8 @@ def truncated_probability(means: Vector, people: int) -> Vector:
     """Return p for many means of counts without zeros, to four digits: for resamples."""
     grid = np.linspace(0.0, 1.0, _GRID)[1:]
     of_grid = people * grid / (1 - (1 - grid) ** people)
-    found: Vector = np.interp(means, of_grid, grid)
-    return found
+    probabilities: Vector = np.interp(means, of_grid, grid)
+    return probabilities
 
 
 Integers = np.ndarray[tuple[int], np.dtype[np.int16]]

@@ -232,19 +232,21 @@ class WordStudy:
             "images": self.images,
             "left_out": self.left_out,
             "classes": {
-                found.kind: {
-                    "words": found.words,
-                    "counts": found.counts,
-                    "p": found.p,
-                    "p_interval": found.p_interval,
-                    "q": found.q,
-                    "q_interval": found.q_interval,
+                word_class.kind: {
+                    "words": word_class.words,
+                    "counts": word_class.counts,
+                    "p": word_class.p,
+                    "p_interval": word_class.p_interval,
+                    "q": word_class.q,
+                    "q_interval": word_class.q_interval,
                     "by_references": [
                         {"references": k, "human": human._asdict(), "model": model._asdict()}
-                        for k, (human, model) in enumerate(zip(found.human, found.model, strict=True), start=1)
+                        for k, (human, model) in enumerate(
+                            zip(word_class.human, word_class.model, strict=True), start=1
+                        )
                     ],
                 }
-                for found in self.classes
+                for word_class in self.classes
             },
             "words": {word.word: _word_dict(word) for word in self.words},
             "systems": {
@@ -308,40 +310,40 @@ def study_words(
 
 def _word(table: WordTable, index: int) -> WordAgreement:
     counts = table.histogram(index)
-    found = fit(counts)
-    assert found is not None  # noqa: S101 (a word of the vocabulary stands in some caption)
+    fitted = fit(counts)
+    assert fitted is not None  # noqa: S101 (a word of the vocabulary stands in some caption)
     word = table.vocabulary.words[index]
     references = table.people - 1
     return WordAgreement(
         word,
         table.vocabulary.classes[word],
         tuple(counts),
-        found.p,
-        found.q,
+        fitted.p,
+        fitted.q,
         observed_point(counts, references),
-        expected_point(found.p, references),
+        expected_point(fitted.p, references),
     )
 
 
 def _class(
     table: WordTable, words: Sequence[WordAgreement], kind: str, places: Sequence[int], resampling: Resampling
 ) -> ClassAgreement:
-    mine = [words[place] for place in places]
-    counts = np.sum([word.counts for word in mine], axis=0)
-    found = fit(counts.tolist())
-    assert found is not None  # noqa: S101 (as above)
+    members = [words[place] for place in places]
+    counts = np.sum([word.counts for word in members], axis=0)
+    fitted = fit(counts.tolist())
+    assert fitted is not None  # noqa: S101 (as above)
     p_draws, q_draws = _draws(table, places, resampling)
     references = range(1, table.people)
     return ClassAgreement(
         kind,
-        len(mine),
+        len(members),
         tuple(counts.tolist()),
-        found.p,
+        fitted.p,
         percentile_bounds(p_draws),
-        found.q,
+        fitted.q,
         percentile_bounds(q_draws),
-        tuple(_mean_point([observed_point(word.counts, k) for word in mine]) for k in references),
-        tuple(_mean_point([expected_point(word.p, k) for word in mine]) for k in references),
+        tuple(_mean_point([observed_point(word.counts, k) for word in members]) for k in references),
+        tuple(_mean_point([expected_point(word.p, k) for word in members]) for k in references),
     )
 
 
@@ -360,12 +362,12 @@ def _draws(table: WordTable, places: Sequence[int], resampling: Resampling) -> t
     seen, uses = (counts > 0).sum(axis=1).astype(np.float64), counts.sum(axis=1).astype(np.float64)
     images, columns = len(table.images), np.stack([seen, uses], axis=1)
     sums = np.concatenate([drawn @ columns for drawn in resamples(resampling, images)])
-    found = sums[sums[:, 0] > 0]
-    p = truncated_probability(found[:, 1] / found[:, 0], table.people)
+    used = sums[sums[:, 0] > 0]
+    p = truncated_probability(used[:, 1] / used[:, 0], table.people)
     pairs = images * len(places)
-    q = found[:, 0] / pairs / (1 - (1 - p) ** table.people)
+    q = used[:, 0] / pairs / (1 - (1 - p) ** table.people)
     everywhere = q > 1
-    p = np.where(everywhere, found[:, 1] / (table.people * pairs), p)
+    p = np.where(everywhere, used[:, 1] / (table.people * pairs), p)
     return p, np.minimum(q, 1.0)
 
 
@@ -391,8 +393,8 @@ def _system(
     return SystemWords(
         name,
         rows,
-        {kind: _mean([rows[word.word][1] for word in found]) for kind, found in known.items()},
-        {kind: _mean([word.human.precision for word in found]) for kind, found in known.items()},
+        {kind: _mean([rows[word.word][1] for word in known_words]) for kind, known_words in known.items()},
+        {kind: _mean([word.human.precision for word in known_words]) for kind, known_words in known.items()},
     )
 
 

@@ -56,8 +56,8 @@ def _items(batch: Batch) -> Iterator[Item]:
     for captions, *trials in zip(batch.captions, *batch.trials, strict=True):
         for place in range(len(captions)):
             others = captions[:place] + captions[place + 1 :]
-            for mine in trials:
-                yield Item(number, mine[place], others)
+            for candidates in trials:
+                yield Item(number, candidates[place], others)
                 number += 1
 
 
@@ -89,30 +89,30 @@ def bleu_statistics(_metric: Bleu | SentenceBleu, batch: Batch) -> list[list[Ble
     """Return the statistics of each trial's candidates, each against its image's other captions."""
     texts = batch.texts()
     row = {text: place for place, text in enumerate(texts)}
-    tokens = [split_at_spaces(found) for found in tokenize_texts(texts)]
+    tokens = [split_at_spaces(statistics) for statistics in tokenize_texts(texts)]
     lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
     _, orders = count_ngrams(tokens, orders=ORDERS)
     captions = _captions([[row[text] for text in image] for image in batch.captions], lengths)
     most = [_most(ngrams, captions) for ngrams in orders]
-    found = []
+    statistics = []
     for trial in batch.trials:
         rows = np.array([row[text] for image in trial for text in image], np.int64)
         columns = [_matched(ngrams, highest, captions, rows) for ngrams, highest in zip(orders, most, strict=True)]
         closest = _closest(captions, lengths[rows])
         table = zip(lengths[rows].tolist(), closest.tolist(), *(column.tolist() for column in columns), strict=True)
-        found.append([BleuStatistic(length, near, (a, b, c, d)) for length, near, a, b, c, d in table])
-    return found
+        statistics.append([BleuStatistic(length, near, (a, b, c, d)) for length, near, a, b, c, d in table])
+    return statistics
 
 
 def _captions(rows: list[list[int]], lengths: Integers) -> _Captions:
     sizes = np.fromiter(map(len, rows), np.int64, len(rows))
     flat = np.array([row for image in rows for row in image], np.int64)
     starts, repeats = np.repeat(np.cumsum(sizes) - sizes, sizes), np.repeat(sizes, sizes)
-    one = np.repeat(np.arange(len(flat)), repeats)
+    caption = np.repeat(np.arange(len(flat)), repeats)
     first = np.cumsum(repeats) - repeats
-    other = np.arange(len(one)) - np.repeat(first, repeats) + np.repeat(starts, repeats)
-    differ = one != other
-    return _Captions(flat, lengths[flat], np.repeat(np.arange(len(rows)), sizes), (one[differ], other[differ]))
+    other = np.arange(len(caption)) - np.repeat(first, repeats) + np.repeat(starts, repeats)
+    differ = caption != other
+    return _Captions(flat, lengths[flat], np.repeat(np.arange(len(rows)), sizes), (caption[differ], other[differ]))
 
 
 def _most(ngrams: NgramCounts, captions: _Captions) -> _Most:
@@ -141,11 +141,11 @@ def _matched(ngrams: NgramCounts, most: _Most, captions: _Captions, rows: Intege
 
 def _closest(captions: _Captions, lengths: Integers) -> Integers:
     """Return for each candidate the length closest to its own among the other captions; of two, the shorter."""
-    mine, other = captions.pairs
-    theirs = captions.lengths[other]
-    best = np.lexsort((theirs, np.abs(theirs - lengths[mine]), mine))
-    _, first = np.unique(mine[best], return_index=True)
-    closest: Integers = theirs[best[first]]
+    captions_of_pairs, other = captions.pairs
+    other_lengths = captions.lengths[other]
+    best = np.lexsort((other_lengths, np.abs(other_lengths - lengths[captions_of_pairs]), captions_of_pairs))
+    _, first = np.unique(captions_of_pairs[best], return_index=True)
+    closest: Integers = other_lengths[best[first]]
     return closest
 
 
@@ -156,16 +156,16 @@ def cider_rounds(metric: Cider, study: BoundsStudy, candidates: Candidates) -> I
     """Yield the statistics of each round; its document frequencies come from the captions that are not held out."""
     flat = [text for texts in (*study.captions, *candidates) for text in texts]
     row = {text: place for place, text in enumerate(dict.fromkeys(flat))}
-    tokens = [split_at_spaces(found) for found in tokenize_texts(list(row))]
+    tokens = [split_at_spaces(words) for words in tokenize_texts(list(row))]
     vocabulary, orders = count_ngrams(tokens, orders=_ORDERS)
     lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
     rows = np.array([row[text] for text in flat], np.int64)
-    captions, mine = np.split(rows, 2)
+    captions, candidate_rows = np.split(rows, 2)
     image = np.repeat(np.arange(len(study.ids)), study.sizes)
     for held in study.held:
         left = np.ones(len(captions), np.bool_)
         left[held] = False
-        chosen = np.concatenate([mine[held], captions[left]])
+        chosen = np.concatenate([candidate_rows[held], captions[left]])
         counts = CorpusCounts(
             vocabulary,
             tuple(replace(ngrams, matrix=ngrams.matrix[chosen]) for ngrams in orders),
@@ -193,10 +193,10 @@ def meteor_statistics(metric: Meteor, batch: Batch) -> list[list[MeteorStatistic
     texts = batch.texts()
     tokens = dict(zip(texts, tokenize_texts(texts), strict=True))
     rows = [row for trial in batch.trials for row in zip(batch.captions, trial, strict=True)]
-    wholes = [_whole(captions, mine, tokens) for captions, mine in rows]
+    wholes = [_whole(captions, trial_texts, tokens) for captions, trial_texts in rows]
     known = _scored(metric, filter(None, wholes), tokens)
     tasks = [list(_tasks(*row, whole, known)) for row, whole in zip(rows, wholes, strict=True)]
-    known |= _scored(metric, (task for found in tasks for task in found if task not in known), tokens)
+    known |= _scored(metric, (task for tasks_of_image in tasks for task in tasks_of_image if task not in known), tokens)
     images = len(batch.captions)
     return [
         [known[task] for task in chain.from_iterable(tasks[start : start + images])]
@@ -204,17 +204,17 @@ def meteor_statistics(metric: Meteor, batch: Batch) -> list[list[MeteorStatistic
     ]
 
 
-def _whole(captions: tuple[str, ...], mine: tuple[str, ...], tokens: Mapping[str, Tokens]) -> _Task | None:
+def _whole(captions: tuple[str, ...], candidates: tuple[str, ...], tokens: Mapping[str, Tokens]) -> _Task | None:
     """Return one text against all captions, if the same text stands in for each of them."""
-    if len(set(mine)) > 1 or any(SEPARATOR in " ".join(tokens[text]) for text in captions):
+    if len(set(candidates)) > 1 or any(SEPARATOR in " ".join(tokens[text]) for text in captions):
         return None  # a caption with a separator counts as two: the best one's place says nothing then
-    return mine[0], captions
+    return candidates[0], captions
 
 
 def _tasks(
-    captions: tuple[str, ...], mine: tuple[str, ...], whole: _Task | None, known: Mapping[_Task, MeteorStatistic]
+    captions: tuple[str, ...], candidates: tuple[str, ...], whole: _Task | None, known: Mapping[_Task, MeteorStatistic]
 ) -> Iterator[_Task]:
-    for place, text in enumerate(mine):
+    for place, text in enumerate(candidates):
         best = known[whole].reference if whole else place
         yield whole if whole and best != place else (text, captions[:place] + captions[place + 1 :])
 
@@ -232,8 +232,8 @@ def meteor_2005_rounds(metric: Meteor2005, study: BoundsStudy, candidates: Candi
     pairs = list(
         dict.fromkeys(
             (text, other)
-            for captions, mine in zip(study.captions, candidates, strict=True)
-            for place, text in enumerate(mine)
+            for captions, image_candidates in zip(study.captions, candidates, strict=True)
+            for place, text in enumerate(image_candidates)
             for other in captions[:place] + captions[place + 1 :]
         )
     )
@@ -253,8 +253,8 @@ def rouge_l_statistics(_metric: RougeL, batch: Batch) -> list[list[RougeLStatist
     return [
         [
             _rouge_l(text, captions[:place] + captions[place + 1 :], words, common)
-            for captions, mine in zip(batch.captions, trial, strict=True)
-            for place, text in enumerate(mine)
+            for captions, candidates in zip(batch.captions, trial, strict=True)
+            for place, text in enumerate(candidates)
         ]
         for trial in batch.trials
     ]
@@ -289,8 +289,8 @@ def rouge_155_statistics(metric: Rouge155, batch: Batch) -> list[list[Rouge155St
     return [
         [
             metric.statistic([overlaps[text, other] for other in captions[:place] + captions[place + 1 :]])
-            for captions, mine in zip(batch.captions, trial, strict=True)
-            for place, text in enumerate(mine)
+            for captions, candidates in zip(batch.captions, trial, strict=True)
+            for place, text in enumerate(candidates)
         ]
         for trial in batch.trials
     ]
@@ -307,8 +307,8 @@ class _Overlaps(dict[tuple[str, str], tuple[Overlap, ...]]):
     def __missing__(self, pair: tuple[str, str]) -> tuple[Overlap, ...]:
         candidate, reference = (self._profiles[text] for text in pair)
         turned = self.get((pair[1], pair[0]))
-        self[pair] = found = self._metric.overlaps(candidate, reference, turned=turned)
-        return found
+        self[pair] = overlaps = self._metric.overlaps(candidate, reference, turned=turned)
+        return overlaps
 
 
 def portable_spice(metric: Spice, batch: Batch) -> Spice:
@@ -330,15 +330,15 @@ def spice_statistics(metric: Spice, batch: Batch) -> list[list[SpiceStatistic]]:
     """Return the statistics of each trial's candidates, each against its image's other captions."""
     texts = batch.texts()
     facts = dict(zip(texts, metric.facts.facts(texts), strict=True))
-    found: list[list[SpiceStatistic]] = [[] for _ in batch.trials]
+    by_trial: list[list[SpiceStatistic]] = [[] for _ in batch.trials]
     for captions, *trials in zip(batch.captions, *batch.trials, strict=True):
         tuples = _Tuples(metric, facts)
         for place in range(len(captions)):
             others = captions[:place] + captions[place + 1 :]
             reference = metric.graph([facts[text] for text in others]).tuples()
-            for statistics, mine in zip(found, trials, strict=True):
-                statistics.append(_statistic(metric, tuples[mine[place]], reference))
-    return found
+            for statistics, candidates in zip(by_trial, trials, strict=True):
+                statistics.append(_statistic(metric, tuples[candidates[place]], reference))
+    return by_trial
 
 
 class _Tuples(dict[str, "tuple[SceneTuple, ...]"]):
@@ -350,8 +350,8 @@ class _Tuples(dict[str, "tuple[SceneTuple, ...]"]):
         self._facts = facts
 
     def __missing__(self, text: str) -> tuple[SceneTuple, ...]:
-        self[text] = found = self._metric.graph([self._facts[text]]).tuples()
-        return found
+        self[text] = tuples = self._metric.graph([self._facts[text]]).tuples()
+        return tuples
 
 
 def _statistic(metric: Spice, candidate: Sequence[SceneTuple], reference: Sequence[SceneTuple]) -> SpiceStatistic:
@@ -393,19 +393,19 @@ class ByCaption:
     ) -> list[Table]:
         """Return the scores of each trial, computed batch by batch."""
         work = ((self.statistics, self.portable(metric, batch), batch) for batch in batches(study, trials))
-        found: list[list[PartScores]] = [[] for _ in trials]
+        by_trial: list[list[PartScores]] = [[] for _ in trials]
         done = 0
         for parts in spread(_parts, work):
-            for mine, scores in zip(found, parts, strict=True):
-                mine.append(scores)
+            for parts_of_trial, scores in zip(by_trial, parts, strict=True):
+                parts_of_trial.append(scores)
             done += len(parts[0].each)
             advance(done, int(study.sizes.sum()))
-        return [table_of_parts(study, mine) for mine in found]
+        return [table_of_parts(study, parts_of_trial) for parts_of_trial in by_trial]
 
 
 def _parts(work: tuple[Callable[[Any, Batch], list[list[Any]]], Metric[Any], Batch]) -> list[PartScores]:
     statistics, metric, batch = work
-    return [part(metric, found) for found in statistics(metric, batch)]
+    return [part(metric, of_trial) for of_trial in statistics(metric, batch)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,8 +448,8 @@ class _MeanOfTwo:
             for part in (metric.cider, metric.spice)
         )
         return [
-            Table(names, (one.each[:, :, :1] + other.each[:, :, :1]) / 2, None)
-            for one, other in zip(cider, spice, strict=True)
+            Table(names, (of_cider.each[:, :, :1] + of_spice.each[:, :, :1]) / 2, None)
+            for of_cider, of_spice in zip(cider, spice, strict=True)
         ]
 
 

@@ -120,8 +120,8 @@ def resample_weights(images: int, resampling: Resampling) -> Weights:
 def drawn(metric: Metric[Any], table: Table, weights: Weights) -> dict[str, Vector]:
     """Return, for each score, the mean of the rounds' corpus scores in each resample; NaN where undefined."""
     summed = _sums(metric, table)
-    found = [summed.corpus(weights[start : start + _BLOCK]) for start in range(0, len(weights), _BLOCK)]
-    return {name: np.concatenate([_mean(block[name]) for block in found]) for name in table.names}
+    blocks = [summed.corpus(weights[start : start + _BLOCK]) for start in range(0, len(weights), _BLOCK)]
+    return {name: np.concatenate([_mean(block[name]) for block in blocks]) for name in table.names}
 
 
 def bounds_of(
@@ -271,13 +271,13 @@ def rank_agreement(scores: Mapping[str, Matrix], study: BoundsStudy, lower: Coll
 
 
 def _square(columns: list[Vector]) -> Pairs:
-    found: dict[tuple[int, int], Correlation] = {}
-    for one, first in enumerate(columns):
-        for other, second in enumerate(columns[: one + 1]):
+    correlations: dict[tuple[int, int], Correlation] = {}
+    for row, first in enumerate(columns):
+        for column, second in enumerate(columns[: row + 1]):
             both = ~np.isnan(first) & ~np.isnan(second)
-            found[one, other] = found[other, one] = correlation("tau_b", first[both], second[both])
+            correlations[row, column] = correlations[column, row] = correlation("tau_b", first[both], second[both])
     places = range(len(columns))
-    return tuple(tuple(found[one, other] for other in places) for one in places)
+    return tuple(tuple(correlations[row, column] for column in places) for row in places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,7 +413,7 @@ def find_bounds(
     if twice:
         raise InputError(f"two trials are called {twice[0]!a}; give the systems names of their own")
     resampling = resampling or Resampling()
-    texts = [text for trial in everyone for mine in trial.candidates for text in mine]
+    texts = [text for trial in everyone for trial_bounds in trial.candidates for text in trial_bounds]
     data = with_spice_text(metrics, merged_data(data, fields))
     if data.spice_text == "coco":
         texts = list(map(toolkit_text, texts))
@@ -421,7 +421,7 @@ def find_bounds(
     facts = _facts_of(pipeline, texts, progress, places=places)
     chosen = make_metrics(metrics, Resources(facts, progress, data))
     weights = resample_weights(len(study.ids), resampling)
-    found: list[dict[str, tuple[Bound, ...]]] = [{} for _ in everyone]
+    bounds_by_trial: list[dict[str, tuple[Bound, ...]]] = [{} for _ in everyone]
     ranked: dict[str, Matrix] = {}
     for name, metric in chosen.items():
         advance = partial(progress, f"scoring {name}") if progress else _no_progress
@@ -429,8 +429,8 @@ def find_bounds(
             metric, study, [trial.candidates for trial in everyone], spread=spread, advance=advance
         )
         ranked |= _headline(tables[0])
-        for mine, bounds in zip(found, _bounds(metric, tables, study, weights), strict=True):
-            mine[name] = bounds
+        for trial_bounds, bounds in zip(bounds_by_trial, _bounds(metric, tables, study, weights), strict=True):
+            trial_bounds[name] = bounds
     return BoundsResult(
         _signature(study, chosen, resampling, empty=sum(not text.strip() for text in texts)),
         len(study.ids),
@@ -438,7 +438,8 @@ def find_bounds(
         study.rounds,
         (int(study.sizes.min()) - 1, int(study.sizes.max()) - 1),
         tuple(
-            TrialBounds(trial.name, trial.kind, trial.title, mine) for trial, mine in zip(everyone, found, strict=True)
+            TrialBounds(trial.name, trial.kind, trial.title, trial_bounds)
+            for trial, trial_bounds in zip(everyone, bounds_by_trial, strict=True)
         ),
         rank_agreement(ranked, study, lower_is_better(chosen)),
     )
@@ -473,9 +474,9 @@ def _bounds(
     """Yield the numbers of each trial; the first is the human one."""
     reference = None
     for table in tables:
-        own = drawn(metric, table, weights)
-        bounds = bounds_of(metric, table, study, own=own, human=reference)
-        reference = reference or (bounds, own)
+        drawn_scores = drawn(metric, table, weights)
+        bounds = bounds_of(metric, table, study, own=drawn_scores, human=reference)
+        reference = reference or (bounds, drawn_scores)
         yield bounds
 
 
@@ -483,8 +484,8 @@ def _signature(
     study: BoundsStudy, metrics: dict[str, Metric[Any]], resampling: Resampling, *, empty: int
 ) -> dict[str, Json]:
     items = [Item(name, texts[0], texts) for name, texts in zip(study.ids, study.captions, strict=True)]
-    found = replace(Fingerprint.of(items), empty=empty)
-    signature = signature_of(found, {name: metric.signature() for name, metric in metrics.items()})
+    fingerprint = replace(Fingerprint.of(items), empty=empty)
+    signature = signature_of(fingerprint, {name: metric.signature() for name, metric in metrics.items()})
     signature["held out"] = "caption k of every image in round k"
     signature["confidence"] = resampling.signature()
     return signature

@@ -134,9 +134,9 @@ class BoundsStudy:
     def corpus(self, candidates: Candidates, number: int) -> Corpus:
         """Return round ``number`` (from 0) as a corpus: what the metric is called with."""
         items = []
-        for name, texts, mine in zip(self.ids, self.captions, candidates, strict=True):
+        for name, texts, of_image in zip(self.ids, self.captions, candidates, strict=True):
             place = number % len(texts)
-            items.append(Item(name, mine[place], texts[:place] + texts[place + 1 :]))
+            items.append(Item(name, of_image[place], texts[:place] + texts[place + 1 :]))
         return Corpus(tuple(items))
 
 
@@ -223,14 +223,16 @@ def part(metric: Metric[Any], statistics: Sequence[Any]) -> PartScores:
 def table_of_rounds(metric: Metric[Any], rounds: Iterable[Sequence[Any]]) -> Table:
     """Return the table of statistics that come round by round, each in the order of the images."""
     parts = [part(metric, statistics) for statistics in rounds]
-    columns = [found.columns for found in parts if found.columns is not None]
-    return Table(parts[0].names, np.stack([found.each for found in parts]), np.stack(columns) if columns else None)
+    columns = [part_scores.columns for part_scores in parts if part_scores.columns is not None]
+    return Table(
+        parts[0].names, np.stack([part_scores.each for part_scores in parts]), np.stack(columns) if columns else None
+    )
 
 
 def table_of_parts(study: BoundsStudy, parts: Sequence[PartScores]) -> Table:
     """Return the table of the scores of every held-out caption, which come batch by batch."""
-    each = np.concatenate([found.each for found in parts])[study.held]
-    columns = [found.columns for found in parts if found.columns is not None]
+    each = np.concatenate([part_scores.each for part_scores in parts])[study.held]
+    columns = [part_scores.columns for part_scores in parts if part_scores.columns is not None]
     return Table(parts[0].names, each, np.concatenate(columns)[study.held] if columns else None)
 
 
@@ -298,7 +300,7 @@ class _Draw:
         ends = np.cumsum(self.counts).tolist()
         rows = zip([0, *ends], ends, self.study.captions)  # noqa: B905 (the last end begins no image)
         cut = ((texts[start:end], len(captions)) for start, end, captions in rows)
-        candidates = tuple(tuple(mine[place % len(mine)] for place in range(size)) for mine, size in cut)
+        candidates = tuple(tuple(of_image[place % len(of_image)] for place in range(size)) for of_image, size in cut)
         few = "" if self.per_image is None else f", {self.per_image} drawn for each image"
         return Trial(name, "lower", candidates, title + few)
 

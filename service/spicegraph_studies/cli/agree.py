@@ -207,8 +207,8 @@ def captions(
     judged = read_judgements(*sources, references=references or (), rating=rating, empty=empty)
     _warn_of_empty(judged.source, (each.candidate for each in judged.items))
     with computing(scoring, parsing, empty=empty) as computed:
-        found = agree_on_captions(judged.items, chosen, scoring=computed, resampling=options.resampling)
-    write(caption_study(found, judged))
+        agreement = agree_on_captions(judged.items, chosen, scoring=computed, resampling=options.resampling)
+    write(caption_study(agreement, judged))
 
 
 def _changed(protocol: CaptionProtocol, options: Mapping[str, str | None]) -> CaptionProtocol:
@@ -300,8 +300,8 @@ def pairs(
     judged = read_pairs(*sources, annotations=annotations or (), empty=empty)
     _warn_of_empty(judged.source, (text for each in judged.items for text in each.captions))
     with computing(scoring, parsing, empty=empty) as computed:
-        found = agree_on_pairs(judged.items, chosen, scoring=computed, resampling=options.resampling, curve=counts)
-    write(pair_study(found, judged))
+        agreement = agree_on_pairs(judged.items, chosen, scoring=computed, resampling=options.resampling, curve=counts)
+    write(pair_study(agreement, judged))
 
 
 def _count(text: str) -> int | None:
@@ -348,8 +348,8 @@ def hallucinations(
     write = options.writer(HALLUCINATION_TABLES)
     judged = read_marked(*sources)
     with computing(scoring, parsing) as computed:
-        found = agree_on_hallucinations(judged.items, chosen, scoring=computed, resampling=options.resampling)
-    write(hallucination_study(found, judged))
+        agreement = agree_on_hallucinations(judged.items, chosen, scoring=computed, resampling=options.resampling)
+    write(hallucination_study(agreement, judged))
 
 
 def systems(
@@ -377,19 +377,19 @@ def systems(
     """
     write = options.writer(SYSTEM_TABLES)
     judged = read_system_table(human)
-    found: dict[str, dict[str, float | None]] = {}
+    by_system: dict[str, dict[str, float | None]] = {}
     for source in scores:
         name, path = system_name(source)
         for system, values in read_system_scores(path, name).items():
-            known = found.setdefault(system, {})
+            known = by_system.setdefault(system, {})
             twice = sorted(known.keys() & values.keys())
             if twice:
                 raise InputError(f"{path}: {system!a} already has a score {twice[0]!a}")
             known.update(values)
     if metrics is not None:
-        found = _only(found, metrics)
+        by_system = _only(by_system, metrics)
     with warned_progress():
-        agreed = agree_on_systems(judged, found, resampling=options.resampling)
+        agreed = agree_on_systems(judged, by_system, resampling=options.resampling)
     write(system_study(agreed, human))
 
 
@@ -480,7 +480,7 @@ def words(
         local_words(parsing.parser, lemmas=lemmas, workers=parsing.workers, cache=parsing.cache_place) as tagger,
     ):
         counted = count_words(_tagged(images, tagger, progress), people=people, words=size)
-        scores = {name: found.scores or _shares(_tagged(found.captions, tagger)) for name, found in said.items()}
+        scores = {name: given.scores or _shares(_tagged(given.captions, tagger)) for name, given in said.items()}
         signature = {"pipeline": tagger.signature, "unit": "lemmas" if lemmas else "words"}
         study = study_words(counted, systems=scores, signature=signature, resampling=options.resampling)
     write(word_study(study, source))
@@ -493,17 +493,17 @@ def _tagged(
 ) -> dict[ItemId, list[frozenset[Tagged]]]:
     """Return the words of every caption of every image; equal captions are tagged once."""
     texts = list(dict.fromkeys(text for captions in images.values() for text in captions))
-    found = dict(zip(texts, _reported(tagger.words(texts), len(texts), progress), strict=True))
-    return {image: [found[text] for text in captions] for image, captions in images.items()}
+    words_of_text = dict(zip(texts, _reported(tagger.words(texts), len(texts), progress), strict=True))
+    return {image: [words_of_text[text] for text in captions] for image, captions in images.items()}
 
 
 def _reported(
     words_of: Iterable[frozenset[Tagged]], total: int, progress: Callable[[str, int, int], None] | None
 ) -> Iterator[frozenset[Tagged]]:
-    for done, found in enumerate(words_of, start=1):
+    for done, words in enumerate(words_of, start=1):
         if progress is not None:
             progress("tagging captions", done, total)
-        yield found
+        yield words
 
 
 def _shares(images: Mapping[ItemId, Sequence[frozenset[Tagged]]]) -> dict[ItemId, dict[str, float]]:

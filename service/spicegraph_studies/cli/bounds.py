@@ -105,7 +105,7 @@ def bounds(
         spread_over(parsing.workers) as spread,
         parsing.facts() as facts,
     ):
-        found = find_bounds(
+        results = find_bounds(
             study,
             [*systems, *lower_trials(study, wanted)],
             names,
@@ -115,7 +115,7 @@ def bounds(
             spread=spread,
             progress=progress,
         )
-    write(bounds_study(found))
+    write(bounds_study(results))
 
 
 def _kinds(lower: str, *, given: Mapping[str, bool]) -> tuple[str, ...]:
@@ -158,9 +158,9 @@ def _read(
         raise InputError("there are no captions: give --references, or inputs that contain references")
     texts = [{item.id: item.candidate for item in each.items} for each in inputs]
     if given.partial:
-        known = {name: captions for name, captions in known.items() if all(name in mine for mine in texts)}
+        known = {name: captions for name, captions in known.items() if all(name in by_name for by_name in texts)}
     study = BoundsStudy.of(known, first=first, partial=given.partial)
-    return study, [system(each.name, mine, study) for each, mine in zip(inputs, texts, strict=True)]
+    return study, [system(each.name, by_name, study) for each, by_name in zip(inputs, texts, strict=True)]
 
 
 def _shared(inputs: Sequence[System]) -> dict[ItemId, tuple[str, ...]]:

@@ -94,13 +94,17 @@ def best_metric(
         values: by metric, each with its interval.
         comparisons: paired tests of the metrics.
     """
-    known = {metric: found for metric, found in values.items() if found.value is not None}
+    known = {metric: value for metric, value in values.items() if value.value is not None}
     best, *others = sorted(known, key=lambda metric: -(known[metric].value or 0.0)) or [""]
     if not best:
         return None
-    own = known[best]
-    ends = "" if own.low is None or own.high is None else f" ({own.low:.3f} to {own.high:.3f})"
-    first = f"{best} agrees best with people: {label} {own.value:.3f}{ends}"
+    chosen_value = known[best]
+    ends = (
+        ""
+        if chosen_value.low is None or chosen_value.high is None
+        else f" ({chosen_value.low:.3f} to {chosen_value.high:.3f})"
+    )
+    first = f"{best} agrees best with people: {label} {chosen_value.value:.3f}{ends}"
     if not others:
         return first, ""
     other = others[0]

@@ -77,11 +77,11 @@ def _ranking(result: BoundsResult) -> Grid:
     )
     names = result.ranking.names
     rows = [
-        (over, names[one], names[other], pair.value, pair.p)
+        (over, names[index], names[other], pair.value, pair.p)
         for over, square in (("captions", result.ranking.captions), ("images", result.ranking.images))
-        for one, row in enumerate(square)
+        for index, row in enumerate(square)
         for other, pair in enumerate(row)
-        if one < other
+        if index < other
     ]
     return Grid("ranking", columns, rows)
 
@@ -109,9 +109,16 @@ def _score_chart(result: BoundsResult, metric: str) -> Chart:
         Row(
             bound.name.removeprefix(f"{first}_") if categories else bound.name,
             [
-                Mark(trial.name, own.value, own.low, own.high, colour, _share_note(own))
+                Mark(
+                    trial.name,
+                    metric_bound.value,
+                    metric_bound.low,
+                    metric_bound.high,
+                    colour,
+                    _share_note(metric_bound),
+                )
                 for trial, colour in zip(result.trials, inks, strict=True)
-                for own in (trial.metrics[metric][place],)
+                for metric_bound in (trial.metrics[metric][place],)
             ],
         )
         for place, bound in enumerate(result.human.metrics[metric])
@@ -195,12 +202,12 @@ def _verdict(human: Bound, systems: Sequence[tuple[str, Bound]], lower: Sequence
     """Say how far people and systems get by the first score, and what a caption without the image gets."""
     if human.value is None:
         return f"{human.name} is undefined for people", ""
-    found = [
-        f"{name} has {own.value:.3f}, {own.share.percent:.0f} % of it"
-        for name, own in systems
-        if own.value is not None and own.share is not None and own.share.percent is not None
+    sentences = [
+        f"{name} has {system_bound.value:.3f}, {system_bound.share.percent:.0f} % of it"
+        for name, system_bound in systems
+        if system_bound.value is not None and system_bound.share is not None and system_bound.share.percent is not None
     ]
-    headline = f"People reach {human.name} {human.value:.3f}" + "".join(f"; {text}" for text in found)
+    headline = f"People reach {human.name} {human.value:.3f}" + "".join(f"; {text}" for text in sentences)
     floors = [(trial.scores[0].value, trial.name) for trial in lower if trial.scores[0].value is not None]
     floor = f"Of what never saw the image, {max(floors)[1]} gets most: {max(floors)[0]:.3f}." if floors else ""
     return headline, floor
@@ -265,7 +272,11 @@ def _systems(human: TrialBounds, systems: Sequence[TrialBounds]) -> Iterator[Gri
             (
                 bound.name,
                 bound.value,
-                *(cell for own in others for cell in (own.value, (own.low, own.high), *_share(own))),
+                *(
+                    cell
+                    for system_bound in others
+                    for cell in (system_bound.value, (system_bound.low, system_bound.high), *_share(system_bound))
+                ),
             )
             for bound, *others in zip(human.scores, *(trial.scores for trial in together), strict=True)
         ]
@@ -279,7 +290,11 @@ def _lower(human: TrialBounds, lower: Sequence[TrialBounds]) -> Iterator[Grid]:
             *(column for trial in together for column in (Column(trial.name, "score"), Column("%", "percent"))),
         )
         rows = [
-            (bound.name, bound.value, *(cell for own in others for cell in (own.value, _share(own)[0])))
+            (
+                bound.name,
+                bound.value,
+                *(cell for lower_bound in others for cell in (lower_bound.value, _share(lower_bound)[0])),
+            )
             for bound, *others in zip(human.scores, *(trial.scores for trial in together), strict=True)
         ]
         notes = [f"{trial.name}: {trial.title}." for trial in together]
@@ -318,9 +333,20 @@ def _details(result: BoundsResult) -> Iterator[Grid]:
         ("Standard deviations within an image", "within"),
     ):
         rows = [
-            (bound.name, trial.name, own.n, own.mean, own.sd, own.minimum, own.q1, own.median, own.q3, own.maximum)
+            (
+                bound.name,
+                trial.name,
+                bound_part.n,
+                bound_part.mean,
+                bound_part.sd,
+                bound_part.minimum,
+                bound_part.q1,
+                bound_part.median,
+                bound_part.q3,
+                bound_part.maximum,
+            )
             for bound, trial in _all(result)
-            for own in (getattr(bound, part),)
+            for bound_part in (getattr(bound, part),)
         ]
         yield Grid(title, (*first, *spread), rows, is_grouped=True)
 

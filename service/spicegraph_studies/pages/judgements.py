@@ -413,13 +413,13 @@ def hallucination_study(agreement: HallucinationAgreement, judged: Judged[Marked
     )
 
     def charts() -> tuple[Chart, ...]:
-        found = {
+        charts_by_name = {
             label: [(row.score, *value) for row in agreement.detections for value in [_value(row, name)] if value]
             for name, label in _FOUND.items()
         }
         return tuple(
             forest_chart(label, [(score, value, (low, high)) for score, value, low, high in rows], axis=label)
-            for label, rows in found.items()
+            for label, rows in charts_by_name.items()
             if rows
         )
 
@@ -442,8 +442,12 @@ def _finds_most(agreement: HallucinationAgreement, chance: float) -> tuple[str, 
     """Say which score finds the captions with a marked word best, and which the word."""
 
     def best(name: str) -> tuple[float, str, str] | None:
-        found = [(row.score, _value(row, name)) for row in agreement.detections]
-        known = [(own.value, score, own) for score, own in found if own is not None and own.value is not None]
+        measured = [(row.score, _value(row, name)) for row in agreement.detections]
+        known = [
+            (bounded.value, score, bounded)
+            for score, bounded in measured
+            if bounded is not None and bounded.value is not None
+        ]
         if not known:
             return None
         value, score, (_, low, high) = max(known, key=itemgetter(0))
@@ -461,8 +465,8 @@ def _finds_most(agreement: HallucinationAgreement, chance: float) -> tuple[str, 
 
 
 def _value(row: Detection, name: str) -> Bounded | None:
-    found: Bounded | None = getattr(row, name)
-    return found
+    bounded: Bounded | None = getattr(row, name)
+    return bounded
 
 
 def _found_grid(agreement: HallucinationAgreement) -> Grid:
