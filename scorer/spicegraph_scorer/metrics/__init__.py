@@ -148,7 +148,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 
 
 def check_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of metrics; whether there are such is not looked at.
+    """Return the names of metrics, such as the keys of ``METRICS``; whether there are such is not looked at.
 
     Raises:
         InputError: they are a string, whose letters would be taken for names.
@@ -159,7 +159,7 @@ def check_names(names: Iterable[str]) -> tuple[str, ...]:
     """
     if isinstance(names, str):
         raise InputError(f"metrics: expected a list of names such as [{names!a}], got the string {names!a}")
-    return tuple(expect_texts(names, "metrics"))
+    return tuple(expect_texts(tuple(names) if isinstance(names, Mapping) else names, "metrics"))
 
 
 def metric_names(names: Iterable[str]) -> tuple[str, ...]:
