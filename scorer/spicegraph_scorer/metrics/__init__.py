@@ -6,6 +6,7 @@ and how it is made; in ``pyproject.toml``, a line in the entry-point group ``spi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from itertools import pairwise
@@ -16,7 +17,7 @@ from spicegraph_parser.errors import DataError, InputError, expect_texts
 from spicegraph_scorer.core.data import MetricData, Resources, with_spice_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, MutableMapping
+    from collections.abc import Callable, Iterable, MutableMapping
 
     from spicegraph_scorer.core.metric import Metric, Needs
 
