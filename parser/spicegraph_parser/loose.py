@@ -126,10 +126,24 @@ QUANTITY: Final = "quantity"
 """That of the fact how much of something there is: ("people", "group")."""
 
 SCENE_RULE: Final = "scene"
-"""That of a fact of a scene graph."""
+"""That of a fact of a scene graph that the network labels."""
+PHRASE_RULE: Final = "phrase"
+"""That of a fact of a scene graph whose noun phrase the network does not know."""
+PREPOSITION_RULE: Final = "preposition"
+"""That of a relation of a scene graph that has its name from the caption's preposition."""
+VALUE_RULE: Final = "value"
+"""That of a text or a measure that a thing of a scene graph has."""
+WORDING_RULE: Final = "wording"
+"""That of a fact of a scene graph that descriptions put otherwise than captions: colours said apart, "adorned with"."""
+SOUND_RULE: Final = "sound"
+"""That of a sound in a scene graph."""
+OWNER_RULE: Final = "owner"
+"""That of a relation of a scene graph to what "its" or "his" stands for."""
 SAID_RULE: Final = "said"
 """That of a fact of a description that people do not draw, and that scores count all the same."""
-SCENE_RULES: Final = frozenset({SCENE_RULE, SAID_RULE})
+SCENE_RULES: Final = frozenset(
+    {SCENE_RULE, PHRASE_RULE, PREPOSITION_RULE, VALUE_RULE, WORDING_RULE, SOUND_RULE, OWNER_RULE, SAID_RULE}
+)
 
 STANDS_FOR: Final = "stands for"
 """A note: the first word stands for the second, at its place ("group" for "people")."""

@@ -49,6 +49,7 @@ class _Row(NamedTuple):
     tokens: tuple[Tokens, ...]
     standing: Standing | None
     ends: tuple[int, ...] = ()
+    rule: str = SCENE_RULE
 
 
 def facts_of(sentences: Sequence[SentenceGraph], known: Names) -> Facts:
@@ -85,7 +86,7 @@ def facts_of(sentences: Sequence[SentenceGraph], known: Names) -> Facts:
         objects = _with_unrelated(objects, [*relations, *attributes], known.drawn)
     every = _never_empty([*relations, *attributes, *objects])
     return Facts(
-        tuple([Fact(row.words, SCENE_RULE, row.tokens) for row in every if row.standing is None]),
+        tuple([Fact(row.words, row.rule, row.tokens) for row in every if row.standing is None]),
         tuple([Fact(row.words, _RULES[row.standing], row.tokens) for row in every if row.standing]),
         _entities(said, entities.groups),
     )
@@ -146,7 +147,7 @@ def _rows(sentence: SentenceGraph, abstract: frozenset[str], offset: int, *, is_
     ]
     is_marked = any(why) or any(own)
     places = [_moved(node.tokens, offset) for node in nodes]
-    for one, other, relation, tokens, is_faint in sentence.links:
+    for one, other, relation, tokens, is_faint, rule in sentence.links:
         subject, target = nodes[one], nodes[other]
         if subject.name == target.name and PRONOUNS & {sentence.words[subject.head], sentence.words[target.head]}:
             continue
@@ -154,17 +155,17 @@ def _rows(sentence: SentenceGraph, abstract: frozenset[str], offset: int, *, is_
         marks = (own[one], own[other], *[why[token] for token in tokens]) if is_marked else ()
         standing = _worst(marks) or otherwise or (Standing.FAINT if is_faint else None)
         words, ends = (subject.name, target.name, name), (subject.entity, target.entity)
-        yield _Row(words, (places[one], places[other], _moved(tokens, offset)), standing, ends)
-    for index, name, tokens, is_faint in sentence.properties:
+        yield _Row(words, (places[one], places[other], _moved(tokens, offset)), standing, ends, rule)
+    for index, name, tokens, is_faint, rule in sentence.properties:
         is_placed = is_long and is_place([sentence.tags[token] for token in tokens])
         marks = (own[index], *[why[token] for token in tokens]) if is_marked else ()
         faintly = Standing.PLACE if is_placed else Standing.FAINT if is_faint else None
         standing = _worst(marks) or otherwise or faintly
         node = nodes[index]
-        yield _Row((node.name, name), (places[index], _moved(tokens, offset)), standing, (node.entity,))
+        yield _Row((node.name, name), (places[index], _moved(tokens, offset)), standing, (node.entity,), rule)
     for node, place, own_standing in zip(nodes, places, own, strict=True):
         standing = own_standing or otherwise or (Standing.FAINT if node.is_faint else None)
-        yield _Row((node.name,), (place,), standing, (node.entity,))
+        yield _Row((node.name,), (place,), standing, (node.entity,), node.rule)
 
 
 _LAST_TO_DRAW: Final = (

@@ -58,7 +58,6 @@ _SAME_TEXT: Final = """
     on-back-of at-back-of in-back-of:back behind rear
     on-front-of at-front-of:front
     at-bottom-of on-bottom-of at-base-of at-foot-of near-base-of:bottom base foot
-    at-top-of:top
     in-corner-of at-corner-of on-corner-of:corner
 """
 """Each line: prepositions, and words of which a relation's name has one if it means the same."""

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from spicegraph_parser.loose import PHRASE_RULE, PREPOSITION_RULE, SCENE_RULE, SOUND_RULE, VALUE_RULE, WORDING_RULE
 from spicegraph_parser.parse import is_word
-from spicegraph_parser.scenes.phrases import between_phrases, in_own_prepositions, phrases, with_silent, without_inner
+from spicegraph_parser.scenes.phrases import (
+    between_phrases,
+    in_own_prepositions,
+    phrases,
+    said_of,
+    with_silent,
+    without_inner,
+)
 from spicegraph_parser.scenes.prepositions import inner_nouns
 from spicegraph_parser.scenes.relations import relation_tokens
 from spicegraph_parser.scenes.values import owner, unread
@@ -38,6 +46,7 @@ class Node(NamedTuple):
     tokens: Tokens
     entity: int = -1
     is_faint: bool = False
+    rule: str = SCENE_RULE
 
 
 class Property(NamedTuple):
@@ -47,6 +56,7 @@ class Property(NamedTuple):
     name: str
     tokens: Tokens
     is_faint: bool = False
+    rule: str = SCENE_RULE
 
 
 class Link(NamedTuple):
@@ -57,6 +67,7 @@ class Link(NamedTuple):
     name: str
     tokens: Tokens
     is_faint: bool = False
+    rule: str = SCENE_RULE
 
 
 class SentenceGraph(NamedTuple):
@@ -92,6 +103,7 @@ def sentence_graph(
     """
     words = [form.lower() for form in forms]
     why = standings(words, labels.tags)
+    given = labels
     labels = _completed(labels, words, names, values, is_alone=is_alone)
     denied = {at for at, own in enumerate(why) if own is Standing.DENIED and labels.tags[at].startswith("NN")}
     parts: dict[int, list[int]] = {}
@@ -120,6 +132,7 @@ def sentence_graph(
         text = " ".join([words[token] for token in tokens])
         return rewrites.get(text, text), tokens
 
+    rules = _Rules.of(given, labels)
     place: dict[int, int] = {}
     nodes: list[Node] = []
     properties: list[Property] = []
@@ -130,9 +143,9 @@ def sentence_graph(
             name, tokens = named(head, names.objects)
             if is_word(name):
                 place[head] = len(nodes)
-                nodes.append(Node(name, head, tokens, is_faint=is_faint))
+                nodes.append(Node(name, head, tokens, is_faint=is_faint, rule=rules.of_object(head)))
         properties.extend(
-            Property(place[one], *named(other, names.attributes), is_faint)
+            Property(place[one], *named(other, names.attributes), is_faint, rules.of_attribute((one, other)))
             for one, other in attributes
             if one in place and is_word(words[other])
         )
@@ -140,7 +153,9 @@ def sentence_graph(
             if one in place and other in place and is_word(name):
                 ends = nodes[place[one]].tokens, nodes[place[other]].tokens
                 tokens = relation_tokens(name, *ends, words, labels.tags)
-                links.append(Link(place[one], place[other], name, tokens, is_faint))
+                links.append(
+                    Link(place[one], place[other], name, tokens, is_faint, rules.of_relation((one, other, name)))
+                )
 
     add(heads, attributes, relations)
     _add_values(values, place, nodes, properties)
@@ -154,6 +169,35 @@ def sentence_graph(
     return SentenceGraph(words, labels.tags, why, tuple(nodes), tuple(properties), tuple(links))
 
 
+class _Rules(NamedTuple):
+    """What the network says of a sentence, and what is said of it with its noun phrases: which rule a fact is of."""
+
+    given: frozenset[object]
+    completed: frozenset[object]
+
+    @classmethod
+    def of(cls, given: Labels, completed: Labels) -> _Rules:
+        """Return the rules of labels before and after they are completed."""
+        every = [given, *([given.faint] if given.faint else [])]
+        known = {row for own in every for rows in (said_of(own), own.attributes, own.relations) for row in rows}
+        known |= {pair[:2] for own in every for pair in own.relations}
+        later = {*said_of(completed), *completed.attributes, *completed.relations}
+        return cls(frozenset(known), frozenset(later))
+
+    def of_object(self, head: int) -> str:
+        return SCENE_RULE if head in self.given else PHRASE_RULE if head in self.completed else SOUND_RULE
+
+    def of_attribute(self, pair: tuple[int, int]) -> str:
+        return SCENE_RULE if pair in self.given else PHRASE_RULE if pair in self.completed else WORDING_RULE
+
+    def of_relation(self, relation: tuple[int, int, str]) -> str:
+        if relation in self.given:
+            return SCENE_RULE
+        if relation not in self.completed:
+            return WORDING_RULE
+        return PREPOSITION_RULE if relation[:2] in self.given else PHRASE_RULE
+
+
 def _add_values(
     values: Sequence[Value], place: Mapping[int, int], nodes: list[Node], properties: list[Property]
 ) -> None:
@@ -162,9 +206,9 @@ def _add_values(
     for value in values:
         head = owner(value, heads)
         if head is None:
-            nodes.append(Node(value.name, value.tokens[0], value.tokens))
+            nodes.append(Node(value.name, value.tokens[0], value.tokens, rule=VALUE_RULE))
         else:
-            properties.append(Property(place[head], value.name, value.tokens))
+            properties.append(Property(place[head], value.name, value.tokens, rule=VALUE_RULE))
 
 
 def _within_names(denied: set[int], words: Sequence[str], heads: set[int], parts: dict[int, list[int]]) -> None:

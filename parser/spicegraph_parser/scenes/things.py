@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
 from spicegraph_parser.discourse import PERSONAL, PERSONS, SEVERAL, THINGS
+from spicegraph_parser.loose import OWNER_RULE
 from spicegraph_parser.parse import word_set
 from spicegraph_parser.scenes.sentences import Link, Node
 from spicegraph_parser.scenes.visible import name_noun
@@ -165,7 +166,7 @@ def _owning(
     elif any({link.subject, link.object} == {known, index} and not link.is_faint for link in sentence.links):
         return None
     wears = singular(nodes[index].name) in _GARMENTS and _is_person(owner)
-    return Link(known, index, _WEAR if wears else HAVE, (pronoun,))
+    return Link(known, index, _WEAR if wears else HAVE, (pronoun,), rule=OWNER_RULE)
 
 
 _BEHIND_PLACES: Final = frozenset({",", "EX", "VBZ", "VBP", "VBD"})

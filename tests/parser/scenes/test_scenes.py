@@ -13,7 +13,7 @@ from spicegraph_parser.caption_pipeline.encoder import Vocabulary
 from spicegraph_parser.export import caption_dict, visual_genome_dict
 from spicegraph_parser.extract import ParsedCaption
 from spicegraph_parser.lexicon import load_lexicon
-from spicegraph_parser.loose import DENIED, LOOSE, SAID_RULE, SCENE_RULE, drawn
+from spicegraph_parser.loose import DENIED, LOOSE, OWNER_RULE, SAID_RULE, SCENE_RULE, drawn
 from spicegraph_parser.scenes import SCENE_WEIGHTS
 from spicegraph_parser.scenes.network import Labels, Names, load_network
 from spicegraph_parser.scenes.parser import facts_of
@@ -265,7 +265,8 @@ def test_what_is_faint_is_said_and_not_drawn() -> None:
     assert ("house", "roof", "have") in {fact.words for fact in found.seen}
     caption = ParsedCaption("", (), found.seen, found.apart, is_scene=True)
     assert [fact.words for fact in caption.said[len(caption.facts) :]] == [fact.words for fact in found.apart]
-    assert [fact.rule for fact in caption.said] == [SCENE_RULE] * len(caption.facts) + [SAID_RULE] * len(found.apart)
+    assert [fact.rule for fact in caption.said[len(caption.facts) :]] == [SAID_RULE] * len(found.apart)
+    assert {fact.rule for fact in caption.facts} == {SCENE_RULE, OWNER_RULE}
     assert list(drawn(caption.said)) == list(caption.facts)
     assert ("barn",) not in caption.tuples
 
