@@ -200,11 +200,11 @@ class Server:
         self.web_port = 0
         data = pack_data(vectors=config.vectors, instances=config.instances, frequencies=config.frequencies)
         self._store = StoreThread(open_store(config.store, private=True))
-        # New parses are written beside all else, and a probe does not wait for a large upload; but a store in memory
-        # exists only once.
-        self._writes, self._probes = (
+        # New parses are written beside all else, and neither probes nor tokens wait for a large upload or a locked
+        # store; but a store in memory exists only once.
+        self._writes, self._probes, self._tokens = (
             self._store if config.store == MEMORY else StoreThread(open_store(config.store, private=True))
-            for _ in range(2)
+            for _ in range(3)
         )
         count = config.workers or default_workers()
         start_pool = partial(
@@ -250,7 +250,11 @@ class Server:
             scheduler=self._open_lane(Scheduler(budget, chunks_at_once=2 * workers), reserve=self.reserve),
             open_scheduler=self._open_second_lane,
             authenticator=Authenticator(
-                store, required=config.needs_tokens, rate=config.rate, max_calls=config.limits.max_calls
+                self._tokens,
+                self._writes,
+                required=config.needs_tokens,
+                rate=config.rate,
+                max_calls=config.limits.max_calls,
             ),
             references=References(store, max_bytes=config.memory_bytes),
             store=store,
@@ -345,9 +349,10 @@ class Server:
 
     def _connect(self, lane: _Lane, info: WorkerInfo) -> None:
         """Open the way to the workers."""
+        lasting = self.config.store != MEMORY  # what is in memory alone is bounded by --memory alone
         lane.parses = ParseCache(
-            self._store,
-            self._writes,
+            self._store if lasting else None,
+            self._writes if lasting else None,
             parse_signature(info.pipeline) + lane.suffix,
             scenes=parse_signature(info.scene_pipeline) + lane.suffix,
             max_bytes=self.config.memory_bytes,
@@ -388,7 +393,7 @@ class Server:
             self._metrics_server.server_close()
         if self._tracing is not None:
             await asyncio.to_thread(self._tracing.close)
-        for thread in {self._store, self._writes, self._probes}:
+        for thread in {self._store, self._writes, self._probes, self._tokens}:
             await thread.close()
 
     def reload(self) -> None:
@@ -422,6 +427,7 @@ class Server:
             options=[
                 ("grpc.max_receive_message_length", config.limits.max_message_bytes),
                 ("grpc.max_send_message_length", -1),
+                ("grpc.http2.bdp_probe", 0),  # a stranger's bytes wait outside until they are asked for
                 ("grpc.so_reuseport", int(config.reuse_port)),
                 ("grpc.keepalive_time_ms", round(1000 * _KEEPALIVE_S)),
                 ("grpc.keepalive_timeout_ms", round(1000 * _UNANSWERED_S)),

@@ -287,7 +287,9 @@ def test_servers_that_share_a_redis_grant_a_rate_together(program: Callable[[str
     async def play() -> None:
         threads = [StoreThread(open_store(f"redis://127.0.0.1:{port}/0")) for _ in range(2)]
         token, record = create_token(threads[0].store, "shared", ("score",), rate=1)
-        callers = [await Authenticator(thread, required=True, rate=0).identify(f"Bearer {token}") for thread in threads]
+        callers = [
+            await Authenticator(thread, thread, required=True, rate=0).identify(f"Bearer {token}") for thread in threads
+        ]
         callers[0].charge(8)  # of ten that may come at once
         left = 10.0
         while left > 3.5:

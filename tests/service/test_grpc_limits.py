@@ -262,7 +262,7 @@ def test_a_revoked_token_is_refused_soon(monkeypatch: pytest.MonkeyPatch) -> Non
     async def play() -> None:
         store = open_store("memory")
         thread = StoreThread(store)
-        authenticator = auth.Authenticator(thread, required=True, rate=0)
+        authenticator = auth.Authenticator(thread, thread, required=True, rate=0)
         token, record = auth.create_token(store, "someone", ("score",))
         assert (await authenticator.identify(f"Bearer {token}")).name == "someone"
         store.revoke_token(record.id)

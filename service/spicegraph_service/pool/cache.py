@@ -81,7 +81,7 @@ class ParseCache:
     The store is optional: where it fails, captions are parsed again.
 
     Args:
-        reads: where parses are looked for. Workers wait for that.
+        reads: where parses are looked for; ``None``: in memory alone. Workers wait for that.
         writes: where new ones are kept; best another thread, since no call waits for that.
         signature: what the parses depend on beside the text.
         scenes: the same for texts that get scene graphs.
@@ -91,8 +91,8 @@ class ParseCache:
 
     def __init__(
         self,
-        reads: StoreThread,
-        writes: StoreThread,
+        reads: StoreThread | None,
+        writes: StoreThread | None,
         signature: str,
         *,
         max_bytes: int,
@@ -124,7 +124,7 @@ class ParseCache:
             else:
                 known[text] = value
         asked = unknown if lasting is None else [text for text in unknown if text in lasting]
-        stored = await self._stored(asked, tenant) if asked else {}
+        stored = await self._stored(self._reads, asked, tenant) if asked and self._reads is not None else {}
         for text, value in stored.items():
             self._memory.put((tenant, text), value)
         self._count(len(known), len(stored), len(unknown) - len(stored))
@@ -137,8 +137,8 @@ class ParseCache:
         for text, value in parses.items():
             self._memory.put((tenant, text), value)
         kept = {text: value for text, value in parses.items() if lasting is None or text in lasting}
-        if kept and self._open() and len(self._writes) < _MOST_WAITING_WRITES:
-            task = asyncio.create_task(self._write(kept, tenant))
+        if kept and self._writer is not None and self._open() and len(self._writes) < _MOST_WAITING_WRITES:
+            task = asyncio.create_task(self._write(self._writer, kept, tenant))
             self._writes.add(task)
             task.add_done_callback(self._writes.discard)
 
@@ -155,25 +155,25 @@ class ParseCache:
             by_signature.setdefault(of_tenant, []).append(text)
         return by_signature
 
-    async def _stored(self, texts: list[StyledText], tenant: str) -> dict[StyledText, bytes]:
+    async def _stored(self, reads: StoreThread, texts: list[StyledText], tenant: str) -> dict[StyledText, bytes]:
         if not self._open():
             return {}
         try:
             known: dict[StyledText, bytes] = {}
             for signature, signed in self._signed(texts, tenant).items():
                 plain = [text.text for text in signed]
-                stored = await self._reads.run(partial(self._reads.store.get_parses, signature, plain))
+                stored = await reads.run(partial(reads.store.get_parses, signature, plain))
                 known |= {text: stored[text.text] for text in signed if text.text in stored}
         except StoreError as error:
             self._pause(error)
             return {}
         return known
 
-    async def _write(self, parses: dict[StyledText, bytes], tenant: str) -> None:
+    async def _write(self, writes: StoreThread, parses: dict[StyledText, bytes], tenant: str) -> None:
         try:
             for signature, signed in self._signed(parses, tenant).items():
                 values = {text.text: parses[text] for text in signed}
-                await self._writer.run(partial(self._writer.store.put_parses, signature, values))
+                await writes.run(partial(writes.store.put_parses, signature, values))
         except StoreError as error:
             self._pause(error)
 

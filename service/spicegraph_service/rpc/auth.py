@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 import secrets
@@ -32,7 +33,7 @@ SCOPES: Mapping[str, str] = {
 """What a token may allow."""
 
 _PREFIX = "sgt_"
-_REMEMBERED_S = 5.0  # how long after its revocation a token may still pass
+_REMEMBERED_S = 3.0  # how long after its revocation a token may still pass; streams look a second later at most
 _MOST_REMEMBERED = 10_000
 _TOUCHED_S = 60.0  # how exactly the last use of a token is recorded
 _LONGEST_TOKEN = 200
@@ -136,12 +137,30 @@ class TokenCaller:
 
 
 class Authenticator:
-    """Finds out who calls. Where no tokens are ``required``, everybody is one anonymous caller with every scope."""
+    """Finds out who calls. Where no tokens are ``required``, everybody is one anonymous caller with every scope.
+
+    Args:
+        thread: where tokens are looked up, and nothing else, so that no call waits for an upload.
+        writes: where their last use is recorded; no call waits for that.
+        required: whether calls need a token.
+        rate: captions per second of a token that has no rate of its own; 0: no limit.
+        max_calls: how many calls a token may have under way.
+        burst_s: for how many seconds a rate may be used at once.
+    """
 
     def __init__(
-        self, thread: StoreThread, *, required: bool, rate: float, max_calls: int = 0, burst_s: float = 10.0
+        self,
+        thread: StoreThread,
+        writes: StoreThread,
+        *,
+        required: bool,
+        rate: float,
+        max_calls: int = 0,
+        burst_s: float = 10.0,
     ) -> None:
         self._thread = thread
+        self._writes = writes
+        self._touching: dict[str, asyncio.Task[None]] = {}
         self.required = required
         self._rate = rate
         self._max_calls = max_calls
@@ -191,7 +210,8 @@ class Authenticator:
         record = await self._thread.run(lambda: self._thread.store.find_token(token_hash))
         if record is None:
             return None
-        await self._touch(record)
+        if time.time() - record.last_used >= _TOUCHED_S and record.id not in self._touching:
+            self._touching[record.id] = asyncio.create_task(self._touch(record))
         # A caller keeps the bucket and the calls: they must not begin anew every few seconds.
         known = self._callers.peek(token_hash)
         return TokenCaller(
@@ -206,14 +226,13 @@ class Authenticator:
         )
 
     async def _touch(self, record: TokenRecord) -> None:
-        """Record that a token is in use; a store that cannot be written does not keep callers out."""
-        now = time.time()
-        if now - record.last_used < _TOUCHED_S:
-            return
+        """Record that a token is in use, beside the call; a store that cannot be written keeps nobody out."""
         try:
-            await self._thread.run(lambda: self._thread.store.touch_token(record.hash, now))
+            await self._writes.run(lambda: self._writes.store.touch_token(record.hash, time.time()))
         except StoreError as error:
             _log.warning("the last use of the token %s is not recorded: %s", record.id, error)
+        finally:
+            del self._touching[record.id]
 
     def _own_bucket(self, own_rate: float) -> TokenBucket | None:
         rate = own_rate or self._rate

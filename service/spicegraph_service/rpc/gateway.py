@@ -19,6 +19,7 @@ from google.protobuf.message_factory import GetMessageClass
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
+from spicegraph_service.rpc.interceptor import Refusal
 from spicegraph_service.rpc.status import CallError, exhausted, to_trailers
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, EnumDescriptor, MethodDescriptor
     from google.protobuf.message import Message
 
-    from spicegraph_service.rpc.interceptor import CallInterceptor, Handler, Malformed
+    from spicegraph_service.rpc.interceptor import CallInterceptor, Context, Handler, Malformed
     from spicegraph_service.rpc.service import Service
 
 Requests: TypeAlias = "Message | Malformed | AsyncIterator[Message | Malformed]"
@@ -171,7 +172,7 @@ class Gateway:
         """
         context = _Context(origin)
         with self._slot():
-            handler: Any = await self._handler(path)
+            handler: Any = await self._handler(path, context)
             kind = "stream_unary" if handler.request_streaming else "unary_unary"
             message = await getattr(handler, kind)(requests, context)
         return Answer(message, _headers(context.trailers))
@@ -184,20 +185,30 @@ class Gateway:
         """
         context = _Context(origin)
         with self._slot():
-            handler: Any = await self._handler(path)
+            handler: Any = await self._handler(path, context)
             kind = "stream_stream" if handler.request_streaming else "unary_stream"
             async with aclosing(getattr(handler, kind)(requests, context)) as responses:
                 async for response in responses:
                     yield response
 
-    async def _handler(self, path: str) -> Handler:
+    async def admit(self, path: str, origin: Origin) -> None:
+        """Check by its headers that a call may be made, before its body is read.
+
+        Raises:
+            FailedCallError: it may not.
+        """
+        await self._handler(path, _Context(origin))
+
+    async def _handler(self, path: str, context: _Context) -> Handler:
         async def recorded(_details: grpc.HandlerCallDetails) -> Handler | None:
             return self._recorded.get(path)
 
-        details = cast("grpc.HandlerCallDetails", _Details(path, ()))
+        details = cast("grpc.HandlerCallDetails", _Details(path, context.invocation_metadata()))
         handler = await self._interceptor.intercept_service(recorded, details)
         if handler is None:
             raise FailedCallError(grpc.StatusCode.UNIMPLEMENTED, f"there is no method {path}")
+        if isinstance(handler, Refusal):
+            await handler.refuse((), cast("Context", context))
         return handler
 
     @contextmanager

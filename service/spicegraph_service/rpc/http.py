@@ -30,7 +30,8 @@ from spicegraph_scorer.adapters.rewards import completion_of
 from spicegraph_service.rpc import codec
 from spicegraph_service.rpc.gateway import FailedCallError, Gateway, Method, Origin, Requests
 from spicegraph_service.rpc.interceptor import Malformed
-from spicegraph_service.rpc.status import CallError, Violation, invalid
+from spicegraph_service.rpc.limits import ByteBudget, FullError
+from spicegraph_service.rpc.status import CallError, Violation, exhausted, invalid
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
@@ -48,8 +49,11 @@ _STREAM_BYTES = 256 << 20  # of a request that is read whole
 _IN_MEMORY = 1 << 20
 _PIECE = 1 << 16
 _LONGEST_TIMEOUT = 10  # digits
+_LEAST_RATE = 64  # bytes per second of a body, on average
+_PATIENCE_S = 30.0  # before the rate counts
 _TOO_LONG = "MESSAGE_TOO_LONG"
 _MALFORMED = "MALFORMED"
+_FULL = "too many bytes of calls are not answered yet"
 _REWARD = "/spicegraph.v1.EvaluationService/Reward"
 
 _STATUSES = {
@@ -194,6 +198,7 @@ class CallRoutes:
     def __init__(self, gateway: Gateway, limits: Limits) -> None:
         self._gateway = gateway
         self._limits = limits
+        self._budget = ByteBudget(limits.max_unanswered_bytes, limits.max_unanswered_bytes // 2)
 
     def routes(self) -> Iterable[web.AbstractRouteDef]:
         """Yield a route for each method."""
@@ -204,11 +209,16 @@ class CallRoutes:
     async def _openrlhf(self, request: web.Request) -> web.Response:
         """Answer what OpenRLHF's ``--remote_rm_url`` asks; the URL's query has ``reward`` and ``reference_set``."""
         try:
-            data = b"".join([chunk async for chunk in self._body(request, most=self._limits.max_message_bytes)])
+            origin = _origin(request)
+            await self._gateway.admit(_REWARD, origin)
+            with self._budget.account(_host(request)) as count:
+                data = await self._whole_body(request, count)
             named = {name: request.query.get(name, "") for name in ("reward", "reference_set")}
-            answer = await self._gateway.unary(_REWARD, _reward_request(data, **named), _origin(request))
+            answer = await self._gateway.unary(_REWARD, _reward_request(data, **named), origin)
         except CallError as error:
             return error_response(FailedCallError.of(error), status=413 if error.reason == _TOO_LONG else None)
+        except FullError as error:
+            return error_response(FailedCallError.of(exhausted("BODIES_FULL", _FULL, error.retry_after_s)))
         except FailedCallError as failure:
             return error_response(failure)
         rewards = [one.reward for one in cast("RewardResponse", answer.message).items]
@@ -221,9 +231,12 @@ class CallRoutes:
         try:
             origin = _origin(request)
             async with _deadline(origin):
+                await self._gateway.admit(request.path, origin)
                 return await (self._stream if streams else self._unary)(request, method, origin)
         except CallError as error:
             return error_response(FailedCallError.of(error), status=413 if error.reason == _TOO_LONG else None)
+        except FullError as error:
+            return error_response(FailedCallError.of(exhausted("BODIES_FULL", _FULL, error.retry_after_s)))
         except FailedCallError as failure:
             return error_response(failure)
 
@@ -231,8 +244,9 @@ class CallRoutes:
         used = {_JSON: _CODECS["json"], _PROTO: _CODECS["proto"]}.get(request.content_type)
         if used is None:
             raise _wrong_type(_JSON, _PROTO)
-        data = b"".join([chunk async for chunk in self._body(request, most=self._limits.max_message_bytes)])
-        answer = await self._gateway.unary(request.path, _decoded(used, data, method), origin)
+        with self._budget.account(_host(request)) as count:
+            data = await self._whole_body(request, count)
+            answer = await self._gateway.unary(request.path, _decoded(used, data, method), origin)
         return web.Response(body=used.write(answer.message), content_type=request.content_type, headers=answer.headers)
 
     async def _stream(self, request: web.Request, method: Method, origin: Origin) -> web.StreamResponse:
@@ -250,8 +264,12 @@ class CallRoutes:
                 return await self._respond(request, framing, self._one(request.path, messages, origin))
             answer = await self._gateway.unary(request.path, messages, origin)
             return web.Response(body=codec.to_json(answer.message), content_type=_JSON, headers=answer.headers)
-        with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool:
+        with (
+            tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool,
+            self._budget.account(_host(request)) as count,
+        ):
             async for chunk in body:
+                count(len(chunk))
                 spool.write(chunk)
             spool.seek(0)
             messages = self._messages(_pieces(spool), framing, method)
@@ -291,20 +309,37 @@ class CallRoutes:
         except codec.JsonError as error:
             yield Malformed(str(error))
 
+    async def _whole_body(self, request: web.Request, count: Callable[[int], None]) -> bytes:
+        data = bytearray()
+        async for chunk in self._body(request, most=self._limits.max_message_bytes):
+            count(len(chunk))
+            data += chunk
+        return bytes(data)
+
     async def _body(self, request: web.Request, *, most: int | None) -> AsyncIterator[bytes]:
         """Yield the bytes of a request.
 
         Raises:
-            CallError: there are too many, or the client sends nothing for too long.
+            CallError: there are too many, they come too slowly, or they are not compressed as the headers say.
         """
         read = 0
+        waited = 0.0
         while True:
+            begun = time.monotonic()
             try:
                 async with asyncio.timeout(self._limits.max_silence_s):
                     chunk = await request.content.readany()
             except TimeoutError as error:
                 message = f"nothing came for {self._limits.max_silence_s:g} s"
                 raise CallError(grpc.StatusCode.DEADLINE_EXCEEDED, "STREAM_STALLED", message) from error
+            except web.RequestPayloadError as error:
+                raise invalid(
+                    [Violation("(message)", f"the body can't be read: {error}")], reason=_MALFORMED
+                ) from error
+            waited += time.monotonic() - begun
+            if waited > _PATIENCE_S and read < _LEAST_RATE * waited:
+                message = f"the body comes with less than {_LEAST_RATE} bytes per second"
+                raise CallError(grpc.StatusCode.DEADLINE_EXCEEDED, "STREAM_STALLED", message)
             if not chunk:
                 return
             read += len(chunk)
@@ -358,7 +393,7 @@ def _reward_request(data: bytes, *, reward: str, reference_set: str) -> RewardRe
         rows = msgspec.json.decode(data, type=_Rollouts)
         captions = [completion_of(*pair) for pair in zip(rows.query, rows.prompts, strict=True)]
         pairs = list(zip(captions, rows.labels, strict=True))
-    except (ValueError, InputError) as error:
+    except (ValueError, RecursionError, InputError) as error:
         return Malformed(str(error))
     items = [Item(id=str(n), candidate=text, reference_id=image) for n, (text, image) in enumerate(pairs)]
     return RewardRequest(reward=reward, reference_set=reference_set, items=items)
@@ -385,6 +420,11 @@ def peer_of(request: web.Request) -> str:
         return "unix:"
     host, port = name[:2]
     return f"ipv6:[{host}]:{port}" if ":" in host else f"ipv4:{host}:{port}"
+
+
+def _host(request: web.Request) -> str:
+    """Return the address of a client, without its port."""
+    return str(request.remote)
 
 
 def _certificate(request: web.Request) -> tuple[bytes, ...]:

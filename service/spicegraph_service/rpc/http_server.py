@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import sys
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -9,12 +12,14 @@ from typing import TYPE_CHECKING
 
 import grpc
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from spicegraph_parser.errors import InputError
 from spicegraph_service.rpc.gateway import FailedCallError, openapi
 from spicegraph_service.rpc.http import CallRoutes, error_response
 
 if TYPE_CHECKING:
+    import asyncio
     import ssl
     from collections.abc import Iterable
 
@@ -29,6 +34,12 @@ _ALLOWED = "authorization, connect-protocol-version, connect-timeout-ms, content
 _EXPOSED = "retry-after, traceparent, x-request-id"
 _KEEPALIVE_S = 75.0
 _AT_ONCE_S = 0.01
+_MOST_CONNECTIONS = 4_096
+_MOST_CONNECTIONS_OF_PEER = 512  # a proxy is one peer
+_SAY_EVERY_S = 10.0
+_SERVER_ERROR = 500
+_NAME = "spicegraph"
+_log = logging.getLogger(__name__)
 _SAFE = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 
 _REFUSALS = frozenset({404, 405, 413, 415})
@@ -97,7 +108,7 @@ class WebServer:
         app.on_response_prepare.append(_add_headers)
         app.add_routes([*calls.routes(), web.get("/health", self._report_health), *routes])
         app.router.add_get("/openapi.json", partial(_send, openapi(gateway)))
-        self._runner = web.AppRunner(
+        self._runner = _Runner(
             app,
             access_log=None,
             handler_cancellation=True,
@@ -143,6 +154,83 @@ class WebServer:
         return web.json_response({"status": "SERVING" if serving else "NOT_SERVING"}, status=200 if serving else 503)
 
 
+class _Runner(web.AppRunner):
+    """Runs an application on connections of ours."""
+
+    async def _make_server(self) -> web.Server:
+        server = await super()._make_server()
+        options = server._kwargs
+        made = _Server(server.request_handler, request_factory=server.request_factory, **options)
+        made.handler_cancellation = server.handler_cancellation
+        return made
+
+
+class _Server(web.Server):
+    """Keeps the number of connections of one address, and of all, within bounds."""
+
+    def __call__(self) -> web.RequestHandler:
+        """Return what answers a new connection."""
+        return _Connection(self, loop=self._loop, **self._kwargs)
+
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        """Take a connection, or end it."""
+        super().connection_made(handler, transport)
+        hosts = [_host(other) for other in self._connections.values()]
+        if len(hosts) > _MOST_CONNECTIONS or hosts.count(_host(transport)) > _MOST_CONNECTIONS_OF_PEER:
+            transport.abort()
+
+
+def _host(transport: asyncio.Transport) -> object:
+    name = transport.get_extra_info("peername")
+    return name[0] if isinstance(name, tuple) and name else name
+
+
+class _Connection(web.RequestHandler):
+    """A connection whose malformed requests are a line in the log at most, and answers say nothing of the server."""
+
+    __slots__ = ()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Answer what is not HTTP, or not what its headers say."""
+        if status >= _SERVER_ERROR and not isinstance(exc, web.RequestPayloadError | HttpProcessingError):
+            response = super().handle_error(request, status, exc, message)
+        else:
+            _malformed.count(request.remote)
+            response = web.Response(status=400, text="this is not a request as HTTP has them\n")
+            response.force_close()
+        response.headers["Server"] = _NAME
+        return response
+
+    def log_exception(self, *args: object, **options: object) -> None:
+        """Log what no handler took, but for bodies that can't be read, which aiohttp reads on after the answer."""
+        if isinstance(sys.exc_info()[1], web.RequestPayloadError):
+            return
+        super().log_exception(*args, **options)
+
+
+class _Malformed:
+    """Counts malformed requests, and says so in the log once in a while."""
+
+    def __init__(self) -> None:
+        self._counted = 0
+        self._say_from = 0.0
+
+    def count(self, peer: str | None) -> None:
+        self._counted += 1
+        if time.monotonic() >= self._say_from:
+            _log.warning("malformed HTTP requests: %d, the last from %s", self._counted, peer)
+            self._counted, self._say_from = 0, time.monotonic() + _SAY_EVERY_S
+
+
+_malformed = _Malformed()
+
+
 async def _send(document: bytes, _request: web.Request) -> web.Response:
     return web.Response(body=document, content_type="application/json")
 
@@ -152,6 +240,9 @@ async def _safe(request: web.Request, handler: _Handler) -> web.StreamResponse:
     """Write refusals of the router as Connect does, so that clients read one kind of error."""
     try:
         return await handler(request)
+    except (web.RequestPayloadError, HttpProcessingError) as error:
+        _malformed.count(request.remote)
+        raise web.HTTPBadRequest(text="the body is not what its headers say\n") from error
     except web.HTTPException as error:
         if error.status not in _REFUSALS or request.method == "GET":
             raise
@@ -188,6 +279,6 @@ def _sharing(origin: str) -> dict[str, str]:
 
 async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
     """Add what every response has; pages have set more themselves."""
-    response.headers["Server"] = "spicegraph"
+    response.headers["Server"] = _NAME
     for name, value in (_SAFE | request.get(_SHARING, {})).items():
         response.headers.setdefault(name, value)

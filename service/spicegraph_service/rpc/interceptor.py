@@ -9,16 +9,18 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias, cast
 
 import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
 
 from spicegraph_service.rpc.status import CallError, Violation, invalid, to_call_error, to_trailers
-from spicegraph_service.store import DEFAULT_TENANT
+from spicegraph_service.store import DEFAULT_TENANT, StoreError
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
@@ -28,15 +30,21 @@ if TYPE_CHECKING:
     from spicegraph_service.rpc.telemetry import CallLog
     from spicegraph_service.rpc.tracing import Tracing
 
+    _HandlerBase: TypeAlias = grpc.RpcMethodHandler[Any, Any]
+else:
+    _HandlerBase = grpc.RpcMethodHandler
+
 _OURS = "/spicegraph.v1."
 _REQUEST_ID = "x-request-id"
 _LONGEST_REQUEST_ID = 100
 _RETRY_HEADER = "grpc-previous-rpc-attempts"  # set by gRPC itself where a client has a retry policy
 _MOST_RETRIES = 4
+_LOOK_EVERY_S = 1.0  # whether the caller of a stream may still make it
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Metadata: TypeAlias = Mapping[str, str | bytes]
+_Identify: TypeAlias = "Callable[[], Awaitable[Caller]]"
 
 _SHAPES: Mapping[tuple[bool, bool], tuple[str, Any]] = {
     (False, False): ("unary_unary", grpc.unary_unary_rpc_method_handler),
@@ -116,47 +124,103 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         }
         self._log = log
         self._tracing = tracing
-        self._handlers: dict[str, Handler] = {}  # the wrapped ones by method
+        self._handlers: dict[str, Handler] = {}  # by method
 
     async def intercept_service(
         self,
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Handler | None:
-        """Wrap the handler of a call."""
+        """Return what answers a call. Who calls is known by its headers, before anything of its body is read."""
         method = handler_call_details.method
-        known = self._handlers.get(method)
-        if known is not None:
-            return known
-        handler = await continuation(handler_call_details)
-        if handler is None or method not in self._methods:
-            return handler
-        return self._handlers.setdefault(method, self._wrapped(handler, method))
-
-    def _wrapped(self, handler: Handler, method: str) -> Handler:
+        if method not in self._methods:
+            return await continuation(handler_call_details)
+        handler = self._handlers.get(method) or await continuation(handler_call_details)
+        if handler is None:
+            return None
+        self._handlers[method] = handler
         service, (scope, _) = self._methods[method]
+        authorization = _text(dict(handler_call_details.invocation_metadata or ()).get("authorization"))
+        identify = partial(service.identify, authorization, scope)
+        try:
+            return self._answering(handler, method, await identify(), identify)
+        except Exception as error:  # noqa: BLE001 (the caller gets it as a status)
+            return Refusal(partial(self._refuse, method, error))
+
+    async def _refuse(self, method: str, error: Exception, _requests: object, context: Context) -> NoReturn:
+        async with _CallRecord(method, context, self._log, self._tracing):
+            raise error
+
+    def _answering(self, handler: Handler, method: str, caller: Caller, identify: _Identify) -> Handler:
         # The stubs of handlers know only synchronous servicers: hence Any.
         kind, make = _SHAPES[handler.request_streaming, handler.response_streaming]
         inner: Any = getattr(handler, kind)
         checked = _all_checked if handler.request_streaming else _checked
 
         async def answer(request: Any, context: Context) -> Any:
-            async with _Passage(method, context, self._log, self._tracing) as passage:
-                passage.admit(await service.identify(passage.authorization, scope))
-                return await inner(checked(request), context)
+            async with _CallRecord(method, context, self._log, self._tracing) as record:
+                record.admit(caller)
+                if not handler.request_streaming:
+                    return await inner(_checked(request), context)
+                async with _while_allowed(identify):
+                    return await inner(_all_checked(request), context)
 
         async def answers(request: Any, context: Context) -> AsyncIterator[Any]:
-            async with _Passage(method, context, self._log, self._tracing) as passage:
-                passage.admit(await service.identify(passage.authorization, scope))
+            async with _CallRecord(method, context, self._log, self._tracing) as record, _while_allowed(identify):
+                record.admit(caller)
                 async for response in inner(checked(request), context):
                     yield response
 
         serve = answers if handler.response_streaming else answer
-        wrapped: Handler = make(serve, _decoder(handler.request_deserializer), handler.response_serializer)
-        return wrapped
+        answering: Handler = make(serve, _decoder(handler.request_deserializer), handler.response_serializer)
+        return answering
 
 
-class _Passage:
+class Refusal(_HandlerBase):
+    """What answers a call that may not be made: as one with a stream of requests, of which it reads none."""
+
+    request_streaming = True
+    response_streaming = False
+    request_deserializer = None
+    response_serializer = None
+    unary_unary = unary_stream = stream_stream = None
+
+    def __init__(self, refuse: Callable[[object, Context], Awaitable[NoReturn]]) -> None:
+        self.refuse = refuse
+        self.stream_unary: Any = refuse  # the stubs of handlers know only synchronous servicers
+
+
+@asynccontextmanager
+async def _while_allowed(identify: _Identify) -> AsyncIterator[None]:
+    """Look again and again whether a stream's caller may make the call; end it where they may not."""
+    ended: list[CallError] = []
+
+    async def look(limit: asyncio.Timeout) -> None:
+        while not ended:
+            await asyncio.sleep(_LOOK_EVERY_S)
+            try:
+                await identify()
+            except CallError as error:
+                ended.append(error)
+                limit.reschedule(asyncio.get_running_loop().time())
+            except StoreError:
+                continue  # nobody has taken the token away
+
+    looking: asyncio.Task[None] | None = None
+    try:
+        async with asyncio.timeout(None) as limit:
+            looking = asyncio.create_task(look(limit))
+            yield
+    except TimeoutError:
+        if not ended:
+            raise
+        raise ended[0] from None
+    finally:
+        if looking is not None:
+            looking.cancel()
+
+
+class _CallRecord:
     """One call: what it raises becomes a status, and how it ended is recorded."""
 
     __slots__ = ("_begun", "_context", "_log", "_metadata", "_span", "_started", "_tracing", "_trailers", "call")
@@ -177,11 +241,6 @@ class _Passage:
             peer=context.peer(),
             certificate=_certificate(context),
         )
-
-    @property
-    def authorization(self) -> str | None:
-        """The client's ``authorization`` header."""
-        return _text(self._metadata.get("authorization"))
 
     def admit(self, caller: Caller) -> None:
         """Record who calls.

@@ -6,11 +6,12 @@ import asyncio
 import math
 import time
 from collections import deque
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
 _SHORTEST_RETRY = 0.05
 _LONGEST_RETRY = 30.0
@@ -29,7 +30,8 @@ class Limits:
 
     ``max_sets`` is how many reference sets a tenant may store, ``max_calls`` how many calls a token may have under way
     (0: any number). ``max_silence_s`` is how long a client may send nothing in the middle of a stream, or on a
-    connection without calls.
+    connection without calls. ``max_unanswered_bytes`` is what bodies over HTTP may take that are not answered yet, in
+    memory and in files; half of it those of one address.
     """
 
     max_items: int = 2_000
@@ -44,6 +46,7 @@ class Limits:
     max_sets: int = 0
     max_calls: int = 0
     max_silence_s: float = 300.0
+    max_unanswered_bytes: int = 1 << 30
 
 
 class FullError(Exception):
@@ -52,6 +55,41 @@ class FullError(Exception):
     def __init__(self, retry_after_s: float) -> None:
         super().__init__(retry_after_s)
         self.retry_after_s = retry_after_s
+
+
+class ByteBudget:
+    """The bound of bytes that were read and are not answered yet, in memory and in files.
+
+    Args:
+        most: of all callers.
+        most_of_peer: of one address.
+    """
+
+    def __init__(self, most: int, most_of_peer: int) -> None:
+        self._most = most
+        self._most_of_peer = most_of_peer
+        self._used: dict[str, int] = {}
+
+    @contextmanager
+    def account(self, peer: str) -> Iterator[Callable[[int], None]]:
+        """Give what counts bytes of a request, until it is answered; it raises :class:`FullError`."""
+        counted = 0
+
+        def count(size: int) -> None:
+            nonlocal counted
+            of_peer = self._used.get(peer, 0)
+            if of_peer + size > self._most_of_peer or sum(self._used.values()) + size > self._most:
+                raise FullError(1.0)
+            self._used[peer] = of_peer + size
+            counted += size
+
+        try:
+            yield count
+        finally:
+            if left := self._used.get(peer, 0) - counted:
+                self._used[peer] = left
+            else:
+                self._used.pop(peer, None)
 
 
 class Budget:

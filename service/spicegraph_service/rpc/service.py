@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import grpc
@@ -127,7 +128,8 @@ class Service(Protocol):
 class TokenService:
     """A service whose callers have the server's tokens, and which does nothing between calls.
 
-    ``needs`` is the store without which its calls fail; ``None``: they do without one.
+    ``needs`` is the store without which its calls fail, ``None``: they do without one; ``writes`` says whether they
+    also write it.
     """
 
     descriptor: ServiceDescriptor
@@ -135,6 +137,7 @@ class TokenService:
     add_to: Callable[[grpc.aio.Server], None]
     authenticator: Authenticator
     needs: StoreThread | None
+    writes: bool = False
 
     async def identify(self, authorization: str | None, scope: str | None) -> Caller:
         """See :class:`Service`."""
@@ -146,7 +149,7 @@ class TokenService:
     async def probe(self) -> None:
         """See :class:`Service`."""
         if self.needs is not None:
-            await self.needs.run(self.needs.store.ping)
+            await self.needs.run(partial(self.needs.store.ping, writing=self.writes))
 
     def reload(self) -> None:
         """Ask the store for all tokens again."""

@@ -33,4 +33,4 @@ def open_references(_options: NoOptions, host: Host) -> TokenService:
     """Open the ``ReferenceService``."""
     servicer = ReferencesServicer(host.scheduler, host.references, host.store, host.limits)
     add = partial(add_ReferenceServiceServicer_to_server, servicer)
-    return TokenService(_REFERENCES, METHODS[_REFERENCES.full_name], add, host.authenticator, host.probes)
+    return TokenService(_REFERENCES, METHODS[_REFERENCES.full_name], add, host.authenticator, host.probes, writes=True)

@@ -166,8 +166,12 @@ class Store(Protocol):
         """
         ...
 
-    def ping(self) -> None:
-        """Check that the store answers."""
+    def ping(self, *, writing: bool = False) -> None:
+        """Check that the store answers, or can also be written.
+
+        Raises:
+            StoreError: it does not, or can't.
+        """
         ...
 
     def close(self) -> None:

@@ -260,8 +260,9 @@ class RedisStore:
             left = cast("bytes", self._client.eval(_SPEND, 1, _RATE + token_id, captions, rate, burst))
         return float(left)
 
-    def ping(self) -> None:
+    def ping(self, *, writing: bool = False) -> None:
         """See :class:`~spicegraph_service.store.Store`."""
+        del writing  # one that answers takes writes
         with _errors():
             self._client.ping()
 

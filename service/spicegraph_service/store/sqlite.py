@@ -222,10 +222,13 @@ class SqliteStore:
         del token_id, captions, rate, burst
         return None
 
-    def ping(self) -> None:
-        """See :class:`~spicegraph_service.store.Store`: the file can be read."""
+    def ping(self, *, writing: bool = False) -> None:
+        """See :class:`~spicegraph_service.store.Store`: no other process holds the file for long."""
         with self._errors():
             self._connection.execute("SELECT id FROM tokens LIMIT 1").fetchall()
+            if writing:
+                self._connection.execute("BEGIN IMMEDIATE")
+                self._connection.execute("ROLLBACK")
 
     def close(self) -> None:
         """See :class:`~spicegraph_service.store.Store`."""

@@ -1,0 +1,182 @@
+"""What strangers can't do: be read before they have said who they are, go on with an ended token, break a reply."""
+
+from __future__ import annotations
+
+import socket
+import sqlite3
+import threading
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import pytest
+
+from spicegraph_api.v1 import evaluation_service_pb2 as pb
+from spicegraph_service.client import Client, item
+from spicegraph_service.rpc.auth import create_token
+from spicegraph_service.store import open_store
+from waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from servers import RunningServer
+
+pytestmark = [pytest.mark.model, pytest.mark.slow]
+
+SCORE = "/spicegraph.v1.EvaluationService/Score"
+STREAM = "/spicegraph.v1.EvaluationService/ScoreStream"
+MULTIPART = "Content-Type: multipart/form-data; boundary=b\r\n"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("strangers") / "server.db"
+
+
+@pytest.fixture(scope="module")
+def server(start_server: Callable[..., RunningServer], store: Path) -> RunningServer:
+    return start_server(
+        "--tokens=always", f"--store={store}", "--http=127.0.0.1:0", f"--challenges={store.parent / 'c.db'}"
+    )
+
+
+def new_token(store: Path, name: str = "somebody") -> tuple[str, str]:
+    with closing(open_store(str(store))) as opened:
+        token, record = create_token(opened, name, ("score",))
+    return token, record.id
+
+
+def exchange(server: RunningServer, data: bytes) -> bytes:
+    """Send bytes over HTTP, and return the answer as far as it comes in two seconds."""
+    host, _, port = server.http_url.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=2) as stranger:
+        stranger.sendall(data)
+        reply = b""
+        try:
+            while piece := stranger.recv(1 << 16):
+                reply += piece
+                if b"\r\n\r\n" in reply:
+                    break
+        except TimeoutError:
+            pass
+    return reply
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"), [(SCORE, "application/json"), (STREAM, "application/x-ndjson"), ("/openrlhf", "application/json")]
+)
+def test_over_http_a_token_is_asked_for_before_the_body(server: RunningServer, path: str, kind: str) -> None:
+    """The body never comes."""
+    head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {kind}\r\nContent-Length: 8000000\r\n\r\n"
+    assert exchange(server, head.encode()).startswith(b"HTTP/1.1 401 ")
+
+
+@pytest.mark.parametrize("path", [SCORE, STREAM])
+def test_over_grpc_a_token_is_asked_for_before_the_message(server: RunningServer, path: str) -> None:
+    """The message never comes."""
+    ended = threading.Event()
+
+    def nothing() -> Iterator[bytes]:
+        ended.wait(20)
+        yield from ()
+
+    with grpc.insecure_channel(server.address) as channel, pytest.raises(grpc.RpcError) as failure:
+        channel.stream_unary(path)(nothing(), timeout=10)
+    ended.set()
+    error: Any = failure.value
+    assert error.code() is grpc.StatusCode.UNAUTHENTICATED
+    request_id = dict(error.trailing_metadata())["x-request-id"]
+    wait_until(lambda: server.logged(request_id))
+    assert server.logged(request_id)[0]["code"] == "UNAUTHENTICATED"
+
+
+def test_a_stream_ends_with_its_token(server: RunningServer, store: Path) -> None:
+    token, token_id = new_token(store, "gone")
+    revoked: list[float] = []
+    go_on = threading.Event()
+
+    def items() -> Iterator[Any]:
+        yield item(1, "a dog", ["a brown dog"])
+        with closing(open_store(str(store))) as opened:
+            opened.revoke_token(token_id)
+        revoked.append(time.monotonic())
+        go_on.wait(30)
+
+    with Client(server.address, token=token) as client, pytest.raises(grpc.RpcError) as failure:
+        for _ in client.stream(items(), metrics=["rouge"]):
+            pass
+    go_on.set()
+    assert time.monotonic() - revoked[0] <= 5
+    error: Any = failure.value
+    assert error.code() is grpc.StatusCode.UNAUTHENTICATED
+
+
+def test_a_stream_whose_token_stands_goes_on(server: RunningServer, store: Path) -> None:
+    token, _ = new_token(store)
+
+    def items() -> Iterator[Any]:
+        for number in range(3):
+            yield item(number, "a dog", ["a brown dog"])
+            time.sleep(1.2)
+
+    with Client(server.address, token=token) as client:
+        assert sum(len(reply.items) for reply in client.stream(items(), metrics=["rouge"])) == 3
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        ("POST /openrlhf?reward=spice HTTP/1.1\r\n", "[" * 100_000),
+        (f"POST {SCORE} HTTP/1.1\r\nContent-Type: application/json\r\n", "[" * 100_000),
+        (f"POST {SCORE} HTTP/1.1\r\nContent-Type: application/json\r\nContent-Encoding: deflate\r\n", "plain"),
+        ("POST /sign-in HTTP/1.1\r\n" + MULTIPART, ""),
+        ("POST /sign-in HTTP/1.1\r\n" + MULTIPART, "no boundary"),
+        ("POST /sign-in HTTP/1.1\r\n" + MULTIPART, '--b\r\nContent-Disposition: form-data; name="a'),
+        ("GET /\0 HTTP/1.1\r\n", ""),
+        ("GET / HTTP/9.9\r\n", ""),
+        ("\x01\x02\x03\r\n", ""),
+    ],
+)
+def test_malformed_requests_are_refused_without_a_traceback(
+    server: RunningServer, store: Path, head: str, body: str
+) -> None:
+    token, _ = new_token(store)
+    headers = f"Host: a\r\nAuthorization: Bearer {token}\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+    reply = exchange(server, (head + headers + body).encode())
+    assert reply[9:10] == b"4", reply[:200]
+    assert b"aiohttp" not in reply
+    assert "Traceback" not in server.log.read_text()
+
+
+def test_bodies_that_come_too_slowly_or_are_too_many_are_refused() -> None:
+    from spicegraph_service.rpc.limits import ByteBudget, FullError
+
+    budget = ByteBudget(100, 60)
+    with budget.account("a") as count:
+        count(60)
+        with pytest.raises(FullError):
+            count(1)
+        with budget.account("b") as other:
+            other(40)
+            with pytest.raises(FullError):
+                other(1)
+    with budget.account("c") as count:
+        count(60)
+
+
+def test_a_locked_store_holds_no_call(server: RunningServer, store: Path) -> None:
+    token, _ = new_token(store, "patient")
+    with closing(sqlite3.connect(store, isolation_level=None)) as holder, Client(server.address, token=token) as client:
+        holder.execute("BEGIN EXCLUSIVE")
+        begun = time.monotonic()
+        client.score([item(1, "a dog", ["a brown dog"])], metrics=["rouge"])
+        assert time.monotonic() - begun < 2
+        wait_until(lambda: server.health("spicegraph.v1.ReferenceService") == 2)
+        assert server.health("spicegraph.v1.EvaluationService") == 1
+        holder.execute("ROLLBACK")
+    with Client(server.address, token=token) as client:
+        reply = client.score([item(1, "a dog", ["a brown dog"])], metrics=["rouge"])
+    assert isinstance(reply, pb.ScoreResponse)
