@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         MetricsOption,
         ParsingOptions,
         ScoringOptions,
-        System,
         system_name,
     )
     from spicegraph_service.cli.stores import ExpiresOption, server_extra, token_end
@@ -67,6 +66,7 @@ if TYPE_CHECKING:
         unpack_data,
     )
     from spicegraph_service.registry import Command, NoOptions, ServiceEntry, StatePart
+    from spicegraph_service.report.data import System
     from spicegraph_service.rpc.gateway import FailedCallError, Gateway, Origin
     from spicegraph_service.rpc.host import Host
     from spicegraph_service.rpc.http import HTTP_STATUSES, peer_of
@@ -239,7 +239,6 @@ _MODULES = {
         "MetricsOption",
         "ParsingOptions",
         "ScoringOptions",
-        "System",
         "system_name",
     ),
     "cli.stores": ("ExpiresOption", "server_extra", "token_end"),
@@ -284,6 +283,7 @@ _MODULES = {
         "unpack_data",
     ),
     "registry": ("Command", "NoOptions", "ServiceEntry", "StatePart"),
+    "report.data": ("System",),
     "rpc.gateway": ("FailedCallError", "Gateway", "Origin"),
     "rpc.host": ("Host",),
     "rpc.http": ("HTTP_STATUSES", "peer_of"),

@@ -12,7 +12,7 @@ import pytest
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.report import ReportOptions, build_report
-from spicegraph_service.report.data import SystemInput
+from spicegraph_service.report.data import System
 from spicegraph_service.report.render import to_html, to_parts
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 NASTY = "<script>window.hacked=1</script> \"quotes\" & 'more' <img src=x onerror=hacked=1> شارع قديم 🐶"
 
 
-def systems() -> list[SystemInput]:
+def systems() -> list[System]:
     references = ("red_car dog", "red_car bench")
     items = [Item(n, "blue_car dog" if n % 3 == 0 else "red_car dog", references) for n in range(120)]
     items.append(Item("nasty", NASTY, ("dog", f"cat {NASTY}")))
     items.append(Item("1", "sofa dog", ("couch animal", "couch")))
     other = [Item(item.id, "red_car bench dog", item.references) for item in items]
-    return [SystemInput("one", tuple(items)), SystemInput("<i>two</i>", tuple(other))]
+    return [System("one", tuple(items)), System("<i>two</i>", tuple(other))]
 
 
 @pytest.fixture(scope="module")
@@ -296,7 +296,7 @@ def test_words_are_marked_by_verdict_and_listed_by_object(chromium: Browser, tmp
     items = tuple(Item(n, wrong if n < 3 else "A dog on a red couch", references) for n in range(5))
     other = tuple(Item(n, "A dog on a red couch", references) for n in range(5))
     options = ReportOptions(metrics=("spice-g",), resampling=Resampling(20), human=False)
-    report = build_report([SystemInput("<b>one</b>", items), SystemInput("two", other)], options)
+    report = build_report([System("<b>one</b>", items), System("two", other)], options)
     page = tmp_path / "verdicts.html"
     page.write_text(to_html(report), encoding="utf-8")
     chromium.errors.clear()
@@ -338,7 +338,7 @@ def test_a_description_is_shown_by_sentence_and_by_object(chromium: Browser, tmp
     item = Item(1, "A brown dog lies on a bed. A zebra <img src=x onerror=window.hacked=1> wears a hat.", (reference,))
     options = ReportOptions(resampling=Resampling(20), human=False)
     page = tmp_path / "description.html"
-    report = build_report([SystemInput("one", (item,))], options, pipeline="scene")
+    report = build_report([System("one", (item,))], options, pipeline="scene")
     page.write_text(to_html(report), encoding="utf-8")
     chromium.errors.clear()
     chromium.open(page, "#image=1")
@@ -362,7 +362,7 @@ def test_differences_of_a_description_are_counted_by_aspect(chromium: Browser, t
     item = Item(1, "A brown dog lies on a blue bed. A zebra wears a hat.", (reference,))
     options = ReportOptions(resampling=Resampling(20), human=False)
     page = tmp_path / "aspects.html"
-    page.write_text(to_html(build_report([SystemInput("one", (item,))], options, pipeline="scene")), encoding="utf-8")
+    page.write_text(to_html(build_report([System("one", (item,))], options, pipeline="scene")), encoding="utf-8")
     chromium.open(page, "#image=1")
     chromium.until("document.querySelectorAll('.aspects').length === 1")
     rows = chromium.js(

@@ -15,7 +15,7 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.readers import read_items
 from spicegraph_service.report import ReportOptions, build_report
-from spicegraph_service.report.data import InputFile, Made, SystemInput
+from spicegraph_service.report.data import InputFile, Provenance, System
 from spicegraph_service.report.images import Pictures
 from spicegraph_service.report.render import to_html
 
@@ -41,12 +41,12 @@ def chromium(start_browser: Callable[..., Browser]) -> Browser:
 
 
 @pytest.fixture(scope="module")
-def systems() -> list[SystemInput]:
-    return [SystemInput(name, example(name)) for name in ("human", "retrieval")]
+def systems() -> list[System]:
+    return [System(name, example(name)) for name in ("human", "retrieval")]
 
 
 @pytest.fixture(scope="module")
-def page(systems: list[SystemInput], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page(systems: list[System], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("page")
     (folder / "pictures").mkdir()
     for item in systems[0].items:
@@ -59,7 +59,7 @@ def page(systems: list[SystemInput], tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.mark.model
-def test_every_number_of_an_image_is_the_scorer_s(chromium: Browser, page: Path, systems: list[SystemInput]) -> None:
+def test_every_number_of_an_image_is_the_scorer_s(chromium: Browser, page: Path, systems: list[System]) -> None:
     """Precision, recall and F1 of each category, and every other metric, of all 200 images of both systems."""
     results = [json.loads(json.dumps(list(map(dict, _rows(system))))) for system in systems]
     chromium.open(page)
@@ -98,7 +98,7 @@ def test_every_number_of_an_image_is_the_scorer_s(chromium: Browser, page: Path,
     assert compared > 1000
 
 
-def _rows(system: SystemInput) -> Any:
+def _rows(system: System) -> Any:
     return score(system.items, METRICS).to_dict()["items"]
 
 
@@ -159,12 +159,12 @@ def test_40_probes_fire_nowhere(chromium: Browser, tmp_path: Path, word_facts: A
     rows = list(zip(probe["id"], probe["caption"], probe["reference"], strict=True))
     items = tuple(Item(name, caption, (reference, "dog")) for name, caption, reference in rows)
     built = build_report(
-        [SystemInput(name, items) for name in probe["name"]],
+        [System(name, items) for name in probe["name"]],
         ReportOptions(metrics=("spice", "rouge"), resampling=Resampling(10), human=False),
         pipeline=word_facts,
     )
     for number, title in enumerate(probe["title"]):
-        made = Made("2026-01-01T00:00:00+00:00", f"spicegraph report {title}", (InputFile(title, "0" * 64),))
+        made = Provenance("2026-01-01T00:00:00+00:00", f"spicegraph report {title}", (InputFile(title, "0" * 64),))
         path = tmp_path / f"{number}.html"
         path.write_text(to_html(replace(built, title=title, made=made)), encoding="utf-8")
         chromium.errors.clear()
@@ -212,7 +212,7 @@ def test_axe_finds_no_serious_fault(chromium: Browser, page: Path, axe: str, *, 
 def test_5000_images_of_two_systems_are_8_mb_and_ready_at_once(chromium: Browser, tmp_path: Path) -> None:
     """The example captions 25 times over, with the metrics of the COCO toolkit that need no extra."""
     many = [
-        SystemInput(
+        System(
             name,
             tuple(
                 Item(f"{copy}-{item.id}", item.candidate, item.references)

@@ -20,7 +20,7 @@ from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
 from spicegraph_service.cli import main
 from spicegraph_service.report import REPORT_FORMATS, Report, ReportFormat, ReportOptions, build_report
-from spicegraph_service.report.data import State, SystemInput
+from spicegraph_service.report.data import System, TupleState
 from spicegraph_service.report.images import Pictures, image_sources, overlay
 from spicegraph_service.report.render import CHUNK, to_html, to_json, to_markdown
 from word_facts import WordFacts
@@ -45,7 +45,7 @@ TWO = items(["red_car dog", "red_car", "dog", "zebra dog"])
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return build_report([SystemInput("one", ONE), SystemInput("two", TWO)], FAST, pipeline=WordFacts())
+    return build_report([System("one", ONE), System("two", TWO)], FAST, pipeline=WordFacts())
 
 
 def test_scores_are_those_of_score(report: Report) -> None:
@@ -63,7 +63,7 @@ def test_scores_are_those_of_score(report: Report) -> None:
 
 def test_errors_add_up_to_what_is_wrong(report: Report) -> None:
     for place, view in enumerate(report.systems):
-        wrong = sum(kind.count for kind in view.kinds if kind.side == "invented")
+        wrong = sum(kind.count for kind in view.kinds if kind.kind.side == "invented")
         assert wrong == view.categories[0].fp
         shown = Counter(
             t.kind
@@ -71,7 +71,7 @@ def test_errors_add_up_to_what_is_wrong(report: Report) -> None:
             for t in (*image.candidates[place].candidate, *image.candidates[place].reference)
             if t.kind
         )
-        assert shown == {kind.key: kind.count for kind in view.kinds if kind.count}
+        assert shown == {kind.name: kind.count for kind in view.kinds if kind.count}
 
 
 def test_a_tuple_has_a_partner_or_an_explanation(report: Report) -> None:
@@ -102,7 +102,7 @@ def test_ranks_tests_and_moves(report: Report) -> None:
 def test_the_lowest_chair_ranks_first_and_the_page_says_so() -> None:
     invented = tuple(Item(item.id, "red_car zebra giraffe", item.references) for item in ONE)
     options = ReportOptions(metrics=("chair",), resampling=Resampling(20), human=False)
-    built = build_report([SystemInput("a", invented), SystemInput("b", ONE)], options, pipeline=WordFacts())
+    built = build_report([System("a", invented), System("b", ONE)], options, pipeline=WordFacts())
     ranks = {row.name: [view.scores[i].rank for view in built.systems] for i, row in enumerate(built.systems[0].scores)}
     assert ranks == {"SPICE": [2, 1], "CHAIRi": [2, 1], "CHAIRs": [2, 1], "CHAIR_Recall": [2, 1]}
     assert {row.name for row in built.systems[0].scores if row.lower_is_better} == {"CHAIRi", "CHAIRs"}
@@ -118,18 +118,18 @@ def test_the_human_row_is_the_first_reference_against_the_others(report: Report)
 
 def test_with_a_single_reference_there_is_no_human_row() -> None:
     single = (Item(1, "dog", ("dog",)),)
-    assert build_report([SystemInput("a", single)], FAST, pipeline=WordFacts()).human is None
+    assert build_report([System("a", single)], FAST, pipeline=WordFacts()).human is None
 
 
 def test_systems_are_held_in_one_order_whatever_theirs() -> None:
-    built = build_report([SystemInput("a", ONE), SystemInput("b", TWO[::-1])], FAST, pipeline=WordFacts())
+    built = build_report([System("a", ONE), System("b", TWO[::-1])], FAST, pipeline=WordFacts())
     assert [image.candidates[1].caption for image in built.images] == [item.candidate for item in TWO]
 
 
 def test_categories_of_ones_own_are_scored_everywhere() -> None:
     animal = Category(1, keys=frozenset({"dog", "zebra"}))
     options = ReportOptions(data=MetricData(categories={**CATEGORIES, "Animal": animal}), resampling=Resampling(50))
-    built = build_report([SystemInput("a", ONE)], options, pipeline=WordFacts())
+    built = build_report([System("a", ONE)], options, pipeline=WordFacts())
     assert built.categories[-1] == "Animal"
     row = built.systems[0].categories[-1]
     assert (row.name, row.tp, row.fp, row.fn) == ("Animal", 2, 1, 2)
@@ -143,16 +143,16 @@ def test_categories_of_ones_own_are_scored_everywhere() -> None:
     ("systems", "message"),
     [
         ([], "at least one system"),
-        ([SystemInput("a", ONE), SystemInput("a", TWO)], "two systems have the name 'a'"),
-        ([SystemInput("a", ONE), SystemInput("b", TWO[1:])], "item 0 is only in 'a'"),
-        ([SystemInput("a", ONE[1:]), SystemInput("b", TWO)], "item 0 is only in 'b'"),
+        ([System("a", ONE), System("a", TWO)], "two systems have the name 'a'"),
+        ([System("a", ONE), System("b", TWO[1:])], "item 0 is only in 'a'"),
+        ([System("a", ONE[1:]), System("b", TWO)], "item 0 is only in 'b'"),
         (
-            [SystemInput("a", ONE), SystemInput("b", (Item(0, "dog", ("cat",)), *TWO[1:]))],
+            [System("a", ONE), System("b", (Item(0, "dog", ("cat",)), *TWO[1:]))],
             "item 0 has other references",
         ),
     ],
 )
-def test_faults_are_named(systems: list[SystemInput], message: str) -> None:
+def test_faults_are_named(systems: list[System], message: str) -> None:
     with pytest.raises(InputError, match=message):
         build_report(systems, FAST, pipeline=WordFacts())
 
@@ -172,7 +172,7 @@ def unpacked(page: str, name: str) -> Any:
 
 def test_the_page_holds_every_image_in_its_chunk() -> None:
     many = tuple(Item(f"im {n}", "red_car dog", REFERENCES) for n in range(CHUNK + 1))
-    page = to_html(build_report([SystemInput("a", many)], FAST, pipeline=WordFacts()))
+    page = to_html(build_report([System("a", many)], FAST, pipeline=WordFacts()))
     index = unpacked(page, "index")
     assert index["ids"] == [item.id for item in many]
     assert [len(unpacked(page, f"chunk{n}")) for n in (0, 1)] == [CHUNK, 1]
@@ -184,7 +184,7 @@ NASTY = "</script><script>alert(1)</script> | `x` \"q\" 'p' & <b>"
 
 def test_the_page_is_one_file_without_network_and_without_markup_from_captions() -> None:
     given_items = tuple(Item(f"{NASTY}{n}", NASTY, (NASTY, "dog")) for n in range(3))
-    built = build_report([SystemInput(NASTY, given_items)], FAST, pipeline=WordFacts())
+    built = build_report([System(NASTY, given_items)], FAST, pipeline=WordFacts())
     page = to_html(built)
     assert "alert(1)</script>" not in page
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", page)
@@ -194,7 +194,7 @@ def test_the_page_is_one_file_without_network_and_without_markup_from_captions()
 
 def test_markdown_keeps_captions_in_their_cells() -> None:
     given_items = (Item(1, "a|b <i>x</i> [l](u)", ("dog", "cat")),)
-    text = to_markdown(build_report([SystemInput("a|b", given_items)], FAST, pipeline=WordFacts()))
+    text = to_markdown(build_report([System("a|b", given_items)], FAST, pipeline=WordFacts()))
     assert "a\\|b" in text
     assert "<i>" not in text
     widths = [
@@ -207,7 +207,7 @@ def test_markdown_keeps_captions_in_their_cells() -> None:
 @pytest.mark.model
 def test_marks_stand_at_the_words(tmp_path: Path) -> None:
     given_items = (Item(1, "A  brown dog 🐶 runs", ("the dog is brown", "a puppy in a park")),)
-    built = build_report([SystemInput("a", given_items)], FAST)
+    built = build_report([System("a", given_items)], FAST)
     view = built.images[0].candidates[0]
     marked = {t.strings: [view.caption[a:b] for m in t.mentions for a, b in m.spans] for t in view.candidate}
     assert marked[("dog",)] == ["dog"]
@@ -218,7 +218,7 @@ def test_marks_stand_at_the_words(tmp_path: Path) -> None:
 
 def test_a_synonym_names_its_synset() -> None:
     given_items = (Item(1, "sofa", ("couch",)),)
-    built = build_report([SystemInput("a", given_items)], FAST, pipeline=WordFacts())
+    built = build_report([System("a", given_items)], FAST, pipeline=WordFacts())
     assert built.images[0].candidates[0].candidate[0].how == (4256520,)  # sofa, couch, lounge
 
 
@@ -230,15 +230,18 @@ def test_both_graphs_lie_over_each_other() -> None:
     picture = overlay(match)
     states = {box.name: box.state for box in picture.boxes}
     sofa = next(box for box in picture.boxes if "sofa" in box.name)
-    assert sofa.state is State.MATCHED
-    assert {name: state for name, state, _ in sofa.attributes} == {"red": State.MISSED, "blue": State.INVENTED}
+    assert sofa.state is TupleState.MATCHED
+    assert {name: state for name, state, _ in sofa.attributes} == {
+        "red": TupleState.MISSED,
+        "blue": TupleState.INVENTED,
+    }
     assert {
-        match.reference[t].strings[1] if s is State.MISSED else match.candidate[t].strings[1]
+        match.reference[t].strings[1] if s is TupleState.MISSED else match.candidate[t].strings[1]
         for _, s, t in sofa.attributes
     } == {"red", "blue"}
-    assert (states["ball"], states["zebra"]) == (State.MISSED, State.INVENTED)
+    assert (states["ball"], states["zebra"]) == (TupleState.MISSED, TupleState.INVENTED)
     labels = {name: state for line in picture.lines for name, state, _ in line.labels}
-    assert labels == {"see": State.MISSED, "bite": State.INVENTED, "chase": State.MISSED}
+    assert labels == {"see": TupleState.MISSED, "bite": TupleState.INVENTED, "chase": TupleState.MISSED}
     assert all(box.x + box.width <= picture.width for box in picture.boxes)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from spicegraph_scorer import Item, Resampling
 from spicegraph_service.report import ReportOptions, build_report
-from spicegraph_service.report.data import SystemInput
+from spicegraph_service.report.data import System
 from spicegraph_service.report.images import sentence_spans
 from spicegraph_service.report.render import to_json
 
@@ -28,7 +28,7 @@ ITEMS = (
 @pytest.fixture(scope="module")
 def report() -> Report:
     options = ReportOptions(resampling=Resampling(20), human=False)
-    return build_report([SystemInput("one", ITEMS)], options, pipeline="scene")
+    return build_report([System("one", ITEMS)], options, pipeline="scene")
 
 
 def _words(views: tuple[TupleView, ...], places: tuple[int, ...]) -> set[tuple[str, ...]]:

@@ -14,7 +14,7 @@ from spicegraph_scorer import score
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.readers import read_items
 from spicegraph_service.report import REPORT_FORMATS, Report, ReportFormat, ReportOptions, build_report
-from spicegraph_service.report.data import SystemInput
+from spicegraph_service.report.data import System
 from spicegraph_service.report.render import chunks
 
 pytestmark = pytest.mark.model
@@ -26,7 +26,7 @@ IMAGES = 12
 def report(*metrics: str) -> Report:
     items = read_items(str(EXAMPLES / "retrieval.json"), references=[str(EXAMPLES / "captions.json")]).items
     options = ReportOptions(metrics=metrics, resampling=Resampling(20, 1), human=False)
-    return build_report([SystemInput("mine", tuple(items[:IMAGES]))], options)
+    return build_report([System("mine", tuple(items[:IMAGES]))], options)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.report import ReportOptions, build_report
-from spicegraph_service.report.data import SystemInput
+from spicegraph_service.report.data import System
 from spicegraph_service.report.length import has_descriptions, length_control
 from spicegraph_service.report.verdict import verdict
 from word_facts import WordFacts
@@ -16,9 +16,9 @@ WORDS = [f"w{n}" for n in range(60)]
 OPTIONS = ReportOptions(resampling=Resampling(50), human=False)
 
 
-def system(name: str, texts: list[list[str]]) -> SystemInput:
+def system(name: str, texts: list[list[str]]) -> System:
     references = (" ".join(WORDS), " ".join(WORDS[:30]))
-    return SystemInput(name, tuple(Item(n, " ".join(text), references) for n, text in enumerate(texts)))
+    return System(name, tuple(Item(n, " ".join(text), references) for n, text in enumerate(texts)))
 
 
 def test_a_system_that_is_only_longer_is_said_to_be_so() -> None:

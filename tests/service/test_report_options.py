@@ -13,7 +13,7 @@ from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.cli import main
 from spicegraph_service.output.pages import permalink, render_page
 from spicegraph_service.report import ReportOptions, build_report
-from spicegraph_service.report.data import SystemInput
+from spicegraph_service.report.data import System
 from spicegraph_service.report.render import _blocks, to_html, to_markdown
 from spicegraph_service.report.verdict import verdict
 
@@ -166,7 +166,7 @@ class Words:
 
 def test_a_source_without_places_gives_a_report_without_marks() -> None:
     items = (Item(1, "dog", ("dog", "cat")),)
-    report = build_report([SystemInput("a", items)], ReportOptions(resampling=Resampling(20)), pipeline=Words())
+    report = build_report([System("a", items)], ReportOptions(resampling=Resampling(20)), pipeline=Words())
     (view,) = report.images[0].candidates[0].candidate
     assert [mention.spans for mention in view.mentions] == [()]
 
@@ -183,9 +183,9 @@ def test_37_reds_turned_to_blue_are_37_confusions_in_the_report() -> None:
     references = ("red car", "red car")
     good = tuple(Item(n, "red car", references) for n in range(100))
     bad = tuple(Item(n, "blue car" if n < 37 else "red car", references) for n in range(100))
-    systems = [SystemInput("good", good), SystemInput("bad", bad)]
+    systems = [System("good", good), System("bad", bad)]
     report = build_report(systems, ReportOptions(resampling=Resampling(20)), pipeline=Cars())
-    kinds = {kind.key: kind for kind in report.systems[1].kinds if kind.count}
+    kinds = {kind.name: kind for kind in report.systems[1].kinds if kind.count}
     assert set(kinds) == {"color_confused", "color_missed"}
     (group,) = kinds["color_confused"].groups
     assert (group.words, group.count, group.items) == (("red", "blue"), 37, tuple(range(37)))

@@ -129,6 +129,11 @@ class ErrorKind:
     groups: tuple[ErrorGroup, ...]
 
     @property
+    def kind(self) -> Kind:
+        """What the errors are."""
+        return KINDS[self.name]
+
+    @property
     def rate(self) -> float | None:
         """Share of the tuples that can have the error, in [0, 1]; ``None`` where there are none."""
         return self.count / self.of if self.of else None

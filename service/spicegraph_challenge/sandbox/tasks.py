@@ -335,7 +335,7 @@ def _report(task: Report) -> Reported:
     from spicegraph_scorer.readers.checks import check_items  # noqa: PLC0415
     from spicegraph_service.kit import unpack_data  # noqa: PLC0415
     from spicegraph_service.report import REPORT_FORMATS, ReportFormat, ReportOptions, build_report  # noqa: PLC0415
-    from spicegraph_service.report.data import SystemInput  # noqa: PLC0415
+    from spicegraph_service.report.data import System  # noqa: PLC0415
 
     captions = read_results(Path(task.results))
     items = [Item(key, captions[key], texts) for key, texts in read_references(Path(task.references))]
@@ -343,7 +343,7 @@ def _report(task: Report) -> Reported:
     part = f" ({len(shown):,} of {len(items):,} images, evenly spread)" if len(shown) < len(items) else ""
     data = replace(unpack_data(task.data), spice_text=task.spice_text)
     options = ReportOptions(metrics=task.metrics, title=task.title + part, data=data)
-    system = SystemInput(task.name, shown)
+    system = System(task.name, shown)
     report = build_report([system], options, pipeline=task.pipeline)
     Path(task.output).write_text(REPORT_FORMATS[ReportFormat.HTML](report), encoding="utf-8")
     return Reported()

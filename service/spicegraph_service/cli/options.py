@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -22,6 +22,7 @@ from spicegraph_scorer.readers import parse_columns, read_items
 from spicegraph_scorer.readers.checks import Empty, notes_on
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.output.terminal import say_warning
+from spicegraph_service.report.data import System
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.data import MetricData
     from spicegraph_scorer.core.facts import FactSource
-    from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.readers.tables import Columns
     from spicegraph_service.report.images import Pictures
 
@@ -66,13 +66,6 @@ def parser_of(style: GraphStyle, pipeline: str) -> str:
     if pipeline != DEFAULT_PIPELINE:
         raise InputError(f"--graph-style scene has a parser of its own; it does not take --pipeline {pipeline}")
     return SCENE
-
-
-class System(NamedTuple):
-    """A system's name and its items."""
-
-    name: str
-    items: tuple[Item, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

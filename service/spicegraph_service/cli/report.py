@@ -17,7 +17,7 @@ from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.cli.options import InputOptions, PageOptions, ParsingOptions, ScoringOptions, system_name
 from spicegraph_service.output.terminal import check_output, format_by_ending, warned_progress, write_text
 from spicegraph_service.report.build import ReportOptions, build_report
-from spicegraph_service.report.data import InputFile, Made, SystemInput
+from spicegraph_service.report.data import InputFile, Provenance
 from spicegraph_service.report.render import REPORT_FORMATS, ReportFormat, to_html, to_parts
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from spicegraph_service.report import Report
 
 
-def made(paths: Iterable[str | None]) -> Made:
+def provenance(paths: Iterable[str | None]) -> Provenance:
     """Return the time, the command and the files of a report, without the folders of absolute paths.
 
     Args:
@@ -39,7 +39,7 @@ def made(paths: Iterable[str | None]) -> Made:
     called = PurePath(sys.argv[0]).name in {"spicegraph", "__main__.py"}
     words = [word if not word.startswith("/") else f".../{PurePath(word).name}" for word in sys.argv[1:]]
     command = shlex.join(["spicegraph", *words]) if called else None
-    return Made(moment.isoformat(timespec="seconds"), command, tuple(inputs))
+    return Provenance(moment.isoformat(timespec="seconds"), command, tuple(inputs))
 
 
 def _digest(path: Path) -> str:
@@ -95,12 +95,12 @@ def report(
         resampling=Resampling(draws, seed),
         human=human,
         data=scoring.data("spice"),
-        made=made([*(system_name(source)[1] for source in sources), *given.files, *scoring.files]),
+        provenance=provenance([*(system_name(source)[1] for source in sources), *given.files, *scoring.files]),
     )
     chosen = form or format_by_ending(output, _BY_ENDING, ReportFormat.HTML)
     if page.split and (output is None or chosen is not ReportFormat.HTML):
         raise InputError("--split: only an HTML page written to a file (-o) can be split")
-    systems = [SystemInput(*given.system(source, empty=scoring.empty)) for source in sources]
+    systems = [given.system(source, empty=scoring.empty) for source in sources]
     with parsing.facts() as facts, warned_progress() as progress:
         built = build_report(systems, options, pipeline=facts, progress=progress)
     if page.split and output is not None:

@@ -25,7 +25,7 @@ from spicegraph_scorer.metrics import check_names
 from spicegraph_service.output.pages import render_page
 from spicegraph_service.output.terminal import made_folder, refuse_overwriting
 from spicegraph_service.report import ReportOptions, build_report
-from spicegraph_service.report.data import SystemInput
+from spicegraph_service.report.data import System
 from spicegraph_service.report.render import to_html
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _only_file(folder: Path) -> Path:
 
 
 def _report(result: Result, options: ReportOptions, pipeline: str) -> str:
-    system = SystemInput(_SUBMISSION, result.items)
+    system = System(_SUBMISSION, result.items)
     return to_html(build_report([system], options, pipeline=pipeline))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import astuple, dataclass, field, replace
 from importlib.metadata import version
-from itertools import chain, combinations, islice, repeat
+from itertools import chain, combinations, islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from spicegraph_scorer.core.items import Fingerprint, Item, empty_candidates, in
 from spicegraph_scorer.core.results import collect, run_of, signature_of
 from spicegraph_scorer.core.significance import Resampling, compare
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.errors import CHANCES, KINDS, analyse_errors, hallucinations, wrong_statements
+from spicegraph_scorer.errors import analyse_errors, hallucinations, wrong_statements
 from spicegraph_scorer.metrics import check_names, lower_is_better, make_metrics
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_scorer.readers.checks import check_items
@@ -25,36 +25,32 @@ from spicegraph_scorer.scoring import resources
 from spicegraph_service.report.data import (
     CategoryRow,
     GradedView,
-    GroupRow,
-    HallucinationRow,
     ImageView,
-    KindRow,
-    Made,
     MeanRow,
-    Moved,
     PairTest,
+    Provenance,
     Report,
+    ScoreChange,
     ScoreRow,
-    SystemInput,
+    System,
     SystemView,
 )
 from spicegraph_service.report.images import Pictures, Span, candidate_view, image_sources, synset_views, with_spans
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_scorer.core.categories import CategoryMeans
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.facts import FactSource, Progress
-    from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.core.metric import Metric, Score, Working
     from spicegraph_scorer.core.significance import Interval
-    from spicegraph_scorer.errors import ErrorKind, ErrorReport, WrongStatement
+    from spicegraph_scorer.errors import ErrorReport
     from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
+    from spicegraph_service.report.data import CandidateView
 
 _SPICE = "spice"
 _SPICE_G = "spice-g"
-_MOVED = 25
+_MOST_CHANGED = 25
 _EQUAL = 1e-12
 
 
@@ -69,7 +65,7 @@ class ReportOptions:
         images: where images are and how they are shown; ``None``: they are not.
         resampling: draws and seed of intervals and tests.
         human: score each image's first reference against the others, where all images have several.
-        made: when, and from what; ``None``: it is not said.
+        provenance: when it was made, and from what; ``None``: it is not said.
     """
 
     metrics: tuple[str, ...] = (_SPICE,)
@@ -78,11 +74,11 @@ class ReportOptions:
     images: Pictures | None = None
     resampling: Resampling = field(default_factory=Resampling)
     human: bool = True
-    made: Made | None = None
+    provenance: Provenance | None = None
 
 
 def build_report(
-    systems: Sequence[SystemInput],
+    systems: Sequence[System],
     options: ReportOptions | None = None,
     *,
     pipeline: str | FactSource = DEFAULT_PIPELINE,
@@ -103,75 +99,47 @@ def build_report(
     """
     options = options or ReportOptions()
     corpora = _corpora(systems)
+    items = next(iter(corpora.values()))
     source = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
     spans: dict[str, tuple[Span, ...]] = {}
-    chosen = make_metrics(
-        (_SPICE, *check_names(options.metrics)), resources(with_spans(source, spans), progress, options.data)
-    )
-    found = {name: collect(items, chosen) for name, items in corpora.items()}
-    items = next(iter(corpora.values()))
-    empty = empty_candidates(item for mine in corpora.values() for item in mine)
-    references = replace(Fingerprint.of(items), empty=empty)
-    signature = signature_of(references, {name: metric.signature() for name, metric in chosen.items()})
+    given = resources(with_spans(source, spans), progress, options.data)
+    metrics = make_metrics((_SPICE, *check_names(options.metrics)), given)
     draws = options.resampling
+    scored = {
+        name: _score(name, corpus, metrics, draws, explained=True, progress=progress)
+        for name, corpus in corpora.items()
+    }
+    empty = empty_candidates(chain.from_iterable(corpora.values()))
+    fingerprint = replace(Fingerprint.of(items), empty=empty)
+    signature = signature_of(fingerprint, {name: metric.signature() for name, metric in metrics.items()})
     signature["resampling"] = draws.signature()
-    errors = {name: analyse_errors(statistics[_SPICE]) for name, statistics in found.items()}
-    views = {n: _view(n, chosen, found[n], errors[n], corpora[n], draws=draws) for n in corpora}
-    graded = _graded(chosen.get(_SPICE_G), found, progress)
-    views = {name: replace(view, wrong=_wrong(graded[name])) for name, view in views.items()}
-    parsed = {name: list(map(chosen[_SPICE].reads, mine)) for name, mine in corpora.items()}
     sources = image_sources(options.images, [item.id for item in items]) if options.images else {}
-    names, more = _others(chosen, found, corpora)
-    images = _images(parsed, found, errors, spans, sources, graded=graded, more=more)
-    images = _with_credits(images, chosen, found, corpora)
-    gained, lost = _moved(items, [statistics[_SPICE] for statistics in found.values()])
+    columns = [system.candidates(spans) for system in scored.values()]
+    images = tuple(
+        ImageView(item.id, item.references, sources.get(item.id), tuple(candidates))
+        for item, *candidates in zip(map(metrics[_SPICE].reads, items), *columns, strict=True)
+    )
+    changes = _changes(items, [system.statistics[_SPICE] for system in scored.values()])
+    first = next(iter(scored.values()))
     return Report(
         options.title or " and ".join(corpora),
         version("spicegraph"),
         signature,
         len(items),
-        tuple(chosen[_SPICE].by_category(next(iter(found.values()))[_SPICE][0])),
-        ranked(tuple(views.values()), lower_is_better(chosen)),
-        _human(chosen, items, draws) if options.human else None,
-        _tests(chosen, found, draws),
-        gained,
-        lost,
+        tuple(metrics[_SPICE].by_category(first.statistics[_SPICE][0])),
+        ranked(tuple(system.view for system in scored.values()), lower_is_better(metrics)),
+        _human(items, metrics, draws) if options.human else None,
+        _tests({name: system.statistics for name, system in scored.items()}, metrics, draws),
+        tuple(change for change in reversed(changes) if change.difference > _EQUAL)[:_MOST_CHANGED],
+        tuple(change for change in changes if change.difference < -_EQUAL)[:_MOST_CHANGED],
         images,
         synset_views(images),
-        names,
-        options.made,
+        first.names,
+        options.provenance,
     )
 
 
-Statistics = dict[str, list[Any]]
-"""A system's statistics by metric."""
-
-Others = tuple[tuple["float | None", ...], tuple["Working", ...]]
-"""An item's scores but for SPICE's, and how its scores come about."""
-
-
-def _others(
-    metrics: Mapping[str, Metric[Any]], found: Mapping[str, Statistics], corpora: Mapping[str, tuple[Item, ...]]
-) -> tuple[tuple[str, ...], dict[str, list[Others]]]:
-    """Return the names of all scores but SPICE's and those by category, and these scores of every item."""
-    names: tuple[str, ...] = ()
-    others: dict[str, list[Others]] = {}
-    for system, items in corpora.items():
-        corpus = Corpus(items)
-        scores: list[Score] = []
-        workings: list[list[tuple[Working, ...]]] = []
-        for key, metric in metrics.items():
-            run = run_of(key, metric, found[system][key])
-            scores += run.headline if key != _SPICE else ()
-            workings.append(metric.workings(corpus, found[system][key]))
-        names = tuple(score.name for score in scores)
-        values = zip(*(score.each for score in scores), strict=True) if scores else repeat(())
-        texts = (tuple(chain.from_iterable(row)) for row in zip(*workings, strict=True))
-        others[system] = [(tuple(row), own) for own, row in zip(texts, values, strict=False)]
-    return names, others
-
-
-def _corpora(systems: Sequence[SystemInput]) -> dict[str, tuple[Item, ...]]:
+def _corpora(systems: Sequence[System]) -> dict[str, tuple[Item, ...]]:
     """Return the systems' items by name, all in the order of the first system's."""
     if not systems:
         raise InputError("a report needs at least one system")
@@ -186,131 +154,118 @@ def _corpora(systems: Sequence[SystemInput]) -> dict[str, tuple[Item, ...]]:
     return corpora
 
 
-def _view(
+Statistics = dict[str, list[Any]]
+"""A system's statistics by metric."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ScoredSystem:
+    """A system's part of a report, and what its captions' views are made from, an entry per item.
+
+    ``names`` are of all scores but SPICE's and those by category; ``values`` are these scores of each item.
+    """
+
+    view: SystemView
+    items: Sequence[Item]
+    statistics: Statistics
+    errors: ErrorReport
+    graded: Sequence[GradedView | None]
+    names: tuple[str, ...]
+    values: Sequence[tuple[float | None, ...]]
+    workings: Sequence[tuple[Working, ...]]
+    credits: Sequence[Mapping[str, Credit]]
+
+    def candidates(self, spans: dict[str, tuple[Span, ...]]) -> Iterator[CandidateView]:
+        """Yield the view of each item's candidate."""
+        rows = (self.items, self.statistics[_SPICE], self.errors.findings, self.graded)
+        more = (self.values, self.workings, self.credits)
+        for item, statistic, findings, graded, values, workings, credits_of in zip(*rows, *more, strict=True):
+            view = candidate_view(item, statistic, findings, spans)
+            yield replace(view, graded=graded, metrics=values, workings=workings, credits=credits_of)
+
+
+def _score(
     name: str,
-    metrics: Mapping[str, Any],
-    found: Statistics,
-    errors: ErrorReport,
-    items: Sequence[Item],
-    *,
+    items: tuple[Item, ...],
+    metrics: Mapping[str, Metric[Any]],
     draws: Resampling,
-) -> SystemView:
-    runs = [run_of(key, metric, found[key], confidence=draws) for key, metric in metrics.items()]
-    scores = [score for run in runs for score in run.scores]
-    bounds = [bound for run in runs for bound in run.intervals]
-    return system_view(name, items, found[_SPICE], errors, scores=scores, bounds=bounds)
+    *,
+    explained: bool,
+    progress: Progress | None = None,
+) -> _ScoredSystem:
+    """Score a system, and explain its SPICE-G and divide its scores among words if that is asked for."""
+    statistics: Statistics = collect(items, metrics)
+    runs = [run_of(key, metric, statistics[key], confidence=draws) for key, metric in metrics.items()]
+    errors = analyse_errors(statistics[_SPICE])
+    corpus = Corpus(items)
+    graded: list[GradedView | None] = [None] * len(items)
+    credits_of: list[dict[str, Credit]] = [{} for _ in items]
+    workings: list[list[tuple[Working, ...]]] = []
+    for run, (key, metric) in zip(runs if explained else (), metrics.items(), strict=False):
+        if key == _SPICE_G:
+            for number, statistic in enumerate(statistics[key]):
+                graded[number] = GradedView(statistic.weights[ALL].f1, metric.explain(statistic))
+                if progress:
+                    progress(f"explaining SPICE-G of {name}", number + 1, len(items))
+        score = run.scores[0]
+        if metric.credits and None not in score.each:
+            for credit_of, credit in zip(credits_of, metric.credit(corpus, statistics[key]), strict=True):
+                credit_of[score.name] = credit
+        workings.append(metric.workings(corpus, statistics[key]))
+    others = [score for run in runs if run.name != _SPICE for score in run.headline]
+    view = system_view(
+        name,
+        items,
+        statistics[_SPICE],
+        errors,
+        scores=[score for run in runs for score in run.scores],
+        bounds=[bound for run in runs for bound in run.intervals],
+    )
+    return _ScoredSystem(
+        replace(view, wrong=wrong_statements([why.explanation for why in graded if why is not None])),
+        [metrics[_SPICE].reads(item) for item in items],
+        statistics,
+        errors,
+        graded,
+        tuple(score.name for score in others),
+        list(zip(*(score.each for score in others), strict=True)) if others else [()] * len(items),
+        [tuple(chain.from_iterable(row)) for row in zip(*workings, strict=True)] if explained else [()] * len(items),
+        credits_of,
+    )
 
 
-def _human(metrics: Mapping[str, Any], items: Sequence[Item], draws: Resampling) -> SystemView | None:
+def _human(items: Sequence[Item], metrics: Mapping[str, Metric[Any]], draws: Resampling) -> SystemView | None:
     """Score each image's first reference against its others."""
     if any(len(item.references) < 2 for item in items):
         return None
     held_out = tuple(Item(item.id, item.references[0], item.references[1:]) for item in items)
-    found = collect(held_out, metrics)
-    return _view("Held-out reference", metrics, found, analyse_errors(found[_SPICE]), held_out, draws=draws)
+    return _score("Held-out reference", held_out, metrics, draws, explained=False).view
 
 
-def _tests(metrics: Mapping[str, Any], found: Mapping[str, Statistics], draws: Resampling) -> tuple[PairTest, ...]:
+def _tests(
+    statistics: Mapping[str, Statistics], metrics: Mapping[str, Metric[Any]], draws: Resampling
+) -> tuple[PairTest, ...]:
     """Test every pair of systems by every score."""
     return tuple(
         PairTest(test.name, first, second, *astuple(test)[3:])
-        for first, second in combinations(found, 2)
+        for first, second in combinations(statistics, 2)
         for key, metric in metrics.items()
-        for test in compare(metric, found[first][key], found[second][key], resampling=draws)
+        for test in compare(metric, statistics[first][key], statistics[second][key], resampling=draws)
     )
 
 
-def _moved(
-    items: Sequence[Item], spice: Sequence[Sequence[SpiceStatistic]]
-) -> tuple[tuple[Moved, ...], tuple[Moved, ...]]:
-    """Return where the second of two systems is better, and where it is worse; the largest moves first."""
+def _changes(items: Sequence[Item], spice: Sequence[Sequence[SpiceStatistic]]) -> list[ScoreChange]:
+    """Return by how much the second of two systems differs for each image, the largest loss first."""
     if len(spice) != 2:
-        return (), ()
-    rows = sorted(
-        (
-            Moved(index, item.id, spice[0][index].counts[ALL].f1, spice[1][index].counts[ALL].f1)
-            for index, item in enumerate(items)
-        ),
-        key=attrgetter("difference"),
-    )
-    gained = tuple(row for row in reversed(rows) if row.difference > _EQUAL)
-    lost = tuple(row for row in rows if row.difference < -_EQUAL)
-    return gained[:_MOVED], lost[:_MOVED]
+        return []
+    rows = [
+        ScoreChange(index, item.id, *(statistics[index].counts[ALL].f1 for statistics in spice))
+        for index, item in enumerate(items)
+    ]
+    return sorted(rows, key=attrgetter("difference"))
 
 
-def _graded(
-    metric: Metric[Any] | None, found: Mapping[str, Statistics], progress: Progress | None
-) -> dict[str, list[GradedView | None]]:
-    """Return each system's explanations of SPICE-G, or nothing for each image where that was not asked for."""
-    if metric is None:
-        return {name: [None] * len(statistics[_SPICE]) for name, statistics in found.items()}
-    views: dict[str, list[GradedView | None]] = {name: [] for name in found}
-    for name, statistics in found.items():
-        for done, statistic in enumerate(statistics[_SPICE_G], start=1):
-            views[name].append(GradedView(statistic.weights[ALL].f1, metric.explain(statistic)))
-            if progress:
-                progress(f"explaining SPICE-G of {name}", done, len(statistics[_SPICE_G]))
-    return views
-
-
-def _wrong(views: Sequence[GradedView | None]) -> tuple[WrongStatement, ...]:
-    return wrong_statements([view.explanation for view in views if view is not None])
-
-
-def _with_credits(
-    images: Sequence[ImageView],
-    metrics: Mapping[str, Metric[Any]],
-    found: Mapping[str, Statistics],
-    corpora: Mapping[str, Sequence[Item]],
-) -> tuple[ImageView, ...]:
-    """Return the images with the words' credits in every score that is defined and can be divided."""
-    columns: list[list[dict[str, Credit]]] = []
-    for name, items in corpora.items():
-        column: list[dict[str, Credit]] = [{} for _ in items]
-        for key, metric in metrics.items():
-            statistics = found[name][key]
-            score = metric.total(statistics)[0]
-            if metric.credits and None not in score.each:
-                for credits_of, credit in zip(column, metric.credit(Corpus(tuple(items)), statistics), strict=True):
-                    credits_of[score.name] = credit
-        columns.append(column)
-    return tuple(
-        replace(
-            image,
-            candidates=tuple(
-                replace(view, credits=column[place]) for view, column in zip(image.candidates, columns, strict=True)
-            ),
-        )
-        for place, image in enumerate(images)
-    )
-
-
-def _images(
-    corpora: Mapping[str, Sequence[Item]],
-    found: Mapping[str, Statistics],
-    errors: Mapping[str, ErrorReport],
-    words: dict[str, tuple[tuple[int, int], ...]],
-    sources: Mapping[ItemId, str],
-    *,
-    graded: Mapping[str, Sequence[GradedView | None]],
-    more: Mapping[str, Sequence[Others]],
-) -> tuple[ImageView, ...]:
-    sides = {name: kind.side.value for name, kind in KINDS.items()}
-    items = next(iter(corpora.values()))
-    columns = []
-    for name, mine in corpora.items():
-        spice: list[SpiceStatistic] = found[name][_SPICE]
-        rows = zip(mine, spice, errors[name].findings, graded[name], more[name], strict=True)
-        columns.append(
-            [candidate_view(item, stat, row, words, sides, graded=g, more=m) for item, stat, row, g, m in rows]
-        )
-    return tuple(
-        ImageView(item.id, item.references, sources.get(item.id), tuple(candidates))
-        for item, *candidates in zip(items, *columns, strict=True)
-    )
-
-
-_BINS = 10
+_TENTHS = 10
 _LENGTHS = ((1, 6), (7, 8), (9, 10), (11, 12), (13, 15), (16, None))
 _CATEGORY = "SPICE_"
 
@@ -325,23 +280,38 @@ def system_view(
     bounds: Iterable[Interval],
 ) -> SystemView:
     """Return one system's part, from SPICE's statistics and their errors, all scores and their intervals."""
-    found = {bound.name: bound for bound in bounds}
-    rows = {s.name: ScoreRow(s.name, s.value, found[s.name].low, found[s.name].high) for s in scores}
-    categories = {_CATEGORY + category for category in statistics[0].counts}
+    ends = {bound.name: bound for bound in bounds}
+    rows = {s.name: ScoreRow(s.name, s.value, ends[s.name].low, ends[s.name].high) for s in scores}
+    of_categories = {_CATEGORY + category for category in statistics[0].counts}
     each = [statistic.counts[ALL].f1 for statistic in statistics]
+    categories = []
+    for category, means in category_means(map(Spice.by_category, statistics)).items():
+        row = rows["SPICE" if category == ALL else _CATEGORY + category]
+        counts = means.micro or Counts()
+        tallies = (counts.matched, counts.false_positives, counts.false_negatives)
+        categories.append(CategoryRow(category, means.f, row.low, row.high, means.pr, means.re, means.items, *tallies))
+    tenths = [min(int(value * _TENTHS), _TENTHS - 1) for value in each]
+    words = [max(1, len(item.candidate.split())) for item in items]
+    references = [len(item.references) for item in items]
     return SystemView(
         name,
-        tuple(row for key, row in rows.items() if key not in categories),
-        _categories(statistics, rows),
+        tuple(row for key, row in rows.items() if key not in of_categories),
+        tuple(categories),
+        hallucinations(statistics),
+        errors.kinds,
+        tuple(_mean_of(f"{n / _TENTHS:.1f}–{(n + 1) / _TENTHS:.1f}", (n,), tenths, each) for n in range(_TENTHS)),
         tuple(
-            HallucinationRow(h.category, h.invented, h.said, h.captions, h.per_instance, h.per_sentence)
-            for h in hallucinations(statistics)
+            _mean_of(f"{low}+" if high is None else f"{low}–{high}", range(low, (high or sys.maxsize) + 1), words, each)
+            for low, high in _LENGTHS
         ),
-        tuple(map(_kind, errors.kinds)),
-        _distribution(each),
-        _by_length(items, each),
-        _by_references(items, each),
+        tuple(_mean_of(str(count), (count,), references, each) for count in sorted(set(references))),
     )
+
+
+def _mean_of(label: str, wanted: Sequence[int], sizes: Sequence[int], each: Sequence[float]) -> MeanRow:
+    """Return the mean of the scores whose size is one of those that are wanted."""
+    values = [value for size, value in zip(sizes, each, strict=True) if size in wanted]
+    return MeanRow(label, len(values), sum(values) / len(values) if values else None)
 
 
 def ranked(systems: tuple[SystemView, ...], lower: frozenset[str] = frozenset()) -> tuple[SystemView, ...]:
@@ -372,58 +342,3 @@ def _rank(value: float | None, others: Iterable[float | None], *, sign: int) -> 
     if value is None:
         return None
     return 1 + sum(1 for other in others if other is not None and sign * other > sign * value)
-
-
-def _categories(statistics: Sequence[SpiceStatistic], rows: Mapping[str, ScoreRow]) -> tuple[CategoryRow, ...]:
-    """Return every category, ``All`` first; its interval is that of the score of the same name."""
-    return tuple(
-        _category(name, means, rows["SPICE" if name == ALL else _CATEGORY + name])
-        for name, means in category_means(map(Spice.by_category, statistics)).items()
-    )
-
-
-def _category(name: str, means: CategoryMeans, row: ScoreRow) -> CategoryRow:
-    counts = means.micro or Counts()
-    tallies = (counts.matched, counts.false_positives, counts.false_negatives)
-    return CategoryRow(name, means.f, row.low, row.high, means.pr, means.re, means.items, *tallies)
-
-
-def _kind(found: ErrorKind) -> KindRow:
-    kind = KINDS[found.name]
-    of_the_kind = (kind.title, kind.side.value, kind.primary, kind.near, CHANCES[kind.among].title, kind.columns)
-    groups = tuple(GroupRow(g.words, g.count, g.weight, g.rate, g.items) for g in found.groups)
-    return KindRow(found.name, *of_the_kind, found.count, found.of, found.rate, found.items, groups)
-
-
-def _distribution(each: Sequence[float]) -> tuple[MeanRow, ...]:
-    """Return how many items score in each tenth."""
-    bins: list[list[float]] = [[] for _ in range(_BINS)]
-    for value in each:
-        bins[min(int(value * _BINS), _BINS - 1)].append(value)
-    return tuple(
-        MeanRow(f"{i / _BINS:.1f}–{(i + 1) / _BINS:.1f}", len(values), _mean(values)) for i, values in enumerate(bins)
-    )
-
-
-def _by_length(items: Sequence[Item], each: Sequence[float]) -> tuple[MeanRow, ...]:
-    """Return the mean SPICE by the number of the candidate's words, counted between spaces."""
-    lengths = [max(1, len(item.candidate.split())) for item in items]
-    return tuple(
-        _mean_of(f"{low}+" if high is None else f"{low}–{high}", range(low, (high or sys.maxsize) + 1), lengths, each)
-        for low, high in _LENGTHS
-    )
-
-
-def _by_references(items: Sequence[Item], each: Sequence[float]) -> tuple[MeanRow, ...]:
-    counts = [len(item.references) for item in items]
-    return tuple(_mean_of(str(count), (count,), counts, each) for count in sorted(set(counts)))
-
-
-def _mean_of(label: str, wanted: Sequence[int], sizes: Sequence[int], each: Sequence[float]) -> MeanRow:
-    """Return the mean of the scores whose size is one of those that are wanted."""
-    values = [value for size, value in zip(sizes, each, strict=True) if size in wanted]
-    return MeanRow(label, len(values), _mean(values))
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None

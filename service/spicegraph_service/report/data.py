@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.core.metric import Working
     from spicegraph_scorer.core.results import Json
-    from spicegraph_scorer.errors import WrongStatement
+    from spicegraph_scorer.errors import ErrorKind, Hallucination, WrongStatement
     from spicegraph_scorer.metrics.graded.explain import GradedExplanation
 
 
@@ -47,51 +47,6 @@ class CategoryRow:
 
 
 @dataclass(frozen=True, slots=True)
-class HallucinationRow:
-    """What candidates say and no reference does: per instance (CHAIR_i) and per sentence (CHAIR_s)."""
-
-    category: str
-    invented: int
-    said: int
-    captions: int
-    per_instance: float | None
-    per_sentence: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class GroupRow:
-    """Errors with the same words; ``items`` are positions in ``Report.images``."""
-
-    words: tuple[str, ...]
-    count: int
-    weight: int
-    rate: float | None
-    items: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class KindRow:
-    """A kind of error: ``count`` of the ``of`` tuples that can have it, in ``items`` images.
-
-    ``among`` says which tuples can; ``near`` is true of what is almost right, ``primary`` false of what follows from
-    another error.
-    """
-
-    key: str
-    title: str
-    side: str
-    primary: bool
-    near: bool
-    among: str
-    columns: tuple[str, ...]
-    count: int
-    of: int
-    rate: float | None
-    items: int
-    groups: tuple[GroupRow, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class MeanRow:
     """The mean score of some of the items, such as those with captions of 9 to 11 words."""
 
@@ -107,8 +62,8 @@ class SystemView:
     name: str
     scores: tuple[ScoreRow, ...]
     categories: tuple[CategoryRow, ...]
-    hallucinations: tuple[HallucinationRow, ...]
-    kinds: tuple[KindRow, ...]
+    hallucinations: tuple[Hallucination, ...]
+    kinds: tuple[ErrorKind, ...]
     distribution: tuple[MeanRow, ...]
     by_length: tuple[MeanRow, ...]
     by_references: tuple[MeanRow, ...]
@@ -130,7 +85,7 @@ class PairTest:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class ScoreChange:
     """An image and how much better the second system's SPICE is there; ``item`` is its position."""
 
     item: int
@@ -194,7 +149,7 @@ class GradedView:
     explanation: GradedExplanation
 
 
-class State(IntEnum):
+class TupleState(IntEnum):
     """Whose a part of the picture is."""
 
     MATCHED = 0
@@ -204,38 +159,38 @@ class State(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class Card:
     """An object's card: name, state, corner and size in pixels, attributes with their states and tuples.
 
     ``tuple`` is the position of its tuple among the references' tuples, or the candidate's if no reference has it.
     """
 
     name: str
-    state: State
+    state: TupleState
     x: int
     y: int
     width: int
     height: int
-    attributes: tuple[tuple[str, State, int], ...]
+    attributes: tuple[tuple[str, TupleState, int], ...]
     tuple: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Arrow:
     """All relations from one object to another, each with its tuple, and the points that the arrow leads through."""
 
-    labels: tuple[tuple[str, State, int], ...]
+    labels: tuple[tuple[str, TupleState, int], ...]
     points: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class GraphPicture:
     """Cards and arrows, and the size of the whole in pixels."""
 
     width: int
     height: int
-    boxes: tuple[Box, ...]
-    lines: tuple[Line, ...]
+    boxes: tuple[Card, ...]
+    lines: tuple[Arrow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +251,7 @@ class CandidateView:
     scores: tuple[float | None, ...]
     candidate: tuple[TupleView, ...]
     reference: tuple[TupleView, ...]
-    picture: Picture
+    picture: GraphPicture
     graded: GradedView | None = None
     counts: tuple[Counts, ...] = ()
     metrics: tuple[float | None, ...] = ()
@@ -324,7 +279,7 @@ class InputFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class Provenance:
     """When and how a report was made: the time (ISO 8601, UTC), the command if there was one, and the files read."""
 
     time: str
@@ -351,16 +306,15 @@ class Report:
     systems: tuple[SystemView, ...]
     human: SystemView | None
     tests: tuple[PairTest, ...]
-    gained: tuple[Moved, ...]
-    lost: tuple[Moved, ...]
+    gained: tuple[ScoreChange, ...]
+    lost: tuple[ScoreChange, ...]
     images: tuple[ImageView, ...]
     synsets: Mapping[int, tuple[SynsetView, ...]]
     metrics: tuple[str, ...] = ()
-    made: Made | None = None
+    made: Provenance | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SystemInput:
+class System(NamedTuple):
     """A system's name and its items."""
 
     name: str

@@ -21,19 +21,20 @@ from spicegraph_parser.picture import lay_out
 from spicegraph_parser.pipelines import CaptionPipeline
 from spicegraph_parser.wordnet import load_wordnet
 from spicegraph_scorer.core.facts import FunctionSource
+from spicegraph_scorer.errors import KINDS, Side
 from spicegraph_service.engines.local import ParseSource
 from spicegraph_service.report.data import (
-    Box,
+    Arrow,
     CandidateView,
+    Card,
     DescriptionView,
-    Line,
+    GraphPicture,
     Mention,
     ObjectView,
-    Picture,
     SentenceView,
     SideView,
-    State,
     SynsetView,
+    TupleState,
     TupleView,
 )
 from spicegraph_service.store import StoredParse, stored_parse
@@ -47,11 +48,10 @@ if TYPE_CHECKING:
     from spicegraph_parser.wordnet import Synset
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import Item, ItemId
-    from spicegraph_scorer.core.metric import Working
     from spicegraph_scorer.errors import Finding
     from spicegraph_scorer.metrics.spice.match import Match
     from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
-    from spicegraph_service.report.data import GradedView, ImageView
+    from spicegraph_service.report.data import ImageView
 
 Span = tuple[int, int]
 
@@ -82,20 +82,20 @@ def _parses(source: FactSource, texts: Sequence[str]) -> Iterator[StoredParse]:
 
 
 def mentions(
-    scene_tuple: SceneTuple, captions: Sequence[str], places: dict[str, tuple[Span, ...]]
+    scene_tuple: SceneTuple, captions: Sequence[str], spans: Mapping[str, tuple[Span, ...]]
 ) -> tuple[Mention, ...]:
     """Return where a tuple stands in the captions of its side; of an object only its own words."""
-    found: dict[tuple[int, str, tuple[Span, ...]], Mention] = {}
+    known: dict[tuple[int, str, tuple[Span, ...]], Mention] = {}
     size = len(scene_tuple.concepts)
     for caption, fact in scene_tuple.evidence:
-        words = places.get(captions[caption], ())
+        words = spans.get(captions[caption], ())
         tokens: list[int] = []
-        for slot, positions in enumerate(fact.tokens):
-            own = fact.words[slot] in scene_tuple.concepts[0].strings if size == 1 else True
-            tokens += positions if own else ()
-        spans = tuple(sorted({words[t] for t in tokens if t < len(words) and words[t][0] >= 0}))
-        found.setdefault((caption, fact.rule if size > 1 else "", spans), Mention(caption, fact.rule, spans))
-    return tuple(found.values())
+        for word, positions in zip(fact.words, fact.tokens, strict=False):
+            if size > 1 or word in scene_tuple.concepts[0].strings:
+                tokens += positions
+        marked = tuple(sorted({words[t] for t in tokens if t < len(words) and words[t][0] >= 0}))
+        known.setdefault((caption, fact.rule if size > 1 else "", marked), Mention(caption, fact.rule, marked))
+    return tuple(known.values())
 
 
 _PARTS = {1: ("nvar",), 2: ("nvar", "anvr"), 3: ("nvar", "vnar", "nvar")}
@@ -103,64 +103,53 @@ _PARTS = {1: ("nvar",), 2: ("nvar", "anvr"), 3: ("nvar", "vnar", "nvar")}
 
 
 def candidate_view(
-    item: Item,
-    statistic: SpiceStatistic,
-    findings: Sequence[Finding],
-    places: dict[str, tuple[tuple[int, int], ...]],
-    sides: Mapping[str, str],
-    *,
-    graded: GradedView | None = None,
-    more: tuple[tuple[float | None, ...], tuple[Working, ...]] = ((), ()),
+    item: Item, statistic: SpiceStatistic, findings: Sequence[Finding], spans: Mapping[str, tuple[Span, ...]]
 ) -> CandidateView:
-    """Return the view of one system's caption.
+    """Return the view of one system's caption by SPICE.
 
     Args:
         item: the caption with its references.
         statistic: what its score was made from.
         findings: of the same match.
-        places: the words' places by caption.
-        sides: the side of each kind of error.
-        graded: the caption's SPICE-G, if it was asked for.
-        more: the other metrics' scores, and how scores come about.
+        spans: where the words of each caption stand in it.
     """
     match = statistic.match
-    mine = {finding.tuple: finding for finding in findings if sides[finding.kind] == "invented"}
-    theirs = {finding.tuple: finding for finding in findings if sides[finding.kind] == "missed"}
-    said = tuple(
-        _view(t, (item.candidate,), places, partners, mine.get(i), how=_how(t, match.reference, partners))
+    explained = {(KINDS[finding.kind].side, finding.tuple): finding for finding in findings}
+    candidate = tuple(
+        _view(t, (item.candidate,), spans, partners, explained.get((Side.INVENTED, i)), others=match.reference)
         for i, (t, partners) in enumerate(zip(match.candidate, match.candidate_partners, strict=True))
     )
-    wanted = tuple(
-        _view(t, item.references, places, partners, theirs.get(i))
+    reference = tuple(
+        _view(t, item.references, spans, partners, explained.get((Side.MISSED, i)))
         for i, (t, partners) in enumerate(zip(match.reference, match.reference_partners, strict=True))
     )
+    near = frozenset(number for (side, number), finding in explained.items() if side is Side.INVENTED and finding.near)
     return CandidateView(
         item.candidate,
         tuple(statistic.f1(category) for category in statistic.counts),
-        said,
-        wanted,
-        overlay(match, near=frozenset(place for place, finding in mine.items() if finding.near)),
-        graded,
-        tuple(statistic.counts.values()),
-        *more,
-        description=description_view(item, match, said, wanted),
+        candidate,
+        reference,
+        overlay(match, near=near),
+        counts=tuple(statistic.counts.values()),
+        description=description_view(item, match, candidate, reference),
     )
 
 
 def _view(
     scene_tuple: SceneTuple,
     captions: Sequence[str],
-    places: dict[str, tuple[tuple[int, int], ...]],
+    spans: Mapping[str, tuple[Span, ...]],
     partners: tuple[int, ...],
     finding: Finding | None,
     *,
-    how: tuple[int, ...] = (),
+    others: Sequence[SceneTuple] = (),
 ) -> TupleView:
+    """Return the view of a tuple; for one of a candidate, ``others`` are the references' tuples."""
     return TupleView(
         scene_tuple.strings,
-        mentions(scene_tuple, captions, places),
+        mentions(scene_tuple, captions, spans),
         partners,
-        how,
+        _how(scene_tuple, others[partners[0]]) if partners and others else (),
         finding.kind if finding else None,
         finding.counterpart if finding else None,
         str(finding.near) if finding and finding.near else None,
@@ -172,14 +161,15 @@ def _merged(concept: Concept) -> tuple[int, ...]:
     """Return the synsets that connect the names of an object, each with the first that it shares one with."""
     if len(concept.strings) == 1:
         return ()
-    known = [(name, _senses(name)) for name in concept.strings]
-    found: dict[int, None] = {}
-    for place, (_, senses) in enumerate(known[1:], start=1):
-        earlier = {sense for _, other in known[:place] for sense in other}
+    first, *others = map(_senses, concept.strings)
+    earlier = set(first)
+    numbers: dict[int, None] = {}
+    for senses in others:
         shared = next((sense for sense in senses if sense in earlier), None)
         if shared is not None:
-            found[shared.number] = None
-    return tuple(found)
+            numbers[shared.number] = None
+        earlier.update(senses)
+    return tuple(numbers)
 
 
 @lru_cache(maxsize=10_000)
@@ -187,15 +177,12 @@ def _senses(name: str) -> tuple[Synset, ...]:
     return load_wordnet().senses(name, "nvar")
 
 
-def _how(scene_tuple: SceneTuple, reference: Sequence[SceneTuple], partners: tuple[int, ...]) -> tuple[int, ...]:
-    """Return 0 for each slot that a string connects with the first partner, else the connecting synset."""
-    parts = _PARTS[len(scene_tuple.concepts)]
-    if not partners:
-        return ()
-    theirs = reference[partners[0]]
+def _how(scene_tuple: SceneTuple, partner: SceneTuple) -> tuple[int, ...]:
+    """Return 0 for each slot that a string connects with the partner, else the connecting synset."""
+    slots = zip(scene_tuple.concepts, partner.concepts, _PARTS[len(scene_tuple.concepts)], strict=True)
     return tuple(
-        0 if set(own.strings) & set(other.strings) else connecting_synset(own, other, likely)
-        for own, other, likely in zip(scene_tuple.concepts, theirs.concepts, parts, strict=True)
+        0 if set(concept.strings) & set(other.strings) else connecting_synset(concept, other, likely)
+        for concept, other, likely in slots
     )
 
 
@@ -205,29 +192,29 @@ class _Overlay:
     def __init__(self, match: Match, near: frozenset[int]) -> None:
         self.match = match
         self.near = near
-        self.objects: list[tuple[Concept, State, int]] = []
-        self.attributes: list[tuple[int, Concept, State, int]] = []
-        self.relations: list[tuple[int, int, Concept, State, int]] = []
-        self._theirs: dict[Concept, int] = {}
-        self._mine: dict[Concept, int] = {}
+        self.objects: list[tuple[Concept, TupleState, int]] = []
+        self.attributes: list[tuple[int, Concept, TupleState, int]] = []
+        self.relations: list[tuple[int, int, Concept, TupleState, int]] = []
+        self._reference: dict[Concept, int] = {}
+        self._candidate: dict[Concept, int] = {}
 
     def build(self) -> None:
         """Place every tuple: objects before what refers to them."""
         for length in (1, 2, 3):
-            for index, theirs in enumerate(self.match.reference):
-                if len(theirs.concepts) == length:
-                    found = bool(self.match.reference_partners[index])
-                    self._add(theirs.concepts, self._theirs, State.MATCHED if found else State.MISSED, index)
-            for index, mine in enumerate(self.match.candidate):
+            for index, reference in enumerate(self.match.reference):
+                if len(reference.concepts) == length:
+                    state = TupleState.MATCHED if self.match.reference_partners[index] else TupleState.MISSED
+                    self._add(reference.concepts, self._reference, state, index)
+            for index, candidate in enumerate(self.match.candidate):
                 partners = self.match.candidate_partners[index]
-                if len(mine.concepts) == length and not partners:
-                    state = State.NEAR if index in self.near else State.INVENTED
-                    self._add(mine.concepts, self._mine, state, index)
+                if len(candidate.concepts) == length and not partners:
+                    state = TupleState.NEAR if index in self.near else TupleState.INVENTED
+                    self._add(candidate.concepts, self._candidate, state, index)
                 elif length == 1 and partners:
                     partner = self.match.reference[partners[0]].concepts[0]
-                    self._mine[mine.concepts[0]] = self._theirs[partner]
+                    self._candidate[candidate.concepts[0]] = self._reference[partner]
 
-    def _add(self, concepts: tuple[Concept, ...], nodes: dict[Concept, int], state: State, index: int) -> None:
+    def _add(self, concepts: tuple[Concept, ...], nodes: dict[Concept, int], state: TupleState, index: int) -> None:
         if len(concepts) == 1:
             nodes[concepts[0]] = len(self.objects)
             self.objects.append((concepts[0], state, index))
@@ -237,7 +224,7 @@ class _Overlay:
             self.relations.append((nodes[concepts[0]], nodes[concepts[2]], concepts[1], state, index))
 
 
-def overlay(match: Match, *, near: frozenset[int] = frozenset()) -> Picture:
+def overlay(match: Match, *, near: frozenset[int] = frozenset()) -> GraphPicture:
     """Lay both graphs of a match over each other and place their parts.
 
     Args:
@@ -260,12 +247,12 @@ def overlay(match: Match, *, near: frozenset[int] = frozenset()) -> Picture:
         )
     )
     boxes = []
-    for index, (_, state, place) in enumerate(both.objects):
+    for index, (_, state, number) in enumerate(both.objects):
         card = layout.cards[index]
-        own = [(mine, at) for of, _, mine, at in both.attributes if of == index]
-        attributes = tuple((name, mine, at) for name, (mine, at) in zip(card.attributes, own, strict=True))
+        states = [(of_attribute, at) for of, _, of_attribute, at in both.attributes if of == index]
+        attributes = tuple((name, *rest) for name, rest in zip(card.attributes, states, strict=True))
         corner = (int(card.x), int(card.y), int(card.width), int(card.height))
-        boxes.append(Box(card.name, state, *corner, attributes, place))
+        boxes.append(Card(card.name, state, *corner, attributes, number))
     lines = []
     for arrow in layout.arrows:
         cards = [layout.cards[index] for index in arrow.route]
@@ -276,27 +263,27 @@ def overlay(match: Match, *, near: frozenset[int] = frozenset()) -> Picture:
             ends = first.right, last.right
         points = [(ends[0], first.port), *((card.x, card.port) for card in between), (ends[1], last.port)]
         labels = tuple(
-            (concept.label, state, place)
-            for a, b, concept, state, place in both.relations
+            (concept.label, state, number)
+            for a, b, concept, state, number in both.relations
             if (a, b) == (arrow.route[0], arrow.route[-1])
         )
-        lines.append(Line(labels, tuple((int(x), int(y)) for x, y in points)))
-    return Picture(int(layout.width), int(layout.height), tuple(boxes), tuple(lines))
+        lines.append(Arrow(labels, tuple((int(x), int(y)) for x, y in points)))
+    return GraphPicture(int(layout.width), int(layout.height), tuple(boxes), tuple(lines))
 
 
-def connecting_synset(one: Concept, other: Concept, parts: str) -> int:
+def connecting_synset(concept: Concept, other: Concept, parts: str) -> int:
     """Return the number of the synset that two concepts share; of several, that of the most frequent sense.
 
     Args:
-        one: a concept.
+        concept: a concept.
         other: another, with a synset in common.
         parts: parts of speech, the likeliest first.
     """
     wordnet = load_wordnet()
-    theirs = {sense for string in other.strings for sense in wordnet.senses(string)}
-    mine = (sense for string in one.strings for sense in wordnet.senses(string, parts) if sense in theirs)
+    known = {sense for string in other.strings for sense in wordnet.senses(string)}
+    shared = (sense for string in concept.strings for sense in wordnet.senses(string, parts) if sense in known)
     # Two words may share a bare number that is a noun's synset for one and a verb's for the other.
-    return next((sense.number for sense in mine), min(one.synsets & other.synsets))
+    return next((sense.number for sense in shared), min(concept.synsets & other.synsets))
 
 
 def synset_views(images: Iterable[ImageView]) -> dict[int, tuple[SynsetView, ...]]:
@@ -425,29 +412,26 @@ def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
     """
     read = read_tokens(text, normalise(text))
     spans = list(find_spans(read.forms, text)) if isinstance(read.spans, str) else list(read.spans)
-    found = []
+    sentences = []
     for first, behind in pairwise(accumulate(read.lengths, initial=0)):
         known = [span for span in spans[first:behind] if span[0] >= 0]
         if known:
-            found.append((known[0][0], known[-1][1]))
-    return tuple(found)
+            sentences.append((known[0][0], known[-1][1]))
+    return tuple(sentences)
 
 
 def _sentences(texts: Sequence[str], views: Sequence[TupleView]) -> tuple[tuple[SentenceView, ...], ...]:
     """Return the sentences of each text with the tuples that have a word there."""
-    said: defaultdict[tuple[int, int], dict[int, None]] = defaultdict(dict)
+    said: defaultdict[tuple[int, Span], dict[int, None]] = defaultdict(dict)
     for index, view in enumerate(views):
         for mention in view.mentions:
-            for start, _ in mention.spans:
-                for place, (first, end) in enumerate(sentence_spans(texts[mention.caption])):
-                    if first <= start < end:
-                        said[mention.caption, place][index] = None
+            for span in sentence_spans(texts[mention.caption]):
+                if any(span[0] <= start < span[1] for start, _ in mention.spans):
+                    said[mention.caption, span][index] = None
     return tuple(
         tuple(
-            SentenceView(
-                start, end, tuple(found := said[caption, place]), sum(bool(views[index].partners) for index in found)
-            )
-            for place, (start, end) in enumerate(sentence_spans(text))
+            SentenceView(*span, tuple(said[caption, span]), sum(bool(views[i].partners) for i in said[caption, span]))
+            for span in sentence_spans(text)
         )
         for caption, text in enumerate(texts)
     )
@@ -465,8 +449,4 @@ def _objects(graph: Sequence[SceneTuple]) -> tuple[ObjectView, ...]:
         for index, each in enumerate(graph)
         if len(each.concepts) == 1
     ]
-    return tuple(sorted(views, key=_size, reverse=True))
-
-
-def _size(view: ObjectView) -> int:
-    return len(view.attributes) + len(view.relations)
+    return tuple(sorted(views, key=lambda view: len(view.attributes) + len(view.relations), reverse=True))

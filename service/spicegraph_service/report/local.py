@@ -23,7 +23,7 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.output.pages import PAGE_HEADERS, number, render_page, static
 from spicegraph_service.report.build import ReportOptions, build_report
-from spicegraph_service.report.data import SystemInput
+from spicegraph_service.report.data import System
 from spicegraph_service.report.render import chunks, index
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class Demo:
         options = ReportOptions(_DEMO_METRICS, resampling=Resampling(1), human=False)
         source = self._styles.get(style, self._styles["spice"])
         try:
-            report = build_report([SystemInput("Caption", (item,))], options, pipeline=source)
+            report = build_report([System("Caption", (item,))], options, pipeline=source)
         except SpicegraphError as error:
             return {"fault": str(error)}
         view = report.images[0].candidates[0]

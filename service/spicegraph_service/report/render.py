@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import base64
 import gzip
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from itertools import chain, count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from markupsafe import Markup
@@ -21,23 +21,22 @@ from spicegraph_parser.errors import counted
 from spicegraph_parser.rules import RULES
 from spicegraph_parser.wordnet import load_wordnet
 from spicegraph_scorer.core.categories import ALL
-from spicegraph_scorer.errors import KINDS
+from spicegraph_scorer.errors import CHANCES, KINDS
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation
 from spicegraph_service.output.charts import HUMAN_INK, Line, Mark, Row, histogram, ink, interval_chart, line_chart
 from spicegraph_service.output.pages import environment, permalink, render_page, static
 from spicegraph_service.report.verdict import verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from spicegraph_parser.wordnet import Synset
     from spicegraph_scorer.core.credit import Credit
-    from spicegraph_scorer.metrics.graded.explain import GradedTuple
+    from spicegraph_scorer.errors import ErrorKind
     from spicegraph_service.report.data import (
         CandidateView,
         GradedView,
         ImageView,
-        KindRow,
         MeanRow,
         Report,
         SideView,
@@ -63,7 +62,7 @@ def report_charts(report: Report) -> dict[str, Markup]:
 
 def _categories(report: Report) -> Markup:
     """Return mean F1 by category, with 95 % intervals: the picture of the SPICE paper's Table 2."""
-    systems = [(system, ink(place)) for place, system in enumerate(report.systems)]
+    systems = [(system, ink(number)) for number, system in enumerate(report.systems)]
     systems += [(report.human, HUMAN_INK)] if report.human else []
     rows = [
         Row(
@@ -71,10 +70,10 @@ def _categories(report: Report) -> Markup:
             [
                 Mark(system.name, row.f, row.low, row.high, colour, counted(row.items, "image"))
                 for system, colour in systems
-                for row in (system.categories[place],)
+                for row in (system.categories[number],)
             ],
         )
-        for place, name in enumerate(report.categories)
+        for number, name in enumerate(report.categories)
     ]
     described = "Points by category and system with 95 % intervals. The table of categories has the numbers."
     return interval_chart("Mean F1 by category", rows, axis="mean F1", description=described)
@@ -84,14 +83,12 @@ def _differences(report: Report) -> Markup:
     """Return by how much the second of two systems is better in each category, in the colour of the better one."""
     first, second = (system.name for system in report.systems)
     tests = {test.name: test for test in report.tests}
-    found = [(name, tests["SPICE" if name == ALL else f"SPICE_{name}"]) for name in report.categories]
-    rows = [
-        Row(
-            "SPICE" if name == ALL else name,
-            [Mark("difference", test.difference, test.low, test.high, ink(int((test.difference or 0) > 0)))],
-        )
-        for name, test in found
-    ]
+    rows = []
+    for name in report.categories:
+        test = tests["SPICE" if name == ALL else f"SPICE_{name}"]
+        colour = ink(int((test.difference or 0) > 0))
+        mark = Mark("difference", test.difference, test.low, test.high, colour)
+        rows.append(Row("SPICE" if name == ALL else name, [mark]))
     return interval_chart(
         f"Differences: {second} minus {first}", rows, axis=f"{second} minus {first}", signed=True, description=_PAIRS
     )
@@ -102,28 +99,28 @@ _PAIRS = "Points by category with 95 % intervals. The table of paired tests has 
 
 def _distribution(systems: Sequence[SystemView]) -> Markup:
     tenths = len(systems[0].distribution)
-    lines = [Line(s.name, [row.items for row in s.distribution], ink(place)) for place, s in enumerate(systems)]
+    lines = [Line(s.name, [row.items for row in s.distribution], ink(number)) for number, s in enumerate(systems)]
     described = " ".join(
         f"{system.name}: " + ", ".join(f"{row.items} in {row.label}" for row in system.distribution if row.items) + "."
         for system in systems
     )
-    edges = [place / tenths for place in range(tenths + 1)]
+    edges = [n / tenths for n in range(tenths + 1)]
     return histogram("Images by SPICE", edges, lines, x="SPICE", y="images", description=described)
 
 
 def _means(systems: Sequence[SystemView], part: str, title: str, about: str) -> Markup:
     rows: list[Sequence[MeanRow]] = [getattr(system, part) for system in systems]
     lines = [
-        Line(system.name, [row.mean for row in own], ink(place), [counted(row.items, "image") for row in own])
-        for place, (system, own) in enumerate(zip(systems, rows, strict=True))
+        Line(system.name, [row.mean for row in means], ink(number), [counted(row.items, "image") for row in means])
+        for number, (system, means) in enumerate(zip(systems, rows, strict=True))
     ]
     described = " ".join(
         f"{line.name}: "
         + ", ".join(
-            f"{row.mean:.3f} at {row.label} ({counted(row.items, 'image')})" for row in own if row.mean is not None
+            f"{row.mean:.3f} at {row.label} ({counted(row.items, 'image')})" for row in means if row.mean is not None
         )
         + "."
-        for line, own in zip(lines, rows, strict=True)
+        for line, means in zip(lines, rows, strict=True)
     )
     labels = [row.label for row in rows[0]]
     return line_chart(title, labels, lines, x=about, y="mean SPICE", description=described)
@@ -133,7 +130,7 @@ def _means(systems: Sequence[SystemView], part: str, title: str, about: str) -> 
 class ErrorBlock:
     """Kinds of errors with one denominator: what can have them, how many such tuples each system has, and the kinds.
 
-    ``kinds`` hold a row for each system; ``side`` is ``invented`` or ``missed``; ``follows`` says whether they
+    ``kinds`` hold the errors of each system; ``side`` is ``invented`` or ``missed``; ``follows`` says whether they
     follow from other errors.
     """
 
@@ -141,29 +138,25 @@ class ErrorBlock:
     side: str
     follows: bool
     of: tuple[int, ...]
-    kinds: tuple[tuple[KindRow, ...], ...]
+    kinds: tuple[tuple[ErrorKind, ...], ...]
 
 
 def _blocks(report: Report) -> list[ErrorBlock]:
     """Return the errors by what can have them, those first that systems make most."""
-    blocks: dict[str, list[tuple[KindRow, ...]]] = {}
-    for rows in zip(*(system.kinds for system in report.systems), strict=True):
-        if any(row.count for row in rows):
-            blocks.setdefault(rows[0].among, []).append(rows)
+    blocks: dict[str, list[tuple[ErrorKind, ...]]] = {}
+    for errors in zip(*(system.kinds for system in report.systems), strict=True):
+        if any(each.count for each in errors):
+            blocks.setdefault(errors[0].kind.among, []).append(errors)
     return [
         ErrorBlock(
-            among,
-            kinds[0][0].side,
-            not kinds[0][0].primary,
-            tuple(row.of for row in kinds[0]),
-            tuple(sorted(kinds, key=_most)),
+            CHANCES[among].title,
+            CHANCES[among].side.value,
+            not kinds[0][0].kind.primary,
+            tuple(errors.of for errors in kinds[0]),
+            tuple(sorted(kinds, key=lambda errors: -max(each.rate or 0.0 for each in errors))),
         )
         for among, kinds in blocks.items()
     ]
-
-
-def _most(rows: Sequence[KindRow]) -> float:
-    return -max(row.rate or 0.0 for row in rows)
 
 
 _GROUPS_SHOWN = 12
@@ -219,7 +212,37 @@ def to_parts(report: Report) -> dict[str, str]:
 
 def to_json(report: Report) -> str:
     """Return everything in the report as JSON, ``tuples`` and ``pictures`` of every image included."""
-    return msgspec.json.encode(report, enc_hook=GradedExplanation.to_dict).decode() + "\n"
+    values = _fields(report) | {"systems": list(map(_system, report.systems))}
+    values["human"] = None if report.human is None else _system(report.human)
+    return msgspec.json.encode(values, enc_hook=GradedExplanation.to_dict).decode() + "\n"
+
+
+def _fields(record: Any) -> dict[str, Any]:
+    return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
+def _system(view: SystemView) -> dict[str, Any]:
+    """Return a system's part as JSON values: the scorer's records with the rates that they derive."""
+    said = [
+        {name: getattr(row, name) for name in ("category", "invented", "said", "captions")}
+        | {"per_instance": row.per_instance, "per_sentence": row.per_sentence}
+        for row in view.hallucinations
+    ]
+    kinds = [
+        {
+            "key": errors.name,
+            **{name: getattr(errors.kind, name) for name in ("title", "side", "primary", "near")},
+            "among": CHANCES[errors.kind.among].title,
+            "columns": errors.kind.columns,
+            **{name: getattr(errors, name) for name in ("count", "of", "rate", "items")},
+            "groups": [
+                {name: getattr(group, name) for name in ("words", "count", "weight", "rate", "items")}
+                for group in errors.groups
+            ],
+        }
+        for errors in view.kinds
+    ]
+    return _fields(view) | {"hallucinations": said, "kinds": kinds}
 
 
 def to_markdown(report: Report) -> str:
@@ -246,15 +269,13 @@ _DIGITS = 4
 
 def index(report: Report) -> str:
     """Return the packed index: names, kinds, and for each image what it can be sorted and filtered by."""
-    order = {name: place for place, name in enumerate(KINDS)}
     errors: list[list[list[int]]] = [[[] for _ in report.images] for _ in report.systems]
     for system, view in enumerate(report.systems):
         for kind in view.kinds:
-            for place, group in enumerate(kind.groups):
+            for number, group in enumerate(kind.groups):
                 for item in group.items:
-                    errors[system][item] += order[kind.key], place
-    columns = [[image.candidates[place] for image in report.images] for place in range(len(report.systems))]
-    texts = dict.fromkeys((w.score, w.text) for views in columns for view in views for w in view.workings)
+                    errors[system][item] += _KINDS[kind.name], number
+    columns = [[image.candidates[system] for image in report.images] for system in range(len(report.systems))]
     return _packed(
         {
             "chunk": CHUNK,
@@ -267,7 +288,7 @@ def index(report: Report) -> str:
             "synsets": {n: "; or ".join(f"{s.name}: {s.gloss}" for s in views) for n, views in report.synsets.items()},
             "groups": [[[g.words for g in kind.groups] for kind in view.kinds] for view in report.systems],
             "senses": _senses(report),
-            "workings": list(texts),
+            "workings": list(_workings(report)),
             "sources": _sources(report),
             "ids": [permalink(image.id) for image in report.images],
             "captions": [[view.caption for view in views] for views in columns],
@@ -275,7 +296,7 @@ def index(report: Report) -> str:
             "reference": [[counts.reference for counts in view.counts] for view in columns[0]],
             "counts": [[[n for counts in view.counts for n in counts[:2]] for view in views] for views in columns],
             "values": [
-                [_rounded([view.metrics[place] for view in views]) for place in range(len(report.metrics))]
+                [_rounded([view.metrics[metric] for view in views]) for metric in range(len(report.metrics))]
                 for views in columns
             ],
             "errors": errors,
@@ -285,10 +306,19 @@ def index(report: Report) -> str:
 
 def _sources(report: Report) -> list[str | None] | None:
     """Return the addresses of images, ``None`` without any; those that are in the page stand with the details."""
-    found = [image.source for image in report.images]
-    return [None if s is None or s.startswith(_IN_PAGE) else s for s in found] if any(found) else None
+    sources = [image.source for image in report.images]
+    return [None if s is None or s.startswith(_IN_PAGE) else s for s in sources] if any(sources) else None
 
 
+def _workings(report: Report) -> dict[tuple[str, str], int]:
+    """Return the texts that say how a score comes about, with their numbers."""
+    views = (candidates[s] for s in range(len(report.systems)) for candidates in (i.candidates for i in report.images))
+    texts = dict.fromkeys((working.score, working.text) for view in views for working in view.workings)
+    return {text: number for number, text in enumerate(texts)}
+
+
+_KINDS = {name: number for number, name in enumerate(KINDS)}
+_RULES = {name: number for number, name in enumerate(RULES)}
 _IN_PAGE = "data:"
 
 
@@ -300,24 +330,24 @@ def _senses(report: Report) -> list[object]:
     """
     words = {w for view in report.systems for kind in view.kinds for group in kind.groups for w in group.words}
     wordnet = load_wordnet()
-    places: dict[Synset, int] = {}
+    numbers: dict[Synset, int] = {}
     broader: list[int] = []
 
-    def place_of(sense: Synset) -> int:
-        if sense not in places:
+    def number_of(sense: Synset) -> int:
+        if sense not in numbers:
             above = wordnet.broader(sense)
-            places[sense] = len(broader)
+            numbers[sense] = len(broader)
             broader.append(-1)
             if above:
-                broader[places[sense]] = place_of(above[0])
-        return places[sense]
+                broader[numbers[sense]] = number_of(above[0])
+        return numbers[sense]
 
-    found: dict[str, int] = {}
+    senses: dict[str, int] = {}
     for word in sorted(words):
         sense = next((s for part in _PARTS if (s := wordnet.common_sense(word, part)) is not None), None)
         if sense is not None:
-            found[word] = place_of(sense)
-    return [[wordnet.name(sense) for sense in places], broader, found]
+            senses[word] = number_of(sense)
+    return [[wordnet.name(sense) for sense in numbers], broader, senses]
 
 
 _PARTS = "nav"
@@ -325,34 +355,31 @@ _PARTS = "nav"
 
 def chunks(report: Report) -> list[str]:
     """Return the packed details, ``CHUNK`` images each."""
-    order = {name: place for place, name in enumerate(KINDS)}
-    images, systems = report.images, range(len(report.systems))
-    texts = dict.fromkeys((w.score, w.text) for s in systems for image in images for w in image.candidates[s].workings)
-    numbers = {text: place for place, text in enumerate(texts)}
+    workings = _workings(report)
     return [
-        _packed([_image(image, order, numbers) for image in images[start : start + CHUNK]])
-        for start in range(0, len(images), CHUNK)
+        _packed([_image(image, workings) for image in report.images[start : start + CHUNK]])
+        for start in range(0, len(report.images), CHUNK)
     ]
 
 
-def _image(image: ImageView, order: dict[str, int], numbers: dict[tuple[str, str], int]) -> list[object]:
+def _image(image: ImageView, workings: Mapping[tuple[str, str], int]) -> list[object]:
     first = image.candidates[0]
     return [
         image.references,
         image.source if image.source and image.source.startswith(_IN_PAGE) else None,
         [[t.strings, _mentions(t), t.merged] for t in first.reference],  # the references are the same for every system
-        [_candidate(candidate, order, numbers) for candidate in image.candidates],
+        [_candidate(candidate, workings) for candidate in image.candidates],
     ]
 
 
-def _candidate(view: CandidateView, order: dict[str, int], numbers: dict[tuple[str, str], int]) -> list[object]:
+def _candidate(view: CandidateView, workings: Mapping[tuple[str, str], int]) -> list[object]:
     picture = view.picture
     return [
         [
-            [t.strings, _mentions(t), t.partners, t.how if any(t.how) else (), *_why(t, order), t.merged]
+            [t.strings, _mentions(t), t.partners, t.how if any(t.how) else (), *_why(t), t.merged]
             for t in view.candidate
         ],
-        [[t.partners, *_why(t, order)] for t in view.reference],
+        [[t.partners, *_why(t)] for t in view.reference],
         [
             picture.width,
             picture.height,
@@ -361,7 +388,7 @@ def _candidate(view: CandidateView, order: dict[str, int], numbers: dict[tuple[s
             [([label[1:] for label in line.labels], line.points) for line in picture.lines],
         ],
         view.graded and _graded(view.graded),
-        [[numbers[w.score, w.text], *_rounded(w.values)] for w in view.workings],
+        [[workings[w.score, w.text], *_rounded(w.values)] for w in view.workings],
         _credits(view.credits),
         view.description and [_side(side) for side in (view.description.candidate, view.description.reference)],
     ]
@@ -373,52 +400,40 @@ def _credits(credits_of: Mapping[str, Credit]) -> list[object]:
         return []
     first = next(iter(credits_of.values()))
     return [
-        [place for word in first.words for place in (word.start, word.end)],
-        *([name, _brief(own.score), *(round(1000 * w.credit) for w in own.words)] for name, own in credits_of.items()),
+        [end for word in first.words for end in (word.start, word.end)],
+        *([name, _brief(c.score), *(round(1000 * w.credit) for w in c.words)] for name, c in credits_of.items()),
     ]
 
 
 def _side(view: SideView) -> list[object]:
     sentences = [[(s.start, s.end, s.tuples, s.matched) for s in caption] for caption in view.sentences]
-    return [sentences, [(found.object, found.attributes, found.relations) for found in view.objects]]
+    return [sentences, [(each.object, each.attributes, each.relations) for each in view.objects]]
 
 
 def _graded(view: GradedView) -> list[object]:
     why = view.explanation
     return [
         round(view.score, _DIGITS),
-        [_graded_tuple(found) for found in why.candidate],
-        [_graded_tuple(found) for found in why.reference],
+        *(
+            [[t.words, *_rounded((t.share, t.support)), t.partner, _rounded(t.slots), t.denied_by] for t in side]
+            for side in (why.candidate, why.reference)
+        ),
         [[c.action, c.words, c.by, round(c.score, _DIGITS), round(c.gain, _DIGITS)] for c in why.changes],
         round(why.order, _DIGITS),
         [
-            [found.word, found.spans, found.verdict, round(found.probability, _DIGITS), found.partner, found.instead]
-            for found in why.verdicts.words
+            [word.word, word.spans, word.verdict, round(word.probability, _DIGITS), word.partner, word.instead]
+            for word in why.verdicts.words
         ],
         round(why.verdicts.threshold, _DIGITS),
     ]
-
-
-def _graded_tuple(found: GradedTuple) -> list[object]:
-    numbers = _rounded((found.share, found.support))
-    return [found.words, *numbers, found.partner, _rounded(found.slots), found.denied_by]
 
 
 def _mentions(view: TupleView) -> list[object]:
     return [[m.caption, _RULES.get(m.rule, -1), *chain.from_iterable(m.spans)] for m in view.mentions]
 
 
-def _how(view: TupleView) -> tuple[int, ...]:
-    return view.how if any(view.how) else ()
-
-
-_RULES = {name: place for place, name in enumerate(RULES)}
-
-
-def _why(view: TupleView, order: dict[str, int]) -> Iterator[object]:
-    yield None if view.kind is None else order[view.kind]
-    yield view.counterpart
-    yield view.near
+def _why(view: TupleView) -> tuple[object, ...]:
+    return None if view.kind is None else _KINDS[view.kind], view.counterpart, view.near
 
 
 def _rounded(values: Sequence[float | None]) -> list[float | None]:
@@ -428,7 +443,7 @@ def _rounded(values: Sequence[float | None]) -> list[float | None]:
 def _brief(value: float) -> float:
     """Return a number with few digits, enough for the three that pages show to be those of the number itself."""
     shown = f"{value:.3f}"
-    return next(found for digits in count(_DIGITS) if f"{(found := round(value, digits)):.3f}" == shown)
+    return next(short for digits in count(_DIGITS) if f"{(short := round(value, digits)):.3f}" == shown)
 
 
 def _raw(packed: str) -> Markup:

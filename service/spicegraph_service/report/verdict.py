@@ -205,7 +205,7 @@ def _listed(tests: Mapping[str, PairTest], names: Sequence[str]) -> str:
 
 
 def _invented_objects(systems: Sequence[SystemView]) -> Iterator[tuple[str, str]]:
-    rows = [next(kind for kind in system.kinds if kind.key == "object_invented") for system in systems]
+    rows = [next(kind for kind in system.kinds if kind.name == "object_invented") for system in systems]
     shares = [
         f"{system.name} {100 * row.rate:.0f} % of {row.of} objects"
         for system, row in zip(systems, rows, strict=True)
@@ -323,9 +323,9 @@ def _words_of_errors(system: SystemView) -> dict[tuple[str, int], tuple[str, ...
     """Return the words of a system's errors by kind and image, those of the heaviest group."""
     words: dict[tuple[str, int], tuple[str, ...]] = {}
     for kind in system.kinds:
-        for group in kind.groups if kind.key in _SENTENCES else ():
+        for group in kind.groups if kind.name in _SENTENCES else ():
             for item in group.items:
-                words.setdefault((kind.key, item), group.words)
+                words.setdefault((kind.name, item), group.words)
     return words
 
 

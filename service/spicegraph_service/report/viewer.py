@@ -19,7 +19,7 @@ from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics import METRICS, lower_is_better
 from spicegraph_service.output.charts import Line, Mark, Row, histogram, ink, interval_chart
 from spicegraph_service.report.build import ReportOptions, build_report
-from spicegraph_service.report.data import PairTest, SystemInput
+from spicegraph_service.report.data import PairTest, System
 from spicegraph_service.report.images import image_sources
 from spicegraph_service.report.local import LONGEST_TEXT, local_page
 from spicegraph_service.report.render import chunks, index
@@ -190,7 +190,7 @@ class LiveReport:
         The scores of other metrics are those of the files.
         """
         systems = [
-            SystemInput(name, tuple(Item(item.id, item.captions[number], item.references) for item in items))
+            System(name, tuple(Item(item.id, item.captions[number], item.references) for item in items))
             for number, name in names.items()
         ]
         metrics = ("spice", *(("spice-g",) if any("SPICE-G" in item.scores for item in items) else ()))
