@@ -21,14 +21,17 @@ EMPTY = frozenset({"be", "have", "do"})
 
 
 def captions(folder: Path, most: int) -> list[str]:
-    """Return captions of every file of a folder (``.txt`` or ``.txt.gz``), as many of each, drawn by chance."""
+    """Return captions of every file of a folder (``.txt`` or ``.txt.gz``), by chance and as evenly as they allow."""
     files = sorted(path for path in folder.iterdir() if path.name.endswith((".txt", ".txt.gz")))
     chance = random.Random(1)
-    out: list[str] = []
+    every: list[list[str]] = []
     for path in files:
         with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
-            texts = sorted({line.strip() for line in lines if line.strip()})
-        out += chance.sample(texts, min(len(texts), most // len(files)))
+            every.append(sorted({line.strip() for line in lines if line.strip()}))
+    every.sort(key=len)
+    out: list[str] = []
+    for number, texts in enumerate(every):
+        out += chance.sample(texts, min(len(texts), (most - len(out)) // (len(every) - number)))
     return out
 
 

@@ -102,7 +102,13 @@ def with_silent(labels: Labels, words: Sequence[str], names: Names, every: Seque
     silent = [own for own in every if own.head not in said and is_word(words[own.head])]
     is_foreign = any(words[own.head] not in names.known for own in every)
     left = names.undrawn | PICTURES if is_foreign else names.known
-    drawable = [own for own in silent if words[own.head] not in left and not _is_quantity(words, own)]
+    drawable = [
+        own
+        for own in silent
+        if words[own.head] not in left
+        and not _is_quantity(words, own)
+        and not (own.head - 1 in said and _may_be_verb(words[own.head], names.known))
+    ]
     if not labels.objects and not drawable:
         drawable = [own for own in silent if not _is_quantity(words, own)][:1] or silent[:1]
     for own in drawable:
@@ -140,6 +146,16 @@ def _with_compounds(labels: Labels, words: Sequence[str], names: Names, every: S
         elif pair[1] not in said and words[pair[1]] in names.vocabulary.rows[0]:  # a typing error is no name
             parts.append(pair)
     return labels._replace(parts=parts, attributes=attributes)
+
+
+def _may_be_verb(word: str, known: Collection[str]) -> bool:
+    """Say whether a word that is taken for a noun may be a verb ("wind blows"): the network knows its "-ing" form."""
+    return word.endswith("s") and any(
+        form in known
+        for base in stems(word)
+        for form in (f"{base}ing", f"{base[:-1]}ing", f"{base}{base[-1]}ing")
+        if len(base) > 1 and not word.endswith("ss")
+    )
 
 
 def _is_quantity(words: Sequence[str], phrase: Phrase) -> bool:
