@@ -15,7 +15,7 @@ from spicegraph_api.v1 import evaluation_service_pb2 as evaluation
 from spicegraph_api.v1 import reference_service_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_service.cli import main
-from spicegraph_service.client import Client, item
+from spicegraph_service.client import Client, category, item
 from spicegraph_service.rpc.auth import create_token, rotate_token
 from spicegraph_service.store import open_store, parse_signature
 from waiting import wait_until
@@ -74,6 +74,10 @@ ATTEMPTS: dict[str, Attempt] = {
     ),
     "share with the owner": lambda client, set_id: client.share_reference_set(set_id, "ann", []),
     "score": scored,
+    "counts": lambda client, set_id: scored(client, set_id, scores_pb2.DETAIL_CATEGORIES),
+    "counts of one's own": lambda client, set_id: client.score(
+        CANDIDATES, reference_set=set_id, categories=[category("Elephants", words=["elephant"])]
+    ),
     "tuples": lambda client, set_id: scored(client, set_id, scores_pb2.DETAIL_TUPLES),
     "verdicts": lambda client, set_id: scored(client, set_id, scores_pb2.DETAIL_VERDICTS),
     "stream": streamed,
@@ -134,6 +138,22 @@ def test_parses_are_kept_apart(tenants: Tenants) -> None:
     assert not kept("")
 
 
+def test_parses_of_a_shared_set_are_not_the_caller_s(tenants: Tenants) -> None:
+    """Or the time of ``ParseCaptions`` would confirm references word for word."""
+    entries = {"1": ["a secret green giraffe juggles oranges"]}
+    shared = tenants.ann.create_reference_set(entries)
+    tenants.ann.share_reference_set(shared.id, "bob", [SCORE])
+    tenants.bob.score([item("1", "a green giraffe")], reference_set=shared.id)
+    pipeline = tenants.bob.server_info().pipeline
+
+    def kept(tenant: str) -> bool:
+        with closing(open_store(str(tenants.store))) as opened:
+            return bool(opened.get_parses(f"{parse_signature(pipeline)} tenant {tenant}", entries["1"]))
+
+    wait_until(lambda: kept("bob\tann"))
+    assert not kept("bob")
+
+
 READ, SCORE, EVIDENCE = pb.REFERENCE_RIGHT_READ, pb.REFERENCE_RIGHT_SCORE, pb.REFERENCE_RIGHT_EVIDENCE
 
 
@@ -143,7 +163,7 @@ READ, SCORE, EVIDENCE = pb.REFERENCE_RIGHT_READ, pb.REFERENCE_RIGHT_SCORE, pb.RE
         ([READ], {"get"}),
         ([SCORE], {"score", "stream"}),
         ([EVIDENCE], set()),
-        ([READ, SCORE, EVIDENCE], {"get", "score", "stream", "tuples", "verdicts"}),
+        ([READ, SCORE, EVIDENCE], {"get", "score", "stream", "counts", "counts of one's own", "tuples", "verdicts"}),
     ],
 )
 def test_a_share_allows_what_it_names_and_nothing_else(

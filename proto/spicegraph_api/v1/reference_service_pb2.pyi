@@ -34,7 +34,7 @@ class _ReferenceRightEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Refere
     REFERENCE_RIGHT_SCORE: _ReferenceRight.ValueType  # 2
     """Score against it."""
     REFERENCE_RIGHT_EVIDENCE: _ReferenceRight.ValueType  # 3
-    """See tuples of its references, with DETAIL_TUPLES and the details above it."""
+    """See words and counts of its references: DETAIL_CATEGORIES and the details above it, and categories of one's own."""
 
 class ReferenceRight(_ReferenceRight, metaclass=_ReferenceRightEnumTypeWrapper):
     """What a tenant may do with a set of another one."""
@@ -46,7 +46,7 @@ REFERENCE_RIGHT_READ: ReferenceRight.ValueType  # 1
 REFERENCE_RIGHT_SCORE: ReferenceRight.ValueType  # 2
 """Score against it."""
 REFERENCE_RIGHT_EVIDENCE: ReferenceRight.ValueType  # 3
-"""See tuples of its references, with DETAIL_TUPLES and the details above it."""
+"""See words and counts of its references: DETAIL_CATEGORIES and the details above it, and categories of one's own."""
 Global___ReferenceRight: _TypeAlias = ReferenceRight  # noqa: Y015
 
 @_typing.final

@@ -59,6 +59,10 @@ class ItemStream:
         self._detail = detail
         self._given = given
 
+    def keep_parses_of(self, tenant: str) -> None:
+        """Set whose parses are looked up and kept; before: the caller's."""
+        self._tenant = tenant
+
     async def put(self, items: Sequence[ItemWork]) -> None:
         """Take items; waits until there is room."""
         for chunk in item_chunks(items):
@@ -189,8 +193,9 @@ class EvaluationServicer(EvaluationServiceServicer):
         set_id = request.reference_set if request.HasField("reference_set") else None
         empty = validation.empty_candidates(request.empty)
         validation.check_items(request.items, self._limits, reference_set=set_id is not None, empty=empty, seen=set())
+        tenant = call.tenant
         if set_id is not None:
-            await self._references.check(set_id, evidence=request.detail in validation.EVIDENT)
+            tenant = await self._references.check(set_id, evidence=validation.shows_references(request))
         items = await self._items(request.items, set_id, first=0)
         call.charge(count_captions(items))
         results, corpus = await self._scheduler.score(
@@ -199,7 +204,7 @@ class EvaluationServicer(EvaluationServiceServicer):
             request.detail,
             given,
             caller=call.share,
-            tenant=call.tenant,
+            tenant=tenant,
             refusals=call.refusals,
         )
         return pb.ScoreResponse(
@@ -215,8 +220,9 @@ class EvaluationServicer(EvaluationServiceServicer):
         metrics = validation.check_reward(request, info, self._limits)
         set_id = request.reference_set if request.HasField("reference_set") else None
         validation.check_items(request.items, self._limits, reference_set=set_id is not None, empty="zero", seen=set())
+        tenant = call.tenant
         if set_id is not None:
-            await self._references.check(set_id, evidence=request.credit)
+            tenant = await self._references.check(set_id, evidence=request.credit)
         items = await self._items(request.items, set_id, first=0)
         if request.drafts:
             items = [item._replace(draft=draft) for item, draft in zip(items, request.drafts, strict=True)]
@@ -227,7 +233,7 @@ class EvaluationServicer(EvaluationServiceServicer):
             scores_pb2.DETAIL_CREDIT if request.credit else scores_pb2.DETAIL_SCORES,
             RequestData(reward=request.reward),
             caller=call.share,
-            tenant=call.tenant,
+            tenant=tenant,
             refusals=call.refusals,
         )
         return _rewards(request, results, corpus)
@@ -261,7 +267,8 @@ class EvaluationServicer(EvaluationServiceServicer):
                     stream.start(self._metrics(settings.metrics), settings.detail, given)
                     if settings.HasField("reference_set"):
                         set_id = settings.reference_set
-                        await self._references.check(set_id, evidence=settings.detail in validation.EVIDENT)
+                        evident = validation.shows_references(settings)
+                        stream.keep_parses_of(await self._references.check(set_id, evidence=evident))
                 case "items":
                     batch, before = request.items.items, len(seen)
                     if before + len(batch) > self._limits.max_stream_items:

@@ -54,8 +54,11 @@ class References:
         self._entries: Lru[tuple[str, str]] = Lru(max_bytes)
         self._sets = RefreshAheadCache(self._find, seconds=_SET_REMEMBERED_S, most=_MOST_SETS_REMEMBERED)
 
-    async def check(self, set_id: str, *, evidence: bool) -> None:
+    async def check(self, set_id: str, *, evidence: bool) -> str:
         """Check that the caller may score against a set, and see evidence that holds words of its references.
+
+        Return the tenant whose parses such calls look up and keep: for another's set one that nobody is, so that the
+        time of the caller's own calls tells nothing of its references.
 
         Raises:
             CallError: NOT_FOUND, also for others' sets that are not shared with the caller; PERMISSION_DENIED.
@@ -67,6 +70,8 @@ class References:
         for right in (SCORE, EVIDENCE) if evidence else (SCORE,):
             if not found.allows(right):
                 raise missing_right(_KIND, set_id, right)
+        tenant = current_call().tenant
+        return tenant if found.tenant == tenant else f"{tenant}\t{found.tenant}"  # no name has a tab
 
     async def _find(self, key: tuple[str, str]) -> ReferenceSet | None:
         return await self._thread.run(lambda: self._thread.store.get_set(*key))

@@ -30,12 +30,7 @@ _KINDS = {
     scores_pb2.CATEGORY_KIND_ATTRIBUTE: "attribute",
     scores_pb2.CATEGORY_KIND_RELATION: "relation",
 }
-EVIDENT = frozenset(scores_pb2.Detail.values()) - {
-    scores_pb2.DETAIL_UNSPECIFIED,
-    scores_pb2.DETAIL_SCORES,
-    scores_pb2.DETAIL_CATEGORIES,
-}
-"""Details that show words of references."""
+_SCORES_ALONE = frozenset({scores_pb2.DETAIL_UNSPECIFIED, scores_pb2.DETAIL_SCORES})
 
 _LONGEST_SILENCE_S = 60
 _MAX_REWARD = 1_000
@@ -156,6 +151,11 @@ def check_metrics(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]
             found.append(Violation(f"metrics[{index}]", f"{name!a} stands twice, first at metrics[{first[name]}]"))
     _raise(found)
     return tuple(names) or ("spice",)
+
+
+def shows_references(request: evaluation_service_pb2.ScoreRequest | evaluation_service_pb2.ScoreStreamSettings) -> bool:
+    """Say whether the answer would tell words of references, or count their tuples by categories, also of one's own."""
+    return request.detail not in _SCORES_ALONE or bool(request.categories)
 
 
 def check_detail(detail: scores_pb2.Detail.ValueType, *, path: str = "") -> None:
