@@ -180,6 +180,21 @@ def test_a_word_and_a_synset_filter(browser: Browser, page: Path) -> None:
     assert "animal.n.01" in browser.js("[...document.querySelectorAll('#words option')].map(o => o.value)")
 
 
+@pytest.mark.model
+def test_a_word_is_what_its_place_makes_it(chromium: Browser, tmp_path: Path) -> None:
+    """Who looks for animals wants no jets that fly and nothing that is young; and sees which word it is."""
+    references = ("a jet on a field", "a plane")
+    items = tuple(
+        Item(n, text, references) for n, text in enumerate(["a young jet", "a duck on a field", "a jet flies"])
+    )
+    options = ReportOptions(resampling=Resampling(20), human=False)
+    page = tmp_path / "senses.html"
+    page.write_text(to_html(build_report([System("one", items)], options)), encoding="utf-8")
+    chromium.open(page, "#word=animal.n.01")
+    assert chromium.js(IDS) == ["1"]
+    assert chromium.js("[...document.querySelectorAll('#list .badge')].map(b => b.textContent)") == ["duck"]
+
+
 def test_the_list_is_exported_with_notes_that_this_browser_keeps(browser: Browser, page: Path) -> None:
     browser.open(page, "#image=%221%22")
     fields = "document.querySelectorAll('#detail .notebook input, #detail .notebook textarea')"

@@ -21,7 +21,7 @@ from spicegraph_parser.picture import lay_out
 from spicegraph_parser.pipelines import CaptionPipeline
 from spicegraph_parser.wordnet import load_wordnet
 from spicegraph_scorer.core.facts import FunctionSource
-from spicegraph_scorer.errors import KINDS, Side
+from spicegraph_scorer.errors import KINDS, ErrorSide
 from spicegraph_service.engines.local import ParseSource
 from spicegraph_service.report.data import (
     Arrow,
@@ -116,14 +116,16 @@ def candidate_view(
     match = statistic.match
     explained = {(KINDS[finding.kind].side, finding.tuple): finding for finding in findings}
     candidate = tuple(
-        _view(t, (item.candidate,), spans, partners, explained.get((Side.INVENTED, i)), others=match.reference)
+        _view(t, (item.candidate,), spans, partners, explained.get((ErrorSide.INVENTED, i)), others=match.reference)
         for i, (t, partners) in enumerate(zip(match.candidate, match.candidate_partners, strict=True))
     )
     reference = tuple(
-        _view(t, item.references, spans, partners, explained.get((Side.MISSED, i)))
+        _view(t, item.references, spans, partners, explained.get((ErrorSide.MISSED, i)))
         for i, (t, partners) in enumerate(zip(match.reference, match.reference_partners, strict=True))
     )
-    near = frozenset(number for (side, number), finding in explained.items() if side is Side.INVENTED and finding.near)
+    near = frozenset(
+        number for (side, number), finding in explained.items() if side is ErrorSide.INVENTED and finding.near
+    )
     return CandidateView(
         item.candidate,
         tuple(statistic.f1(category) for category in statistic.counts),

@@ -325,10 +325,18 @@ _IN_PAGE = "data:"
 def _senses(report: Report) -> list[object]:
     """Return the most frequent senses of the words of errors, and what is broader than each, up to the root.
 
+    A word is what its place in the tuple makes it: in "a jet flies" no one means the insect.
+
     Returns:
         The names of synsets; for each the place of the next broader one, or -1; and the place of each word's sense.
     """
-    words = {w for view in report.systems for kind in view.kinds for group in kind.groups for w in group.words}
+    parts: dict[str, str] = {}
+    for view in report.systems:
+        for errors in view.kinds:
+            for group in errors.groups:
+                for column, word in zip(errors.kind.columns, group.words, strict=False):
+                    likely = "n" if column in _NOUNS else _PARTS[errors.kind.length] if column != "How near" else ""
+                    parts[word] = min(parts.get(word, likely), likely, key=_ORDER.index)
     wordnet = load_wordnet()
     numbers: dict[Synset, int] = {}
     broader: list[int] = []
@@ -343,14 +351,31 @@ def _senses(report: Report) -> list[object]:
         return numbers[sense]
 
     senses: dict[str, int] = {}
-    for word in sorted(words):
-        sense = next((s for part in _PARTS if (s := wordnet.common_sense(word, part)) is not None), None)
+    for word in sorted(parts):
+        sense = next((s for part in parts[word] if (s := wordnet.common_sense(word, part)) is not None), None)
         if sense is not None:
             senses[word] = number_of(sense)
     return [[wordnet.name(sense) for sense in numbers], broader, senses]
 
 
-_PARTS = "nav"
+_NOUNS = frozenset(
+    (
+        "Object",
+        "Subject",
+        "Of",
+        "Belongs to",
+        "Given to",
+        "Owner",
+        "Has",
+        "References have it with",
+        "Candidate has it with",
+    )
+)
+"""The columns of kinds of errors whose words are nouns; those of other columns are as long as their tuples."""
+_PARTS = {1: "n", 2: "an", 3: "v"}
+"""By the length of a tuple: the parts of speech of the words that make it up, the likeliest first."""
+_ORDER = ("n", "an", "v", "")
+"""What counts for a word that stands in several places."""
 
 
 def chunks(report: Report) -> list[str]:
