@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-from heldout import FEWEST, Held, is_held_out, kind_of
+from heldout import FEWEST, Hashes, Held, add_hashes, is_held_out, kind_of
 from styles import Clauses, Halves, bare, cut, plain, restyled, toolkit
 
 SIZES = {
@@ -61,9 +61,10 @@ def conllu_captions(path: Path) -> Iterator[str]:
         yield from (line[9:].rstrip("\n") for line in lines if line.startswith("# text = "))
 
 
-def choose(captions: Iterable[str], *, evaluation: set[str], parsed: set[str], seed: int) -> list[str]:
+def choose(captions: Iterable[str], *, evaluation: set[str], parsed: set[str], seed: int, hashes: Hashes) -> list[str]:
     """Return distinct captions in a fixed random order, without those to be left out."""
-    fresh = {caption: None for caption in captions if plain(caption) not in evaluation and plain(caption) not in parsed}
+    left_out = evaluation | parsed
+    fresh = {caption: None for caption in hashes.kept(captions) if plain(caption) not in left_out}
     chosen = list(fresh)
     random.Random(seed).shuffle(chosen)
     return chosen
@@ -78,11 +79,11 @@ def without_held(write: Callable[[], str], held: Held, size: int) -> Iterator[st
             yield text
 
 
-def text_lines(path: Path) -> list[str]:
-    """Read captions, one per line, gzipped or not; white space is made single."""
+def text_lines(path: Path, hashes: Hashes) -> list[str]:
+    """Read captions, one per line, gzipped or not, without those held out by hashes; white space is made single."""
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rt", encoding="utf-8") as lines:
-        return [" ".join(line.split()) for line in lines if line.strip()]
+        return hashes.kept(" ".join(line.split()) for line in lines if line.strip())
 
 
 def size(text: str) -> tuple[str, int]:
@@ -113,12 +114,14 @@ def main() -> None:
         "--sizes", type=size, nargs="*", default=[], help="captions of kinds, where not the usual: KIND=N"
     )
     parser.add_argument("--seed", type=int, default=1)
+    add_hashes(parser)
     options = parser.parse_args()
     sizes = SIZES | dict(options.sizes)
     dice = random.Random(options.seed)
     evaluation = {plain(caption) for path in options.evaluation for caption in json_captions(path)}
     parsed = {plain(caption) for path in options.parsed for caption in conllu_captions(path)}
-    left = choose(read_captions(options.jar), evaluation=evaluation, parsed=parsed, seed=options.seed)
+    hashes = Hashes.read(options.held_out_hashes)
+    left = choose(read_captions(options.jar), evaluation=evaluation, parsed=parsed, seed=options.seed, hashes=hashes)
     files: dict[str, Iterable[str | None]] = {}
     for kind, style in (
         ("coco", str),
@@ -134,7 +137,7 @@ def main() -> None:
     held_out: list[str] = []
     for path in options.others:
         kind = kind_of(path)
-        own = choose(text_lines(path), evaluation=evaluation, parsed=set(), seed=options.seed)
+        own = choose(text_lines(path, hashes), evaluation=evaluation, parsed=set(), seed=options.seed, hashes=hashes)
         files[kind] = [caption for caption in own if plain(caption) not in parsed]
         short = [caption for caption in own if len(caption.split()) <= LONGEST]
         open_ones = [caption for caption in short if not is_held_out(caption, kind)]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 import silver
-from heldout import Held, is_held_out, kind_of
+from heldout import Hashes, Held, is_held_out, kind_of
 from spicegraph_parser.caption_pipeline.encoder import KINDS, Vocabulary, features
 
 
@@ -78,14 +78,14 @@ def sentences(captions: Sequence[silver.Caption]) -> list[silver.Sentence]:
 
 
 def read(
-    paths: Sequence[Path], evaluation: Sequence[Path]
+    paths: Sequence[Path], evaluation: Sequence[Path], hashes: Hashes
 ) -> tuple[dict[str, list[silver.Caption]], dict[str, list[silver.Caption]]]:
     """Return the captions to train on, and the held-out ones, both by kind; files of one kind are joined."""
     training: dict[str, list[silver.Caption]] = {}
     held: dict[str, list[silver.Caption]] = {}
     for path in paths:
         kind = kind_of(path)
-        for caption in silver.without_evaluation(silver.read(path), evaluation):
+        for caption in silver.without_evaluation(silver.read(path, hashes), evaluation):
             side = held if is_held_out(caption.text, kind) else training
             side.setdefault(kind, []).append(caption)
     out = Held([caption.text for captions in held.values() for caption in captions])

@@ -17,7 +17,7 @@ import torch
 
 import export
 from captions import conllu_captions, text_lines
-from heldout import Held, is_held_out, kind_of
+from heldout import Hashes, Held, add_hashes, is_held_out, kind_of
 from teach import Teacher, asked, sentences_of
 
 LONGEST = 40  # words of a sentence
@@ -41,6 +41,7 @@ def main() -> None:
     parser.add_argument("--parses", type=Path, nargs="+", required=True, help="parses that say what is held out")
     parser.add_argument("--out", type=Path, required=True, help="folder of the chosen captions")
     parser.add_argument("--seed", type=int, default=1)
+    add_hashes(parser)
     options = parser.parse_args()
     torch.set_num_threads(1)
     known = export.read(options.networks[0])[1]
@@ -48,9 +49,10 @@ def main() -> None:
     pairs = ((text, kind_of(path)) for path in options.parses for text in conllu_captions(path))
     held = Held([text for text, kind in pairs if is_held_out(text, kind)])
     dice = random.Random(options.seed)
+    hashes = Hashes.read(options.held_out_hashes)
     (options.out / "rest").mkdir(parents=True, exist_ok=True)
     for path in options.texts:
-        read = {text: list(sentences_of(text)) for text in text_lines(path) if not held.covers(text)}
+        read = {text: list(sentences_of(text)) for text in text_lines(path, hashes) if not held.covers(text)}
         texts = {text: parts for text, parts in read.items() if parts and max(map(len, parts)) <= LONGEST}
         of_sentences = doubts_of([words for parts in texts.values() for words in parts], teachers)
         doubts = {text: 1 - math.prod(1 - of_sentences[words] for words in parts) for text, parts in texts.items()}

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
 from captions import read_captions
-from heldout import kind_of
+from heldout import Hashes, add_hashes, kind_of
 from spicegraph_scorer.metrics.chair import CLASSES
 from spicegraph_scorer.metrics.fluency.detector import (
     BUCKETS,
@@ -454,7 +454,9 @@ def main() -> None:
     parser.add_argument("--all-marked", action="store_true", help="figures of the half that chooses nothing, too")
     parser.add_argument("--evaluate", action="store_true", help="evaluate OUT, train nothing")
     parser.add_argument("--seed", type=int, default=1)
+    add_hashes(parser)
     options = parser.parse_args()
+    hashes = Hashes.read(options.held_out_hashes)
     dice = random.Random(options.seed)
     learned: list[Tagged] = []
     counted: list[Tagged] = []
@@ -462,6 +464,8 @@ def main() -> None:
     for path in options.parses:
         kind, seen = kind_of(path), 0
         for words in read_tagged(path):
+            if hashes.covers(" ".join(word for word, _ in words)):
+                continue
             number = digest(words)
             if number % 1000 < HELD:
                 held.setdefault(kind, []).append(words)
@@ -475,7 +479,9 @@ def main() -> None:
     if not options.evaluate:
         used = {digest(words) for part in (learned, *held.values()) for words in part}
         vocabulary = learn_vocabulary(learned)
-        raw = [tuple(words) for text in read_captions(options.jar)[:COUNTED] for words in sentences_of(text)]
+        raw = [
+            tuple(words) for text in hashes.kept(read_captions(options.jar))[:COUNTED] for words in sentences_of(text)
+        ]
         raw = [words for words in raw if digest([(word, "") for word in words]) not in used]
         raw += [plain_words(words, commas=True) for words in counted]
         levels = learn_levels(vocabulary, raw)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import silver
+from heldout import Hashes, add_hashes
 from spicegraph_parser.caption_pipeline.lemmas import kind_of, rule_lemma
 
 
@@ -33,8 +34,10 @@ def main() -> None:
         "--evaluation", type=Path, nargs="*", default=[], help="evaluation files (jsonl.gz) to leave out"
     )
     parser.add_argument("--out", type=Path, required=True, help="the table (JSON)")
+    add_hashes(parser)
     options = parser.parse_args()
-    captions = (caption for path in options.silver for caption in silver.read(path))
+    hashes = Hashes.read(options.held_out_hashes)
+    captions = (caption for path in options.silver for caption in silver.read(path, hashes))
     table = exceptions(silver.without_evaluation(captions, options.evaluation))
     options.out.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(table, ensure_ascii=False, indent=0, sort_keys=True)

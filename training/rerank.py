@@ -21,6 +21,7 @@ from torch import Tensor, nn
 import export
 import silver
 from data import read, sentences
+from heldout import Hashes, add_hashes
 from spicegraph_parser.caption_pipeline.encoder import Vocabulary
 from spicegraph_parser.caption_pipeline.layout import Floats, Integers, ranges
 from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, Network, in_parts
@@ -222,13 +223,14 @@ def main() -> None:
     parser.add_argument("--top", type=float, default=0.004, help="the learning rate at the beginning")
     parser.add_argument("--bits", type=int, default=20, help="the table has so many rows to the power of two")
     parser.add_argument("--seed", type=int, default=1)
+    add_hashes(parser)
     options = parser.parse_args()
     schedule = Schedule(passes=options.passes, top=options.top, rate=options.rate)
     random = np.random.default_rng(options.seed)
     torch.manual_seed(options.seed)
     weights, known = export.read(options.network)
     patterns = TreePatterns(known, 1 << options.bits)
-    training, held = read(options.parses, options.evaluation)
+    training, held = read(options.parses, options.evaluation, Hashes.read(options.held_out_hashes))
     parts: list[Doubted] = []
     for kind, captions in training.items():
         own = sentences(captions)

@@ -59,9 +59,7 @@ def main() -> None:
     random = np.random.default_rng(1)
     found: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
     for path in arguments.parses:
-        for caption in silver.read(path):
-            if hashes.covers(caption.text):
-                continue
+        for caption in silver.read(path, hashes):
             for sentence in caption.sentences:
                 for start, end in phrases(sentence, arguments.longest):
                     has_article = sentence.words[start].lower() in ARTICLES and end - start > FEWEST

@@ -23,6 +23,7 @@ from torch.nn import functional
 import export
 import scene_data
 import scene_texts
+from heldout import Hashes, add_hashes
 from scene_batches import IGNORED, Batch, Codes, Taught, batches
 from scene_data import Caption, Labelled
 from scene_network import SceneHeads, SceneNetwork, Shape, arrays, reshaped, resume, shape_of, start_from
@@ -112,12 +113,12 @@ def read_people(
     return kept, held, {tuple(map(str.lower, own.words)): numbers for own, _, numbers in labelled}
 
 
-def word_counts(paths: Sequence[Path]) -> Counter[str]:
-    """Count the lower-cased words of files of captions."""
+def word_counts(paths: Sequence[Path], hashes: Hashes) -> Counter[str]:
+    """Count the lower-cased words of files of captions, without those held out."""
     counts: Counter[str] = Counter()
     for path in paths:
         with gzip.open(path, "rt", encoding="utf-8") as lines:
-            for line in lines:
+            for line in hashes.kept(lines):
                 counts.update(line.lower().replace(",", " ").replace(".", " ").split())
     return counts
 
@@ -149,7 +150,7 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
         lists = json.loads((arguments.resume / "vocabulary.json").read_bytes())
         rows = [list(range(len(weights[f"words.tables.{kind}"]))) for kind in range(len(KINDS))]
     else:
-        lists, rows = narrowed(pipeline, used, word_counts(arguments.texts))
+        lists, rows = narrowed(pipeline, used, word_counts(arguments.texts, Hashes.read(arguments.held_out_hashes)))
         counted = Counter(name for own in data for name in own.relations.values())
         lists["relations"] = [name for name, count in counted.most_common() if count >= settings.least_relations]
         lists["labels"] = list(PAIR_LABELS)
@@ -263,6 +264,7 @@ def main() -> None:
     parser.add_argument("--teachers", type=Path, nargs="*", default=[], help="folders of networks that teach")
     parser.add_argument("--phrases-of", type=Path, nargs="*", default=[], help="what scene_phrases.py wrote")
     parser.add_argument("--resume", type=Path, help="folder of a network that is trained on; the rates start at --top")
+    add_hashes(parser)
     add_settings(parser, Settings)
     arguments = parser.parse_args()
     train(arguments, Settings(**settings_of(arguments, Settings)))

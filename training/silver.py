@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from captions import json_captions
+from heldout import Hashes
 from styles import plain
 
 
@@ -82,11 +83,12 @@ def caption(block: list[str]) -> Caption | None:
     return Caption(text(block), tuple(map(sentence, whole)))
 
 
-def read(path: Path) -> Iterator[Caption]:
-    """Yield the captions of a CoNLL-U file (gzipped or not) that are wholly parsed."""
+def read(path: Path, hashes: Hashes) -> Iterator[Caption]:
+    """Yield the captions of a CoNLL-U file (gzipped or not) that are wholly parsed and not held out by hashes."""
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rt", encoding="utf-8") as lines:
-        yield from filter(None, map(caption, blocks(lines)))
+        whole = filter(None, map(caption, blocks(lines)))
+        yield from (own for own in whole if not hashes.covers(own.text))
 
 
 def without_evaluation(captions: Iterable[Caption], paths: Iterable[Path]) -> list[Caption]:

@@ -16,7 +16,7 @@ from torch import Tensor
 import export
 from captions import text_lines
 from data import Codes, Taught
-from heldout import Held
+from heldout import Hashes, Held
 from network import Network, Shape
 from spicegraph_parser.caption_pipeline.encoder import Vocabulary
 from spicegraph_parser.ptb import split_sentences, tokenize
@@ -24,11 +24,11 @@ from spicegraph_parser.ptb import split_sentences, tokenize
 AT_ONCE = 4000  # words
 
 
-def sentences(paths: Sequence[Path], held: Held, longest: int) -> list[tuple[str, ...]]:
+def sentences(paths: Sequence[Path], held: Held, longest: int, hashes: Hashes) -> list[tuple[str, ...]]:
     """Return the distinct sentences of files of captions, one per line, without captions that hold a held-out one."""
     found: dict[tuple[str, ...], None] = {}
     for path in paths:
-        for text in text_lines(path):
+        for text in text_lines(path, hashes):
             if held.covers(text):
                 continue
             found.update({words: None for words in sentences_of(text) if len(words) <= longest})

@@ -21,7 +21,7 @@ from torch.nn import functional
 import export
 import teach
 from data import Batch, Codes, Data, Encoded, batches, counts, read, sentences, take, vocabulary
-from heldout import Held
+from heldout import Hashes, Held, add_hashes
 from network import Network, Shape
 
 LOG = logging.getLogger("train")
@@ -146,7 +146,8 @@ def train(arguments: argparse.Namespace) -> None:
     torch.use_deterministic_algorithms(mode=True)
     torch.utils.deterministic.fill_uninitialized_memory = False  # a tenth of the time
     torch.backends.mkldnn.matmul.fp32_precision = "bf16"
-    training, held = read(arguments.silver, arguments.evaluation)
+    hashes = Hashes.read(arguments.held_out_hashes)
+    training, held = read(arguments.silver, arguments.evaluation, hashes)
     LOG.info(
         "captions: %s; held out: %s", {k: len(v) for k, v in training.items()}, {k: len(v) for k, v in held.items()}
     )
@@ -173,7 +174,7 @@ def train(arguments: argparse.Namespace) -> None:
     ]
     if arguments.teachers:
         out = Held([caption.text for captions in held.values() for caption in captions])
-        fresh = teach.sentences(arguments.texts, out, data.longest)
+        fresh = teach.sentences(arguments.texts, out, data.longest, hashes)
         teachers = [teach.Teacher.read(folder, known) for folder in arguments.teachers]
         LOG.info("taught by %s networks: %s sentences", len(teachers), len(fresh))
         encoded.append((1.0, teach.taught(fresh, teachers, numbers)))
@@ -210,6 +211,7 @@ def main() -> None:
         "--teachers", type=Path, nargs="*", default=[], help="folders of networks that say how captions of --texts read"
     )
     parser.add_argument("--texts", type=Path, nargs="*", default=[], help="captions without parses, one per line")
+    add_hashes(parser)
     parser.add_argument("--seed", type=int, help="in place of the configuration's")
     parser.add_argument("--words", type=int, help="words to see in all; the schedule is stretched to them")
     train(parser.parse_args())

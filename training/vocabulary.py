@@ -16,7 +16,7 @@ from pathlib import Path
 from wordfreq import top_n_list
 
 import silver
-from heldout import is_held_out, kind_of
+from heldout import Hashes, add_hashes, is_held_out, kind_of
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
 from spicegraph_parser.wordnet import WordNet, load_wordnet
 
@@ -90,11 +90,13 @@ def main() -> None:
     parser.add_argument("--captions", type=int, default=46_500)
     parser.add_argument("--replace", type=float, default=0.5, help="share of content words replaced")
     parser.add_argument("--seed", type=int, default=1)
+    add_hashes(parser)
     options = parser.parse_args()
+    hashes = Hashes.read(options.held_out_hashes)
     seen: Counter[tuple[str, str]] = Counter()
     frames: list[silver.Sentence] = []
     for path in [*options.silver, *options.known]:
-        for caption in silver.read(path):
+        for caption in silver.read(path, hashes):
             for sentence in caption.sentences:
                 seen.update((w.lower(), t) for w, t in zip(sentence.words, sentence.tags, strict=True))
             short = len(caption.sentences) == 1 and len(caption.sentences[0].words) <= LONGEST

@@ -57,7 +57,7 @@ def test_whole_captions_are_read(training: dict[str, ModuleType], tmp_path: Path
     """Captions with a word that has no head, and the one that is just being written, are left out."""
     path = tmp_path / "parsed.conllu"
     path.write_text(_PARSES, encoding="utf-8")
-    captions = list(training["silver"].read(path))
+    captions = list(training["silver"].read(path, training["heldout"].Hashes([])))
     assert [caption.text for caption in captions] == ["A dog.", "Sit! Cats"]
     assert [sentence.heads for sentence in captions[1].sentences] == [(0, 1), (0,)]
     assert captions[0].sentences[0].labels == ("det", "root", "punct")
@@ -71,7 +71,8 @@ def test_evaluation_captions_are_never_chosen(training: dict[str, ModuleType], t
     captions = training["captions"]
     evaluation = {training["styles"].plain(text) for text in captions.json_captions(path)}
     offered = ["a dog runs", "Two cats.", "cats sleep !", "a bird", "A fish.", "A fish.", "a horse"]
-    assert sorted(captions.choose(offered, evaluation=evaluation, parsed={"a horse"}, seed=1)) == ["A fish."]
+    hashes = training["heldout"].Hashes([])
+    assert sorted(captions.choose(offered, evaluation=evaluation, parsed={"a horse"}, seed=1, hashes=hashes)) == ["A fish."]
 
 
 def test_held_out_texts_are_known_in_every_form(training: dict[str, ModuleType]) -> None:
