@@ -7,14 +7,13 @@ says is small, and is loaded for every ``spicegraph --help``; what it points at 
 
 from __future__ import annotations
 
-import os
-import sys
 from dataclasses import dataclass
 from functools import cache
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import DataError
+from spicegraph_parser.plugins import entry_points
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -125,7 +124,7 @@ def _load(group: str) -> Iterator[tuple[str, Any]]:
 
     A package that is registered but not there, as a wing that was left out, is passed over.
     """
-    points = sorted(_entry_points(group), key=lambda point: (not point[1].startswith(_PACKAGE), point))
+    points = sorted(entry_points(group), key=lambda point: (not point[1].startswith(_PACKAGE), point))
     if not points:
         raise DataError("no command is registered: install spicegraph (again); in a checkout, `pip install -e .`")
     for name, value in points:
@@ -134,29 +133,3 @@ def _load(group: str) -> Iterator[tuple[str, Any]]:
         except ModuleNotFoundError as error:
             if error.name != value.partition(":")[0].partition(".")[0]:
                 raise DataError(f"{value!a}, registered in {group}, can't be loaded: {error}") from error
-
-
-def _entry_points(group: str) -> Iterator[tuple[str, str]]:
-    """Yield name and value of a group's entry points of the packages on ``sys.path``, the first of each package.
-
-    ``importlib.metadata`` says the same, but takes a quarter of the time of ``spicegraph --help`` to import.
-    """
-    heading = f"[{group}]"
-    seen: set[str] = set()
-    for folder in sys.path:
-        try:
-            names = sorted(name for name in os.listdir(folder or ".") if name.endswith(".dist-info"))  # noqa: PTH208
-        except OSError:
-            continue
-        for package, path in ((name.partition("-")[0].lower(), f"{folder}/{name}/entry_points.txt") for name in names):
-            try:
-                with open(path, encoding="utf-8") as stream:  # noqa: PTH123 (a Path takes as long as the file)
-                    text = stream.read()
-            except OSError:
-                continue
-            if package not in seen and heading in text:
-                for line in text.partition(heading)[2].partition("\n[")[0].splitlines():
-                    name, equals, value = (part.strip() for part in line.partition("="))
-                    if equals and not name.startswith("#"):
-                        yield name, value
-            seen.add(package)

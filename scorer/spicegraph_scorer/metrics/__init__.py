@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib.metadata import entry_points
 from itertools import pairwise
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spicegraph_parser.errors import DataError, InputError, expect_texts
+from spicegraph_parser.plugins import entry_points
 from spicegraph_scorer.core.data import MetricData, Resources, with_spice_text
 
 if TYPE_CHECKING:
@@ -123,15 +123,15 @@ def _registered() -> dict[str, MetricEntry]:
     Raises:
         DataError: there is none, as in a checkout that is not installed, or two packages use one name.
     """
-    points = sorted(entry_points(group="spicegraph.metrics"))
+    points = sorted(entry_points("spicegraph.metrics"))
     if not points:
         raise DataError("no metric is registered: install spicegraph (again); in a checkout, `pip install -e .`")
-    for first, second in pairwise(points):
-        if first.name == second.name:
-            raise DataError(f"the metric {first.name!a} is registered twice: {first.value!a}, {second.value!a}")
+    for (name, place), (next_name, next_place) in pairwise(points):
+        if name == next_name:
+            raise DataError(f"the metric {name!a} is registered twice: {place!a}, {next_place!a}")
     ranks = {name: rank for rank, name in enumerate(_SHOWN_FIRST)}
-    points.sort(key=lambda point: ranks.get(point.name, len(ranks)))
-    return {point.name: MetricEntry(point.value) for point in points}
+    points.sort(key=lambda point: ranks.get(point[0], len(ranks)))
+    return {name: MetricEntry(place) for name, place in points}
 
 
 METRICS: MutableMapping[str, MetricEntry] = _registered()
