@@ -117,3 +117,20 @@ def test_a_killed_process_is_one_clear_error():
 def test_a_place_that_can_t_be_a_store_is_one_clear_error(tmp_path):
     with pytest.raises(StoreError), local_facts("en_caption", cache=str(tmp_path)):
         pass
+
+
+def test_what_was_parsed_before_an_interruption_is_kept(tmp_path, monkeypatch):
+    """Ctrl-C and SIGTERM end a run by an exception; so does a caption that cannot be parsed."""
+    monkeypatch.setattr(local, "_TASK", 60)
+    cache = str(tmp_path / "parses.db")
+
+    def interrupted(pipeline, texts):
+        for text, parse in zip(texts, local.encoded_parses(pipeline, texts), strict=True):
+            if text == CAPTIONS[5]:
+                raise KeyboardInterrupt
+            yield parse
+
+    with local_facts("en_caption", cache=cache) as source, pytest.raises(KeyboardInterrupt):
+        list(source.encoded(CAPTIONS, interrupted, source.signature))
+    with closing(sqlite3.connect(cache)) as connection:
+        assert connection.execute("SELECT count(*) FROM parses").fetchone()[0] == 5

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from spicegraph_parser.errors import DataError, InputError, expect_texts
 from spicegraph_parser.plugins import entry_points
@@ -141,26 +141,39 @@ METRICS: MutableMapping[str, MetricEntry] = _registered()
 CIDEr.
 """
 
+BY_NAME_ONLY: Final = frozenset(
+    {"spice-exact", "bleu-sentence", "meteor-2005", "rouge-1.5.5", "cider-d", "cider-plain"}
+)
+"""Variants that studies of their time used, and ``cider-d``, which is ``cider`` under its own name: not in ``all``."""
+
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "coco": ("bleu", "meteor", "rouge", "cider", "spice"),
-    "all": tuple(METRICS),
+    "all": tuple(name for name in METRICS if name not in BY_NAME_ONLY),
 }
 """Names that stand for several metrics; ``coco`` is what the COCO toolkit prints, from the text that it scores."""
 
+_PRINTED: Final[Mapping[str, str]] = {
+    **{name: name for name in (*METRICS, *GROUPS)},
+    **{f"bleu-{order}": "bleu" for order in range(1, 5)},
+    "rouge-l": "rouge",
+}
+"""The metrics by what is written for them, in lower case and with hyphens: ``SPICE``, ``ROUGE_L``, ``Bleu_4``."""
+
 
 def check_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of metrics, such as the keys of ``METRICS``; whether there are such is not looked at.
+    """Return the names of metrics, such as the keys of ``METRICS``, also as scores are written; others stay as they are.
 
     Raises:
         InputError: they are a string, whose letters would be taken for names.
 
     Example:
-        >>> check_names(["spice", "cider"])
-        ('spice', 'cider')
+        >>> check_names(["SPICE", "ROUGE_L", "cider"])
+        ('spice', 'rouge', 'cider')
     """
     if isinstance(names, str):
         raise InputError(f"metrics: expected a list of names such as [{names!a}], got the string {names!a}")
-    return tuple(expect_texts(tuple(names) if isinstance(names, Mapping) else names, "metrics"))
+    given = expect_texts(tuple(names) if isinstance(names, Mapping) else names, "metrics")
+    return tuple(_PRINTED.get(name.strip().lower().replace("_", "-"), name) for name in given)
 
 
 def metric_names(names: Iterable[str]) -> tuple[str, ...]:

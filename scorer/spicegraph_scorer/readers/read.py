@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from enum import StrEnum
 from os import PathLike, fspath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.errors import InputError, expect
 from spicegraph_scorer.core.items import CheckedItems, Item, ItemId
@@ -31,18 +33,32 @@ from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits, Source,
 from spicegraph_scorer.readers.tables import PARQUET_MAGIC, has_header, read_delimited, read_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.readers.checks import Empty
     from spicegraph_scorer.readers.references import Annotations
     from spicegraph_scorer.readers.tables import Columns
 
+_DIGITS: Final = re.compile(r"[0-9]{1,18}")
+_ENDING: Final = re.compile(r"\.[A-Za-z]\w{1,4}$")
 _PARTIAL_HINT = "To score only the images that have a result, say so: --partial."
 _SEVERAL_HINT = "To score several candidates of an image, say how: --candidates best, or --candidates each."
 
 _WITHOUT_REFERENCES = "is missing (and no --references file is given)"
 
+_NUMBER_HINT = (
+    'The ids are the same as numbers: to take COCO_val2014_000000000143.jpg, "143" and 143 for one image, say so: '
+    "--ids number."
+)
+
 _LISTS = frozenset({"candidates", "captions"})
+
+
+class IdRule(StrEnum):
+    """How the ids of candidates and references are compared: as they are, or by the last number in them."""
+
+    GIVEN = "given"
+    NUMBER = "number"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +87,7 @@ def read_items(
     several: bool = False,
     empty: Empty = "refuse",
     columns: Columns | None = None,
+    ids: IdRule | str = IdRule.GIVEN,
     limits: ReadLimits = DEFAULT_LIMITS,
 ) -> Dataset:
     """Read the items of a file, whose content shows its format.
@@ -88,6 +105,8 @@ def read_items(
         several: let an image have several candidates: a list of them, or several records of one id.
         empty: what is done with an empty candidate: ``refuse`` it, or keep it to be scored as ``zero``.
         columns: the columns of tables that are not called what people usually call them.
+        ids: ``number`` compares ids with those of the references by the last number in them, so that
+            ``COCO_val2014_000000000143.jpg``, ``"143"`` and 143 are one image; items have the references' ids.
         limits: how much is read at most.
 
     Raises:
@@ -114,7 +133,7 @@ def read_items(
             raise InputError(
                 f"{name}: is {records.format.name}, which has no columns: --columns and --delimiter are for tables"
             )
-        collected = _Collected(records.format, annotations, several=several, empty=empty)
+        collected = _Collected(records.format, annotations, several=several, empty=empty, ids=IdRule(ids))
         wrong = [fault for record in records.records for fault in collected.add(record)]
     faults = list(records.faults)
     if collected.records and annotations is None and not collected.has_references:
@@ -126,7 +145,8 @@ def read_items(
     if missing and not partial:
         reason = f"is in {', '.join(paths)}, but has no result"
         faults += [Fault(_image(records.format, image_id), "", reason) for image_id in missing]
-        hints.append(_PARTIAL_HINT)
+        same_numbers = collected.unknown and collected.are_known_numbers()
+        hints.append(_NUMBER_HINT if same_numbers else _PARTIAL_HINT)
     if not collected.records and not faults:
         faults.append(Fault("", "", "contains no items"))
     if faults:
@@ -218,7 +238,10 @@ class _Collected:
         several: bool,
         part: bool = False,
         empty: Empty = "refuse",
+        ids: IdRule = IdRule.GIVEN,
     ) -> None:
+        self.unknown: list[ItemId] = []
+        self._numbers = _by_number(annotations.captions) if annotations and ids is IdRule.NUMBER else {}
         self.found: list[Item] = []
         self.images: list[ItemId] = []
         self.records = 0
@@ -265,9 +288,17 @@ class _Collected:
         """Return the id as the references write it, if one side writes all ids as text."""
         if self._annotations is None or image_id in self._annotations.captions:
             return image_id
+        number = number_in(image_id) if self._numbers else None
+        if number is not None and number in self._numbers:
+            return self._numbers[number]
         other = _other(image_id)
         loose = not (self._format.typed and self._annotations.typed)
         return other if loose and other is not None and other in self._annotations.captions else image_id
+
+    def are_known_numbers(self) -> bool:
+        """Return whether the unknown ids have the numbers of known ones."""
+        known = _by_number(self._annotations.captions) if self._annotations else {}
+        return all(number_in(image_id) in known for image_id in self.unknown)
 
     def _repeated(self, image_id: ItemId, name: str, key: str, location: str) -> Iterator[Fault]:
         other = _other(image_id)
@@ -324,6 +355,7 @@ class _Collected:
         if key in fields:
             faults.append(Fault(name, key, "stands in the file although --references gives the references"))
         elif image_id not in known:
+            self.unknown.append(image_id)
             faults.append(Fault(name, self._format.ids[0], _unknown(image_id, self._annotations)))
         elif not known[image_id]:
             faults.append(Fault(name, self._format.ids[0], "has no reference caption"))
@@ -345,6 +377,31 @@ def _other(image_id: ItemId) -> ItemId | None:
     if isinstance(image_id, int):
         return str(image_id)
     return int(image_id) if image_id.strip().isascii() and image_id.strip().isdigit() else None
+
+
+def number_in(image_id: ItemId) -> int | None:
+    """Return the number that an id is, or the last one in it, before the ending of a file's name.
+
+    Example:
+        >>> number_in("COCO_val2014_000000000143.jpg"), number_in("clip7.mp4"), number_in("dog")
+        (143, 7, None)
+    """
+    if isinstance(image_id, int):
+        return image_id
+    numbers = _DIGITS.findall(_ENDING.sub("", image_id))
+    return int(numbers[-1]) if numbers else None
+
+
+def _by_number(images: Iterable[ItemId]) -> dict[int | None, ItemId]:
+    """Return ids by their numbers; two ids of one number, and none without a number, are left out."""
+    found: dict[int | None, ItemId] = {}
+    twice: set[int | None] = {None}
+    for image_id in images:
+        number = number_in(image_id)
+        if number in found:
+            twice.add(number)
+        found[number] = image_id
+    return {number: image_id for number, image_id in found.items() if number not in twice}
 
 
 def _unknown(image_id: ItemId, annotations: Annotations) -> str:

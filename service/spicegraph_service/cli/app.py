@@ -5,13 +5,17 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import re
+import signal
 import sys
+import threading
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+from typer.exceptions import TyperException
 from typer.main import get_command
 
 from spicegraph_parser.errors import SpicegraphError
@@ -22,7 +26,7 @@ from spicegraph_service.output.terminal import refuse_overwriting, say_error, us
 from spicegraph_service.registry import commands
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from spicegraph_service.registry import Command
 
@@ -32,7 +36,11 @@ _WRITTEN: Final = (_OUTPUT, "cache")
 _NAMES: Final = frozenset({"CHALLENGE", "SUBMISSION", "NAME", "ID", "TOKEN_ID", "PURPOSE"})
 """The metavars of arguments that name no file."""
 
+_ALIKE: Final = 0.7
+_NEARLY: Final = 0.1
+
 INTERRUPTED = 130  # what shells call a command that Ctrl-C ended
+TERMINATED = 143  # and one that SIGTERM ended
 
 
 def _not_loaded() -> None:
@@ -49,9 +57,24 @@ def _load(registered: Command) -> Callable[..., None] | typer.Typer:
     return loaded
 
 
+class _Grouped(TyperGroup):
+    """The commands, under the headings of the registry."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 (Typer gives both)
+        """Write the commands with their lines of help, group by group."""
+        width = max(map(len, self.commands))
+        by_group: dict[str, list[tuple[str, str]]] = {}
+        for name, registered in commands().items():
+            by_group.setdefault(registered.group, []).append((name.ljust(width), registered.summary))
+        for group, rows in by_group.items():
+            with formatter.section(group):
+                formatter.write_dl(rows)
+
+
 def make_app(*wanted: str) -> typer.Typer:
     """Return the command line, in which only the wanted commands can run; of the others it has the help line."""
     app = typer.Typer(
+        cls=_Grouped,
         name="spicegraph",
         help="Scene graphs from image captions, SPICE and the COCO caption metrics, without Java.",
         no_args_is_help=True,
@@ -129,14 +152,43 @@ def _refusing(callback: Callable[..., object], inputs: Collection[str]) -> Calla
 def _worded(parse: Callable[..., list[str]]) -> Callable[..., list[str]]:
     """Return a command's parser of arguments whose errors are in our words."""
 
-    def parsed(*given: Any) -> list[str]:
+    def parsed(context: Any, *given: Any) -> list[str]:
         try:
-            return parse(*given)
+            return parse(context, *given)
         except typer.BadParameter as error:
             error.message = own_words(error.message)
             raise
+        except TyperException as error:
+            if (name := getattr(error, "option_name", "")).startswith("--"):
+                error.possibilities = alike(name, context.command.params)  # type: ignore[attr-defined]  # of NoSuchOption
+            raise
 
     return parsed
+
+
+def alike(name: str, parameters: Iterable[object]) -> list[str]:
+    """Return the options that somebody who typed an unknown one may have meant, the likeliest two at most.
+
+    An option is like a name by all its letters, by one of its words, or by one of its value's: ``--port`` is
+    ``--address HOST:PORT``.
+    """
+    from difflib import SequenceMatcher  # noqa: PLC0415 (only who misspells an option needs it)
+
+    likeness: dict[str, float] = {}
+    for option in (parameter for parameter in parameters if isinstance(parameter, TyperOption)):
+        of_value = _words(str(option.metavar or ""))
+        for spelling in (spelling for spelling in option.opts if spelling.startswith("--")):
+            compared = [(1.0, spelling.strip("-")), *((0.9, word) for word in (*_words(spelling), *of_value))]
+            likeness[spelling] = max(
+                weight * SequenceMatcher(None, name.strip("-").lower(), other).ratio() for weight, other in compared
+            )
+    least = max(_ALIKE, max(likeness.values(), default=0.0) - _NEARLY)
+    meant = sorted((spelling for spelling in likeness if likeness[spelling] >= least), key=lambda s: -likeness[s])
+    return meant[:2]
+
+
+def _words(text: str) -> list[str]:
+    return re.findall("[a-z]+", text.lower())
 
 
 def is_input(parameter: TyperArgument | TyperOption) -> bool:
@@ -162,6 +214,16 @@ def _completed() -> list[str]:
     return (os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS") or "").split()[1:]
 
 
+def _end_on_sigterm() -> None:
+    """Let SIGTERM end a command as Ctrl-C does, so that what was done is kept; a server has its own answer."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminated)
+
+
+def _terminated(_number: int, _frame: object) -> None:
+    raise SystemExit(TERMINATED)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; return 0, 2 where the input or the command is wrong, or 130 where Ctrl-C ended it.
 
@@ -173,6 +235,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     atexit.register(gc.freeze)  # else Python looks for cycles among all modules when it ends
     try:
         given = sys.argv[1:] if arguments is None else list(arguments)
+        _end_on_sigterm()
         command = next((argument for argument in _completed() or given if not argument.startswith("-")), "")
         with rare_collections():
             app = command_line(command)

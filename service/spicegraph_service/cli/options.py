@@ -20,6 +20,7 @@ from spicegraph_scorer.core.tokens import SpiceText
 from spicegraph_scorer.metrics import GROUPS, METRICS, metric_names, read_data
 from spicegraph_scorer.readers import parse_columns, read_items
 from spicegraph_scorer.readers.checks import Empty, notes_on
+from spicegraph_scorer.readers.read import IdRule
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.output.terminal import say_warning
 from spicegraph_service.report.data import System
@@ -99,6 +100,14 @@ class InputOptions:
         bool, typer.Option("--partial", help="Use only the images of --references that have a result.")
     ] = False
 
+    ids: Annotated[
+        IdRule,
+        typer.Option(
+            help="How ids are compared with those of --references: as given, or by the last number in them: "
+            "COCO_val2014_000000000143.jpg is 143."
+        ),
+    ] = IdRule.GIVEN
+
     @property
     def files(self) -> list[str]:
         """The files read beside the captions' own."""
@@ -113,7 +122,7 @@ class InputOptions:
         """Read a system; its name stands before the file (``mine=results.json``), or is given, or is the file's own."""
         own, path = system_name(source)
         items = read_items(
-            path, references=self.references, partial=self.partial, empty=empty, columns=self.table
+            path, references=self.references, partial=self.partial, empty=empty, columns=self.table, ids=self.ids
         ).items
         for note in notes_on(path, items):
             say_warning(note)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from itertools import count
 from typing import TYPE_CHECKING, Annotated
@@ -116,8 +117,9 @@ def parse(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="[FILE|-]",
-            help="One caption per line, or JSON Lines with text or caption; - reads standard input.",
+            metavar="[FILE|-|CAPTION]",
+            help="One caption per line, or JSON Lines with text or caption; - reads standard input; or a caption itself, "
+            "of several words.",
         ),
     ] = "-",
     *,
@@ -166,12 +168,17 @@ def parse(
             )
         captions = map(extract, read_conllu(ud1_lines(lines, scheme=scheme), source=source))
     else:
-        texts = read_captions(source, is_one_text=text)
+        texts = [source] if _is_caption(source) else read_captions(source, is_one_text=text)
         if looks_like_one_text(texts):
             say("hint: these lines look like one text, but each is parsed as a caption; --text reads them as one")
         captions = parse_captions(texts, parser_of(graph_style, pipeline))
     for part in PARSE_FORMATS[form](captions):
         write_stdout(part)
+
+
+def _is_caption(source: str) -> bool:
+    """Return whether an argument is itself a caption: it has several words, and there is no such file."""
+    return len(source.split()) > 1 and not os.path.exists(source)  # noqa: PTH110 (pathlib raises for long captions)
 
 
 def pipelines(

@@ -176,6 +176,7 @@ def score(
             columns=given.table,
             references=given.references,
             partial=given.partial,
+            ids=given.ids,
             empty=scoring.empty,
             candidates=candidates,
             parses=parses,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.data import MetricData
+from spicegraph_scorer.readers.read import IdRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,6 +45,7 @@ class Task:
         columns: the columns of tables; ``None``: found by their usual names.
         references: files of references; ``None``: the source holds them.
         partial: score only the images that have a candidate.
+        ids: how ids are compared with those of the references.
         empty: what is done with an empty candidate.
         candidates: which of several candidates of an image are scored.
         parses: a CoNLL-U file with the parses of all captions.
@@ -66,6 +68,7 @@ class Task:
     columns: Columns | None = None
     references: Sequence[str] | None = None
     partial: bool = False
+    ids: IdRule = IdRule.GIVEN
     empty: Empty = "refuse"
     candidates: CandidateRule = CandidateRule.ONE
     parses: str | None = None

@@ -38,7 +38,7 @@ from spicegraph_service.store import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Future, ProcessPoolExecutor
 
     from spicegraph_service.store import StoredParse
@@ -184,7 +184,11 @@ class ParseSource:
 
     def _made(self, texts: Iterable[str], encode: Encode) -> Iterator[bytes]:
         if self.pool is None:
-            return encode(self._pipeline, texts)
+            if self._store is None:
+                return encode(self._pipeline, texts)
+            # As processes get them: a pipeline gives nothing before all captions of a call are parsed.
+            tasks = in_tasks(texts, characters=_TASK, processes=1)
+            return (parse for task in tasks for parse in encode(self._pipeline, task))
         return _in_pool(self.pool, texts, partial(_encoded, encode=encode), _byte_lists.decode)
 
     def _kept(self, texts: Iterable[str], encode: Encode, signature: str, store: Store) -> Iterator[bytes]:
@@ -194,16 +198,25 @@ class ParseSource:
             known = store.get_parses(signature, batch)
             new = [text for text in dict.fromkeys(batch) if text not in known]
             if new:
-                fresh = dict(zip(new, self._made(new, encode), strict=True))
-                if not is_full:
-                    try:
-                        store.put_parses(signature, fresh)
-                    except StoreFullError as error:  # the work goes on without the store
-                        warnings.warn(f"new parses are no longer kept: {error}", stacklevel=2)
-                        is_full = True
+                fresh: dict[str, bytes] = {}
+                try:
+                    fresh.update(zip(new, self._made(new, encode), strict=True))
+                finally:  # also where Ctrl-C or an error ends the work: what is parsed is kept
+                    if fresh and not is_full:
+                        is_full = not _put(store, signature, fresh)
                 known |= fresh
             for text in batch:
                 yield known[text]
+
+
+def _put(store: Store, signature: str, parses: Mapping[str, bytes]) -> bool:
+    """Keep parses; where there is no room for them, warn and return ``False``: the work goes on without the store."""
+    try:
+        store.put_parses(signature, parses)
+    except StoreFullError as error:
+        warnings.warn(f"new parses are no longer kept: {error}", stacklevel=2)
+        return False
+    return True
 
 
 def _in_pool(

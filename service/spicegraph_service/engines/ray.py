@@ -416,6 +416,7 @@ RAY: Final = Engine(
     unsupported={
         "references": "--references",
         "partial": "--partial",
+        "ids": "--ids",
         "candidates": "--candidates",
         "parses": "--parses",
         "graphs": "--graphs",

@@ -89,6 +89,7 @@ def _read(task: Task) -> Dataset:
         task.source,
         references=task.references,
         partial=task.partial,
+        ids=task.ids,
         empty=task.empty,
         several=task.candidates is not CandidateRule.ONE,
         columns=task.columns,

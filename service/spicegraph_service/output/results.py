@@ -36,6 +36,7 @@ from spicegraph_service.output.terminal import (
     check_output,
     format_by_ending,
     is_packed,
+    is_quiet,
     whole_path,
     write_stdout,
     write_text,
@@ -281,14 +282,19 @@ class ResultOutput:
                 _write_bytes(self.path, parquet_bytes(result))
             else:
                 write_text(RESULT_FORMATS[self.format](result), self.path)
-        if self.path is None or self.form is None:
+        if self._is_printed:
             write_stdout(RESULT_FORMATS[self.form or ResultFormat.TABLE](result))
 
     def _write_table(self, table: str) -> None:
         if self.path is not None and self.format is ResultFormat.TABLE:
             write_text(table, self.path)
-        if self.path is None or self.form is None:
+        if self._is_printed:
             write_stdout(table)
+
+    @property
+    def _is_printed(self) -> bool:
+        """Whether standard output gets something: not of ``--quiet`` where a file holds it."""
+        return self.path is None or (self.form is None and not is_quiet())
 
 
 def _write_bytes(place: str, content: bytes) -> None:

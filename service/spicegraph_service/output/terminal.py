@@ -69,6 +69,11 @@ def quietness(quiet: bool) -> Iterator[None]:  # noqa: FBT001 (there is nothing 
         _QUIET.reset(token)
 
 
+def is_quiet() -> bool:
+    """Return whether the command is to write neither notes nor progress."""
+    return _QUIET.get()
+
+
 def say(message: str) -> None:
     """Write a line to standard error, also into a file or a pipe, unless the command is to be quiet."""
     if not _QUIET.get():

@@ -1,0 +1,125 @@
+"""What is found on the command line: groups of commands, likely options, captions, metrics by their printed names, ids."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from spicegraph_scorer.metrics import BY_NAME_ONLY, GROUPS, METRICS, metric_names
+from spicegraph_service.cli.app import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+IMAGES = (143, 7, 2014)
+
+
+@pytest.fixture
+def annotations(tmp_path: Path) -> str:
+    rows = [{"image_id": image, "caption": "a dog runs"} for image in IMAGES]
+    path = tmp_path / "captions.json"
+    path.write_text(json.dumps({"images": [{"id": image} for image in IMAGES], "annotations": rows}))
+    return str(path)
+
+
+def results(folder: Path, ids: list[Any]) -> str:
+    path = folder / "results.json"
+    path.write_text(json.dumps([{"image_id": image, "caption": "a dog sits"} for image in ids]))
+    return str(path)
+
+
+def test_help_shows_commands_in_four_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    places = [shown.index(f"\n{group}:\n") for group in ("Score", "Study", "Prepare", "Server")]
+    assert places == sorted(places)
+    assert "\nCommands:" not in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["score", "a.json", "--refrences", "b.json"], "--references"),
+        (["score", "a.json", "--metric", "spice"], "--metrics"),
+        (["score", "a.json", "--outptu", "b.json"], "--output"),
+        (["serve", "--port", "50051"], "--address"),
+    ],
+)
+def test_an_unknown_option_names_the_likely_one(
+    arguments: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert meant in last
+    assert last.count("--") <= 3, "the option itself, and two at most"
+
+
+@pytest.mark.parametrize("option", ["--zzz", "-Z"])
+def test_an_option_like_no_other_names_none(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", "a.json", option]) == 2
+    assert "Possible" not in capsys.readouterr().err
+
+
+@pytest.mark.model
+def test_parse_takes_a_caption(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["parse", "A man rides a brown horse."]) == 0
+    assert json.loads(capsys.readouterr().out)["tuples"][0] == ["man", "horse", "ride"]
+    assert main(["parse", "horse"]) == 2, "a word is a file's name"
+
+
+def test_all_has_no_historic_variant_and_no_score_twice(
+    annotations: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert set(GROUPS["all"]) == set(METRICS) - BY_NAME_ONLY
+    assert main(["score", results(tmp_path, list(IMAGES)), "--references", annotations, "--metrics", "all"]) == 0
+    table = capsys.readouterr().out.split("by category")[0]
+    names = [line.split()[0] for line in table.splitlines() if line.startswith(" ") and line[1].isalpha()]
+    assert len(names) == len(set(names))
+    assert {"CIDEr", "METEOR"} <= set(names)
+    assert not {"CIDEr-D", "METEOR_2005"} & set(names)
+
+
+def test_metrics_are_known_by_what_is_printed_for_them() -> None:
+    assert metric_names(["SPICE", "ROUGE_L", "Bleu_4", "CIDEr", "METEOR", "Rouge-1.5.5"]) == (
+        "spice",
+        "rouge",
+        "bleu",
+        "cider",
+        "meteor",
+        "rouge-1.5.5",
+    )
+    assert metric_names(["COCO"]) == GROUPS["coco"]
+
+
+def test_quiet_prints_nothing_that_a_file_holds(
+    annotations: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["score", results(tmp_path, list(IMAGES)), "--references", annotations, "--metrics", "rouge"]
+    assert main([*command, "-q", "-o", str(tmp_path / "o.json")]) == 0
+    assert capsys.readouterr().out == ""
+    assert json.loads((tmp_path / "o.json").read_text())["corpus"]["ROUGE_L"] > 0
+    assert main([*command, "-q"]) == 0
+    assert "ROUGE_L" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "ids", [[f"COCO_val2014_{image:012d}.jpg" for image in IMAGES], [str(image) for image in IMAGES]]
+)
+def test_ids_that_differ_in_how_they_are_written(
+    ids: list[str], annotations: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["score", results(tmp_path, ids), "--references", annotations, "--metrics", "rouge"]
+    assert main(command) == 2
+    assert capsys.readouterr().err.splitlines()[-1].endswith("say so: --ids number.")
+    assert main([*command, "--ids", "number", "--format", "json"]) == 0
+    assert [row["image_id"] for row in json.loads(capsys.readouterr().out)["items"]] == list(IMAGES)
+
+
+def test_two_images_of_one_number_are_not_mixed_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    captions = {"a1.jpg": ["a dog"], "b1.jpg": ["a cat"]}
+    (tmp_path / "references.json").write_text(json.dumps(captions))
+    command = ["score", results(tmp_path, ["1"]), "--references", str(tmp_path / "references.json")]
+    assert main([*command, "--ids", "number", "--partial"]) == 2
+    assert "image_id: is not in the references" in capsys.readouterr().err
