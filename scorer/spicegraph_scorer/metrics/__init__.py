@@ -161,7 +161,7 @@ _PRINTED: Final[Mapping[str, str]] = {
 
 
 def check_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of metrics, such as the keys of ``METRICS``, also as scores are written; others stay as they are.
+    """Return the names of metrics, also of those that are written as scores are; others stay as they are.
 
     Raises:
         InputError: they are a string, whose letters would be taken for names.

@@ -118,8 +118,8 @@ def parse(
         str,
         typer.Argument(
             metavar="[FILE|-|CAPTION]",
-            help="One caption per line, or JSON Lines with text or caption; - reads standard input; or a caption itself, "
-            "of several words.",
+            help="One caption per line, or JSON Lines with text or caption; - reads standard input; or a caption "
+            "itself, of several words.",
         ),
     ] = "-",
     *,
