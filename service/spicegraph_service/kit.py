@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         system_name,
     )
     from spicegraph_service.cli.stores import ExpiresOption, server_extra, token_end
+    from spicegraph_service.engines import System
     from spicegraph_service.engines.local import ParseSource, Spread, local_facts, spread_over
     from spicegraph_service.output.charts import (
         HUMAN_INK,
@@ -66,7 +67,6 @@ if TYPE_CHECKING:
         unpack_data,
     )
     from spicegraph_service.registry import Command, NoOptions, ServiceEntry, StatePart
-    from spicegraph_service.report.data import System
     from spicegraph_service.rpc.gateway import FailedCallError, Gateway, Origin
     from spicegraph_service.rpc.host import Host
     from spicegraph_service.rpc.http import HTTP_STATUSES, peer_of
@@ -242,6 +242,7 @@ _MODULES = {
         "system_name",
     ),
     "cli.stores": ("ExpiresOption", "server_extra", "token_end"),
+    "engines": ("System",),
     "engines.local": ("ParseSource", "Spread", "local_facts", "spread_over"),
     "output.charts": (
         "HUMAN_INK",
@@ -283,7 +284,6 @@ _MODULES = {
         "unpack_data",
     ),
     "registry": ("Command", "NoOptions", "ServiceEntry", "StatePart"),
-    "report.data": ("System",),
     "rpc.gateway": ("FailedCallError", "Gateway", "Origin"),
     "rpc.host": ("Host",),
     "rpc.http": ("HTTP_STATUSES", "peer_of"),

@@ -11,8 +11,8 @@ import pytest
 
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
+from spicegraph_service.engines import System
 from spicegraph_service.report import ReportOptions, build_report
-from spicegraph_service.report.data import System
 from spicegraph_service.report.render import to_html, to_parts
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from spicegraph_scorer import score
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.readers import read_items
+from spicegraph_service.engines import System
 from spicegraph_service.report import ReportOptions, build_report
-from spicegraph_service.report.data import InputFile, Provenance, System
+from spicegraph_service.report.data import InputFile, Provenance
 from spicegraph_service.report.images import Pictures
 from spicegraph_service.report.render import to_html
 

@@ -72,7 +72,9 @@ def test_evaluation_captions_are_never_chosen(training: dict[str, ModuleType], t
     evaluation = {training["styles"].plain(text) for text in captions.json_captions(path)}
     offered = ["a dog runs", "Two cats.", "cats sleep !", "a bird", "A fish.", "A fish.", "a horse"]
     hashes = training["heldout"].Hashes([])
-    assert sorted(captions.choose(offered, evaluation=evaluation, parsed={"a horse"}, seed=1, hashes=hashes)) == ["A fish."]
+    assert sorted(captions.choose(offered, evaluation=evaluation, parsed={"a horse"}, seed=1, hashes=hashes)) == [
+        "A fish."
+    ]
 
 
 def test_held_out_texts_are_known_in_every_form(training: dict[str, ModuleType]) -> None:

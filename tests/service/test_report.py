@@ -19,8 +19,9 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
 from spicegraph_service.cli import main
+from spicegraph_service.engines import System
 from spicegraph_service.report import REPORT_FORMATS, Report, ReportFormat, ReportOptions, build_report
-from spicegraph_service.report.data import System, TupleState
+from spicegraph_service.report.data import TupleState
 from spicegraph_service.report.images import Pictures, image_sources, overlay
 from spicegraph_service.report.render import CHUNK, to_html, to_json, to_markdown
 from word_facts import WordFacts

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spicegraph_scorer import Item, Resampling
+from spicegraph_service.engines import System
 from spicegraph_service.report import ReportOptions, build_report
-from spicegraph_service.report.data import System
 from spicegraph_service.report.images import sentence_spans
 from spicegraph_service.report.render import to_json
 

@@ -13,8 +13,8 @@ import pytest
 from spicegraph_scorer import score
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.readers import read_items
+from spicegraph_service.engines import System
 from spicegraph_service.report import REPORT_FORMATS, Report, ReportFormat, ReportOptions, build_report
-from spicegraph_service.report.data import System
 from spicegraph_service.report.render import chunks
 
 pytestmark = pytest.mark.model

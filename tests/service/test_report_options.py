@@ -11,9 +11,9 @@ from spicegraph_parser.rules import Fact
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.cli import main
+from spicegraph_service.engines import System
 from spicegraph_service.output.pages import permalink, render_page
 from spicegraph_service.report import ReportOptions, build_report
-from spicegraph_service.report.data import System
 from spicegraph_service.report.render import _blocks, to_html, to_markdown
 from spicegraph_service.report.verdict import verdict
 

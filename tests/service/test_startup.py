@@ -43,7 +43,7 @@ UNUSED = {
     | {"spicegraph_scorer.metrics.spice"},
     "score a={0} b={0} --metrics bleu": SERVER | METRIC_MODULES | PARSING | STUDIES,
     "compare {0} {0} --metrics bleu": SERVER | METRIC_MODULES | PARSING | STUDIES,
-    "parse {} --format jsonl": SERVER
+    "parse {1} --format jsonl": SERVER
     | METRIC_MODULES
     | STUDIES
     | {"scipy", "spacy", "spicegraph_parser.scenes.parser"},
@@ -57,7 +57,9 @@ def test_what_a_command_does_not_use_is_not_loaded(command: str, tmp_path: Path)
     items = tmp_path / "items.jsonl"
     rows = [{"id": n, "candidate": "a dog runs", "references": ["a dog", "a cat"]} for n in range(3)]
     items.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    arguments = command.format(items).split()
+    captions = tmp_path / "captions.txt"
+    captions.write_text("a dog runs\n")
+    arguments = command.format(items, captions).split()
     program = (
         LIBRARY if command == LIBRARY else f"from spicegraph_service.cli import main; assert not main({arguments})"
     )

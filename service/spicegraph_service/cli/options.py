@@ -21,9 +21,9 @@ from spicegraph_scorer.metrics import GROUPS, METRICS, metric_names, read_data
 from spicegraph_scorer.readers import parse_columns, read_items
 from spicegraph_scorer.readers.checks import Empty, notes_on
 from spicegraph_scorer.readers.read import IdRule
+from spicegraph_service.engines import System
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.output.terminal import say_warning
-from spicegraph_service.report.data import System
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

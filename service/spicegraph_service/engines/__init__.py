@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.facts import Progress
+    from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.results import Result, Summary
     from spicegraph_scorer.core.significance import Resampling
     from spicegraph_scorer.readers.checks import Empty
@@ -30,6 +31,13 @@ class CandidateRule(StrEnum):
     ONE = "one"
     BEST = "best"
     EACH = "each"
+
+
+class System(NamedTuple):
+    """A system's name and its items."""
+
+    name: str
+    items: tuple[Item, ...]
 
 
 @dataclass(frozen=True, slots=True)

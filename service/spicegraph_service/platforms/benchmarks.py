@@ -22,10 +22,10 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.adapters.evalai import leaderboard_scores, score_files
 from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.metrics import check_names
+from spicegraph_service.engines import System
 from spicegraph_service.output.pages import render_page
 from spicegraph_service.output.terminal import made_folder, refuse_overwriting
 from spicegraph_service.report import ReportOptions, build_report
-from spicegraph_service.report.data import System
 from spicegraph_service.report.render import to_html
 
 if TYPE_CHECKING:

@@ -32,7 +32,6 @@ from spicegraph_service.report.data import (
     Report,
     ScoreChange,
     ScoreRow,
-    System,
     SystemView,
 )
 from spicegraph_service.report.images import Pictures, Span, candidate_view, image_sources, synset_views, with_spans
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.significance import Interval
     from spicegraph_scorer.errors import ErrorReport
     from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
+    from spicegraph_service.engines import System
     from spicegraph_service.report.data import CandidateView
 
 _SPICE = "spice"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from spicegraph_scorer.core.categories import Counts
     from spicegraph_scorer.core.credit import Credit
-    from spicegraph_scorer.core.items import Item, ItemId
+    from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.core.metric import Working
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.errors import ErrorKind, Hallucination, WrongStatement
@@ -312,10 +312,3 @@ class Report:
     synsets: Mapping[int, tuple[SynsetView, ...]]
     metrics: tuple[str, ...] = ()
     made: Provenance | None = None
-
-
-class System(NamedTuple):
-    """A system's name and its items."""
-
-    name: str
-    items: tuple[Item, ...]

@@ -21,9 +21,9 @@ from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_parser.scenes import SCENE
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
+from spicegraph_service.engines import System
 from spicegraph_service.output.pages import PAGE_HEADERS, number, render_page, static
 from spicegraph_service.report.build import ReportOptions, build_report
-from spicegraph_service.report.data import System
 from spicegraph_service.report.render import chunks, index
 
 if TYPE_CHECKING:

@@ -17,9 +17,10 @@ from spicegraph_parser.errors import SpicegraphError
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics import METRICS, lower_is_better
+from spicegraph_service.engines import System
 from spicegraph_service.output.charts import Line, Mark, Row, histogram, ink, interval_chart
 from spicegraph_service.report.build import ReportOptions, build_report
-from spicegraph_service.report.data import PairTest, System
+from spicegraph_service.report.data import PairTest
 from spicegraph_service.report.images import image_sources
 from spicegraph_service.report.local import LONGEST_TEXT, local_page
 from spicegraph_service.report.render import chunks, index
