@@ -333,10 +333,7 @@ def _report(task: Report) -> Reported:
     """Write the error report of a submission, which shows references: for organisers."""
     from spicegraph_scorer.core.items import Item  # noqa: PLC0415
     from spicegraph_scorer.readers.checks import check_items  # noqa: PLC0415
-    from spicegraph_service.kit import (
-        System,
-        unpack_data,
-    )
+    from spicegraph_service.kit import System, unpack_data  # noqa: PLC0415
     from spicegraph_service.report import REPORT_FORMATS, ReportFormat, ReportOptions, build_report  # noqa: PLC0415
 
     captions = read_results(Path(task.results))
