@@ -160,7 +160,7 @@ _RANKS_TOGETHER: Final = 16
 _INTERVALS = (
     "Intervals: 95 % percentile bootstrap over images, the same draws for people and what stands in their place."
 )
-_SPREAD = "Mean to max: single captions. Images: means of each image's captions."
+_SPREAD = "Mean to max: single captions. Of images: means of each image's captions."
 _METHOD = (
     "Round k holds out caption k of every image; an image with fewer captions starts again from its first. Each round "
     "is a corpus that a metric scores as any other: BLEU sums its counts, and CIDEr takes its document frequencies "
@@ -203,13 +203,16 @@ def _verdict(human: Bound, systems: Sequence[tuple[str, Bound]], lower: Sequence
     if human.value is None:
         return f"{human.name} is undefined for people", ""
     sentences = [
-        f"{name} has {system_bound.value:.3f}, {system_bound.share.percent:.0f} % of it"
+        f"{name} {system_bound.value:.3f} ({system_bound.share.percent:.0f} % of people's)"
         for name, system_bound in systems
         if system_bound.value is not None and system_bound.share is not None and system_bound.share.percent is not None
     ]
     headline = f"People reach {human.name} {human.value:.3f}" + "".join(f"; {text}" for text in sentences)
-    floors = [(trial.scores[0].value, trial.name) for trial in lower if trial.scores[0].value is not None]
-    floor = f"Of what never saw the image, {max(floors)[1]} gets most: {max(floors)[0]:.3f}." if floors else ""
+    floors = [(trial.scores[0].value, trial) for trial in lower if trial.scores[0].value is not None]
+    floor = ""
+    if floors:
+        value, trial = max(floors, key=lambda floor: floor[0] or 0.0)
+        floor = f"Without the image, {trial.title} ({trial.name}) gets most: {value:.3f}."
     return headline, floor
 
 
@@ -232,7 +235,10 @@ def _facts(result: BoundsResult) -> Iterator[str]:
 def _people(human: TrialBounds) -> Grid:
     columns = (
         *headings("Score|text", "Human|score", "95 % interval|score span"),
-        *(Column(name) for name in ("mean", "sd", "min", "q1", "median", "q3", "max", "images", "sd")),
+        *(
+            Column(name)
+            for name in ("mean", "sd", "min", "q1", "median", "q3", "max", "mean of images", "sd of images")
+        ),
     )
     rows = [
         (
