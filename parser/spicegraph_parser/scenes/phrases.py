@@ -7,13 +7,16 @@ between both.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
 from spicegraph_parser.parse import is_word, word_set
 from spicegraph_parser.scenes.prepositions import GENERAL, is_preposition_word, means_same, preposition
 from spicegraph_parser.scenes.relations import own_name, stems, verb_base
 from spicegraph_parser.scenes.visible import PICTURES
+from spicegraph_parser.wordnet import load_wordnet
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -38,6 +41,7 @@ _QUANTITIES: Final = word_set(
     patches"""
 )
 _HAVE: Final = "have"
+_MOST_NOUNS: Final = 100_000
 _COVERED: Final = {"covered": "cover", "topped": "top", "lined": "line", "adorned": "adorn", "decorated": "decorate"}
 _BY_WITH_IN: Final = word_set("by with in")
 
@@ -88,9 +92,10 @@ def said_of(labels: Labels) -> set[int]:
 
 
 def with_silent(labels: Labels, words: Sequence[str], names: Names, every: Sequence[Phrase]) -> Labels:
-    """Return labels with those of noun phrases of which the network says nothing, though it does not know their noun.
+    """Return labels of a caption of a foreign kind with those of noun phrases of which the network says nothing.
 
-    Where it says nothing of all phrases, the first one is what the caption is about.
+    It is of a foreign kind if the network does not know the noun of its first phrase, or two of its nouns, though
+    WordNet does. Where the network says nothing of all phrases, the first one is what the caption is about.
 
     Args:
         labels: what the network says of a sentence that is all of its caption.
@@ -100,7 +105,10 @@ def with_silent(labels: Labels, words: Sequence[str], names: Names, every: Seque
     """
     said = said_of(labels)
     silent = [own for own in every if own.head not in said and is_word(words[own.head])]
-    is_foreign = any(words[own.head] not in names.known for own in every)
+    foreign = [own for own in every if words[own.head] not in names.known and _is_noun(words[own.head])]
+    is_foreign = bool(foreign) and (foreign[0] == every[0] or len(foreign) > 1)
+    if labels.objects and not is_foreign:
+        return labels
     left = names.undrawn | PICTURES if is_foreign else names.known
     drawable = [
         own
@@ -112,7 +120,8 @@ def with_silent(labels: Labels, words: Sequence[str], names: Names, every: Seque
     if not labels.objects and not drawable:
         drawable = [own for own in silent if not _is_quantity(words, own)][:1] or silent[:1]
     for own in drawable:
-        labels = _with_phrase(labels, words, names.drawn, own, said)
+        if not labels.objects or _is_noun(words[own.head]):
+            labels = _with_phrase(labels, words, names.drawn, own, said)
     objects = set(labels.objects)
     adjectives = [
         (own.head, at)
@@ -146,6 +155,13 @@ def _with_compounds(labels: Labels, words: Sequence[str], names: Names, every: S
         elif pair[1] not in said and words[pair[1]] in names.vocabulary.rows[0]:  # a typing error is no name
             parts.append(pair)
     return labels._replace(parts=parts, attributes=attributes)
+
+
+@lru_cache(maxsize=_MOST_NOUNS)
+def _is_noun(word: str) -> bool:
+    """Say whether WordNet has a noun, which typing errors are not."""
+    wordnet = load_wordnet()
+    return bool(wordnet.senses(word, "n") or wordnet.senses(plural_lemma(word), "n"))
 
 
 def _may_be_verb(word: str, known: Collection[str]) -> bool:
