@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check test-core test-studies test-challenge test-e2e hosts lint format proto serve train \
-  bench bench-checkouts graded examples docs clean
+  meaning bench bench-checkouts graded examples docs clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 18
@@ -87,6 +87,9 @@ serve: $(READY)  ## Start the gRPC server on this machine's loopback
 
 train:  ## Train the caption pipeline anew (hours; see training/caption_pipeline.md)
 	bash training/train.sh training/work
+
+meaning:  ## Train SPICE-G's table of meanings anew (minutes; training/meaning.md): SILVER, CAPTIONS, RATED, GOLDEN, HELD_OUT, MINILM
+	PYTHONPATH=parser:scorer:training bash training/meaning.sh
 
 bench: $(READY)  ## What scoring costs, as one table of ratios; the other scripts in bench/ answer one question each
 	@$(BIN)/python bench/table.py

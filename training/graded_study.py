@@ -24,7 +24,7 @@ from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.metric import Metric
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.graded.matching import precision_weights, supports, word_sides
+from spicegraph_scorer.metrics.graded.matching import cells_of, precision_weights, word_sides
 from spicegraph_scorer.metrics.graded.metric import SpiceG, alignments
 from spicegraph_scorer.metrics.graded.vectors import Vectors, load_vectors
 from spicegraph_scorer.metrics.spice.metric import Spice
@@ -136,7 +136,7 @@ def word_scores(items: Sequence[Item], words: Mapping[str, frozenset[str]], vect
         rows = vectors.rows([(word,) for word in vocabulary])
         sides = word_sides(readings, vocabulary, rows)
         places = range(0, len(readings), 2), range(1, len(readings), 2)
-        precision, recall = supports(sides, *places, rows, partners=False)
+        precision, recall = cells_of(sides, *places, rows).supports(partners=False)
         shares = []
         for side, weights, power in (
             (precision, precision_weights(sides, precision), exponent),

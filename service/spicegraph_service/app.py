@@ -59,6 +59,7 @@ class ServerConfig:
     Attributes:
         address: ``HOST:PORT`` (port 0: any free one) or ``unix:PATH``.
         vectors: a table of vectors for SPICE-G; ``None``: the bundled ones.
+        meaning: a table of meanings for SPICE-G; ``None``: the bundled one.
         instances: a COCO instances file for CHAIR; ``None``: images have what their references mention.
         frequencies: CIDEr's document frequencies; ``None``: those of the items that are scored together.
         tokens: whether calls need a token; ``None``: except on local addresses.
@@ -77,6 +78,7 @@ class ServerConfig:
     address: str = "127.0.0.1:50051"
     pipeline: str = ""
     vectors: Path | None = None
+    meaning: Path | None = None
     instances: Path | None = None
     frequencies: Path | None = None
     workers: int = 0
@@ -198,7 +200,12 @@ class Server:
         self.port = 0
         self.metrics_port = 0
         self.web_port = 0
-        data = pack_data(vectors=config.vectors, instances=config.instances, frequencies=config.frequencies)
+        data = pack_data(
+            vectors=config.vectors,
+            meaning=config.meaning,
+            instances=config.instances,
+            frequencies=config.frequencies,
+        )
         self._store = StoreThread(open_store(config.store, private=True))
         # New parses are written beside all else, and neither probes nor tokens wait for a large upload or a locked
         # store; but a store in memory exists only once.

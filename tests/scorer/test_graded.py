@@ -17,6 +17,7 @@ from spicegraph_scorer.core.categories import ALL, category_means
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.graded.facts import FAMILIES, deny, values_of
+from spicegraph_scorer.metrics.graded.meaning import load_meaning
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, make_categories
@@ -229,7 +230,9 @@ def test_the_result_names_the_table_and_has_categories_without_counts() -> None:
     assert metrics == {
         "spice-g": {
             "metric": "spice-g",
-            "formula": "4",
+            "formula": "5",
+            "meaning": load_meaning().signature,
+            "meaning share": "0.4",
             "pipeline": "written",
             "lexicon": METRIC.lexicon.signature,
             "vectors": "coco-train2014-0f67e52e",

@@ -37,16 +37,18 @@ class MetricData:
     """The data that users may give to metrics; a metric's ``needs.data`` names the fields that it uses.
 
     ``frequencies`` are CIDEr's document frequencies; ``None``: those of the corpus that is scored. ``categories`` are
-    what SPICE and SPICE-G count beside the total; ``None``: SPICE's own. ``vectors`` are SPICE-G's and CAPTURE's;
-    ``None``: the bundled ones. ``spice_text`` is the text that SPICE and SPIDEr parse: ``written``, captions as they
-    are, or ``coco``, the COCO toolkit's tokens; ``None``: ``coco`` where the group of that name is asked for, else
-    ``written``. SPICE-G always parses captions as written: its formula and verdicts were measured on those.
-    ``instances`` are the objects that CHAIR knows in images beside those that references mention.
+    what SPICE and SPICE-G count beside the total; ``None``: SPICE's own. ``vectors`` are SPICE-G's and CAPTURE's,
+    ``meaning`` is the table by which SPICE-G compares captions as wholes; ``None``: the bundled ones. ``spice_text`` is
+    the text that SPICE and SPIDEr parse: ``written``, captions as they are, or ``coco``, the COCO toolkit's tokens;
+    ``None``: ``coco`` where the group of that name is asked for, else ``written``. SPICE-G always parses captions as
+    written: its formula and verdicts were measured on those. ``instances`` are the objects that CHAIR knows in images
+    beside those that references mention.
     """
 
     frequencies: DocumentFrequencies | None = None
     categories: Mapping[str, Category] | None = None
     vectors: WordVectors | None = None
+    meaning: WordVectors | None = None
     spice_text: SpiceText | None = None
     instances: Instances | None = None
 
@@ -76,6 +78,7 @@ class DataFields(TypedDict, total=False):
     frequencies: DocumentFrequencies | None
     categories: Mapping[str, Category] | None
     vectors: WordVectors | None
+    meaning: WordVectors | None
     spice_text: SpiceText | None
     instances: Instances | None
 
@@ -89,7 +92,7 @@ def merged_data(data: MetricData | None, fields: DataFields) -> MetricData:
 
     Example:
         >>> merged_data(None, {"categories": {}})
-        MetricData(frequencies=None, categories={}, vectors=None, spice_text=None, instances=None)
+        MetricData(frequencies=None, categories={}, vectors=None, meaning=None, spice_text=None, instances=None)
     """
     alone = MetricData(**fields)
     if data is None:

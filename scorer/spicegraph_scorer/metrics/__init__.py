@@ -38,6 +38,7 @@ READERS: Mapping[str, str] = {
     "frequencies": "spicegraph_scorer.core.ngrams:DocumentFrequencies.read",
     "categories": "spicegraph_scorer.metrics.spice.categories:read_categories",
     "vectors": "spicegraph_scorer.metrics.graded.vectors:Vectors.read",
+    "meaning": "spicegraph_scorer.metrics.graded.meaning:Meaning.read",
     "instances": "spicegraph_scorer.metrics.chair:read_instances",
 }
 """What reads a field of :class:`MetricData` from a file, as ``module:name``."""
@@ -99,6 +100,7 @@ _SHOWN_FIRST = (
     "spice",
     "spice-exact",
     "spice-g",
+    "spice-g-4",
     "bleu",
     "bleu-sentence",
     "meteor",

@@ -163,6 +163,14 @@ class MetricOptions:
             help="The vectors of SPICE-G and CAPTURE, from spicegraph vectors build; default: those of COCO train2014.",
         ),
     ] = None
+    meaning: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="The table by which SPICE-G compares captions as wholes, from training/meaning.py; default: the "
+            "bundled one, for English.",
+        ),
+    ] = None
     instances: Annotated[
         str | None,
         typer.Option(
@@ -234,6 +242,7 @@ METRIC_DATA: Final[Mapping[str, str]] = {
     "frequencies": "--idf",
     "categories": "--categories",
     "vectors": "--vectors",
+    "meaning": "--meaning",
     "instances": "--instances",
 }
 """For each field of ``MetricData`` the option that gives it."""

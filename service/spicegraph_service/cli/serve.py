@@ -89,6 +89,14 @@ def serve(
             help="The vectors of SPICE-G and CAPTURE, from spicegraph vectors build; default: those of COCO train2014.",
         ),
     ] = None,
+    meaning: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The table by which SPICE-G compares captions as wholes, from training/meaning.py; default: the "
+            "bundled one, for English.",
+        ),
+    ] = None,
     instances: Annotated[
         Path | None,
         typer.Option(
@@ -208,6 +216,7 @@ def serve(
         address=address,
         pipeline=pipeline,
         vectors=vectors,
+        meaning=meaning,
         instances=instances,
         frequencies=idf,
         workers=workers,

@@ -265,25 +265,23 @@ def decode_reply(data: bytes) -> Reply:
     return _replies.decode(data)
 
 
-def pack_data(*, vectors: Path | None = None, instances: Path | None = None, frequencies: Path | None = None) -> bytes:
+def pack_data(**files: Path | None) -> bytes:
     """Return the data as :func:`unpack_data` reads it; nothing where none is given.
 
     Args:
-        vectors: a table of vectors for SPICE-G; ``None``: the bundled one.
-        instances: a COCO instances file for CHAIR; ``None``: objects of images are those that references mention.
-        frequencies: CIDEr's document frequencies; ``None``: those of the items that are scored together.
+        files: for fields of :class:`~spicegraph_scorer.core.data.MetricData` the file of each; ``None``: the default.
 
     Raises:
-        DataError: a file can't be read, or is not a table of vectors, or of document frequencies.
+        DataError: a file can't be read, or is not a table of vectors, of meanings or of document frequencies.
         InputError: the instances can't be read, or are not such a file.
     """
-    if vectors is None and instances is None and frequencies is None:
+    given = {name: str(path) for name, path in files.items() if path is not None}
+    if not given:
         return b""
     # Imported here: a server with the bundled vectors leaves them, and numpy, to its workers.
     from spicegraph_scorer.metrics import read_data  # noqa: PLC0415
 
-    files = {"vectors": vectors, "instances": instances, "frequencies": frequencies}
-    return pickle.dumps(read_data({name: str(path) for name, path in files.items() if path is not None}))
+    return pickle.dumps(read_data(given))
 
 
 def unpack_data(packed: bytes) -> MetricData:

@@ -27,11 +27,12 @@ import numpy as np
 from spicegraph_scorer.core.credit import CreditPart, Words
 from spicegraph_scorer.metrics.graded.matching import (
     ALIGNED_SHARE,
+    MEANING_SHARE,
     PRECISION_EXPONENT,
     WORDS_SHARE,
-    cells_of,
     precision_weights,
 )
+from spicegraph_scorer.metrics.graded.meaning import likeness
 from spicegraph_scorer.metrics.graded.order import PRECISION_SHARE, weighted_stem, words_of_text
 from spicegraph_scorer.metrics.spice.match import KINDS
 
@@ -42,9 +43,9 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.credit import Credit, Slots
     from spicegraph_scorer.core.items import Item
-    from spicegraph_scorer.metrics.graded.matching import GradedMatch, Sides
+    from spicegraph_scorer.metrics.graded.matching import Cells, GradedMatch, Sides
+    from spicegraph_scorer.metrics.graded.meaning import Meaning
     from spicegraph_scorer.metrics.graded.order import WordOrder
-    from spicegraph_scorer.metrics.graded.vectors import Rows
 
     Vector = npt.NDArray[np.float64]
     Matrix = npt.NDArray[np.float64]
@@ -63,10 +64,16 @@ class Shares(NamedTuple):
     found: Vector
 
 
-def shares_of(sides: Sides, mine: Sequence[int], theirs: Sequence[int], rows: Rows) -> Iterator[Shares]:
-    """Yield the shares of each comparison, with the arguments of ``supports``."""
-    cells = cells_of(sides, mine, theirs, rows)
-    precision, recall = cells.supports(partners=False)
+def shares_of(cells: Cells, sides: Sides, *, plain: bool = False) -> Iterator[Shares]:
+    """Yield the shares of each comparison.
+
+    Args:
+        cells: of the comparisons.
+        sides: what they compare.
+        plain: where neither places nor contradictions and denials count.
+    """
+    precision, recall = cells.plain_supports() if plain else cells.supports(partners=False)
+    offered = cells.plain if plain else cells.backward
     weights, reference = precision_weights(sides, precision), sides.weights[recall.tuples]
     supported = weights * precision.found.support.astype(np.float64) ** PRECISION_EXPONENT
     row = column = 0
@@ -75,7 +82,7 @@ def shares_of(sides: Sides, mine: Sequence[int], theirs: Sequence[int], rows: Ro
     ):
         own, powers = weights[row : row + height], supported[row : row + height]
         theirs_weights = reference[column : column + width]
-        offers = cells.backward[base : base + height * width].reshape(height, width).astype(np.float64)
+        offers = offered[base : base + height * width].reshape(height, width).astype(np.float64)
         row, column = row + height, column + width
         total, sought = own.sum(), theirs_weights.sum()
         mean = powers.sum() / total if total else 0.0
@@ -100,14 +107,26 @@ def of_maximum(offers: Matrix) -> Matrix:
 
 
 class Players(NamedTuple):
-    """The shares of a candidate's tuples, and of its content words, which ``words`` names."""
+    """The shares of a candidate's tuples, and of its content words, which ``words`` names.
+
+    ``plain`` has both where neither places nor contradictions count, if the meaning of the whole counts.
+    """
 
     tuples: Shares
     words: Sequence[str]
     of_words: Shares
+    plain: tuple[Shares, Shares] | None = None
 
 
-def graded_credit(item: Item, match: GradedMatch, players: Players, *, score: float, order: WordOrder | None) -> Credit:
+def graded_credit(
+    item: Item,
+    match: GradedMatch,
+    players: Players,
+    *,
+    score: float,
+    order: WordOrder | None,
+    meaning: Meaning | None = None,
+) -> Credit:
     """Return the credit of an item.
 
     Args:
@@ -116,10 +135,16 @@ def graded_credit(item: Item, match: GradedMatch, players: Players, *, score: fl
         players: what the candidate's tuples and words have in precision and recall.
         score: F1.
         order: of words, if it was looked at.
+        meaning: the table of meanings, if it was looked at.
     """
-    words, (tuples, names, of_words) = Words(item.candidate), players
+    words, (tuples, names, of_words, plain) = Words(item.candidate), players
     is_read = match.texts.aligned is not None
-    earned = earned_by(tuples, of_words) * (1 - ALIGNED_SHARE if is_read else 1)
+    earned = earned_by(tuples, of_words)
+    aligned_share = ALIGNED_SHARE
+    if plain is not None:
+        earned -= MEANING_SHARE * earned_by(*plain)
+        aligned_share *= 1 - MEANING_SHARE
+    earned *= 1 - ALIGNED_SHARE if is_read else 1
     parts: list[tuple[CreditPart, Slots]] = [
         (
             CreditPart(KINDS[len(one.concepts) - 1], one.strings, value),
@@ -132,11 +157,26 @@ def graded_credit(item: Item, match: GradedMatch, players: Players, *, score: fl
         for name, value in zip(names, earned[len(tuples.growth) :].tolist(), strict=True)
     ]
     if is_read:
-        parts += [(part._replace(credit=ALIGNED_SHARE * part.credit), slots) for part, slots in _aligned(item, words)]
+        parts += [(part._replace(credit=aligned_share * part.credit), slots) for part, slots in _aligned(item, words)]
+    if meaning is not None and plain is not None:
+        parts += _meant(item, words, meaning, match.texts.meaning or 0.0)
+    total = math.fsum(part.credit for part, _ in parts)
+    if plain is not None and not 0 <= total <= 1:  # the score is held between 0 and 1
+        held = min(max(total, 0.0), 1.0) / total
+        parts = [(part._replace(credit=part.credit * held), slots) for part, slots in parts]
     if order is not None and match.texts.order < 1:
         lost = (1 - match.texts.order) * math.fsum(part.credit for part, _ in parts)
         parts += [(part._replace(credit=-lost * part.credit), slots) for part, slots in _disorder(words, order)]
     return words.credit(score, parts)
+
+
+def _meant(item: Item, words: Words, meaning: Meaning, value: float) -> Iterator[tuple[CreditPart, Slots]]:
+    """Yield what each word of the candidate has in the likeness of the wholes: the cosine is a sum over words."""
+    whole, shares, _ = likeness(meaning, item.candidate, item.references)
+    placed = len(shares) == len(words.spans)
+    for number, (word, share) in enumerate(shares):
+        earned = MEANING_SHARE * share * value / whole if whole else 0.0
+        yield CreditPart("meaning", (word,), earned), ((number,) if placed else words.find((word,)),)
 
 
 def earned_by(tuples: Shares, words: Shares) -> Vector:

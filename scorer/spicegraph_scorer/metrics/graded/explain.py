@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer.metrics.graded.facts import deny, values_of
 from spicegraph_scorer.metrics.graded.matching import NO_PARTNER
+from spicegraph_scorer.metrics.graded.meaning import likeness
 from spicegraph_scorer.metrics.graded.verdicts import judge
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from spicegraph_parser.lexicon import Concept
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.metrics.graded.matching import GradedMatch, Side, Support
+    from spicegraph_scorer.metrics.graded.meaning import Likeness, Meaning
     from spicegraph_scorer.metrics.graded.vectors import Rows, Vectors
     from spicegraph_scorer.metrics.graded.verdicts import Verdicts
 
@@ -53,6 +55,7 @@ class GradedExplanation:
         candidate: the tuples of the candidate, and what supports them.
         reference: those of the references.
         changes: the single changes that would raise the score most, the best first.
+        meaning: how alike the texts are as wholes, and the share of each word; ``None`` where it does not count.
         order: what the order of the candidate's words leaves of precision, recall and F1, in (0, 1]; what the changes
             would give is for words in the same order.
     """
@@ -63,8 +66,10 @@ class GradedExplanation:
         changes: tuple[Change, ...],
         match: GradedMatch,
         vectors: Vectors,
+        meaning: Likeness | None = None,
     ) -> None:
         self.candidate, self.reference = sides
+        self.meaning = meaning
         self.changes = changes
         self.order = match.texts.order
         self._judge = partial(judge, match, match.texts.candidate, vectors)
@@ -91,22 +96,34 @@ class GradedExplanation:
             "changes": [asdict(change) for change in self.changes],
             "verdicts": self.verdicts.to_dict(),
             "order": self.order,
+            "meaning": None
+            if self.meaning is None
+            else {
+                "value": self.meaning.value,
+                "candidate": [list(share) for share in self.meaning.candidate],
+                "reference": [list(share) for share in self.meaning.references],
+            },
         }
 
 
-def explain_match(match: GradedMatch, vectors: Vectors, rescore: Rescore, *, changes: int = 3) -> GradedExplanation:
+def explain_match(
+    match: GradedMatch, vectors: Vectors, rescore: Rescore, *, meaning: Meaning | None = None, changes: int = 3
+) -> GradedExplanation:
     """Explain a match.
 
     Args:
         match: from ``GradedStatistic.match``.
         vectors: those that the match was made with.
         rescore: the scores of candidates that consist of other facts.
+        meaning: the table of meanings that the match was made with, if any.
         changes: how many changes to name at most; none are looked for with 0, which is ten times as fast.
     """
     sides = graded_tuples(match, vectors)
     denials = [found.denied_by for found in sides[0]]
     found = changes_of(match, denials, rescore)[:changes] if changes else ()
-    return GradedExplanation(sides, found, match, vectors)
+    texts = match.texts
+    whole = None if meaning is None or texts.meaning is None else likeness(meaning, texts.candidate, texts.references)
+    return GradedExplanation(sides, found, match, vectors, whole)
 
 
 def graded_tuples(match: GradedMatch, vectors: Vectors) -> tuple[tuple[GradedTuple, ...], tuple[GradedTuple, ...]]:

@@ -41,6 +41,7 @@ NO_PARTNER: Final = -1
 PRECISION_EXPONENT: Final = 0.75
 WORDS_SHARE: Final = 0.5  # of support
 ALIGNED_SHARE: Final = 0.2  # of F1
+MEANING_SHARE: Final = 0.4  # of the score
 OBJECT, ATTRIBUTE, RELATION = range(3)  # kinds of tuples
 
 _caption_of: Final = itemgetter(0)  # of a piece of evidence
@@ -242,12 +243,15 @@ class TextMatch(NamedTuple):
     """What a candidate's text says beside its tuples.
 
     ``order`` is the share of all support that the order of its words leaves, in (0, 1]; ``aligned`` its alignment with
-    the best reference, in [0, 1], or ``None`` where no text was read. ``candidate`` is the text itself.
+    the best reference, in [0, 1], or ``None`` where no text was read; ``meaning`` its likeness to the references as a
+    whole, in [0, 1], or ``None`` where nobody asked. ``candidate`` and ``references`` are the texts themselves.
     """
 
     order: float = 1.0
     aligned: float | None = None
+    meaning: float | None = None
     candidate: str = ""
+    references: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -289,39 +293,41 @@ class Cells(NamedTuple):
 
     ``forward`` is how far a reference tuple supports a candidate's, ``backward`` how far a candidate's supports one of
     the references; the cells of comparison ``k`` are those from ``bases[k]`` to ``bases[k + 1]``, row by row.
-    ``excess`` is how much more the references deny each candidate's tuple than they say it.
+    ``excess`` is how much more the references deny each candidate's tuple than they say it. ``plain`` is how alike the
+    words are whatever they are said of, where "blue" is as good as "red" and "no hat" as a hat.
     """
 
     forward: Matrix
     backward: Matrix
+    plain: Matrix
     excess: Floats
     across: _Lines
     upright: _Lines
     bases: Integers
 
     def supports(self, *, partners: bool) -> tuple[Supports, Supports]:
-        """Return the best of each line; see :func:`supports`."""
+        """Return how the tuples of candidates are supported by those of their references, and the other way round.
+
+        Args:
+            partners: whether to say by which tuples.
+        """
         precision = _best(self.forward, self.across, partners=partners)
         return _without(precision, self.excess), _best(self.backward, self.upright, partners=partners)
 
+    def plain_supports(self) -> tuple[Supports, Supports]:
+        """Return the best of each line where neither places nor contradictions and denials count."""
+        return _best(self.plain, self.across, partners=False), _best(self.plain, self.upright, partners=False)
 
-def supports(
-    sides: Sides, mine: Sequence[int], theirs: Sequence[int], rows: Rows, *, partners: bool
-) -> tuple[Supports, Supports]:
-    """Return how the tuples of candidates are supported by those of their references, and the other way round.
+
+def cells_of(sides: Sides, mine: Sequence[int], theirs: Sequence[int], rows: Rows) -> Cells:
+    """Return how alike the tuples of candidates and of their references are.
 
     Args:
         sides: the tuples of all graphs.
         mine: for each comparison the graph of the candidate.
         theirs: for each comparison the graph of the references.
         rows: where the heads of the sides stand.
-        partners: whether to say by which tuples.
     """
-    return cells_of(sides, mine, theirs, rows).supports(partners=partners)
-
-
-def cells_of(sides: Sides, mine: Sequence[int], theirs: Sequence[int], rows: Rows) -> Cells:
-    """Return how alike the tuples are, with the arguments of :func:`supports`."""
     first, second = np.array(mine, np.intp), np.array(theirs, np.intp)
     counts = np.diff(sides.starts)
     heights, widths = counts[first], counts[second]
@@ -336,13 +342,15 @@ def cells_of(sides: Sides, mine: Sequence[int], theirs: Sequence[int], rows: Row
 
     words = _words(sides, zip(mine, theirs, bases.tolist(), strict=False), int(bases[-1]), rows)
     words[np.repeat(sides.heads[across.tuples], along) == sides.heads.take(columns)] = 1
-    excess = _judge_values(sides, zip(mine, theirs, bases.tolist(), strict=False), words, rows)
+    plain = words.copy()
+    _read_denials(sides, zip(mine, theirs, bases.tolist(), strict=False), plain, rows)
+    excess = _judge_values(sides, zip(mine, theirs, bases.tolist(), strict=False), words, plain, rows)
     forward = backward = words
     if sides.kinds.any():  # objects alone stand nowhere
         apart = _places(sides, first, second, bases, words) - words
         forward = words + np.repeat(_BOUND[0][sides.kinds[across.tuples]], along) * apart
         backward = words + _BOUND[1][sides.kinds].take(columns) * apart
-    return Cells(forward, backward, excess, across, upright, bases)
+    return Cells(forward, backward, plain, excess, across, upright, bases)
 
 
 def _words(sides: Sides, pairs: Iterable[tuple[int, int, int]], count: int, rows: Rows) -> Matrix:
@@ -358,8 +366,27 @@ def _words(sides: Sides, pairs: Iterable[tuple[int, int, int]], count: int, rows
     return words
 
 
-def _judge_values(sides: Sides, pairs: Iterable[tuple[int, int, int]], words: Matrix, rows: Rows) -> Floats:
-    """Make words with the same value alike, and those that exclude each other unlike.
+def _read_denials(sides: Sides, pairs: Iterable[tuple[int, int, int]], plain: Matrix, rows: Rows) -> None:
+    """Make what is denied as alike as what is not: their vectors point away from each other."""
+    if not rows.denied:
+        return
+    graphs = np.searchsorted(sides.starts, np.flatnonzero(np.isin(sides.heads, rows.denied)), side="right") - 1
+    denying = set(graphs.tolist())
+    starts, heads, vectors = sides.starts.tolist(), sides.heads, rows.vectors
+    for mine, theirs, base in pairs:
+        if mine in denying or theirs in denying:
+            own, other = (heads[starts[graph] : starts[graph + 1]] for graph in (mine, theirs))
+            opposed = (vectors[own] @ vectors[other].T) * (
+                np.isin(own, rows.denied)[:, None] ^ np.isin(other, rows.denied)
+            )
+            part = plain[base : base + opposed.size].reshape(opposed.shape)
+            np.clip(np.maximum(part, -opposed), 0, 1, out=part)
+
+
+def _judge_values(
+    sides: Sides, pairs: Iterable[tuple[int, int, int]], words: Matrix, plain: Matrix, rows: Rows
+) -> Floats:
+    """Make words with the same value alike, and those that exclude each other unlike; in ``plain`` all these are alike.
 
     Returns:
         How much more the references deny each candidate's tuple than they say it, the comparisons one behind the other.
@@ -378,6 +405,8 @@ def _judge_values(sides: Sides, pairs: Iterable[tuple[int, int, int]], words: Ma
             shape = counts[mine], counts[theirs]
             matrix = words[base : base + shape[0] * shape[1]].reshape(shape)
             excluded, agreed = verdicts(valued[mine], valued[theirs])
+            if excluded or agreed:
+                plain[base : base + matrix.size].reshape(shape)[tuple(zip(*excluded, *agreed, strict=True))] = 1
             if agreed:
                 matrix[tuple(zip(*agreed, strict=True))] = 1
             if excluded:
@@ -522,7 +551,7 @@ def matches_of(
     found: tuple[Supports, Supports],
     texts: Sequence[TextMatch],
 ) -> list[GradedMatch]:
-    """Return each comparison by itself, from the arrays of all: what :func:`supports` found with partners."""
+    """Return each comparison by itself, from the arrays of all: what :meth:`Cells.supports` found with partners."""
     precision, recall = found
     halves = [
         [

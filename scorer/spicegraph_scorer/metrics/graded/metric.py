@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import accumulate, chain, islice, starmap
+from itertools import accumulate, chain, islice, repeat, starmap
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import numpy as np
@@ -22,24 +22,26 @@ from spicegraph_parser.lexicon import Lexicon, load_lexicon
 from spicegraph_scorer.core.categories import ALL, Category, CategoryScore
 from spicegraph_scorer.core.facts import FactsInOrder
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Working
-from spicegraph_scorer.metrics.graded.credit import Players, graded_credit, shares_of
+from spicegraph_scorer.metrics.graded.credit import Players, Shares, graded_credit, shares_of
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation, explain_match
 from spicegraph_scorer.metrics.graded.facts import Told, comparable_facts, content_words, read_caption
 from spicegraph_scorer.metrics.graded.matching import (
     ALIGNED_SHARE,
+    MEANING_SHARE,
     PRECISION_EXPONENT,
     WORDS_SHARE,
     GradedMatch,
     Nodes,
     TextMatch,
+    cells_of,
     counted_nodes,
     matches_of,
     nodes_of,
     precision_weights,
     sides_of,
-    supports,
     word_sides,
 )
+from spicegraph_scorer.metrics.graded.meaning import Meaning, cosines, load_meaning, meaning_of
 from spicegraph_scorer.metrics.graded.order import PRECISION_SHARE, weighted_stem, words_of_text
 from spicegraph_scorer.metrics.graded.vectors import Vectors, load_vectors, vectors_of
 from spicegraph_scorer.metrics.graded.verdicts import Verdicts, judge
@@ -55,11 +57,10 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.tokens import Corpus
-    from spicegraph_scorer.metrics.graded.matching import Integers, Sides, Supports, Weights
+    from spicegraph_scorer.metrics.graded.matching import Cells, Integers, Sides, Supports, Weights
     from spicegraph_scorer.metrics.graded.vectors import Rows
 
 NAME: Final = "SPICE-G"
-_FORMULA: Final = "4"
 _AT_A_TIME: Final = 512  # items whose vectors are made together
 _NO_TEXTS: Final = TextMatch()
 
@@ -141,7 +142,7 @@ class SpiceG(Metric[GradedStatistic]):
         True
     """
 
-    needs: ClassVar[Needs] = Needs(facts=True, loose=True, data=frozenset({"categories", "vectors"}))
+    needs: ClassVar[Needs] = Needs(facts=True, loose=True, data=frozenset({"categories", "vectors", "meaning"}))
     explains: ClassVar[bool] = True
     credits: ClassVar[bool] = True
 
@@ -152,26 +153,50 @@ class SpiceG(Metric[GradedStatistic]):
     evidence: bool = True
     texts: bool = True
     references: ReferenceCache[_Reading] | None = field(default=None, compare=False, repr=False)
-
-    name = "spice-g"
+    meaning: Meaning | None = field(default_factory=load_meaning)
 
     @classmethod
     def of(cls, given: Resources) -> SpiceG:
         """Return the metric ``spice-g``."""
+        return replace(cls.of_formula_4(given), meaning=meaning_of(given.data.meaning))
+
+    @classmethod
+    def of_formula_4(cls, given: Resources) -> SpiceG:
+        """Return the metric ``spice-g-4``: without the meaning of whole captions."""
         return cls(
             given.facts(),
             categories_of(given),
             vectors_of(given.data.vectors),
             evidence=given.evidence,
             references=ReferenceCache.of(given),
+            meaning=None,
         )
 
+    @property
+    def name(self) -> str:
+        """``spice-g`` or ``spice-g-4``."""
+        return "spice-g-4" if self.meaning is None else "spice-g"
+
+    @property
+    def score_name(self) -> str:
+        """What the total is called in tables: ``SPICE-G`` or ``SPICE-G-4``."""
+        return NAME if self.meaning is not None else f"{NAME}-4"
+
     def signature(self) -> dict[str, str]:
-        """Return metric, formula, pipeline, lexicon and vectors, and the categories of the user's own, if any."""
+        """Return metric, formula and its share, pipeline, lexicon tables, and categories of the user, if any."""
         own = categories_digest(self.categories)
+        formula = (
+            {"formula": "4"}
+            if self.meaning is None
+            else {
+                "formula": "5",
+                "meaning": self.meaning.signature,
+                "meaning share": f"{MEANING_SHARE:g}",
+            }
+        )
         return {
             "metric": self.name,
-            "formula": _FORMULA,
+            **formula,
             "pipeline": self.source.signature,
             "lexicon": self.lexicon.signature,
             "vectors": self.vectors.signature,
@@ -211,10 +236,14 @@ class SpiceG(Metric[GradedStatistic]):
         if not self.texts:
             return [TextMatch(candidate=item.candidate) for item in items]
         order = self.vectors.order
-        aligned = alignments([(item.candidate, item.references) for item in items])
+        texts = _LaidTexts.of([(item.candidate, item.references) for item in items])
+        aligned = texts.alignments()
+        nobody: list[float | None] = [None] * len(items)
+        meant: Sequence[float | None] = nobody if self.meaning is None else texts.meanings(self.meaning)
+        shares = [1.0 if order is None else order.share(item.candidate, item.references) for item in items]
         return [
-            TextMatch(1.0 if order is None else order.share(item.candidate, item.references), value, item.candidate)
-            for item, value in zip(items, aligned, strict=True)
+            TextMatch(share, value, whole, item.candidate, item.references)
+            for item, share, value, whole in zip(items, shares, aligned, meant, strict=True)
         ]
 
     def _reading(self, captions: Sequence[Told]) -> _Reading:
@@ -251,12 +280,19 @@ class SpiceG(Metric[GradedStatistic]):
     ) -> list[GradedStatistic]:
         graphs, words, mine, theirs, rows = self._laid_out(pairs)
         order = [text.order for text in texts]
-        found = supports(graphs, mine, theirs, rows, partners=self.evidence)
-        found_words = supports(words, mine, theirs, rows, partners=False)
+        cells, word_cells = (cells_of(sides, mine, theirs, rows) for sides in (graphs, words))
+        found = cells.supports(partners=self.evidence)
         weights = weigh(graphs, *found, self.categories, order)
-        of_words = weigh(words, *found_words, {}, order)
+        of_words = weigh(words, *word_cells.supports(partners=False), {}, order)
         for sums, other, text in zip(weights, of_words, texts, strict=True):
             sums[ALL] = sums[ALL].mixed(other[ALL], None if text.aligned is None else text.aligned * text.order)
+        if any(text.meaning is not None for text in texts):
+            plain = plain_f1((graphs, cells), (words, word_cells)).tolist()
+            for sums, said, text in zip(weights, plain, texts, strict=True):
+                if text.meaning is not None:
+                    aligned = said if text.aligned is None else text.aligned
+                    plain_score = said + ALIGNED_SHARE * (aligned - said)
+                    sums[ALL] = sums[ALL]._replace(meant=MEANING_SHARE * text.order * (text.meaning - plain_score))
         matches = matches_of(graphs, mine, theirs, found, texts) if self.evidence else [None] * len(pairs)
         return list(map(GradedStatistic, weights, matches))
 
@@ -298,13 +334,18 @@ class SpiceG(Metric[GradedStatistic]):
             known = {number: _reading_of(graph) for number, graph in graphs.items()}
             pairs = [(known[id(match.candidate.graph)], known[id(match.reference.graph)]) for match in some]
             *both, mine, theirs, rows = self._laid_out(pairs)
-            tuples, words = (shares_of(sides, mine, theirs, rows) for sides in both)
+            cells = [cells_of(sides, mine, theirs, rows) for sides in both]
+            tuples, words = (shares_of(*one) for one in zip(cells, both, strict=True))
+            plain: Iterable[tuple[Shares, Shares] | None] = repeat(None, len(some))
+            if self.meaning is not None and self.texts:
+                plain = zip(*(shares_of(*one, plain=True) for one in zip(cells, both, strict=True)), strict=True)
             order = self.vectors.order if self.texts else None
-            for number, (match, of_tuples, of_words) in enumerate(zip(some, tuples, words, strict=True), start):
+            for number, (match, *shares, of_plain) in enumerate(zip(some, tuples, words, plain, strict=True), start):
                 names = sorted(frozenset[str]().union(*pairs[number - start][0].words))
+                players = Players(shares[0], names, shares[1], of_plain)
                 score = statistics[number].weights[ALL].f1
-                players = Players(of_tuples, names, of_words)
-                found.append(graded_credit(corpus.items[number], match, players, score=score, order=order))
+                item = corpus.items[number]
+                found.append(graded_credit(item, match, players, score=score, order=order, meaning=self.meaning))
         return found
 
     def explain(self, statistic: GradedStatistic, *, changes: int = 3) -> GradedExplanation:
@@ -318,12 +359,15 @@ class SpiceG(Metric[GradedStatistic]):
             raise ValueError("the statistic has no match to explain")
         reference = _reading_of(match.reference.graph)
         bare = replace(self, evidence=False, categories={})
+        texts, meant = match.texts._replace(meaning=None), statistic.weights[ALL].meant  # the text stays as it is
 
         def rescore(changed: Sequence[Sequence[Fact]]) -> list[float]:
             pairs = [(bare._reading([read_caption(facts)]), reference) for facts in changed]
-            return [found.weights[ALL].f1 for found in bare._statistics(pairs, [match.texts] * len(pairs))]
+            return [
+                found.weights[ALL]._replace(meant=meant).f1 for found in bare._statistics(pairs, [texts] * len(pairs))
+            ]
 
-        return explain_match(match, self.vectors, rescore, changes=changes)
+        return explain_match(match, self.vectors, rescore, meaning=self.meaning, changes=changes)
 
     def verdicts(self, statistic: GradedStatistic, *, threshold: float | None = None) -> Verdicts:
         """Say which words and tuples of an item's candidate its references support, contradict or do not mention.
@@ -348,7 +392,7 @@ class SpiceG(Metric[GradedStatistic]):
     def total(self, statistics: Sequence[GradedStatistic]) -> tuple[Score, ...]:
         """Return ``SPICE-G`` and one score a category (``SPICE-G_Color`` ...)."""
         return tuple(
-            Score.mean(NAME if category == ALL else f"{NAME}_{category}", [s.f1(category) for s in statistics])
+            Score.mean(self.score_name + f"_{category}" * (category != ALL), [s.f1(category) for s in statistics])
             for category in (ALL, *self.categories)
         )
 
@@ -366,6 +410,7 @@ class Weighed(NamedTuple):
     """Weights of tuples: of a candidate's in all, their supported part, and the same of the references'.
 
     ``aligned`` is the alignment of the texts, which has a fifth of F1: of the total alone, and where texts were read.
+    ``meant`` is what the meaning of the whole adds to it, below 0 where it is less than what the words alone have.
     """
 
     supported: float
@@ -373,6 +418,7 @@ class Weighed(NamedTuple):
     found: float
     reference: float
     aligned: float | None = None
+    meant: float = 0.0
 
     @property
     def precision(self) -> float:
@@ -389,7 +435,9 @@ class Weighed(NamedTuple):
         """Harmonic mean of precision and recall, 0 where both are 0; four fifths of it and a fifth of ``aligned``."""
         precision, recall = self.precision, self.recall
         found = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-        return found if self.aligned is None else found + ALIGNED_SHARE * (self.aligned - found)
+        if self.aligned is not None:
+            found += ALIGNED_SHARE * (self.aligned - found)
+        return min(max(found + self.meant, 0.0), 1.0) if self.meant else found
 
     def mixed(self, words: Weighed, aligned: float | None) -> Weighed:
         """Return the total: half of the support is that of the words alone, if there are any, on either side."""
@@ -432,6 +480,24 @@ def weigh(
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
+def plain_f1(graphs: tuple[Sides, Cells], words: tuple[Sides, Cells]) -> Weights:
+    """Return F1 of tuples and of words of each comparison where neither places nor contradictions and denials count."""
+    means = []
+    for sides, cells in (graphs, words):
+        for side, power in zip(cells.plain_supports(), (PRECISION_EXPONENT, 1.0), strict=True):
+            weights = sides.weights[side.tuples]
+            supported, whole = _sums(side, side.found.support.astype(np.float64) ** power * weights, weights)
+            mean = np.divide(supported, whole, out=np.zeros_like(whole), where=whole > 0)
+            means.append((mean ** (1 / power), whole > 0))
+    halves = [
+        np.where(said & spoken, of_tuples + WORDS_SHARE * (of_words - of_tuples), of_tuples)
+        for (of_tuples, said), (of_words, spoken) in zip(means[:2], means[2:], strict=True)
+    ]
+    both = halves[0] + halves[1]
+    found: Weights = np.divide(2 * halves[0] * halves[1], both, out=np.zeros_like(both), where=both > 0)
+    return found
+
+
 def _sums(side: Supports, *values: Weights) -> list[Weights]:
     """Return the sum of values of each comparison, added up in order."""
     comparison: Integers = np.repeat(np.arange(len(side.counts)), side.counts)
@@ -458,6 +524,81 @@ def _members(sides: Sides, categories: Mapping[str, Category]) -> Iterator[Weigh
         yield takes
 
 
+class _LaidTexts(NamedTuple):
+    """The texts of items as arrays, equal ones once.
+
+    ``words`` are all words, ``of_words`` the place among them of each word of each text, text by text, and ``lengths``
+    how many each text has. ``candidates`` and ``references`` are texts, one of each for each pair of an item, of which
+    it has as many as ``counts`` says.
+    """
+
+    words: Sequence[str]
+    of_words: Integers
+    lengths: Integers
+    candidates: Integers
+    references: Integers
+    counts: Integers
+
+    @classmethod
+    def of(cls, items: Sequence[tuple[str, Sequence[str]]]) -> _LaidTexts:
+        """Lay out each candidate with its references."""
+        numbers = {text: number for number, text in enumerate(dict.fromkeys(_texts(items)))}
+        words = list(map(words_of_text, numbers))
+        known = {word: number for number, word in enumerate(dict.fromkeys(chain.from_iterable(words)))}
+        counts = np.array([len(references) for _, references in items], np.intp)
+        return cls(
+            list(known),
+            np.fromiter(map(known.__getitem__, chain.from_iterable(words)), np.intp),
+            np.array(list(map(len, words)), np.intp),
+            np.repeat(np.array([numbers[candidate] for candidate, _ in items], np.intp), counts),
+            np.fromiter(map(numbers.__getitem__, chain.from_iterable(own for _, own in items)), np.intp),
+            counts,
+        )
+
+    def alignments(self) -> list[float]:
+        """Return how well each candidate is aligned with its best reference, as :func:`alignments` does."""
+        forms = list(map(weighted_stem, self.words))
+        # sorted, so that a text's sums are added up in the same order whatever else is in the batch
+        stems = {form: number for number, form in enumerate(sorted({form for form, _ in forms}))}
+        size, count = max(len(stems), 1), len(self.lengths)
+        weights = np.array([weight for _, weight in forms])[self.of_words]
+        of_words = np.array([stems[form] for form, _ in forms], np.intp)[self.of_words]
+        texts = np.repeat(np.arange(count), self.lengths)
+        totals = np.bincount(texts, weights, count)
+        said, place = np.unique(texts * size + of_words, return_inverse=True)  # each text's stems, text by text
+        said_weights = np.bincount(place, weights, len(said))
+        ends = np.searchsorted(said, np.arange(count + 1) * size)
+
+        candidates, references = self.candidates, self.references
+        lengths = ends[references + 1] - ends[references]
+        theirs = ranges(ends[references], lengths)
+        wanted = np.repeat(candidates, lengths) * size + said[theirs] % size
+        mine = np.searchsorted(said, wanted).clip(max=max(len(said) - 1, 0))
+        common = np.where(said[mine] == wanted, np.minimum(said_weights[mine], said_weights[theirs]), 0)
+        matched = np.bincount(np.repeat(np.arange(len(references)), lengths), common, len(references))
+        # P = matched / said, R = matched / length, so that matched cancels out once
+        both = (1 - PRECISION_SHARE) * totals[references] + PRECISION_SHARE * totals[candidates]
+        values = np.divide(matched, both, out=np.zeros_like(both), where=both > 0).tolist()
+        ends_of_items = accumulate(self.counts.tolist())
+        return [
+            max(values[end - count : end], default=0.0)
+            for count, end in zip(self.counts.tolist(), ends_of_items, strict=True)
+        ]
+
+    def meanings(self, meaning: Meaning) -> list[float]:
+        """Return the cosine of each candidate and the sum of its references, each at length 1, in [0, 1]."""
+        places = np.array(list(map(meaning.place, self.words)), np.intp)[self.of_words]
+        vectors = meaning.sums(places, self.lengths)
+        found = np.zeros(len(self.counts))
+        said = np.flatnonzero(self.counts)
+        starts = (self.counts.cumsum() - self.counts)[said]
+        if said.size:
+            sums = np.add.reduceat(vectors[self.references], starts)
+            found[said] = cosines(vectors[self.candidates[starts]], sums)
+        values: list[float] = found.tolist()
+        return values
+
+
 def alignments(items: Sequence[tuple[str, Sequence[str]]]) -> list[float]:
     """Return how well each candidate is aligned with its best reference, in [0, 1].
 
@@ -467,38 +608,7 @@ def alignments(items: Sequence[tuple[str, Sequence[str]]]) -> list[float]:
     Args:
         items: each candidate with its references.
     """
-    numbers = {text: number for number, text in enumerate(dict.fromkeys(_texts(items)))}
-    words = list(map(words_of_text, numbers))
-    known = {word: number for number, word in enumerate(dict.fromkeys(chain.from_iterable(words)))}
-    forms = list(map(weighted_stem, known))
-    # sorted, so that a text's sums are added up in the same order whatever else is in the batch
-    stems = {form: number for number, form in enumerate(sorted({form for form, _ in forms}))}
-    size = max(len(stems), 1)
-    of_words = np.fromiter(map(known.__getitem__, chain.from_iterable(words)), np.intp)
-    weights = np.array([weight for _, weight in forms])[of_words]
-    of_words = np.array([stems[form] for form, _ in forms], np.intp)[of_words]
-    texts = np.repeat(np.arange(len(words)), list(map(len, words)))
-    totals = np.bincount(texts, weights, len(words))
-    said, place = np.unique(texts * size + of_words, return_inverse=True)  # each text's stems, text by text
-    said_weights = np.bincount(place, weights, len(said))
-    ends = np.searchsorted(said, np.arange(len(words) + 1) * size)
-
-    reference_counts = [len(references) for _, references in items]
-    candidates = np.repeat([numbers[candidate] for candidate, _ in items], reference_counts)
-    references = np.fromiter(map(numbers.__getitem__, chain.from_iterable(own for _, own in items)), np.intp)
-    lengths = ends[references + 1] - ends[references]
-    theirs = ranges(ends[references], lengths)
-    wanted = np.repeat(candidates, lengths) * size + said[theirs] % size
-    mine = np.searchsorted(said, wanted).clip(max=max(len(said) - 1, 0))
-    common = np.where(said[mine] == wanted, np.minimum(said_weights[mine], said_weights[theirs]), 0)
-    matched = np.bincount(np.repeat(np.arange(len(references)), lengths), common, len(references))
-    # P = matched / said, R = matched / length, so that matched cancels out once
-    both = (1 - PRECISION_SHARE) * totals[references] + PRECISION_SHARE * totals[candidates]
-    values = np.divide(matched, both, out=np.zeros_like(both), where=both > 0).tolist()
-    ends_of_items = accumulate(reference_counts)
-    return [
-        max(values[end - count : end], default=0.0) for count, end in zip(reference_counts, ends_of_items, strict=True)
-    ]
+    return _LaidTexts.of(items).alignments()
 
 
 def _texts(items: Iterable[tuple[str, Sequence[str]]]) -> Iterator[str]:

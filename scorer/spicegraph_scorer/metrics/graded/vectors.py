@@ -256,7 +256,7 @@ class Rows:
     """Concepts, each by the strings that stand for it: a unit vector, its idf and what it weighs for that.
 
     A concept without any known word has a zero vector: it is like nothing but itself. ``values`` has the rows of the
-    concepts with values that exclude others.
+    concepts with values that exclude others, ``denied`` those of what is denied ("no hat").
     """
 
     places: Mapping[Strings, int]
@@ -264,6 +264,7 @@ class Rows:
     idf: Sequence[float]
     weights: npt.NDArray[np.float64]
     values: Mapping[int, Values]
+    denied: Sequence[int] = ()
 
 
 class _ConceptRow(NamedTuple):
@@ -273,6 +274,7 @@ class _ConceptRow(NamedTuple):
     vector: Floats | None
     idf: float
     values: Values
+    denied: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -337,7 +339,8 @@ class Vectors:
                 vectors[row] = one.vector
         idf = [one.idf for one in found]
         values = {row: one.values for row, one in enumerate(found) if one.values}
-        return Rows(places, vectors, idf, np.array(idf, np.float64) ** _IDF_EXPONENT, values)
+        denied = [row for row, one in enumerate(found) if one.denied]
+        return Rows(places, vectors, idf, np.array(idf, np.float64) ** _IDF_EXPONENT, values, denied)
 
     def _row(self, strings: Strings) -> _ConceptRow:
         """Return the row of a concept, by its strings as the table knows them."""
@@ -348,7 +351,8 @@ class Vectors:
         if strings == _MARK or not (found := [vector for string in strings if (vector := self._string(string))]):
             return _ConceptRow(None, None, _UNKNOWN_IDF, values)
         idf = min([weight for _, weight in found if weight is not None], default=_UNKNOWN_IDF)
-        return _ConceptRow(None, _sum([vector for vector, _ in found]), idf, values)
+        denied = any(string.startswith(NO) for string in strings)
+        return _ConceptRow(None, _sum([vector for vector, _ in found]), idf, values, denied)
 
     def _canonical(self, strings: Strings) -> Strings:
         return strings if strings == _MARK else tuple(map(self._form, strings))

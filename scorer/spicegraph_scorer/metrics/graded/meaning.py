@@ -1,0 +1,254 @@
+"""The meaning of a whole caption, from a table of word vectors that learned it from a sentence encoder.
+
+A caption points where the sum of its words' vectors does. Two captions are as alike as the cosine of their sums, which
+is itself a sum over pairs of words. Such a sum knows neither order nor negation: formula 5 leaves these to the graph
+(:mod:`spicegraph_scorer.metrics.graded.metric`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import zipfile
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.resources import as_file, files
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spicegraph_parser.errors import DataError, InputError
+from spicegraph_scorer.metrics.graded.order import words_of_text
+from spicegraph_scorer.metrics.graded.vectors import UnknownWords
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from spicegraph_scorer.core.data import WordVectors
+
+Floats = npt.NDArray[np.float32]
+
+_FORMAT: Final = "1"
+_LARGEST: Final = 127
+_DIGEST_CHARACTERS: Final = 8
+_REMEMBERED: Final = 50_000
+_SHORTEST: Final = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeaningTable:
+    """Words with their vectors: (words, dimensions) 8-bit numbers, each row times its scale."""
+
+    name: str
+    words: tuple[str, ...]
+    vectors: npt.NDArray[np.int8]
+    scales: Floats
+
+    @classmethod
+    def of(cls, name: str, words: Sequence[str], vectors: Floats) -> MeaningTable:
+        """Round vectors to 8 bits.
+
+        Args:
+            name: of the table, for signatures.
+            words: lower-cased, the most frequent first.
+            vectors: (words, dimensions).
+        """
+        scales = (np.abs(vectors).max(axis=1) / _LARGEST).astype(np.float32)
+        rounded = np.rint(vectors / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
+        return cls(name, tuple(words), rounded, scales)
+
+    @property
+    def signature(self) -> str:
+        """Name and a hash of the contents, such as ``meaning-en-1a2b3c4d``."""
+        contents = hashlib.sha256("\n".join([self.name, *self.words]).encode())
+        contents.update(self.vectors.tobytes())
+        contents.update(self.scales.astype("<f4").tobytes())
+        return f"{self.name}-{contents.hexdigest()[:_DIGEST_CHARACTERS]}"
+
+    def write(self, path: Path) -> None:
+        """Write the table to a file (numpy's compressed ``.npz``).
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        with path.open("wb") as file:
+            np.savez_compressed(
+                file,
+                allow_pickle=False,
+                header=np.frombuffer("\n".join([_FORMAT, self.name]).encode(), np.uint8),
+                words=np.frombuffer("\n".join(self.words).encode(), np.uint8),
+                vectors=self.vectors,
+                scales=self.scales,
+            )
+
+    @classmethod
+    def read(cls, path: Path) -> MeaningTable:
+        """Read what :meth:`write` wrote.
+
+        Raises:
+            DataError: the file is missing or is not a table of meanings.
+        """
+        try:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+                file_format, name = arrays["header"].tobytes().decode().split("\n")
+                words = tuple(arrays["words"].tobytes().decode().split("\n"))
+                table = cls(name, words, arrays["vectors"], arrays["scales"])
+        except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is something else"
+            raise DataError(f"{path}: cannot be read as a table of meanings ({reason})") from error
+        sound = (
+            table.vectors.ndim == 2
+            and table.vectors.dtype == np.int8
+            and table.scales.dtype == np.float32
+            and table.scales.shape == (len(words),) == table.vectors.shape[:1]
+            and bool(np.isfinite(table.scales).all())
+            and len(set(words)) == len(words)
+        )
+        if file_format != _FORMAT or not sound:
+            raise DataError(f"{path}: a table of meanings of another version, or damaged; build it again")
+        return table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Meaning:
+    """A table of meanings, ready for look-ups; it does not change."""
+
+    signature: str
+    places: Mapping[str, int] = field(repr=False)
+    vectors: Floats = field(repr=False)
+    place: Callable[[str], int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Remember what was looked up: a corpus asks for the same words."""
+        unknown = UnknownWords(self.places, self.vectors)
+        nowhere = len(self.vectors) - 1  # the row of zeros
+
+        def place(word: str) -> int:
+            known = self.places.get(word)
+            return self.places.get(unknown.canonical(word), nowhere) if known is None else known
+
+        object.__setattr__(self, "place", lru_cache(_REMEMBERED)(place))
+
+    @classmethod
+    def of(cls, table: MeaningTable) -> Meaning:
+        """Make a table ready."""
+        vectors = table.vectors.astype(np.float32) * table.scales[:, None]
+        none = np.zeros((1, vectors.shape[1]), np.float32)
+        return cls(table.signature, {word: n for n, word in enumerate(table.words)}, np.concatenate([vectors, none]))
+
+    @classmethod
+    def read(cls, path: Path | str) -> Meaning:
+        """Read a table and make it ready.
+
+        Raises:
+            DataError: the file is missing or is not a table of meanings.
+        """
+        return cls.of(MeaningTable.read(Path(path)))
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        """Let worker processes read the bundled table themselves."""
+        if load_meaning.cache_info().currsize and self is load_meaning():  # read already, or this is not it
+            return load_meaning, ()
+        return Meaning, (self.signature, self.places, self.vectors)
+
+    def of_texts(self, texts: Iterable[str]) -> Floats:
+        """Return (texts, dimensions) where texts point: unit vectors, zeros where no word is known."""
+        words = list(map(words_of_text, texts))
+        places = np.fromiter(map(self.place, chain.from_iterable(words)), np.intp)
+        return self.sums(places, np.array(list(map(len, words)), np.intp))
+
+    def sums(self, places: npt.NDArray[np.intp], lengths: npt.NDArray[np.intp]) -> Floats:
+        """Return (texts, dimensions) the unit vectors of texts.
+
+        Args:
+            places: of the words of all texts, text by text.
+            lengths: how many words each text has.
+        """
+        # sorted within each text, so that the order of words changes no bit
+        keys = np.repeat(np.arange(len(lengths)), lengths) * len(self.vectors) + places
+        keys.sort()
+        keys %= len(self.vectors)
+        # the longest texts first: those that have a third word are then the first so many (np.add.reduceat is slower)
+        by_length = np.argsort(-lengths, kind="stable")
+        starts = (lengths.cumsum() - lengths)[by_length]
+        sums = np.zeros((len(lengths), self.vectors.shape[1]), np.float32)
+        counts = np.searchsorted(-lengths[by_length], -np.arange(lengths.max(initial=0)), side="left")
+        for step, count in enumerate(counts.tolist()):
+            sums[:count] += self.vectors.take(keys[starts[:count] + step], axis=0)
+        sums[by_length] = sums.copy()
+        sizes = np.sqrt(np.einsum("ij,ij->i", sums, sums))[:, None]
+        unit: Floats = np.divide(sums, sizes, out=np.zeros_like(sums), where=sizes > _SHORTEST)
+        return unit
+
+
+def meaning_of(given: WordVectors | None) -> Meaning:
+    """Return the table that a user gives, or the bundled one.
+
+    Raises:
+        InputError: what is given is something else.
+    """
+    if given is None or isinstance(given, Meaning):
+        return given or load_meaning()
+    raise InputError(f"meaning: expected a Meaning, as Meaning.read returns it; got {type(given).__name__}")
+
+
+def cosines(candidates: Floats, references: Floats) -> Floats:
+    """Return the cosine of each unit vector (rows) and the vector of its references, in [0, 1]; 0 of a zero vector."""
+    dots = np.einsum("ij,ij->i", candidates, references)
+    sizes = np.sqrt(np.einsum("ij,ij->i", references, references))
+    found: Floats = np.divide(dots, sizes, out=np.zeros_like(dots), where=sizes > _SHORTEST).clip(0, 1)
+    return found
+
+
+class Likeness(NamedTuple):
+    """How alike a candidate and its references are as wholes, and the share of each word.
+
+    Attributes:
+        value: the cosine, in [0, 1].
+        candidate: the words of the candidate, in its order, each with its share of the value; it is below 0 where the
+            word leads away.
+        references: the words of all references, the largest share first. The shares of either side add up to the value.
+    """
+
+    value: float
+    candidate: tuple[tuple[str, float], ...]
+    references: tuple[tuple[str, float], ...]
+
+
+def likeness(meaning: Meaning, candidate: str, references: Sequence[str]) -> Likeness:
+    """Divide the likeness of a candidate and its references among their words: it is a sum over pairs of words.
+
+    Args:
+        meaning: the table.
+        candidate: the text.
+        references: what it is compared with.
+    """
+    words, *others = (words_of_text(text) for text in (candidate, *references))
+    rows, *other_rows = (meaning.vectors[[meaning.place(word) for word in text]] for text in (words, *others))
+    units = [own / max(float(np.linalg.norm(own.sum(axis=0))), _SHORTEST) for own in other_rows]
+    total = np.sum([own.sum(axis=0) for own in units], axis=0)
+    size = float(np.linalg.norm(rows.sum(axis=0))) * float(np.linalg.norm(total))
+    if size <= _SHORTEST or float(rows.sum(axis=0) @ total) <= 0:
+        return Likeness(0.0, tuple([(word, 0.0) for word in words]), ())
+    shares = (rows.astype(np.float64) @ total.astype(np.float64) / size).tolist()
+    of_word: defaultdict[str, float] = defaultdict(float)
+    for text, own in zip(others, units, strict=True):
+        for word, share in zip(text, (own @ rows.sum(axis=0) / size).tolist(), strict=True):
+            of_word[word] += share
+    ranked = sorted(of_word.items(), key=lambda found: (-found[1], found[0]))
+    return Likeness(math.fsum(shares), tuple(zip(words, shares, strict=True)), tuple(ranked))
+
+
+@lru_cache(maxsize=1)
+def load_meaning() -> Meaning:
+    """Return the bundled table, ready for look-ups; read once per process.
+
+    Raises:
+        DataError: it is missing or damaged.
+    """
+    with as_file(files("spicegraph_scorer") / "metrics" / "graded" / "data" / "meaning_en.npz") as path:
+        return Meaning.read(path)
