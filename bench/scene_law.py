@@ -9,14 +9,14 @@ import argparse
 import gzip
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from spicegraph_parser import ParsedCaption, load_pipeline
 from spicegraph_parser.loose import NEGATIONS
-from spicegraph_parser.wordnet import load_wordnet
 from spicegraph_scorer import score_tuples
 
-CONTENT = {"NN": "n", "VB": "v", "JJ": "a", "CD": "n"}
+CONTENT = frozenset({"NN", "VB", "JJ", "CD"})
 EMPTY = frozenset({"be", "have", "do"})
 
 
@@ -61,7 +61,6 @@ def is_empty(caption: ParsedCaption) -> bool:
 
 def changed(captions: Sequence[ParsedCaption], chance: random.Random) -> Iterator[tuple[ParsedCaption, str, str, str]]:
     """Yield captions, each with a text of it that has one content word changed, the word and what stands for it."""
-    wordnet = load_wordnet()
     by_tag: dict[str, list[tuple[str, str]]] = {}
     for caption in captions:
         for _, form, lemma, tag in content(caption):
@@ -75,12 +74,16 @@ def changed(captions: Sequence[ParsedCaption], chance: random.Random) -> Iterato
             continue
         position, form, lemma, tag = chance.choice(own)
         other, other_lemma = chance.choice(by_tag.get(tag) or [(form, lemma)])
-        kind = CONTENT[tag[:2]]
-        senses = [{*wordnet.senses(each, kind)} for each in (lemma, other_lemma)]
-        if other_lemma == lemma or other in present or senses[0] & senses[1]:
+        if other_lemma == lemma or other in present or are_synonyms(form.lower(), other):
             continue
         word = words[position]
         yield caption, caption.text[: word.start] + other + caption.text[word.end :], form, other
+
+
+@cache
+def are_synonyms(one: str, other: str) -> bool:
+    """Say whether SPICE takes two words for one: a synset has both, of whatever part of speech."""
+    return score_tuples([(one,)], [[(other,)]]).scores["All"]["f"] == 1.0
 
 
 def spice(one: ParsedCaption, other: ParsedCaption) -> float:
