@@ -71,8 +71,12 @@ def option_faults(text: str) -> list[str]:
 
 
 def declares(script: Path, option: str) -> bool:
-    """Return whether a script has an option: by name, or as a field of the settings that become options."""
+    """Return whether a script, or a module of its folder that it imports, has an option, by name or as a field."""
     source = script.read_text("utf-8")
+    beside = (
+        script.with_name(f"{module}.py") for module in re.findall(r"^(?:from|import) (\w+)", source, re.MULTILINE)
+    )
+    source += "".join(path.read_text("utf-8") for path in beside if path.is_file())
     return f'"--{option}"' in source or f"    {option.replace('-', '_')}:" in source
 
 
