@@ -39,9 +39,9 @@ def eval_results(result: Result, benchmark: Benchmark, *, metric: str = "spice",
     JSON is YAML; a reader of either reads it.
 
     Args:
-        result: of :func:`spicegraph_scorer.score`.
+        result: of ``spicegraph_scorer.score``.
         benchmark: what was evaluated.
-        metric: the score's key in :func:`.flat_scores`.
+        metric: the score's key in ``flat_scores``.
         date: ISO 8601; ``None``: the Hub takes the commit's.
 
     Raises:
@@ -60,7 +60,7 @@ def model_index(result: Result, benchmark: Benchmark, *, model: str) -> dict[str
     """Return the ``model-index`` of a model card: every score that is defined, without categories.
 
     Args:
-        result: of :func:`spicegraph_scorer.score`.
+        result: of ``spicegraph_scorer.score``.
         benchmark: what was evaluated.
         model: the model's name.
     """

@@ -30,7 +30,7 @@ def emit_scores(
     """Emit one event per score that is defined.
 
     Args:
-        scores: by name, as :meth:`.CaptionMetric.compute` or :meth:`.CaptionMetric.score_one` returns them.
+        scores: by name, as ``CaptionMetric.compute`` or ``CaptionMetric.score_one`` returns them.
         response_id: the id of the model's response, where its span is not at hand.
         context: the context with the span of the model's call; ``None``: the current one.
         provider: where events go; ``None``: the program's own.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -84,3 +85,13 @@ def test_quiet_commands_write_no_notes(folder: Path, capsys: Captured) -> None:
     assert "1 item" in capsys.readouterr().err
     assert main(["score", "a.jsonl", "--metrics", "rouge", "-q"]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_every_option_of_serve_can_be_given_by_the_environment(capsys: Captured) -> None:
+    """Those of services, too, which other packages bring."""
+    assert main(["serve", "--help"]) == 0
+    shown = capsys.readouterr().out
+    options = set(re.findall(r"^  --([a-z-]+)", shown, re.MULTILINE))
+    assert len(options) > 30
+    text = " ".join(shown.split())
+    assert not {name for name in options if f"SPICEGRAPH_{name.replace('-', '_').upper()}" not in text}

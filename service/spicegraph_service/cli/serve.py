@@ -7,7 +7,6 @@ import sys
 from collections.abc import Mapping  # noqa: TC003 (typer reads the annotations when it runs)
 from dataclasses import is_dataclass
 from enum import StrEnum
-from itertools import chain
 from pathlib import Path  # noqa: TC003 (typer reads the annotations when it runs)
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -44,12 +43,12 @@ class TokenRule(StrEnum):
 def from_environment(command: Callable[..., None]) -> Callable[..., None]:
     """Let every option of a command also be given by the environment: ``--max-wait`` as ``SPICEGRAPH_MAX_WAIT``."""
     hints = get_type_hints(command, include_extras=True)
-    groups = [hint for hint in hints.values() if is_dataclass(hint)]
-    options = chain(hints.items(), *(get_type_hints(group, include_extras=True).items() for group in groups))
-    for name, hint in options:
-        for option in getattr(hint, "__metadata__", ()):
-            option.envvar = option.envvar or f"SPICEGRAPH_{name.upper()}"
-    command.__annotations__ = hints
+    for owner in (command, *(hint for hint in hints.values() if is_dataclass(hint))):
+        # Kept on the owner: who asks it for its hints again would get other options, made anew from their text.
+        owner.__annotations__ = hints if owner is command else get_type_hints(owner, include_extras=True)
+        for name, hint in owner.__annotations__.items():
+            for option in getattr(hint, "__metadata__", ()):
+                option.envvar = option.envvar or f"SPICEGRAPH_{name.upper()}"
     return command
 
 
