@@ -150,3 +150,31 @@ def test_ids_that_only_look_like_one_number_are_different(tmp_path: Path) -> Non
     rows = [{"id": one, "candidate": "a dog", "references": ["a dog"]} for one in (1, "01", "1 ")]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert [item.id for item in read_items(str(path)).items] == [1, "01", "1 "]
+
+
+LONG = "a dog and a cat and a man and a horse stand near the red table in the small kitchen with a big window"
+
+
+@pytest.mark.parametrize(
+    ("candidate", "references", "note"),
+    [
+        (
+            LONG,
+            ("a dog and a cat", "a kitchen"),
+            "candidates have 24 words on average, references 4: BLEU, ROUGE-L and",
+        ),
+        ("a dog runs", ("dog", "a puppy"), "5 of 10 references are one word: SPICE finds neither attributes nor rela"),
+        ("a dog runs", ("a puppy", "a puppy"), "5 of 5 items have a reference twice, which counts twice in CIDEr"),
+    ],
+)
+def test_what_makes_scores_say_little(candidate: str, references: tuple[str, ...], note: str) -> None:
+    items = [Item(number, candidate, references) for number in range(5)]
+    (found,) = notes_on("a.json", items)
+    assert found.startswith(f"a.json: {note}")
+    assert list(notes_on("a.json", items[:4])) == [], "so few may be so by chance"
+
+
+def test_usual_captions_have_no_notes() -> None:
+    items = [Item(n, "a man rides a horse", ("a man on a horse", "a rider", "horse")) for n in range(2)]
+    items += [Item(n, "a man rides a horse", ("a man on a horse", "a rider", "a horse")) for n in range(2, 10)]
+    assert list(notes_on("a.json", items)) == []

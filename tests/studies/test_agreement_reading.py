@@ -431,7 +431,7 @@ def test_published_files_without_references_say_what_they_need(tmp_path, tokens)
         (
             "captions\n",
             [
-                "contains no pairs in a format that is known (SugarCrepe, VALSE; FOIL; AudioCaps-Eval, Clotho-Eval (FENSE); D-FOIL (DiscoSG); JSON Lines; PASCAL-50S"
+                "contains no pairs in a format that is known (SugarCrepe, VALSE; FOIL; AudioCaps-Eval, Clotho-Eval (FENSE); D-FOIL (DiscoSG); PASCAL-50S by category (FLEUR, EXPERT); JSON Lines; PASCAL-50S"
             ],
         ),
     ],
@@ -467,3 +467,58 @@ def test_pairs_without_references_take_those_of_their_image(tmp_path):
     pairs.write_text(json.dumps([{"image_id": "7", "captions": ["a dog", "a cat"], "label": 0}], indent=2))
     (pair,) = read_pairs(str(pairs), annotations=[str(bank)]).items
     assert pair.references == ("a dog runs",)
+
+
+def test_pairs_by_category_as_fleur_and_expert_have_them(tmp_path):
+    """PASCAL-50S: ``label`` is the number of the better caption."""
+    row = {"image": "a.jpg", "captions": ["a dog", "a cat"], "label": 1, "references": ["the cat"]}
+    content = {"HC": [row], "HI": [{**row, "label": 0}]}
+    found = read_pairs(write(tmp_path, "pascal_50s.json", json.dumps(content)))
+    assert found.format == "PASCAL-50S by category (FLEUR, EXPERT)"
+    assert [(pair.category, pair.preferred, pair.image) for pair in found.items] == [
+        ("HC", 1, "a.jpg"),
+        ("HI", 0, "a.jpg"),
+    ]
+    content["HM"] = [{**row, "label": 2}]
+    with pytest.raises(InputError, match="HM, item 1, label: is 2, expected 0 or 1"):
+        read_pairs(write(tmp_path, "pascal_50s.json", json.dumps(content)))
+
+
+def test_nebula_and_polaris_as_json(tmp_path):
+    rows = [{"imgid": "59cf", "mt": "a large group", "refs": ["a bunch of people"], "score": 0.75}]
+    found = read_judgements(write(tmp_path, "nebula_test.json", json.dumps(rows)))
+    assert [(each.image, each.candidate, each.ratings) for each in found.items] == [("59cf", "a large group", (0.75,))]
+
+
+def test_thumbs_references_are_json_lines_under_any_name(tmp_path):
+    rated = [{"seg_id": "s1", "SYS": "VinVL", "image": "COCO_1.jpg", "hyp": "a dog", "human_score": 3.5, "P": 4}]
+    references = [{"seg_id": "s1", "image": "COCO_1.jpg", "refs": ["a dog runs", "the dog"]}]
+    found = read_judgements(
+        write(tmp_path, "thumb.jsonl", rated), references=[write(tmp_path, "references.json", references)]
+    )
+    assert [(each.system, each.references) for each in found.items] == [("VinVL", ("a dog runs", "the dog"))]
+
+
+@pytest.mark.parametrize(
+    ("row", "hint"),
+    [
+        ({"caption": "a dog", "references": ["a"], "grounding": [["a", False]]}, "marked words: spicegraph agree hall"),
+        ({"baseline": "a dog", "foil": "a cat", "references": ["a"]}, "captions with foils: spicegraph agree hall"),
+        ({"captions": ["a", "b"], "label": 0, "references": ["a"]}, "pairs of captions: spicegraph agree pairs."),
+    ],
+)
+@pytest.mark.parametrize("as_list", [True, False])
+def test_a_file_for_another_command_says_which(row, hint, as_list, tmp_path):
+    path = write(tmp_path, "set.json", json.dumps([row] * 3) if as_list else [row] * 3)
+    with pytest.raises(InputError) as caught:
+        read_judgements(path)
+    assert f"The file holds {hint}" in str(caught.value).splitlines()[-1]
+
+
+def test_one_fault_of_every_row_is_one_message(tmp_path):
+    rows = [{"image_id": n, "text": "a dog", "references": ["a"], "score": 1} for n in range(60)]
+    with pytest.raises(InputError) as caught:
+        read_judgements(write(tmp_path, "rated.jsonl", rows))
+    assert (
+        str(caught.value).splitlines()[0].endswith("rated.jsonl: line 1, candidate: is missing (and in 59 rows more)")
+    )

@@ -391,3 +391,38 @@ def notes_on(source: str, items: Sequence[Item], *, is_graph: Callable[[str], bo
     if missing := sum(item.candidate.strip().lower() in _MISSING for item in items):
         yield f"{source}: {counted(missing, 'candidate')} read as text such as nan or None: are captions missing?"
     yield from filter(None, (copies_note(source, items), language_note(source, items, is_graph=is_graph)))
+    if is_graph is None:
+        yield from shape_notes(source, items)
+
+
+_LONG: Final = 3
+"""Candidates so many times as long as references are another kind of text."""
+_LONG_WORDS: Final = 20
+
+
+def shape_notes(source: str, items: Sequence[Item]) -> Iterator[str]:
+    """Yield what makes scores say little: candidates far longer than references, references of one word, or repeated.
+
+    Of sets of fewer than five items nothing is said.
+
+    Example:
+        >>> from spicegraph_scorer.core.items import Item
+        >>> list(shape_notes("a.json", [Item(n, "a dog runs", ("dog", "puppy")) for n in range(5)]))
+        ['a.json: 10 of 10 references are one word: SPICE finds neither attributes nor relations in them']
+    """
+    if len(items) < _FEWEST:
+        return
+    references = [text for item in items for text in item.references]
+    long = sum(len(item.candidate.split()) for item in items) / len(items)
+    short = sum(len(text.split()) for text in references) / len(references)
+    if long >= _LONG_WORDS and long >= _LONG * short:
+        yield (
+            f"{source}: candidates have {long:.0f} words on average, references {short:.0f}: BLEU, ROUGE-L and CIDEr "
+            "mostly measure that; for descriptions see --graph-style scene, --metrics spice-g and SPICE's precision"
+        )
+    if (single := sum(len(text.split()) == 1 for text in references)) >= _SHARE * len(references):
+        of_all = counted(len(references), "reference")
+        yield f"{source}: {single:,} of {of_all} are one word: SPICE finds neither attributes nor relations in them"
+    if (twice := sum(len(set(item.references)) < len(item.references) for item in items)) >= _SHARE * len(items):
+        of_all = counted(len(items), "item")
+        yield f"{source}: {twice:,} of {of_all} have a reference twice, which counts twice in CIDEr; is that meant?"

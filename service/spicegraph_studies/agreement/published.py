@@ -16,7 +16,14 @@ from scipy.io.matlab import MatReadError
 from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_scorer.readers.checks import Fault, shown
 from spicegraph_studies.agreement.judgements import CaptionPair, Judgement
-from spicegraph_studies.agreement.records import Content, JudgementRow, field_of, is_number, text_of
+from spicegraph_studies.agreement.records import (
+    Content,
+    JudgementRow,
+    field_of,
+    is_number,
+    pairs_of_records,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -425,3 +432,29 @@ def _rows(value: object) -> list[Mapping[str, object]]:
 
 def _annotations(content: Content) -> Iterator[Mapping[str, object]]:
     yield from _rows(content.value.get("annotations") if isinstance(content.value, dict) else None)
+
+
+def is_by_category(content: Content) -> bool:
+    """Say whether a file is one JSON object: by category (``HC``, ``HI`` ...), lists of pairs with a label."""
+    value = content.value
+    return (
+        isinstance(value, dict)
+        and bool(value)
+        and all(
+            isinstance(rows, list) and rows and isinstance(rows[0], dict) and {"captions", "label"} <= rows[0].keys()
+            for rows in value.values()
+        )
+    )
+
+
+def category_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
+    """Read ``{category: [{"image", "captions", "label", "references"}]}``: PASCAL-50S of FLEUR and EXPERT.
+
+    ``label`` is the number of the better caption, 0 or 1.
+    """
+    records = [
+        (f"{category}, item {number}", {**row, "category": category} if isinstance(row, dict) else {})
+        for category, rows in (content.value.items() if isinstance(content.value, dict) else ())
+        for number, row in enumerate(rows, start=1)
+    ]
+    return pairs_of_records(records, faults)

@@ -9,21 +9,24 @@ import csv
 import io
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import InputError, counted
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.readers.checks import Fault, id_faults, input_error, shown
+from spicegraph_scorer.readers.records import decode
 from spicegraph_scorer.readers.references import read_annotations
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits, open_source
 from spicegraph_studies.agreement.judgements import CaptionPair, Judged, Judgement
 from spicegraph_studies.agreement.published import (
+    category_pairs,
     composite_judgements,
     discofoil_pairs,
     fense_pairs,
     flickr8k_judgements,
     foil_pairs,
     grouped_judgements,
+    is_by_category,
     is_composite,
     is_discofoil,
     is_fense,
@@ -97,6 +100,7 @@ PAIR_FORMATS: Sequence[JudgementFormat[CaptionPair]] = (
     JudgementFormat("FOIL", is_foil, foil_pairs, "FOIL's files"),
     JudgementFormat("AudioCaps-Eval, Clotho-Eval (FENSE)", is_fense, fense_pairs),
     JudgementFormat("D-FOIL (DiscoSG)", is_discofoil, discofoil_pairs),
+    JudgementFormat("PASCAL-50S by category (FLEUR, EXPERT)", is_by_category, category_pairs),
 )
 """Every published format of pairs but PASCAL-50S, whose path says it; the first that recognises a file reads it."""
 
@@ -191,8 +195,50 @@ def _read(
     if not judged and not faults:
         faults.append(Fault("", "", f"contains no {what}"))
     if faults:
-        raise input_error(content.name, faults)
+        raise input_error(content.name, _together(faults), hint=_other_command(content, what))
     return Judged(tuple(judged), content.name, _JSON_LINES if form is None else form.name, unrated)
+
+
+_FEW: Final = 5
+
+
+def _together(faults: Sequence[Fault]) -> list[Fault]:
+    """Return faults, of which those that more than five rows have in the same field are one."""
+    alike: dict[tuple[str, str], list[Fault]] = {}
+    for fault in faults:
+        alike.setdefault((fault.field, fault.reason), []).append(fault)
+    together: list[Fault] = []
+    for group in alike.values():
+        first, *others = group
+        if len(others) < _FEW:
+            together += group
+        else:
+            together.append(first._replace(reason=f"{first.reason} (and in {counted(len(others), 'row')} more)"))
+    return together
+
+
+_OTHER_COMMANDS: Final = (
+    ({"hallucinated"}, "marked words", "hallucinations"),
+    ({"grounding"}, "marked words", "hallucinations"),
+    ({"baseline", "foil"}, "captions with foils", "hallucinations"),
+    ({"captions", "label"}, "pairs of captions", "pairs"),
+    ({"captions", "preferred"}, "pairs of captions", "pairs"),
+)
+"""The fields by which records for another command are known: what they are, and the command."""
+
+
+def _other_command(content: Content, what: str) -> str:
+    """Return a hint where a file is one for another command of ``agree``, else nothing."""
+    value = content.value
+    rows = list(value.values()) if isinstance(value, dict) else value
+    first = rows[0] if isinstance(rows, list) and rows else None
+    if value is None:
+        first = decode(content.data.split(b"\n", 1)[0])[0]
+    names = set(first) if isinstance(first, dict) else set()
+    kind, command = next(((kind, command) for keys, kind, command in _OTHER_COMMANDS if keys <= names), ("", ""))
+    if not command or (what == "pair" and command == "pairs"):
+        return ""
+    return f"The file holds {kind}: spicegraph agree {command}."
 
 
 def _with_references(judged: list[AnyJudged], asked: Asked, faults: list[Fault]) -> list[AnyJudged]:

@@ -182,10 +182,11 @@ class JudgementRow:
         return float(value) if isinstance(value, int | float) and is_number(value) else None
 
 
-IMAGES = ("image_id", "image")
-CANDIDATES = ("candidate", "caption", "hyp", "test")
+IMAGES = ("image_id", "image", "imgid", "img", "seg_id")
+CANDIDATES = ("candidate", "caption", "hyp", "test", "mt", "cand")
 REFERENCES = ("references", "refs")
 SECOND = ("references_b",)
+SYSTEMS = ("system", "SYS")
 RATINGS = ("ratings", "rating", "human_score", "score")
 PREFERENCES = ("preferred", "label")
 
@@ -206,7 +207,9 @@ def judgements_of_records(records: Records, faults: list[Fault], *, rating: str 
         given = {name: row.number(f"metrics.{name}", value) for name, value in row.mapping("metrics").items()}
         image = _image(row, references, candidate)
         if ratings:
-            judgements.append(Judgement(place, image, candidate, references, ratings, given, row.text("system")))
+            judgements.append(
+                Judgement(place, image, candidate, references, ratings, given, row.text(field_of(fields, SYSTEMS)))
+            )
         else:
             unrated += 1
     return judgements, unrated
@@ -296,17 +299,39 @@ def read_bank(paths: Sequence[str], *, needed_by: str, limits: ReadLimits, optio
     if not paths:
         raise InputError(
             f"{needed_by} contain no reference captions: give them with {option} (Flickr8k.token.txt, "
-            "results_20130124.token, or COCO annotations)"
+            "results_20130124.token, COCO annotations, or JSON Lines with image and references)"
         )
     images: dict[str, tuple[str, ...]] = {}
     captions: dict[str, str] = {}
     for path in paths:
         with open_source(path, limits=limits) as source:
             is_json = source.stream.peek(1).lstrip()[:1] == b"{"
-        bank = _from_annotations(path, limits) if is_json else _from_tokens(path, limits)
+        if is_json and _is_records(path, limits):
+            bank = _from_records(path, limits)
+        else:
+            bank = _from_annotations(path, limits) if is_json else _from_tokens(path, limits)
         images |= bank[0]
         captions |= bank[1]
     return CaptionBank(images, captions, ", ".join(paths))
+
+
+def _is_records(path: str, limits: ReadLimits) -> bool:
+    """Return whether a file is JSON Lines, whatever its name: its first line is an object with references."""
+    with open_source(path, limits=limits) as source:
+        first = decode(source.stream.readline(limits.content))[0]
+    return isinstance(first, dict) and any(name in first for name in REFERENCES)
+
+
+def _from_records(path: str, limits: ReadLimits) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
+    faults: list[Fault] = []
+    images: dict[str, tuple[str, ...]] = {}
+    for place, fields in records_of(read_content(path, limits), faults):
+        row = JudgementRow(place, fields, faults)
+        texts = row.references(REFERENCES)
+        images |= {_stem(str(fields[name])): texts for name in (*IMAGES, "id") if name in fields}
+    if faults:
+        raise input_error(path, faults)
+    return images, {}
 
 
 def _from_annotations(path: str, limits: ReadLimits) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:

@@ -34,7 +34,7 @@ from spicegraph_studies.agreement.hallucinations import (
     read_marked,
 )
 from spicegraph_studies.agreement.judgements import JudgementScoring
-from spicegraph_studies.agreement.pairwise import agree_on_pairs
+from spicegraph_studies.agreement.pairwise import ALL, agree_on_pairs
 from spicegraph_studies.agreement.protocols import (
     CAPTION_PROTOCOLS,
     PAIR_PROTOCOLS,
@@ -78,6 +78,7 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.readers.checks import Empty
+    from spicegraph_studies.agreement.pairwise import PairAgreement
     from spicegraph_studies.agreement.words import Tagged
 
 NO_METRIC = "none"
@@ -226,6 +227,7 @@ def _changed(protocol: CaptionProtocol, options: Mapping[str, str | None]) -> Ca
 
 
 _ALL = "all"
+_MANY_TIES = 0.05
 
 
 def pairs(
@@ -301,7 +303,26 @@ def pairs(
     _warn_of_empty(judged.source, (text for each in judged.items for text in each.captions))
     with computing(scoring, parsing, empty=empty) as computed:
         agreement = agree_on_pairs(judged.items, chosen, scoring=computed, resampling=options.resampling, curve=counts)
+    _warn_of_ties(agreement)
     write(pair_study(agreement, judged))
+
+
+def _warn_of_ties(agreement: PairAgreement) -> None:
+    """Warn where equal scores, which count as right, make up much of an accuracy."""
+    protocol = agreement.protocol
+    if protocol.ties is not Ties.RIGHT:
+        return
+    shares = {
+        accuracy.metric: accuracy.tied / accuracy.pairs
+        for accuracy in agreement.accuracies
+        if accuracy.pairs and accuracy.category == ALL
+    }
+    for metric, share in shares.items():
+        if share > _MANY_TIES:
+            say_warning(
+                f"{share:.1%} of the pairs have equal {metric}, and {protocol.name} counts these as right; "
+                "--protocol pascal50s-clipscore lets a coin decide them"
+            )
 
 
 def _count(text: str) -> int | None:
