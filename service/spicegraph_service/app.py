@@ -1,16 +1,16 @@
-"""The composition root: the server's options, the server built from its services, its start and its stop."""
+"""The composition root: the server built from its options and its services, its start and its stop."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
-import ipaddress
 import logging
 import os
 import signal
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import grpc
@@ -18,6 +18,7 @@ import grpc.aio
 from grpc_health.v1 import health, health_pb2_grpc
 
 from spicegraph_parser.errors import DataError, InputError
+from spicegraph_service.config import default_store, host_and_port
 from spicegraph_service.pool.batching import Dispatcher
 from spicegraph_service.pool.cache import ParseCache, StoreThread
 from spicegraph_service.pool.tasks import Setup, pack_data
@@ -35,104 +36,26 @@ from spicegraph_service.store import MEMORY, open_store, parse_signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping
-    from pathlib import Path
     from wsgiref.simple_server import WSGIServer
 
+    from spicegraph_service.config import ServerConfig
     from spicegraph_service.pool.tasks import WorkerInfo
-    from spicegraph_service.rpc.http_server import WebConfig, WebServer
+    from spicegraph_service.rpc.http_server import WebServer
     from spicegraph_service.rpc.tracing import Tracing
 
 _PRIVATE = " private"  # parses of private references are not found by guesses
 _KEEPALIVE_S = 60.0  # without a sign of life of a client before it is asked for one
 _UNANSWERED_S = 20.0  # keepalives, and handshakes
 _RELOAD_EVERY_S = 2.0
+_MOST_CALLS = 1_024  # under way
+_BATCH_CAPTIONS = 256
+_TASK_TIMEOUT_S = 120.0
+_WORKER_GROWTH_BYTES = 1 << 30
 # Refused calls leave reference cycles (errors with their frames). Python looks for them in the middle of calls: after
 # 50,000 values, as other commands have it, that takes tens of milliseconds, after 2,000 one or two.
 _COLLECTIONS = (2_000, 20, 100)
+_NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class ServerConfig:
-    """A server's options; the defaults suit a server for this machine alone.
-
-    Attributes:
-        address: ``HOST:PORT`` (port 0: any free one) or ``unix:PATH``.
-        vectors: a table of vectors for SPICE-G; ``None``: the bundled ones.
-        meaning: a table of meanings for SPICE-G; ``None``: the bundled one.
-        instances: a COCO instances file for CHAIR; ``None``: images have what their references mention.
-        frequencies: CIDEr's document frequencies; ``None``: those of the items that are scored together.
-        tokens: whether calls need a token; ``None``: except on local addresses.
-        rate: a caller's captions per second; 0: no limit.
-        max_wait_s: how long a call may have to wait (see :class:`~.server.limits.Budget`).
-        queue_captions: how many captions may be accepted and not answered yet.
-        connection_age_s: after which a connection is closed when its calls have ended, so that clients come to look for
-            servers anew; 0: never.
-        opentelemetry: whether spans and metrics are sent to the collector that ``OTEL_*`` variables name.
-        logged_calls: how many calls of a method and a status the log names in a second; 0: all.
-        metrics_address: where Prometheus asks; ``None``: nowhere.
-        web: the HTTP server beside gRPC's; ``None``: none.
-        services: options of services, by the names of their entry points; others have their defaults.
-    """
-
-    address: str = "127.0.0.1:50051"
-    pipeline: str = ""
-    vectors: Path | None = None
-    meaning: Path | None = None
-    instances: Path | None = None
-    frequencies: Path | None = None
-    workers: int = 0
-    store: str = "memory"
-    tls: TlsFiles | None = None
-    tokens: bool | None = None
-    allow_insecure: bool = False
-    rate: float = 0.0
-    limits: Limits = field(default_factory=Limits)
-    max_wait_s: float = 0.12
-    queue_captions: int = 16_384
-    batch_captions: int = 256
-    window_s: float = 0.002
-    max_calls: int = 1_024
-    memory_bytes: int = 256 << 20
-    task_timeout_s: float = 120.0
-    worker_growth_bytes: int = 1 << 30
-    grace_s: float = 30.0
-    connection_age_s: float = 3_600.0
-    reflection: bool = False
-    opentelemetry: bool = False
-    logged_calls: int = 0
-    metrics_address: str | None = None
-    web: WebConfig | None = None
-    reuse_port: bool = False
-    services: Mapping[str, object] = field(default_factory=dict)
-
-    @property
-    def needs_tokens(self) -> bool:
-        """Whether calls need a token."""
-        return self.tokens if self.tokens is not None else not all(map(is_local, self._addresses()))
-
-    def _addresses(self) -> tuple[str, ...]:
-        return (self.address,) if self.web is None else (self.address, self.web.address)
-
-    def check(self) -> None:
-        """Refuse options that would open the server to a network without saying so.
-
-        Raises:
-            InputError: the address, or its security, is wrong.
-        """
-        for address in self._addresses():
-            host_and_port(address)
-        if self.metrics_address is not None:
-            host_and_port(self.metrics_address)
-        if self.web is not None:
-            self.web.check()
-        for address in self._addresses():
-            if self.allow_insecure or is_local(address):
-                continue
-            if self.tls is None:
-                raise InputError(f"{address} is open to the network without TLS: give a certificate, or allow it")
-            if not self.needs_tokens and self.tls.client_ca is None:
-                raise InputError(f"{address} is open to everybody: demand tokens or client certificates, or allow it")
 
 
 def default_workers() -> int:
@@ -141,29 +64,23 @@ def default_workers() -> int:
     return max(1, cores - 1)
 
 
-def host_and_port(address: str) -> tuple[str, int]:
-    """Return host and port of ``HOST:PORT`` or ``[IPV6]:PORT``; a ``unix:`` path has port 0.
+def _limits(config: ServerConfig) -> Limits:
+    return Limits(
+        max_items=config.max_items,
+        max_caption_characters=config.max_caption,
+        max_item_characters=config.max_item,
+        max_message_bytes=config.max_message << 20,
+        max_sets=config.max_sets,
+        max_calls=config.token_calls,
+        max_silence_s=config.silence,
+        max_unanswered_bytes=config.max_bodies << 20,
+    )
 
-    Raises:
-        InputError: it is neither.
-    """
-    if address.startswith("unix:"):
-        return address, 0
-    host, _, port = address.rpartition(":")
-    if not host or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
-        raise InputError(f"an address is HOST:PORT, got {address!a}")
-    return host.removeprefix("[").removesuffix("]"), int(port)
 
-
-def is_local(address: str) -> bool:
-    """Say whether only this machine can reach an address."""
-    host, _ = host_and_port(address)
-    if host.startswith("unix:") or host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+def _certificates(config: ServerConfig) -> Certificates | None:
+    if config.tls_cert is None or config.tls_key is None:
+        return None
+    return Certificates(TlsFiles(config.tls_cert, config.tls_key, config.tls_client_ca))
 
 
 @dataclass(slots=True)
@@ -187,38 +104,40 @@ class _Lane:
 class Server:
     """A server. It listens from :meth:`start` on, and serves when its workers are ready.
 
+    ``options`` are those of services, by the names of their entry points; others have their defaults.
+
     Raises:
         InputError: an option is wrong.
         DataError: the vectors cannot be read.
         StoreError: the store or the evaluation server's database cannot be opened.
     """
 
-    def __init__(self, config: ServerConfig) -> None:
+    def __init__(self, config: ServerConfig, options: Mapping[str, object] = _NO_OPTIONS) -> None:
         config.check()
         self.config = config
+        self._options = options
+        self._limits = _limits(config)
+        self._place = config.store or default_store()
         self.telemetry = Telemetry()
         self.port = 0
         self.metrics_port = 0
         self.web_port = 0
         data = pack_data(
-            vectors=config.vectors,
-            meaning=config.meaning,
-            instances=config.instances,
-            frequencies=config.frequencies,
+            vectors=config.vectors, meaning=config.meaning, instances=config.instances, frequencies=config.idf
         )
-        self._store = StoreThread(open_store(config.store, private=True))
+        self._store = StoreThread(open_store(self._place, private=True))
         # New parses are written beside all else, and neither probes nor tokens wait for a large upload or a locked
         # store; but a store in memory exists only once.
         self._writes, self._probes, self._tokens = (
-            self._store if config.store == MEMORY else StoreThread(open_store(config.store, private=True))
+            self._store if self._place == MEMORY else StoreThread(open_store(self._place, private=True))
             for _ in range(3)
         )
         count = config.workers or default_workers()
         start_pool = partial(
             WorkerPool,
             Setup(config.pipeline, data),
-            task_timeout_s=config.task_timeout_s,
-            growth_bytes=config.worker_growth_bytes,
+            task_timeout_s=_TASK_TIMEOUT_S,
+            growth_bytes=_WORKER_GROWTH_BYTES,
             changed=self._workers_changed,
         )
         self.pool = start_pool(count)
@@ -234,11 +153,11 @@ class Server:
             from spicegraph_service.rpc.tracing import Tracing  # noqa: PLC0415
 
             self._tracing = Tracing(self.telemetry.registry)
-        self._certificates = Certificates(config.tls) if config.tls is not None else None
+        self._certificates = _certificates(config)
         self._interceptor = CallInterceptor(
-            self.services, CallLog(self.telemetry, most=config.logged_calls), self._tracing
+            self.services, CallLog(self.telemetry, most=config.log_calls), self._tracing
         )
-        self._web = self._build_web(config.web) if config.web is not None else None
+        self._web = self._build_web(config.http) if config.http is not None else None
         self._server: grpc.aio.Server | None = None
         self._metrics_server: WSGIServer | None = None
         self._background: set[asyncio.Task[object]] = set()
@@ -247,10 +166,10 @@ class Server:
     def _build_services(self, data: bytes, *, workers: int) -> Iterator[Service]:
         """Yield the services that are registered and asked for; nothing else knows which ones there are."""
         config, store = self.config, self._store
-        budget = Budget(config.queue_captions, max_wait_s=config.max_wait_s)
+        budget = Budget(config.queue, max_wait_s=config.max_wait)
         self.telemetry.queue.set_function(lambda: budget.used)
         host = Host(
-            limits=config.limits,
+            limits=self._limits,
             pipeline=config.pipeline,
             data=data,
             workers=workers,
@@ -261,37 +180,38 @@ class Server:
                 self._writes,
                 required=config.needs_tokens,
                 rate=config.rate,
-                max_calls=config.limits.max_calls,
+                max_calls=config.token_calls,
             ),
-            references=References(store, max_bytes=config.memory_bytes),
+            references=References(store, max_bytes=config.memory << 20),
             store=store,
             probes=self._probes,
             telemetry=self.telemetry,
         )
         for name, entry in services().items():
-            service = entry.open(config.services.get(name) or entry.options(), host)
+            service = entry.open(self._options.get(name) or entry.options(), host)
             if service is not None:
                 yield service
         self._pages = host.pages
 
     def _open_second_lane(self) -> Scheduler:
-        return self._open_lane(Scheduler(Budget(self.config.queue_captions), chunks_at_once=1), suffix=_PRIVATE)
+        return self._open_lane(Scheduler(Budget(self.config.queue), chunks_at_once=1), suffix=_PRIVATE)
 
-    def _build_web(self, config: WebConfig) -> WebServer:
+    def _build_web(self, address: str) -> WebServer:
         # What it is made of takes a tenth of a second to import.
         from spicegraph_service.rpc.gateway import Gateway  # noqa: PLC0415
         from spicegraph_service.rpc.http_server import WebServer  # noqa: PLC0415
 
-        gateway = Gateway(self.services, self._interceptor, max_calls=self.config.max_calls)
+        gateway = Gateway(self.services, self._interceptor, max_calls=_MOST_CALLS)
         return WebServer(
-            config,
+            address,
             gateway,
-            self.config.limits,
+            self._limits,
             self._health,
             routes=[route for pages in self._pages for route in pages(gateway)],
             tls=self._certificates.context() if self._certificates is not None else None,
             reuse_port=self.config.reuse_port,
-            grace_s=self.config.grace_s,
+            grace_s=self.config.grace,
+            origins=self.config.origins,
         )
 
     def _open_lane(self, scheduler: Scheduler, *, suffix: str = "", reserve: WorkerPool | None = None) -> Scheduler:
@@ -307,8 +227,8 @@ class Server:
         await self._health.start()
         self._server = self._listen()
         await self._server.start()
-        if self._web is not None and self.config.web is not None:
-            self.web_port = await self._web.start(host_and_port(self.config.web.address))
+        if self._web is not None and self.config.http is not None:
+            self.web_port = await self._web.start(host_and_port(self.config.http))
             _log.info("HTTP on port %d", self.web_port)
         if self.config.metrics_address is not None:
             self._metrics_server, _ = self.telemetry.serve(*host_and_port(self.config.metrics_address))
@@ -356,21 +276,21 @@ class Server:
 
     def _connect(self, lane: _Lane, info: WorkerInfo) -> None:
         """Open the way to the workers."""
-        lasting = self.config.store != MEMORY  # what is in memory alone is bounded by --memory alone
+        lasting = self._place != MEMORY  # what is in memory alone is bounded by --memory alone
         lane.parses = ParseCache(
             self._store if lasting else None,
             self._writes if lasting else None,
             parse_signature(info.pipeline) + lane.suffix,
             scenes=parse_signature(info.scene_pipeline) + lane.suffix,
-            max_bytes=self.config.memory_bytes,
+            max_bytes=self.config.memory << 20,
             observe=self.telemetry.lookup,
         )
         lane.dispatcher = Dispatcher(
             self.pool,
             lane.parses,
             parsing=info.parsing,
-            batch_captions=self.config.batch_captions,
-            window_s=self.config.window_s,
+            batch_captions=_BATCH_CAPTIONS,
+            window_s=self.config.window_ms / 1000,
             reserve=lane.reserve,
             observe=self.telemetry.batch,
         )
@@ -384,7 +304,7 @@ class Server:
             service.leave()
         endings: list[Coroutine[None, None, object]] = []
         if self._server is not None:
-            endings.append(self._server.stop(self.config.grace_s if grace_s is None else grace_s))
+            endings.append(self._server.stop(self.config.grace if grace_s is None else grace_s))
         if self._web is not None:
             endings.append(self._web.stop())
         await asyncio.gather(*endings)
@@ -432,17 +352,17 @@ class Server:
         server = grpc.aio.server(
             interceptors=[self._interceptor],
             options=[
-                ("grpc.max_receive_message_length", config.limits.max_message_bytes),
+                ("grpc.max_receive_message_length", self._limits.max_message_bytes),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.http2.bdp_probe", 0),  # a stranger's bytes wait outside until they are asked for
                 ("grpc.so_reuseport", int(config.reuse_port)),
                 ("grpc.keepalive_time_ms", round(1000 * _KEEPALIVE_S)),
                 ("grpc.keepalive_timeout_ms", round(1000 * _UNANSWERED_S)),
                 ("grpc.server_handshake_timeout_ms", round(1000 * _UNANSWERED_S)),
-                ("grpc.max_connection_idle_ms", round(1000 * config.limits.max_silence_s)),
-                *([("grpc.max_connection_age_ms", round(1000 * age))] if (age := config.connection_age_s) else []),
+                ("grpc.max_connection_idle_ms", round(1000 * config.silence)),
+                *([("grpc.max_connection_age_ms", round(1000 * age))] if (age := config.connection_age) else []),
             ],
-            maximum_concurrent_rpcs=config.max_calls,
+            maximum_concurrent_rpcs=_MOST_CALLS,
         )
         for service in self.services:
             service.add_to(server)
@@ -476,13 +396,13 @@ class Server:
         task.add_done_callback(self._background.discard)
 
 
-def serve(config: ServerConfig) -> None:
+def serve(config: ServerConfig, options: Mapping[str, object] = _NO_OPTIONS) -> None:
     """Run :func:`run` in an event loop: uvloop's where it is installed, which takes a sixth less time per call."""
     # Workers wait for the answers of the store's threads, which must not wait long for the event loop's thread.
     sys.setswitchinterval(0.0005)
     gc.set_threshold(*_COLLECTIONS)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(run(config))
+        runner.run(run(config, options))
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
@@ -493,7 +413,12 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
     return uvloop.new_event_loop
 
 
-async def run(config: ServerConfig, *, started: Callable[[Server], None] | None = None) -> None:
+async def run(
+    config: ServerConfig,
+    options: Mapping[str, object] = MappingProxyType({}),
+    *,
+    started: Callable[[Server], None] | None = None,
+) -> None:
     """Serve until SIGTERM or SIGINT; a second signal does not wait for calls under way. SIGHUP reloads.
 
     Raises:
@@ -501,7 +426,7 @@ async def run(config: ServerConfig, *, started: Callable[[Server], None] | None 
         DataError: the pipeline is not installed, or the vectors can't be read.
         StoreError: the store cannot be opened.
     """
-    server = Server(config)
+    server = Server(config, options)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -31,9 +31,9 @@ from spicegraph_challenge.model.schema import Role, State
 from spicegraph_challenge.pages import views
 from spicegraph_challenge.pages.visit import PACKAGE, Sessions, shared_key
 from spicegraph_challenge.registration import ChallengeOptions
-from spicegraph_service.app import Server, ServerConfig
+from spicegraph_service.app import Server
+from spicegraph_service.config import ServerConfig
 from spicegraph_service.output.pages import render_page, static
-from spicegraph_service.rpc.http_server import WebConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -113,9 +113,10 @@ class Site:
                 _, self.tokens[name] = add_user(session, name, role, now)
         self._config = ServerConfig(
             address="127.0.0.1:0",
-            web=WebConfig("127.0.0.1:0"),
-            services={"challenge": ChallengeOptions(place, self.files)},
+            http="127.0.0.1:0",
+            store="memory",
         )
+        self._options = {"challenge": ChallengeOptions(place, self.files)}
         started: Future[int] = Future()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run(started)))
         self._thread.start()
@@ -124,7 +125,7 @@ class Site:
     async def _run(self, started: Future[int]) -> None:
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
         try:
-            server = Server(self._config)
+            server = Server(self._config, self._options)
             await server.start()
         except Exception as error:
             started.set_exception(error)

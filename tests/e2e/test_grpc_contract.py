@@ -21,8 +21,9 @@ from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2, sce
 from spicegraph_api.v1.methods import METHODS as OWN_METHODS
 from spicegraph_challenge.client import ChallengeClient
 from spicegraph_service import app
-from spicegraph_service.app import Server, ServerConfig
+from spicegraph_service.app import Server
 from spicegraph_service.client import SERVICE_CONFIG
+from spicegraph_service.config import ServerConfig
 from spicegraph_service.rpc.auth import SCOPES
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def test_a_method_without_a_line_keeps_the_server_from_starting(monkeypatch: pyt
     monkeypatch.setattr(app, "METHODS", METHODS | {name: rest})
 
     async def build() -> None:
-        Server(ServerConfig(address="127.0.0.1:0"))
+        Server(ServerConfig(address="127.0.0.1:0", store="memory"))
 
     with pytest.raises(KeyError, match="Score"):
         asyncio.run(build())

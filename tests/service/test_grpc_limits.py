@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.extract import rare_collections
 from spicegraph_service import app
-from spicegraph_service.app import ServerConfig, host_and_port, is_local
+from spicegraph_service.config import ServerConfig, TokenRule, host_and_port, is_local
 from spicegraph_service.pool.cache import Lru
-from spicegraph_service.rpc.auth import TlsFiles
 from spicegraph_service.rpc.limits import Budget, FullError, SharedBucket, TokenBucket
 
 
@@ -24,7 +23,7 @@ def test_a_server_looks_for_reference_cycles_in_short_pauses(monkeypatch: pytest
     """Refused calls leave cycles; after 50,000 values, as in other commands, the search holds up calls for long."""
     seen: list[int] = []
 
-    async def run(_config: ServerConfig) -> None:
+    async def run(_config: ServerConfig, _options: object) -> None:
         seen.append(gc.get_threshold()[0])
 
     monkeypatch.setattr(app, "run", run)
@@ -204,19 +203,19 @@ def test_wrong_addresses(address: str) -> None:
         host_and_port(address)
 
 
-TLS = TlsFiles(Path("c"), Path("k"))
-MUTUAL = TlsFiles(Path("c"), Path("k"), Path("ca"))
+TLS = {"tls_cert": Path("c"), "tls_key": Path("k")}
+MUTUAL = {**TLS, "tls_client_ca": Path("ca")}
 
 
 @pytest.mark.parametrize(
     ("config", "refused"),
     [
         (ServerConfig(address="0.0.0.0:1"), "without TLS"),
-        (ServerConfig(address="0.0.0.0:1", tokens=True), "without TLS"),
-        (ServerConfig(address="0.0.0.0:1", tls=TLS), None),
-        (ServerConfig(address="0.0.0.0:1", tls=TLS, tokens=False), "open to everybody"),
-        (ServerConfig(address="0.0.0.0:1", tls=MUTUAL, tokens=False), None),
-        (ServerConfig(address="0.0.0.0:1", tokens=False, allow_insecure=True), None),
+        (ServerConfig(address="0.0.0.0:1", tokens=TokenRule.ALWAYS), "without TLS"),
+        (ServerConfig(address="0.0.0.0:1", **TLS), None),
+        (ServerConfig(address="0.0.0.0:1", **TLS, tokens=TokenRule.NEVER), "open to everybody"),
+        (ServerConfig(address="0.0.0.0:1", **MUTUAL, tokens=TokenRule.NEVER), None),
+        (ServerConfig(address="0.0.0.0:1", tokens=TokenRule.NEVER, allow_insecure=True), None),
         (ServerConfig(address="127.0.0.1:1"), None),
     ],
 )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _QUIET: Final = "quiet"
 _REGISTERED: Final = "registered"
+_ENVIRONMENT: Final = "from_environment"
 
 QuietOption = Annotated[
     bool, typer.Option("--quiet", "-q", help="Write no notes and no progress; warnings and errors remain.")
@@ -43,6 +44,12 @@ def with_groups(groups: Mapping[str, type]) -> Callable[[Callable[..., None]], C
     return decorated
 
 
+def from_environment(command: Callable[..., None]) -> Callable[..., None]:
+    """Let every option of a command also be given by the environment: ``--max-wait`` as ``SPICEGRAPH_MAX_WAIT``."""
+    setattr(command, _ENVIRONMENT, True)
+    return command
+
+
 def flattened(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command whose groups of options are parameters of their own, which Typer understands, with ``--quiet``.
 
@@ -63,6 +70,10 @@ def flattened(command: Callable[..., None]) -> Callable[..., None]:
             )
         else:
             parameters.append(parameter.replace(annotation=hints.get(parameter.name, parameter.annotation)))
+    if hasattr(command, _ENVIRONMENT):
+        for parameter in parameters:
+            for option in getattr(parameter.annotation, "__metadata__", ()):
+                option.envvar = option.envvar or f"SPICEGRAPH_{parameter.name.upper()}"
     parameters.append(inspect.Parameter(_QUIET, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=QuietOption))
 
     def run(**given: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping  # noqa: TC003 (typer reads the annotations when it runs)
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import typer
 
 from spicegraph_parser.errors import DataError, InputError, counted
 from spicegraph_service.cli.groups import with_groups
+from spicegraph_service.config import StoreOption, default_store
 from spicegraph_service.output.terminal import note, printable, write_stdout
 from spicegraph_service.registry import StatePart, services
 from spicegraph_service.store import Store, open_store
@@ -22,23 +22,6 @@ from spicegraph_service.store.backup import check_backup, file_of, make_backup, 
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-StoreOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PATH|URL",
-        help="Parses, reference sets and tokens: an SQLite file, redis://HOST/DB, or memory. Default: a file "
-        "in the user's data folder.",
-        envvar="SPICEGRAPH_STORE",
-        show_envvar=True,
-    ),
-]
-
-
-def default_store() -> str:
-    """Return the file in the user's data folder."""
-    data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    return str(Path(data) / "spicegraph" / "server.db")
 
 
 @dataclass(frozen=True, slots=True)

@@ -305,17 +305,7 @@ class EvaluationServicer(EvaluationServiceServicer):
                 )
                 for metric in info.metrics
             ],
-            limits=pb.Limits(
-                max_items=limits.max_items,
-                max_stream_items=limits.max_stream_items,
-                max_references=limits.max_references,
-                max_caption_characters=limits.max_caption_characters,
-                max_item_characters=limits.max_item_characters,
-                max_id_characters=limits.max_id_characters,
-                max_message_bytes=limits.max_message_bytes,
-                max_reference_set_entries=limits.max_reference_set_entries,
-                max_reference_set_bytes=limits.max_reference_set_bytes,
-            ),
+            limits=pb.Limits(**{field.name: getattr(limits, field.name) for field in pb.Limits.DESCRIPTOR.fields}),
         )
 
     def _metrics(self, names: Sequence[str]) -> tuple[str, ...]:

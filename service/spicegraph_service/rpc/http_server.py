@@ -6,7 +6,6 @@ import logging
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -49,35 +48,11 @@ _SHARING = web.RequestKey("sharing", dict[str, str])
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-@dataclass(frozen=True, slots=True)
-class WebConfig:
-    """Options of the HTTP server.
-
-    Attributes:
-        address: ``HOST:PORT`` (port 0: any free one) or ``unix:PATH``.
-        origins: pages that may call from a browser (``https://example.org``), ``*`` for all.
-    """
-
-    address: str
-    origins: frozenset[str] = frozenset()
-
-    def check(self) -> None:
-        """Refuse what is not an origin.
-
-        Raises:
-            InputError: one is not.
-        """
-        for origin in self.origins:
-            scheme, found, host = origin.partition("://")
-            if origin != "*" and (scheme not in {"http", "https"} or not found or not host or "/" in host):
-                raise InputError(f"an origin is http[s]://HOST[:PORT] or *, got {origin!a}")
-
-
 class WebServer:
     """Serves the methods of a gateway, ``/health`` and ``/openapi.json``, and other routes.
 
     Args:
-        config: its options.
+        address: ``HOST:PORT`` (port 0: any free one) or ``unix:PATH``.
         gateway: makes the calls.
         limits: sizes of messages.
         health: what ``/health`` reports.
@@ -85,11 +60,12 @@ class WebServer:
         tls: how connections are secured; ``None``: they are not.
         reuse_port: whether several servers may share the port.
         grace_s: how long :meth:`stop` waits for calls under way.
+        origins: pages that may call from a browser (``https://example.org``), ``*`` for all.
     """
 
     def __init__(
         self,
-        config: WebConfig,
+        address: str,
         gateway: Gateway,
         limits: Limits,
         health: HealthMonitor,
@@ -98,13 +74,14 @@ class WebServer:
         tls: ssl.SSLContext | None = None,
         reuse_port: bool = False,
         grace_s: float = 30.0,
+        origins: frozenset[str] = frozenset(),
     ) -> None:
-        self._config = config
+        self._address = address
         self._health = health
         self._tls = tls
         self._reuse_port = reuse_port
         calls = CallRoutes(gateway, limits)
-        app = web.Application(middlewares=[_across(config.origins), _safe])
+        app = web.Application(middlewares=[_across(origins), _safe])
         app.on_response_prepare.append(_add_headers)
         app.add_routes([*calls.routes(), web.get("/health", self._report_health), *routes])
         app.router.add_get("/openapi.json", partial(_send, openapi(gateway)))
@@ -132,7 +109,7 @@ class WebServer:
         try:
             await site.start()
         except OSError as error:
-            raise InputError(f"cannot listen on {self._config.address}: {error.strerror or error}") from error
+            raise InputError(f"cannot listen on {self._address}: {error.strerror or error}") from error
         address = self._runner.addresses[0]
         return int(address[1]) if isinstance(address, tuple) else 0
 

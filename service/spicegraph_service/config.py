@@ -1,0 +1,299 @@
+"""The options of a server, each declared once: with its help, its unit and its bounds.
+
+From this follow the options of ``spicegraph serve`` with their help, the environment (``--max-wait`` is
+``SPICEGRAPH_MAX_WAIT``), settings files, ``spicegraph config`` and, of limits that the contract names,
+``GetServerInfo``. To add an option: a field here, and what acts on it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from spicegraph_parser.errors import InputError
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH|URL",
+        help="Parses, reference sets and tokens: an SQLite file, redis://HOST/DB, or memory. Default: a file "
+        "in the user's data folder.",
+        envvar="SPICEGRAPH_STORE",
+        show_envvar=True,
+    ),
+]
+
+
+def default_store() -> str:
+    """Return the file in the user's data folder."""
+    data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return str(Path(data) / "spicegraph" / "server.db")
+
+
+class LogFormat(StrEnum):
+    """How the log is written."""
+
+    JSON = "json"
+    TEXT = "text"
+
+
+class TokenRule(StrEnum):
+    """When calls need a token."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+class LogLevel(StrEnum):
+    """From which level on the log has something."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerConfig:
+    """The options of a server; the defaults suit one for this machine alone."""
+
+    address: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where to listen; unix:PATH works too.")] = (
+        "127.0.0.1:50051"
+    )
+    http: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Also answer JSON over HTTP on this address (extra web), and show the evaluation server's pages.",
+        ),
+    ] = None
+    http_origins: Annotated[
+        str,
+        typer.Option(
+            metavar="ORIGIN,...", help="Web pages that may call over HTTP from a browser (https://example.org); *: all."
+        ),
+    ] = ""
+    workers: Annotated[
+        int, typer.Option(help="Number of worker processes; 0: one less than the machine has cores.", min=0)
+    ] = 0
+    pipeline: Annotated[str, typer.Option(metavar="NAME", help="The spaCy pipeline that parses captions.")] = (
+        DEFAULT_PIPELINE
+    )
+    vectors: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The vectors of SPICE-G and CAPTURE, from spicegraph vectors build; default: those of COCO train2014.",
+        ),
+    ] = None
+    meaning: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The table by which SPICE-G compares captions as wholes, from training/meaning.py; default: the "
+            "bundled one, for English.",
+        ),
+    ] = None
+    instances: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="COCO instances for chair, such as instances_val2014.json: images, by the items' ids, also have the "
+            "objects that annotators outlined. Default: those that references mention.",
+        ),
+    ] = None
+    idf: Annotated[
+        Path | None,
+        typer.Option(
+            "--idf",
+            metavar="FILE",
+            help="CIDEr's document frequencies, from spicegraph idf, so that a score does not depend on the other "
+            "items: rewards with CIDEr need it. Default: those of the items that are scored together.",
+        ),
+    ] = None
+    store: StoreOption = None
+    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS certificate chain (PEM).")] = None
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Key of the certificate (PEM).")] = None
+    tls_client_ca: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Require client certificates signed by this authority (PEM): mutual TLS."),
+    ] = None
+    tokens: Annotated[
+        TokenRule, typer.Option(help="Whether calls need a token; auto: only if other machines can reach the server.")
+    ] = TokenRule.AUTO
+    allow_insecure: Annotated[
+        bool,
+        typer.Option(
+            "--allow-insecure", help="Listen on a network without TLS, or without tokens and client certificates."
+        ),
+    ] = False
+    rate: Annotated[float, typer.Option(help="Captions per second for each token; 0: no limit.", min=0)] = 0.0
+    token_calls: Annotated[
+        int, typer.Option(help="Calls that a token may have under way at once on a server; 0: no limit.", min=0)
+    ] = 256
+    max_sets: Annotated[int, typer.Option(help="Reference sets that a tenant may store; 0: no limit.", min=0)] = 10_000
+    max_items: Annotated[int, typer.Option(help="Maximum number of items or captions in a request.", min=1)] = 2_000
+    max_caption: Annotated[int, typer.Option(help="Maximum number of characters in a caption.", min=1)] = 2_000
+    max_item: Annotated[
+        int, typer.Option(help="Maximum number of characters in an item: its candidate and its references.", min=1)
+    ] = 20_000
+    max_message: Annotated[int, typer.Option(help="Maximum size of a message, in MiB.", min=1, max=1_024)] = 8
+    max_bodies: Annotated[
+        int,
+        typer.Option(
+            help="How much of bodies over HTTP may be read and not answered yet, in memory and files, in MiB; one "
+            "address may have half of it.",
+            min=2,
+        ),
+    ] = 1_024
+    max_wait: Annotated[
+        float,
+        typer.Option(
+            help="Seconds that a call may wait for the calls before it; a call that would wait longer, and longer "
+            "than twice its own duration, is refused at once.",
+            min=0.001,
+        ),
+    ] = 0.12
+    queue: Annotated[
+        int,
+        typer.Option(
+            help="How many captions may wait for an answer, however fast the server is; this limits its memory.", min=1
+        ),
+    ] = 16_384
+    window_ms: Annotated[
+        float, typer.Option(help="How long captions wait for others, to be parsed together.", min=0, max=1_000)
+    ] = 2.0
+    memory: Annotated[int, typer.Option(help="Memory for parses, in MiB.", min=1)] = 256
+    metrics_address: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Address that serves metrics to Prometheus.")
+    ] = None
+    opentelemetry: Annotated[
+        bool,
+        typer.Option(
+            "--opentelemetry",
+            help="Send a trace of each call and the metrics to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names "
+            "(OTLP over gRPC; extra otel).",
+        ),
+    ] = False
+    reflection: Annotated[bool, typer.Option("--reflection", help="Answer gRPC reflection.")] = False
+    reuse_port: Annotated[bool, typer.Option("--reuse-port", help="Let several servers share the port.")] = False
+    silence: Annotated[
+        float,
+        typer.Option(
+            help="Seconds after which a stream ends whose client sends nothing, and a connection without calls.", min=1
+        ),
+    ] = 300.0
+    connection_age: Annotated[
+        float,
+        typer.Option(
+            help="Seconds after which a connection is closed once its calls have ended; clients then find new servers. "
+            "0: never.",
+            min=0,
+        ),
+    ] = 3_600.0
+    grace: Annotated[float, typer.Option(help="Seconds that running calls get to finish after SIGTERM.", min=0)] = 30.0
+    log_format: Annotated[LogFormat, typer.Option()] = LogFormat.JSON
+    log_calls: Annotated[
+        int,
+        typer.Option(
+            help="How many calls of each method and status the log has in a second; the next line counts the others. "
+            "0: all.",
+            min=0,
+        ),
+    ] = 50
+    log_level: Annotated[LogLevel, typer.Option(metavar="LEVEL", case_sensitive=False)] = LogLevel.INFO
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where the server listens for calls."""
+        return (self.address,) if self.http is None else (self.address, self.http)
+
+    @property
+    def origins(self) -> frozenset[str]:
+        """The pages that may call over HTTP from a browser."""
+        return frozenset(origin.strip() for origin in self.http_origins.split(",") if origin.strip())
+
+    @property
+    def needs_tokens(self) -> bool:
+        """Whether calls need a token."""
+        if self.tokens is TokenRule.AUTO:
+            return not all(map(is_local, self.addresses))
+        return self.tokens is TokenRule.ALWAYS
+
+    def check(self) -> None:
+        """Refuse options out of their bounds, and those that would open the server to a network without saying so.
+
+        Raises:
+            InputError: an option is wrong, or its security.
+        """
+        check_bounds(self)
+        for address in (*self.addresses, *([self.metrics_address] if self.metrics_address is not None else [])):
+            host_and_port(address)
+        if self.origins and self.http is None:
+            raise InputError("--http-origins is for --http ADDRESS")
+        for origin in self.origins:
+            scheme, separator, host = origin.partition("://")
+            if origin != "*" and (scheme not in {"http", "https"} or not separator or not host or "/" in host):
+                raise InputError(f"an origin is http[s]://HOST[:PORT] or *, got {origin!a}")
+        if (self.tls_cert is None) != (self.tls_key is None) or (self.tls_client_ca and self.tls_cert is None):
+            raise InputError("TLS needs both --tls-cert and --tls-key")
+        for address in self.addresses:
+            if self.allow_insecure or is_local(address):
+                continue
+            if self.tls_cert is None:
+                raise InputError(f"{address} is open to the network without TLS: give a certificate, or allow it")
+            if not self.needs_tokens and self.tls_client_ca is None:
+                raise InputError(f"{address} is open to everybody: demand tokens or client certificates, or allow it")
+
+
+def check_bounds(options: Any) -> None:
+    """Check the values of a group of options, which a program may have given, against its declared bounds.
+
+    Raises:
+        InputError: a value is out of its bounds.
+    """
+    hints = get_type_hints(type(options), include_extras=True)
+    for name in (field.name for field in fields(options)):
+        value = getattr(options, name)
+        for declared in getattr(hints[name], "__metadata__", ()):
+            low, high = declared.min, declared.max
+            if isinstance(value, int | float) and (
+                (low is not None and value < low) or (high is not None and value > high)
+            ):
+                bounds = " and ".join(
+                    f"at {word} {bound:g}" for word, bound in (("least", low), ("most", high)) if bound is not None
+                )
+                raise InputError(f"--{name.replace('_', '-')}: must be {bounds}, got {value:g}")
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """Return host and port of ``HOST:PORT`` or ``[IPV6]:PORT``; a ``unix:`` path has port 0.
+
+    Raises:
+        InputError: it is neither.
+    """
+    if address.startswith("unix:"):
+        return address, 0
+    host, _, port = address.rpartition(":")
+    if not host or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
+        raise InputError(f"an address is HOST:PORT, got {address!a}")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def is_local(address: str) -> bool:
+    """Say whether only this machine can reach an address."""
+    host, _ = host_and_port(address)
+    if host.startswith("unix:") or host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
