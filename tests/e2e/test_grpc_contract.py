@@ -17,13 +17,14 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor, FileDescript
 
 from spicegraph_api.challenge.v1 import challenge_pb2
 from spicegraph_api.challenge.v1.methods import METHODS as CHALLENGE_METHODS
+from spicegraph_api.challenge.v1.methods import PUBLIC_SCOPE
 from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2, scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.methods import METHODS as OWN_METHODS
 from spicegraph_challenge.client import ChallengeClient
-from spicegraph_service import app
 from spicegraph_service.app import Server
 from spicegraph_service.client import SERVICE_CONFIG
 from spicegraph_service.config import ServerConfig
+from spicegraph_service.rpc import services
 from spicegraph_service.rpc.auth import SCOPES
 
 if TYPE_CHECKING:
@@ -112,7 +113,11 @@ def test_every_method_states_its_scope_and_whether_it_may_be_repeated() -> None:
     assert {name: set(methods) for name, methods in METHODS.items()} == {
         name: set(service.methods_by_name) for name, service in SERVICES.items()
     }
-    assert {method.scope for methods in METHODS.values() for method in methods.values()} == {None, *SCOPES}
+    assert {method.scope for methods in METHODS.values() for method in methods.values()} == {
+        None,
+        PUBLIC_SCOPE,
+        *SCOPES,
+    }
 
 
 def test_only_methods_without_effects_of_their_own_need_no_scope() -> None:
@@ -129,7 +134,7 @@ def test_only_methods_without_effects_of_their_own_need_no_scope() -> None:
 def test_a_method_without_a_line_keeps_the_server_from_starting(monkeypatch: pytest.MonkeyPatch) -> None:
     name = "spicegraph.v1.EvaluationService"
     rest = {method: line for method, line in METHODS[name].items() if method != "Score"}
-    monkeypatch.setattr(app, "METHODS", METHODS | {name: rest})
+    monkeypatch.setattr(services, "METHODS", METHODS | {name: rest})
 
     async def build() -> None:
         Server(ServerConfig(address="127.0.0.1:0", store="memory"))
