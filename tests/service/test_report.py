@@ -23,7 +23,8 @@ from spicegraph_service.engines import System
 from spicegraph_service.report import REPORT_FORMATS, Report, ReportFormat, ReportOptions, build_report
 from spicegraph_service.report.data import TupleState
 from spicegraph_service.report.images import Pictures, image_sources, overlay
-from spicegraph_service.report.render import CHUNK, to_html, to_json, to_markdown
+from spicegraph_service.report.markdown import markdown_of
+from spicegraph_service.report.render import CHUNK, to_html, to_json
 from word_facts import WordFacts
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ def test_the_page_is_one_file_without_network_and_without_markup_from_captions()
 
 def test_markdown_keeps_captions_in_their_cells() -> None:
     given_items = (Item(1, "a|b <i>x</i> [l](u)", ("dog", "cat")),)
-    text = to_markdown(build_report([System("a|b", given_items)], FAST, pipeline=WordFacts()))
+    text = markdown_of(build_report([System("a|b", given_items)], FAST, pipeline=WordFacts()))
     assert "a\\|b" in text
     assert "<i>" not in text
     widths = [

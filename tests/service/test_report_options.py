@@ -14,7 +14,8 @@ from spicegraph_service.cli import main
 from spicegraph_service.engines import System
 from spicegraph_service.output.pages import permalink, render_page
 from spicegraph_service.report import ReportOptions, build_report
-from spicegraph_service.report.render import _blocks, to_html, to_markdown
+from spicegraph_service.report.markdown import markdown_of
+from spicegraph_service.report.render import _blocks, to_html
 from spicegraph_service.report.verdict import verdict
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ def test_37_reds_turned_to_blue_are_37_confusions_in_the_report() -> None:
     assert told.headline.startswith("good is better than bad: SPICE ")
     assert [(found.system, found.sentence) for found in told.telling] == [(1, "says “blue”, references “red”")] * 3
     assert [place for place, _ in told.telling[0].captions] == [1, 0]
-    assert "| Color confused | 37 | 37" in to_markdown(report).replace("  ", " ")
+    assert "| Color confused | 37 | 37" in markdown_of(report).replace("  ", " ")
 
 
 def test_permalinks_differ_where_ids_do() -> None:

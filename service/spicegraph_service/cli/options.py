@@ -120,13 +120,13 @@ class InputOptions:
 
     def system(self, source: str, *, empty: Empty, name: str | None = None) -> System:
         """Read a system; its name stands before the file (``mine=results.json``), or is given, or is the file's own."""
-        own, path = system_name(source)
+        default, path = system_name(source)
         items = read_items(
             path, references=self.references, partial=self.partial, empty=empty, columns=self.table, ids=self.ids
         ).items
         for note in notes_on(path, items):
             say_warning(note)
-        return System(name or own, items)
+        return System(name or default, items)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

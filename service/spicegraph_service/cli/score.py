@@ -141,27 +141,27 @@ def score(
 ) -> None:
     """Score captions against references, with SPICE by category and the COCO metrics."""
     names = scoring.names
-    place = ResultOutput(form, output)
+    target = ResultOutput(form, output)
     chosen = find_engine(engine)
-    place.check(folders=chosen.summarize is not None)
+    target.check(folders=chosen.summarize is not None)
     for option, wanted, ability in (("--explain", explain, "explains"), ("--credit", credit, "credits")):
         if wanted:
             able = [name for name, entry in METRICS.items() if getattr(entry.kind, ability)]
-            if set(able).isdisjoint(names) or place.format not in _WITH_EXPLANATIONS:
+            if set(able).isdisjoint(names) or target.format not in _WITH_EXPLANATIONS:
                 raise InputError(f"{option} needs the metric {' or '.join(able)} and the format json or jsonl")
-    if place.format is ResultFormat.SPICE:
+    if target.format is ResultFormat.SPICE:
         from spicegraph_scorer.metrics.spice.metric import JAR_METRICS  # noqa: PLC0415 (only this format needs it)
 
         if set(JAR_METRICS).isdisjoint(names):
             raise InputError("--format spice writes SPICE results: add spice or spice-exact to --metrics")
-    if confidence and place.form in _PER_ITEM:
+    if confidence and target.form in _PER_ITEM:
         raise InputError(
-            f"--confidence: intervals are of corpus scores, but {place.form} contains only the scores of images; "
+            f"--confidence: intervals are of corpus scores, but {target.form} contains only the scores of images; "
             "use table, json or parquet"
         )
     systems = _systems(sources)
     if len(systems) > 1:
-        place.check_systems()
+        target.check_systems()
         if chosen.score_systems is None:
             raise InputError(f"--engine {engine} scores one INPUT at a time, and {len(systems)} are given")
     more = _terms(reward) if reward else []
@@ -184,7 +184,7 @@ def score(
             explain=explain,
             credit=credit,
             reward=reward,
-            evidence=place.format is ResultFormat.SPICE,
+            evidence=target.format is ResultFormat.SPICE,
             confidence=Resampling(seed=seed) if confidence else None,
             data=data,
             progress=progress,
@@ -192,11 +192,11 @@ def score(
         )
         chosen.check(task, name=engine)
         if len(systems) == 1 or chosen.score_systems is None:
-            place.write(_scored(task, chosen, place))
+            target.write(_scored(task, chosen, target))
             return
         scored = chosen.score_systems([replace(task, source=source) for source in systems.values()])
         results = dict(zip(systems, scored, strict=True))
-    place.write_systems(results)
+    target.write_systems(results)
 
 
 def _terms(reward: str) -> list[str]:
@@ -218,16 +218,16 @@ def _systems(sources: Sequence[str]) -> dict[str, str]:
     return dict(zip(system_names(sources), files, strict=True))
 
 
-def _scored(task: Task, engine: Engine, place: ResultOutput) -> Result | Summary:
+def _scored(task: Task, engine: Engine, target: ResultOutput) -> Result | Summary:
     """Score a task; if the output does not need the items on this machine, they are neither kept nor written here."""
-    if task.confidence is not None and place.is_folder:
+    if task.confidence is not None and target.is_folder:
         raise InputError(
             "--confidence resamples all items, but a folder of parts is for corpora whose items do not fit in memory: "
             "name a file"
         )
-    if engine.summarize is None or task.confidence is not None or place.format not in _WITHOUT_ITEMS:
+    if engine.summarize is None or task.confidence is not None or target.format not in _WITHOUT_ITEMS:
         return engine.score(task)
-    return engine.summarize(task, place.path if place.format is ResultFormat.PARQUET else None)
+    return engine.summarize(task, target.path if target.format is ResultFormat.PARQUET else None)
 
 
 def compare(

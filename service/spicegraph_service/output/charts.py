@@ -41,14 +41,14 @@ _GLYPHS = (
 )
 
 
-def ink(place: int) -> str:
-    """Return the class that has the colour of the system at a place; they repeat after seven.
+def ink(number: int) -> str:
+    """Return the class that has the colour of the system of a number; they repeat after seven.
 
     Example:
         >>> ink(1), ink(8)
         ('s1', 's1')
     """
-    return f"s{place % _SERIES}"
+    return f"s{number % _SERIES}"
 
 
 def writable(text: str) -> str:
@@ -164,17 +164,17 @@ class _Plot:
 
     def label(self, words: str, y: float, width: float) -> None:
         """Write a label from the left edge on, cut after ``width`` per cent; its tip has all of it."""
-        place = self.add("svg", x="0", y=y - 12, width=f"{width:g}%", height=18.0)
-        self.add("title", place).text = writable(words)
-        self.add("text", place, x="0", y=13.0, kind="halo").text = writable(words)
+        area = self.add("svg", x="0", y=y - 12, width=f"{width:g}%", height=18.0)
+        self.add("title", area).text = writable(words)
+        self.add("text", area, x="0", y=13.0, kind="halo").text = writable(words)
 
     def glyph(
         self, value: float, y: float, tip: str, *, colour: str, shape: int = 0, kind: str = "ink", size: float = 1
     ) -> None:
         """Draw a point at a value across and a height in pixels."""
-        place = self.add("svg", x=self.x(value), y=y, overflow="visible", kind=colour)
-        self.add("title", place).text = writable(tip)
-        self.add("path", place, d=_GLYPHS[shape % len(_GLYPHS)], kind=kind, transform=f"scale({size:g})")
+        area = self.add("svg", x=self.x(value), y=y, overflow="visible", kind=colour)
+        self.add("title", area).text = writable(tip)
+        self.add("path", area, d=_GLYPHS[shape % len(_GLYPHS)], kind=kind, transform=f"scale({size:g})")
 
     def path(self, points: Sequence[tuple[float, float]], *, colour: str, kind: str = "stroke") -> None:
         """Draw a line through points, which are values across and down."""
@@ -214,8 +214,8 @@ class _Plot:
 
     def names(self, labels: Sequence[str], name: str) -> None:
         """Write labels below the axis across, at 0, 1, 2 ..."""
-        for place, label in enumerate(labels):
-            self.text(label, x=self.x(place), y=self.bottom + 15, kind="dim", anchor="middle")
+        for number, label in enumerate(labels):
+            self.text(label, x=self.x(number), y=self.bottom + 15, kind="dim", anchor="middle")
         self.text(name, x=f"{self.left + self.width / 2:g}%", y=self.bottom + 32, kind="dim", anchor="middle")
 
     def done(self, title: str, description: str) -> Markup:
@@ -276,16 +276,16 @@ def interval_chart(
     top = plot.top
     for row, height in zip(rows, heights, strict=True):
         plot.label(row.label, top + head if head else top + height / 2 + 4, width=100 if head else plot.left - 1)
-        for place, mark in enumerate(row.marks):
-            y = top + head + _GROUP / 2 + (place + 0.5) * _MARK
-            _interval(plot, (row.label, mark), place, y, form=f"{'+' if signed else ''}{form}")
+        for number, mark in enumerate(row.marks):
+            y = top + head + _GROUP / 2 + (number + 0.5) * _MARK
+            _interval(plot, (row.label, mark), number, y, form=f"{'+' if signed else ''}{form}")
         top += height
         plot.line(("0", "100%"), (top, top), "grid")
     return plot.done(title, description)
 
 
-def _interval(plot: _Plot, found: tuple[str, Mark], place: int, y: float, *, form: str) -> None:
-    label, mark = found
+def _interval(plot: _Plot, labelled: tuple[str, Mark], number: int, y: float, *, form: str) -> None:
+    label, mark = labelled
     shown = UNDEFINED if mark.value is None else format(mark.value, form).replace("-", "−")
     plot.text(shown, x="100%", y=y + 4, anchor="end")
     if mark.value is None:
@@ -295,7 +295,7 @@ def _interval(plot: _Plot, found: tuple[str, Mark], place: int, y: float, *, for
         plot.line((plot.x(mark.low), plot.x(mark.high)), (y, y), f"stroke {mark.ink}")
     ends = f", {mark.low:{form}} to {mark.high:{form}}" if known else ""
     note = f" ({mark.note})" if mark.note else ""
-    shape = 3 if mark.ink == HUMAN_INK else place
+    shape = 3 if mark.ink == HUMAN_INK else number
     plot.glyph(mark.value, y, f"{mark.name}, {label}: {mark.value:{form}}{ends}{note}", colour=mark.ink, shape=shape)
 
 
@@ -304,8 +304,8 @@ def box_chart(title: str, boxes: Sequence[Box], *, axis: str, description: str) 
     values = [part for box in boxes for part in box.parts if part is not None]
     plot = _Plot(_span(values), None, len(boxes) * 26.0 + 46, left=25, right=4)
     plot.across(axis)
-    for place, box in enumerate(boxes):
-        y = plot.top + 26.0 * (place + 0.5)
+    for number, box in enumerate(boxes):
+        y = plot.top + 26.0 * (number + 0.5)
         plot.label(box.name, y + 4, plot.left - 1)
         if all(part is not None for part in box.parts):
             _box(plot, box, [part for part in box.parts if part is not None], y)
@@ -340,12 +340,12 @@ def line_chart(
     With ``zero`` the axis of values begins at 0; with ``stepped`` a value holds until the next one.
     """
     rows = [*(line.values for line in lines), *(ends for line in lines for ends in line.ends)]
-    found = [value for values in rows for value in values if value is not None]
-    span = (0.0, (max(found, default=1.0) or 1.0) * 1.06) if zero else _span(found, zero=False, room=0.15)
+    known = [value for values in rows for value in values if value is not None]
+    span = (0.0, (max(known, default=1.0) or 1.0) * 1.06) if zero else _span(known, zero=False, room=0.15)
     plot = _Plot((-0.4, len(labels) - 0.6), span, height, top=22)
     plot.down(y)
     plot.names(labels, x)
-    for place, line in enumerate(lines):
+    for number, line in enumerate(lines):
         points = [(spot, value) for spot, value in enumerate(line.values) if value is not None]
         runs: list[list[tuple[float, float]]] = []
         for spot, value in points:
@@ -363,7 +363,7 @@ def line_chart(
                 plot.line((plot.x(spot), plot.x(spot)), (plot.y(low), plot.y(high)), f"stroke {line.ink}", opacity=0.5)
                 note = f", {low:.3f} to {high:.3f}{note}"
             tip = f"{line.name}, {labels[spot]}: {value:.3f}{note}"
-            plot.glyph(spot, plot.y(value), tip, colour=line.ink, shape=place, size=0.8)
+            plot.glyph(spot, plot.y(value), tip, colour=line.ink, shape=number, size=0.8)
     return plot.done(title, description)
 
 
@@ -377,8 +377,8 @@ def histogram(
     plot.across(x)
     for line in lines:
         steps = [(edges[0], 0.0)]
-        for place, value in enumerate(line.values):
-            steps += [(edges[place], value or 0.0), (edges[place + 1], value or 0.0)]
+        for number, value in enumerate(line.values):
+            steps += [(edges[number], value or 0.0), (edges[number + 1], value or 0.0)]
         steps.append((edges[-1], 0.0))
         plot.path(steps, colour=line.ink, kind="faint")
         plot.path(steps, colour=line.ink)
@@ -407,8 +407,8 @@ def scatter_chart(
 ) -> Markup:
     """Return points, and curves with their names; ``unit``: both axes run from 0 to 1."""
     drawn = curves or {}
-    everything = [(p.x, p.y) for p in points] + [place for curve in drawn.values() for place in curve]
-    spans = [(0.0, 1.0)] * 2 if unit else [_span([place[axis] for place in everything], zero=False) for axis in (0, 1)]
+    everything = [(p.x, p.y) for p in points] + [point for curve in drawn.values() for point in curve]
+    spans = [(0.0, 1.0)] * 2 if unit else [_span([point[axis] for point in everything], zero=False) for axis in (0, 1)]
     plot = _Plot(spans[0], spans[1], height, top=22, right=6)
     plot.down(axes_names[1])
     plot.across(axes_names[0])

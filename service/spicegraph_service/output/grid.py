@@ -45,7 +45,7 @@ class Column:
     @property
     def is_text(self) -> bool:
         """Whether its cells begin at the left."""
-        return self.kind in {"text", "code"}
+        return self.kind in {"text", "code", "range"}
 
     @property
     def is_span(self) -> bool:
@@ -130,6 +130,8 @@ def _estimate(cell: Cell) -> str:
 _WRITTEN: Mapping[str, Callable[[Cell], str]] = {
     "text": str,
     "code": str,
+    "range": str,
+    "figure": str,
     "count": str,
     "mean count": _mean_count,
     "number": _number,
@@ -191,7 +193,7 @@ def to_rich(grid: Grid, *, titled: bool = True) -> Table:
             overflow="fold",
             no_wrap=column.is_whole,
         )
-    marks = [_marks(column, [row[place] for row in grid.rows]) for place, column in enumerate(grid.columns)]
+    marks = [_marks(column, [row[n] for row in grid.rows]) for n, column in enumerate(grid.columns)]
     for row, styles in zip(grid.written(), grid.styles or [{}] * len(grid.rows), strict=True):
         cells = []
         for number, (column, text) in enumerate(zip(grid.columns, row, strict=True)):
@@ -284,12 +286,12 @@ def markdown_cell(text: object) -> str:
 
 
 def to_markdown(grid: Grid) -> str:
-    """Return a table of Markdown; cells of texts are escaped, and all rows of a group have its name."""
+    """Return a table of Markdown, without its title; texts are escaped, ranges and figures are written as they are."""
     columns = grid.columns
     lines = [[markdown_cell(column.name) for column in columns]]
     for row in grid.rows:
-        cells = zip(columns, map(page_text, columns, row), strict=True)
-        lines.append([markdown_cell(text) if column.is_text else text for column, text in cells])
+        cells = zip(columns, map(cell_text, columns, row), strict=True)
+        lines.append([markdown_cell(text) if column.kind == "text" else text for column, text in cells])
     head, *rows = ["| " + " | ".join(cells) + " |" for cells in lines]
     rule = "|" + "|".join("---" if column.is_text else "---:" for column in columns) + "|"
     return "\n".join([head, rule, *rows, ""])

@@ -92,23 +92,20 @@ def environment(package: str = _HERE) -> jinja2.Environment:
     """Return the templates of a package's pages, and ours."""
     made = jinja2.Environment(
         loader=jinja2.ChoiceLoader([jinja2.PackageLoader(name) for name in dict.fromkeys((package, _HERE))]),
-        # Markdown has no markup to escape for; its cells go through a filter of their own.
-        autoescape=jinja2.select_autoescape(disabled_extensions=("md.j2",), default=True),
+        autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters.update(
-        counted=counted, number=number, percent=_percent, signed=signed, p=number, cell=_cell, permalink=permalink
-    )
+    made.filters.update(counted=counted, number=number, percent=percent, signed=signed, p=number, permalink=permalink)
     return made
 
 
 def static(name: str, package: str = _HERE) -> str:
     """Return one of the files that go into pages: from a package's folder ``static``, or from ours."""
-    own = files(package) / "static" / name
-    return (own if own.is_file() else files(_HERE) / "static" / name).read_text(encoding="utf-8")
+    file = files(package) / "static" / name
+    return (file if file.is_file() else files(_HERE) / "static" / name).read_text(encoding="utf-8")
 
 
 def digest(text: str) -> str:
@@ -138,11 +135,11 @@ def signed(value: float | None) -> str:
     return UNDEFINED if value is None else f"{value:+.3f}".replace("-", "−")
 
 
-def _percent(value: float | None) -> str:
+def percent(value: float | None) -> str:
     """Return a share in per cent; 0 % and 100 % are never rounded to.
 
     Example:
-        >>> _percent(0.9999), _percent(1.0)
+        >>> percent(0.9999), percent(1.0)
         ('99.9 %', '100 %')
     """
     if value is None:
@@ -150,9 +147,3 @@ def _percent(value: float | None) -> str:
     if value in {0.0, 1.0}:
         return f"{100 * value:.0f} %"
     return f"{min(max(100 * value, 0.1), 99.9):.1f} %"
-
-
-def _cell(text: object) -> str:
-    """Return text that stays in its cell of a Markdown table and is not read as markup."""
-    flat = " ".join(str(text).split())
-    return "".join(f"\\{c}" if c in "\\`*_{}[]<>()#+!|~" else c for c in flat).replace("&", "&amp;")

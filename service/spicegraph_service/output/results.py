@@ -156,13 +156,13 @@ class ComparisonFormat(StrEnum):
     HTML = "html"
 
 
-def _comparison_table(found: SystemComparison, names: tuple[str, str]) -> str:
-    return rendered(comparison_tables(found, names))
+def _comparison_table(comparison: SystemComparison, names: tuple[str, str]) -> str:
+    return rendered(comparison_tables(comparison, names))
 
 
-def _pair_json(found: SystemComparison | SystemDifference, names: tuple[str, str]) -> str:
+def _pair_json(comparison: SystemComparison | SystemDifference, names: tuple[str, str]) -> str:
     first, second = names
-    return _pretty({"systems": {"first": first, "second": second}, **found.to_dict()})
+    return _pretty({"systems": {"first": first, "second": second}, **comparison.to_dict()})
 
 
 COMPARISON_FORMATS: Mapping[ComparisonFormat, Callable[[SystemComparison, tuple[str, str]], str]] = {
@@ -172,8 +172,8 @@ COMPARISON_FORMATS: Mapping[ComparisonFormat, Callable[[SystemComparison, tuple[
 """The formats of ``compare`` that hold the comparison and the two systems' names; a page is a whole report."""
 
 
-def _difference_table(found: SystemDifference, names: tuple[str, str]) -> str:
-    return rendered(difference_tables(found, names))
+def _difference_table(comparison: SystemDifference, names: tuple[str, str]) -> str:
+    return rendered(difference_tables(comparison, names))
 
 
 DIFFERENCE_FORMATS: Mapping[ComparisonFormat, Callable[[SystemDifference, tuple[str, str]], str]] = {
@@ -297,9 +297,9 @@ class ResultOutput:
         return self.path is None or (self.form is None and not is_quiet())
 
 
-def _write_bytes(place: str, content: bytes) -> None:
-    if is_url(place):
-        write_object(place, content)
+def _write_bytes(target: str, content: bytes) -> None:
+    if is_url(target):
+        write_object(target, content)
     else:
-        with whole_path(place) as temporary:
+        with whole_path(target) as temporary:
             temporary.write_bytes(content)

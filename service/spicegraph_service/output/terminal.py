@@ -218,12 +218,12 @@ def _is_same(output: str, source: str) -> bool:
         return False
 
 
-def _is_remote(place: str) -> bool:
-    return "://" in place and not place.startswith(_FILE_URL)
+def _is_remote(path: str) -> bool:
+    return "://" in path and not path.startswith(_FILE_URL)
 
 
-def _local(place: str) -> Path:
-    return Path(unquote(place.removeprefix(_FILE_URL))) if place.startswith(_FILE_URL) else Path(place)
+def _local(path: str) -> Path:
+    return Path(unquote(path.removeprefix(_FILE_URL))) if path.startswith(_FILE_URL) else Path(path)
 
 
 def made_folder(path: str | Path) -> Path:

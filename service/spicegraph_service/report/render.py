@@ -24,7 +24,8 @@ from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.errors import CHANCES, KINDS
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation
 from spicegraph_service.output.charts import HUMAN_INK, Line, Mark, Row, histogram, ink, interval_chart, line_chart
-from spicegraph_service.output.pages import environment, permalink, render_page, static
+from spicegraph_service.output.pages import permalink, render_page, static
+from spicegraph_service.report.markdown import markdown_of
 from spicegraph_service.report.verdict import verdict
 
 if TYPE_CHECKING:
@@ -160,7 +161,6 @@ def _blocks(report: Report) -> list[ErrorBlock]:
 
 
 _GROUPS_SHOWN = 12
-_GROUPS_IN_MARKDOWN = 5
 _EXAMPLES_SHOWN = 4
 
 
@@ -245,19 +245,10 @@ def _system(view: SystemView) -> dict[str, Any]:
     return _fields(view) | {"hallucinations": said, "kinds": kinds}
 
 
-def to_markdown(report: Report) -> str:
-    """Return the tables of the report as Markdown, without the images."""
-    return (
-        environment()
-        .get_template("report.md.j2")
-        .render(report=report, human=report.human, verdict=verdict(report), groups_shown=_GROUPS_IN_MARKDOWN)
-    )
-
-
 REPORT_FORMATS: Mapping[ReportFormat, Callable[[Report], str]] = {
     ReportFormat.HTML: to_html,
     ReportFormat.JSON: to_json,
-    ReportFormat.MARKDOWN: to_markdown,
+    ReportFormat.MARKDOWN: markdown_of,
 }
 
 

@@ -1,0 +1,115 @@
+"""A report's tables as Markdown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spicegraph_parser.errors import counted
+from spicegraph_service.output.grid import Column, Grid, headings, markdown_cell, to_markdown
+from spicegraph_service.output.pages import number, percent, signed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spicegraph_service.report.data import Report, SystemView
+
+_GROUPS = 5
+
+
+def markdown_of(report: Report) -> str:
+    """Return the tables of a report as Markdown, without the images."""
+    head = f"# {markdown_cell(report.title)}\n\n{counted(report.items, 'image')}, spicegraph {report.version}\n"
+    parts = (
+        f"{f'## {grid.title}' if grid.title else ''}\n\n{to_markdown(grid)}".lstrip("\n") for grid in _grids(report)
+    )
+    return "\n".join((head, *parts))
+
+
+def _grids(report: Report) -> Iterator[Grid]:
+    """Yield the tables; one without a title belongs to the table above."""
+    systems, human = report.systems, report.human
+    columns = [Column("Metric", "text"), *(Column(system.name, "figure") for system in systems)]
+    rows = []
+    for place, row in enumerate(systems[0].scores):
+        scores = [system.scores[place] for system in systems]
+        figures = [f"{number(s.value)} ({number(s.low)} to {number(s.high)})" for s in scores]
+        rows.append((row.name, *figures, *([number(human.scores[place].value)] if human else [])))
+    yield Grid("Scores", [*columns, *([Column("Held-out reference", "figure")] if human else [])], rows)
+    if report.tests:
+        names = ("Score|text", "From|text", "To|text", "Difference|figure", "95 % interval|range")
+        yield Grid(
+            "Paired tests",
+            headings(*names, "p, bootstrap", "p, randomisation"),
+            [
+                (
+                    t.name,
+                    t.first,
+                    t.second,
+                    signed(t.difference),
+                    f"{signed(t.low)} to {signed(t.high)}",
+                    t.p_bootstrap,
+                    t.p_randomization,
+                )
+                for t in report.tests
+            ],
+        )
+    columns_of_categories = (
+        "Category|text",
+        "System|text",
+        "F1",
+        "Precision",
+        "Recall",
+        "Images|count",
+        "Hits|count",
+        "Wrong|count",
+    )
+    yield Grid(
+        "SPICE by category",
+        headings(*columns_of_categories, "Missing|count"),
+        [
+            (name, system.name, row.f, row.pr, row.re, row.items, row.tp, row.fp, row.fn)
+            for place, name in enumerate(report.categories)
+            for system in systems
+            for row in (system.categories[place],)
+        ],
+    )
+    for system in systems:
+        yield from _of_system(system)
+
+
+def _of_system(system: SystemView) -> Iterator[Grid]:
+    yield Grid(
+        f"What {markdown_cell(system.name)} gets wrong",
+        headings("Error|text", "Tuples|count", "Rate|figure", "Images|count", "Heaviest|range"),
+        [
+            (
+                errors.kind.title,
+                errors.count,
+                percent(errors.rate),
+                errors.items,
+                ", ".join(
+                    f"{markdown_cell(' / '.join(group.words))} ({group.count})" for group in errors.groups[:_GROUPS]
+                ),
+            )
+            for errors in system.kinds
+            if errors.count
+        ],
+    )
+    yield Grid(
+        f"Hallucination of {markdown_cell(system.name)}",
+        headings("Category|text", "Per instance|figure", "Per sentence|figure", "In no reference|count", "Said|count"),
+        [
+            (row.category, percent(row.per_instance), percent(row.per_sentence), row.invented, row.said)
+            for row in system.hallucinations
+        ],
+    )
+    if system.wrong:
+        names = ("Unsupported by SPICE-G’s verdicts|text", "Captions|count", "That say it|count", "Share|figure")
+        yield Grid(
+            "",
+            headings(*names, "References have|text"),
+            [
+                (", ".join(row.words), row.count, row.said, percent(row.rate), ", ".join(row.instead[:_GROUPS]))
+                for row in system.wrong[:_GROUPS]
+            ],
+        )
