@@ -107,7 +107,7 @@ def test_no_command_names_what_metrics_take() -> None:
     named = {
         f"{path.name}: {name}"
         for path in modules
-        if path.name not in {"options.py", "serve.py"}
+        if path.name not in {"options.py", "serve.py", "view.py"}  # view says how its results were made, elsewhere
         for name in data
         if re.search(rf"^    {name}: Annotated", path.read_text(encoding="utf-8"), re.MULTILINE)
     }

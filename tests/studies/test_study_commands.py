@@ -41,3 +41,11 @@ def test_what_bounds_do_not_use_is_not_loaded(tmp_path: Path) -> None:
     program += "; import json, sys; sys.stderr.write('\\n' + json.dumps(list(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert UNUSED.isdisjoint(json.loads(done.stderr.splitlines()[-1]))
+
+
+def test_studies_are_a_group_of_the_help_behind_scores(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    places = [shown.index(part) for part in ("\nScore:\n", "\nStudy:\n", "  agree ", "  bounds ", "\nPrepare:\n")]
+    assert places[:2] == sorted(places[:2])
+    assert places[1] < min(places[2:4]) < max(places[2:4]) < places[4]
