@@ -114,6 +114,10 @@ class Server:
 
     def __init__(self, config: ServerConfig, options: Mapping[str, object] = _NO_OPTIONS) -> None:
         config.check()
+        if config.needs_tokens and config.store == MEMORY:
+            _log.warning(
+                "calls need a token, but a store in memory has none: give --store, or --tokens never with mTLS"
+            )
         self.config = config
         self._options = options
         self._limits = _limits(config)

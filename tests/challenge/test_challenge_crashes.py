@@ -277,6 +277,10 @@ def old_servers_cannot_write(database: Database) -> None:
         assert old is not None
     with database.writing() as session:
         assert submissions.claim(session, [JobKind.VALIDATE], "two", now, 5) is None
+        session.flush()
+        with session.begin_nested() as tried:  # after a clock was set back by three days
+            assert submissions.claim(session, [JobKind.VALIDATE], "two", now - timedelta(days=3), 5) is not None
+            tried.rollback()
         later = now + timedelta(seconds=6)
         new_lease = submissions.claim(session, [JobKind.VALIDATE], "two", later, 5)
         assert new_lease is not None

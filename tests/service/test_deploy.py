@@ -54,6 +54,15 @@ def test_environment_variables_are_those_of_commands() -> None:
         assert used <= known, path
 
 
+def test_image_and_compose_show_the_ports_on_which_the_server_listens() -> None:
+    image = (DEPLOY / "Dockerfile").read_text()
+    exposed = set(re.findall(r"\d+", re.findall(r"^EXPOSE (.*)$", image, re.MULTILINE)[0]))
+    server = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["server"]
+    assert exposed == set(server["expose"])
+    listened = re.findall(r"0\.0\.0\.0:(\d+)", image + server["environment"]["SPICEGRAPH_HTTP"])
+    assert set(listened) == exposed
+
+
 def test_files_that_are_mounted_exist() -> None:
     services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
     mounts = [mount.split(":")[0] for service in services.values() for mount in service.get("volumes", ())]
@@ -142,9 +151,11 @@ def test_prometheus_takes_the_rules_and_they_fire_when_they_should(tmp_path: Pat
 @pytest.mark.parametrize(
     ("values", "fault"),
     [
-        (["allowInsecure=true"], ""),
-        (["tls.existingSecret=t", "tls.serverName=s"], ""),
-        (["tls.existingSecret=t", "tls.serverName=s", "tls.clientCa=ca.crt", "tls.probeSecret=p"], ""),
+        (["allowInsecure=true", "tokens=never"], ""),
+        (["allowInsecure=true", "tokens=never", "http=true"], ""),
+        (["tls.existingSecret=t", "tls.serverName=s", "store.existingSecret=s"], ""),
+        (["tls.existingSecret=t", "tls.serverName=s", "tls.clientCa=ca.crt", "tls.probeSecret=p", "tokens=never"], ""),
+        (["tls.existingSecret=t", "tls.serverName=s"], "tokens need"),
         (["allowInsecure=true", "store.existingSecret=s", "challenges.enabled=true", "challenges.claim=c"], ""),
         ([], "allowInsecure"),
         (["tls.existingSecret=t"], "tls.serverName"),
@@ -164,3 +175,6 @@ def test_the_chart_makes_manifests_or_says_what_is_missing(values: list[str], fa
     assert set(kinds) == {"Deployment", "Service", "PodDisruptionBudget"}
     (container,) = kinds["Deployment"]["spec"]["template"]["spec"]["containers"]
     assert {"startupProbe", "readinessProbe", "livenessProbe"} <= set(container)
+    ports = {port["name"] for port in container["ports"]}
+    assert ports == {port["name"] for port in kinds["Service"]["spec"]["ports"]}
+    assert ("http" in ports) == ("http=true" in values)

@@ -286,6 +286,7 @@ def _shown(moment: datetime) -> str:
 
 
 _TAKEN_IN_A_ROW = 3
+_LONGEST_LEASES = 10  # of this server's: others may have longer ones
 _MOST_TAKEN = 50
 """How often a job is taken before it counts as one that ends servers."""
 
@@ -320,7 +321,9 @@ def claim(session: Session, kinds: Sequence[JobKind], owner: str, now: datetime,
 
     One that was taken several times, and may be what ends servers, goes behind those that were taken less often.
     """
-    free = or_(Job.lease_end.is_(None), Job.lease_end < now)
+    # A lease that ends later than any that is given out is from before the clock was set back.
+    latest = now + timedelta(seconds=_LONGEST_LEASES * lease_s)
+    free = or_(Job.lease_end.is_(None), Job.lease_end < now, Job.lease_end > latest)
     for kind in kinds:
         query = select(Job).where(Job.kind == kind, free).order_by(Job.fence // _TAKEN_IN_A_ROW, Job.id).limit(1)
         job = session.scalars(query.with_for_update(skip_locked=True)).one_or_none()
