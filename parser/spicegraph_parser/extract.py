@@ -13,7 +13,7 @@ from spicegraph_parser.collapse import collapse
 from spicegraph_parser.errors import LimitError
 from spicegraph_parser.graph import SceneGraph, merge
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
-from spicegraph_parser.loose import DENIED, LOOSE, NEGATIONS, SAID_RULE, loose_facts, loose_words, without
+from spicegraph_parser.loose import DENIED, LOOSE, NEGATIONS, SAID_RULE, WORD_RULE, loose_facts, loose_words, without
 from spicegraph_parser.parse import Caption
 from spicegraph_parser.rules import Fact, apply_rules
 
@@ -79,7 +79,7 @@ class ParsedCaption:
             return self.facts
         stated = self._stated
         loose = loose_words(Caption(self.text, self.sentences), (*self.facts, *self.apart))
-        return (*stated, *without(self.apart), *[fact._replace(rule=SAID_RULE) for fact in loose])
+        return (*stated, *without(self.apart), *[fact._replace(rule=WORD_RULE) for fact in loose])
 
     @property
     def _stated(self) -> tuple[Fact, ...]:
@@ -92,9 +92,9 @@ class ParsedCaption:
 
     @property
     def every_fact(self) -> tuple[Fact, ...]:
-        """The facts that SPICE-G counts: those that people draw or the caption states, behind them loose words."""
-        said = self._stated
-        loose = loose_facts(Caption(self.text, self.sentences), said)
+        """The facts that scores count, and behind them those of loose words, which SPICE's graphs leave out."""
+        said = self.said
+        loose = loose_facts(Caption(self.text, self.sentences), self._stated)
         if not self.apart:
             return (*said, *loose)
         denied = [fact for fact in self.apart if fact.rule == DENIED and len(fact.words) == 1]

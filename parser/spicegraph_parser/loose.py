@@ -141,8 +141,13 @@ OWNER_RULE: Final = "owner"
 """That of a relation of a scene graph to what "its" or "his" stands for."""
 SAID_RULE: Final = "said"
 """That of a fact of a description that people do not draw, and that scores count all the same."""
+WORD_RULE: Final = "word"
+"""That of what SPICE counts of a scene graph beside: content words that no other fact has, and what is denied.
+
+Graded matching reads these as loose words and notes instead.
+"""
 SCENE_RULES: Final = frozenset(
-    {SCENE_RULE, PHRASE_RULE, PREPOSITION_RULE, VALUE_RULE, WORDING_RULE, SOUND_RULE, OWNER_RULE, SAID_RULE}
+    {SCENE_RULE, PHRASE_RULE, PREPOSITION_RULE, VALUE_RULE, WORDING_RULE, SOUND_RULE, OWNER_RULE, SAID_RULE, WORD_RULE}
 )
 
 STANDS_FOR: Final = "stands for"
@@ -159,7 +164,7 @@ NOTES: Final = frozenset({STANDS_FOR, NO_OBJECT, DENIED, LEMMA, IMPLIED})
 """The rules of notes, which stand last. They say how other facts are read and are not facts themselves."""
 
 _BESIDE: Final = NOTES | {LOOSE, PLURAL, QUANTITY}
-_UNDRAWN: Final = _BESIDE | {SAID_RULE}
+_UNDRAWN: Final = _BESIDE | {SAID_RULE, WORD_RULE}
 _CONTENT: Final = frozenset({"NN", "VB", "JJ", "CD"})  # the first two letters of a PTB tag
 _EMPTY: Final = frozenset({"be", "have", "do"})
 _OBJECT_SLOTS: Final = {1: 1, 2: 1, 3: 2}  # by the length of a fact
@@ -235,7 +240,7 @@ def without(apart: Sequence[Fact]) -> Iterator[Fact]:
             names[-1] = f"not {names[-1]}"
         elif len(names) > 1:
             names[-1] = fact.words[-1]
-        yield Fact(tuple(names), SAID_RULE, fact.tokens)
+        yield Fact(tuple(names), WORD_RULE, fact.tokens)
 
 
 def without_loose(facts: Sequence[Fact]) -> Sequence[Fact]:

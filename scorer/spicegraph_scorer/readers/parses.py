@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from spicegraph_parser.errors import InputError, needs_extra
 from spicegraph_parser.extract import ParsedCaption, extract
 from spicegraph_parser.graph_text import graph_fault, is_graph_text, read_graph_text
-from spicegraph_parser.loose import SAID_RULE
+from spicegraph_parser.loose import SAID_RULE, WORD_RULE
 from spicegraph_parser.parse import read_conllu
 from spicegraph_parser.rules import Fact
 from spicegraph_parser.ud2 import Scheme, ud1_lines
@@ -48,7 +48,7 @@ def graph_texts(source: FactSource, graphs: Mapping[str, ParsedCaption] | None =
         return (
             graph.facts
             if isinstance(graph, ParsedCaption)
-            else tuple([fact for fact in next(parsed) if fact.rule != SAID_RULE])
+            else tuple([fact for fact in next(parsed) if fact.rule not in {SAID_RULE, WORD_RULE}])
             for _, graph in wanted
         )
 

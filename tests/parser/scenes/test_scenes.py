@@ -13,12 +13,13 @@ from spicegraph_parser.caption_pipeline.encoder import Vocabulary
 from spicegraph_parser.export import caption_dict, visual_genome_dict
 from spicegraph_parser.extract import ParsedCaption
 from spicegraph_parser.lexicon import load_lexicon
-from spicegraph_parser.loose import DENIED, LOOSE, OWNER_RULE, SAID_RULE, SCENE_RULE, drawn
+from spicegraph_parser.loose import DENIED, LOOSE, OWNER_RULE, SAID_RULE, SCENE_RULE, WORD_RULE, drawn
 from spicegraph_parser.scenes import SCENE_WEIGHTS
 from spicegraph_parser.scenes.network import Labels, Names, load_network
 from spicegraph_parser.scenes.parser import facts_of
 from spicegraph_parser.scenes.relations import Stated, in_two_clauses, own_name
 from spicegraph_parser.scenes.sentences import Link, Node, Property, SentenceGraph, sentence_graph
+from spicegraph_scorer.metrics.graded.facts import read_caption
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -462,11 +463,14 @@ def test_what_is_denied_is_told_apart(scenes: CaptionPipeline, text: str, denied
 
 @pytest.mark.model
 def test_graded_matching_sees_denials(scenes: CaptionPipeline) -> None:
-    """What is denied is in the facts for SPICE-G alone, with a note that it is denied."""
+    """For SPICE-G what is denied has a note that says so; for SPICE it is an object of its own, never the thing."""
     facts = next(scenes.facts(["a street without cars"]))
     assert [fact.words[0] for fact in facts if fact.rule == DENIED] == ["cars"]
     assert [fact.words for fact in facts if fact.rule == LOOSE] == [("cars",)]
-    assert [node.strings for node in merge([facts], load_lexicon()).tuples()] == [("street",)]
+    assert [node.strings for node in merge([facts], load_lexicon()).tuples()] == [("no cars",), ("street",)]
+    read = {fact.words for fact in read_caption(facts).facts}
+    assert ("no cars",) in read
+    assert not any(fact.rule == WORD_RULE for fact in read_caption(facts).facts)
 
 
 @pytest.mark.model

@@ -18,6 +18,7 @@ from spicegraph_parser.loose import (
     QUANTITY,
     SCENE_RULES,
     STANDS_FOR,
+    WORD_RULE,
 )
 from spicegraph_parser.parse import word_set
 from spicegraph_parser.rules import Fact
@@ -74,6 +75,8 @@ class Told(NamedTuple):
 
 def read_caption(facts: Sequence[Fact]) -> Told:
     """Return the facts of :func:`comparable_facts` and their content words; of what is denied, "no hat" is one."""
+    if facts and facts[0][1] in SCENE_RULES:
+        facts = [fact for fact in facts if fact[1] != WORD_RULE]
     if facts and facts[-1][1] in NOTES:  # in few captions
         facts = _as_noted(_of_scene(facts))
     strings = set(chain.from_iterable(map(_words_of, facts)))
