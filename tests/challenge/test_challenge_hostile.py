@@ -145,6 +145,20 @@ def test_a_wrong_record_is_named(kind: str, tmp_path: Path) -> None:
     assert found.faults[0].file == NAME
 
 
+def test_files_of_few_captions_are_refused(tmp_path: Path) -> None:
+    """Else scores are sums over images that the sender has chosen."""
+    images = {"val": split_images([[Image(key, "", 1) for key in range(20)]])}
+    path = tmp_path / "file"
+    rows = [{"image_id": key, "caption": f"a {('man', 'qqq', 'dog', 'cat')[key % 4]}"} for key in range(20)]
+    path.write_text(json.dumps(rows))
+    settings = pb.ChallengeSettings(equal_percent=50, different_percent=25)
+    (fault,) = read_submission(str(path), NAME, "", images, settings).faults
+    assert fault.reason == "4 captions for 20 images are different; at least 25 % of the images must have one"
+    rows[0]["caption"] = "another"
+    path.write_text(json.dumps(rows))
+    assert not read_submission(str(path), NAME, "", images, settings).faults
+
+
 def test_files_of_one_caption_are_refused(tmp_path: Path) -> None:
     """Else the few images with another one could be read off the scores. Digits and case make no caption another."""
     images = {"val": split_images([[Image(key, "", 1) for key in range(20)]])}

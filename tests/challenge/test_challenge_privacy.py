@@ -13,7 +13,12 @@ from google.protobuf.descriptor import FieldDescriptor
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_api.challenge.v1.challenge_pb2_grpc import ChallengeServiceStub
 from spicegraph_challenge.client import ChallengeClient
+from spicegraph_challenge.model.accounts import Account
+from spicegraph_challenge.model.leaderboard import shown_scores
+from spicegraph_challenge.model.schema import Challenge, Role, RunScore
+from spicegraph_challenge.model.settings import with_defaults
 from spicegraph_challenge.pages.tables import BOARD_FORMATS
+from spicegraph_challenge.sandbox.tasks import noise_of
 from spicegraph_service.store import open_store, parse_signature
 
 if TYPE_CHECKING:
@@ -208,6 +213,7 @@ def test_participants_see_no_more_than_the_disclosure_says(
     }
     for field in numbers:
         default.settings.ClearField(field)
+    default.settings.noise = False
     made = organiser.create_challenge(default).settings
     assert {field: getattr(made, field) for field in numbers} == numbers
     organiser.upload_references("default", "val", "c5", arena.write("r.json", tools.annotations(REFERENCES)))
@@ -243,6 +249,25 @@ def test_participants_see_no_more_than_the_disclosure_says(
         assert [list(row.scores) for row in client.leaderboard("default").rows] == [
             list(row.scores) for row in organiser.leaderboard("default").rows
         ]
+
+
+@pytest.mark.parametrize("noise", [0, 1, 2])
+def test_noise_moves_a_score_and_its_interval_by_one_in_the_last_place_at_most(noise: int) -> None:
+    row = RunScore(name="SPICE", value=0.2349, low=0.2111, high=0.2551, images=None, places=2, draw=noise)
+    ann, challenge = Account(1, "ann", Role.PARTICIPANT), Challenge(settings=with_defaults(pb.ChallengeSettings()))
+    (shown,) = shown_scores([row], challenge, ann)
+    assert shown.value == round(0.23 + (noise - 1) / 100, 2)
+    assert (shown.low, shown.high) == (round(shown.value - 0.02, 2), round(shown.value + 0.02, 2))
+    assert shown_scores([row], challenge, ann) == (shown,)  # asking again tells nothing
+    for settings in (pb.ChallengeSettings(noise=False), pb.ChallengeSettings(digits=-1)):
+        plain = shown_scores([row], Challenge(settings=with_defaults(settings)), ann)[0]
+        assert plain.value == (0.2349 if settings.digits else 0.23)
+
+
+def test_a_file_of_results_draws_its_noise() -> None:
+    draws = [noise_of(f"references {number}", "SPICE") for number in range(300)]
+    assert draws == [noise_of(f"references {number}", "SPICE") for number in range(300)]
+    assert {draws.count(value) > 60 for value in range(3)} == {True}
 
 
 @pytest.mark.parametrize("digits", [-2, 10])

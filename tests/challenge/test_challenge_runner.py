@@ -29,6 +29,7 @@ from spicegraph_challenge.queue.submissions import NewSubmission, accept, cancel
 from spicegraph_challenge.sandbox.files import FileStore
 from spicegraph_challenge.sandbox.processes import Allowance, OverAllowanceError, Sandbox, SandboxError
 from spicegraph_challenge.sandbox.tasks import Prepare, Prepared
+from spicegraph_service.rpc.status import CallError
 from spicegraph_service.store import StoreError, StoreFullError
 
 if TYPE_CHECKING:
@@ -60,6 +61,17 @@ def submit(database: Database, key: str) -> str:
     with database.writing() as session:
         new = NewSubmission("pets", "m", "", "f.json", "", key * 64, 1, None)
         return accept(session, Account(2, "ann", Role.PARTICIPANT), new, database.now(session))[0].id
+
+
+def test_all_users_together_have_a_limit(database: Database) -> None:
+    with database.writing() as session:
+        challenge = catalogue.find_challenge(session, "pets")
+        catalogue.change_challenge(challenge, pb.ChallengeSettings(challenge_limit=2))
+    for key in "ab":
+        submit(database, key)
+    submit(database, "a")  # the same submission again
+    with pytest.raises(CallError, match="the limit of 2 submissions of all users is used up"):
+        submit(database, "c")
 
 
 def take(database: Database) -> _Held:

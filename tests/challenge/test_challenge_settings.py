@@ -23,6 +23,7 @@ from spicegraph_challenge.model.settings import (
     rules,
     setting_text,
     violations_of,
+    warnings,
     with_defaults,
 )
 
@@ -34,7 +35,7 @@ SOURCES = [
     for path in (ROOT / folder).rglob(kind)
     if "_pb2" not in path.name
 ]
-NUMBERS = [name for name, setting in SETTINGS.items() if isinstance(setting.default, int)]
+NUMBERS = [name for name, setting in SETTINGS.items() if type(setting.default) is int]
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -107,6 +108,23 @@ def test_what_submissions_are_scored_by_never_changes() -> None:
     with pytest.raises(SettingsError) as caught:
         changed(stored, other)
     assert [field for field, _ in caught.value.violations] == ["metrics", "splits[0].name"]
+
+
+@pytest.mark.parametrize(
+    ("loose", "words"),
+    [
+        ({}, ""),
+        ({"total_limit": 5}, ""),
+        ({"total_limit": 200}, "these settings and 200 submissions an attacker reads about 14 bits"),
+        ({"total_limit": 0}, "these settings and 400 or more submissions an attacker reads about 32 bits"),
+        ({"noise": False}, "rounded scores without noise and 20 submissions an attacker reads about 3 bits"),
+        ({"digits": -1}, "all decimal places and 20 submissions an attacker reads about 9 bits"),
+    ],
+)
+def test_looser_settings_are_warned_of_in_bits(loose: dict[str, int], words: str) -> None:
+    text = " ".join(warnings(pb.ChallengeSettings(**loose)))
+    assert words in text
+    assert bool(text) is bool(words)
 
 
 def test_a_setting_has_a_label() -> None:

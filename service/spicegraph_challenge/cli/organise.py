@@ -24,6 +24,7 @@ with server_extra():
         flag,
         help_text,
         read_settings,
+        warnings,
     )
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
     from google.protobuf.timestamp_pb2 import Timestamp
+
+    from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 
 ReferencesOption = Annotated[
     list[str] | None,
@@ -157,7 +160,7 @@ def create(
         part.reference_sets.extend(pb.ChallengeReferenceSet(name=reference_set) for reference_set in names)
         _read(part, settings, SPLIT_SETTINGS)
     with connected(context) as client:
-        client.create_challenge(challenge)
+        _warn(client.create_challenge(challenge))
         try:
             _upload(context, name, files)
         except BaseException:
@@ -193,7 +196,7 @@ def update(
         if not SPLIT_SETTINGS.keys().isdisjoint(settings):
             for split_name in split or [part.name for part in client.get_challenge(name).challenge.settings.splits]:
                 _read(change.splits.add(name=split_name), settings, SPLIT_SETTINGS)
-        client.update_challenge(name, change)
+        _warn(client.update_challenge(name, change))
 
 
 def delete(
@@ -367,6 +370,11 @@ def _reference_files(given: Sequence[str]) -> list[tuple[str, str, Path]]:
             raise InputError(f"{path}: there is no such file")
         files.append((split, reference_set, Path(path)))
     return files
+
+
+def _warn(challenge: pb.Challenge) -> None:
+    for warning in warnings(challenge.settings):
+        note(f"warning: {warning}")
 
 
 def _upload(context: typer.Context, challenge: str, files: Sequence[tuple[str, str, Path]]) -> None:

@@ -146,9 +146,7 @@ def shown_scores(rows: Iterable[RunScore], challenge: Challenge, account: Accoun
     return tuple(
         ShownScore(
             row.name,
-            _rounded(row.value, row, challenge),
-            _rounded(row.low, row, challenge),
-            _rounded(row.high, row, challenge),
+            *_with_noise(row, challenge),
             _digits(row, challenge) or _DIGITS,
         )
         for row in rows
@@ -164,6 +162,24 @@ def _rests_on_enough(row: RunScore, challenge: Challenge) -> bool:
 def _rounded(value: float | None, row: RunScore, challenge: Challenge) -> float | None:
     digits = _digits(row, challenge)
     return value if value is None or digits is None else round(value, digits)
+
+
+def _with_noise(row: RunScore, challenge: Challenge) -> tuple[float | None, float | None, float | None]:
+    """Return a score and its interval, rounded, the last place up to one too high or low: always so for a file.
+
+    The interval moves with the score, at rounded distances: three numbers that were rounded one by one would tell three
+    times as much.
+    """
+    value, digits = _rounded(row.value, row, challenge), _digits(row, challenge)
+    if digits is None or not challenge.settings.noise:
+        return value, _rounded(row.low, row, challenge), _rounded(row.high, row, challenge)
+    if value is None or row.value is None:
+        return None, None, None
+    value = max(round(value + (row.draw - 1) * 10.0**-digits, digits), 0.0)
+    below, above = (
+        None if end is None else round(value + round(end - row.value, digits), digits) for end in (row.low, row.high)
+    )
+    return value, below, above
 
 
 def _digits(row: RunScore, challenge: Challenge) -> int | None:

@@ -351,7 +351,8 @@ class Run(Base):
 class RunScore(Base):
     """A score of a run against one reference set.
 
-    ``places`` are the decimal places that leave the score of a single image unseen; ``images``, of the score of a
+    ``places`` are the decimal places that leave the score of a single image unseen; ``draw`` is what
+    participants see of the last one; ``images``, of the score of a
     category, how many images have the category in their references.
     """
 
@@ -366,6 +367,7 @@ class RunScore(Base):
     high: Mapped[float | None]
     images: Mapped[int | None]
     places: Mapped[int]
+    draw: Mapped[int]
 
 
 class Choice(Base):

@@ -51,7 +51,7 @@ class Setting:
     label: str
     part: str
     flag: str = ""
-    default: int | str = ""
+    default: int | str | bool = ""
     least: int = 0
     most: int = _MOST
     words: Mapping[str, int] = field(default_factory=dict)
@@ -70,11 +70,14 @@ SETTINGS: Mapping[str, Setting] = {
     "close_time": Setting("Closes", _WHEN, "closes"),
     "daily_limit": Setting("Submissions a day", _WHEN, "daily", 5),
     "total_limit": Setting("Submissions in all", _WHEN, "total", 20),
-    "public_board": Setting("Public leaderboard", _SEEN, default="no"),
+    "challenge_limit": Setting("Submissions of all users", _WHEN, default=1_000),
+    "public_board": Setting("Public leaderboard", _SEEN, default=False),
+    "noise": Setting("Noise in the last place", _SEEN, default=True),
     "digits": Setting("Decimal places", _SEEN, default=0, least=1, most=9, words={"auto": 0, "all": -1}),
     "category_images": Setting("Images of a category", _SEEN, default=50, least=1),
     "error_images": Setting("Images of an error", _SEEN, default=10, least=10, words={_NEVER: -1}),
     "equal_percent": Setting("Equal captions (%)", _SEEN, "equal", 50, 1, 100),
+    "different_percent": Setting("Different captions (%)", _SEEN, "different", 25, 0, 100),
 }
 """The settings of a challenge in the order of forms, pages and ``--help``."""
 
@@ -234,7 +237,7 @@ def _listed(words: list[str]) -> str:
 
 def setting_text(message: Message, name: str) -> str:
     """Return a setting as a form and the command line write it; empty where it is absent and has no default."""
-    kind, value = descriptor(name), getattr(message, name)
+    kind, value, setting = descriptor(name), getattr(message, name), _setting(name)
     if kind.is_repeated:
         return ", ".join(value)
     if kind.message_type is not None:
@@ -243,13 +246,15 @@ def setting_text(message: Message, name: str) -> str:
         known = kind.enum_type.values_by_number.get(value)
         return _word(kind.enum_type, known.name) if value and known is not None else str(_setting(name).default)
     if kind.type == FieldDescriptor.TYPE_BOOL:
-        return "yes" if value else "no"
+        return _number_text(setting, value if message.HasField(name) else bool(setting.default))
     if kind.type == FieldDescriptor.TYPE_STRING:
         return str(value)
     return _number_text(_setting(name), value if message.HasField(name) else _setting(name).default)
 
 
 def _number_text(setting: Setting, value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return next((word for word, number in setting.words.items() if number == value), str(value))
 
 
@@ -262,6 +267,30 @@ def rules(settings: pb.ChallengeSettings) -> Iterator[tuple[str, str, str]]:
         if is_moment(name):
             text = text.replace("T", " ") + " UTC" if text else _NEVER if name == "close_time" else "at once"
         yield setting.label, text or "the first score", comment(name)
+
+
+_SUBMISSIONS = (20, 50, 100, 200, 400)
+_BITS = {"exact": (9, 32, 60, 91, 121), "rounded": (3, 19, 42, 69, 99), "defended": (0, 2, 4, 14, 32)}
+"""Of 156 bits of one word in the references of 200 images, by submissions; measured by ``bench/group_testing.py``."""
+
+
+def warnings(settings: pb.ChallengeSettings) -> Iterator[str]:
+    """Yield what an organiser should know of settings that are looser than the defaults."""
+    complete = with_defaults(settings)
+    exact = complete.digits == ALL_DIGITS
+    defence = "exact" if exact else "defended" if complete.noise else "rounded"
+    limits = [limit for limit in (complete.total_limit, complete.challenge_limit) if limit]
+    submissions = min([*limits, _SUBMISSIONS[-1]])
+    if defence == "defended" and submissions <= _SUBMISSIONS[0]:
+        return
+    row = next(index for index, number in enumerate(_SUBMISSIONS) if number >= submissions)
+    bits = _BITS[defence][row]
+    words = {"exact": "all decimal places", "rounded": "rounded scores without noise", "defended": "these settings"}
+    more = " or more" if submissions < min([*limits, _MOST]) else ""
+    yield (
+        f"with {words[defence]} and {submissions}{more} submissions an attacker reads about {bits} bits of one word in "
+        f"private references of 200 images, where there are 156; with the defaults, less than one"
+    )
 
 
 def with_defaults(settings: pb.ChallengeSettings) -> pb.ChallengeSettings:

@@ -18,6 +18,7 @@ from spicegraph_challenge.model.settings import (
     moment,
     rules,
     setting_text,
+    warnings,
 )
 from spicegraph_challenge.pages import tables as shown
 from spicegraph_challenge.pages.tables import UNDEFINED
@@ -102,6 +103,7 @@ def challenge_page(challenge: pb.Challenge, now: datetime) -> dict[str, Any]:
         **challenge_card(challenge, now),
         "paragraphs": [list(_linked(text)) for text in challenge.settings.description.split("\n") if text.strip()],
         "rules": list(rules(challenge.settings)),
+        "warnings": list(warnings(challenge.settings)),
         "split_names": [(split.name, split.name) for split in splits],
         "set_names": [(f"{split}/{name}", f"{split}, {name}") for split, name in names],
         "sets": [

@@ -133,6 +133,7 @@ def accept(session: Session, account: Account, new: NewSubmission, now: datetime
         return known, True
     check_open(challenge, account, now)
     _check_limits(challenge, account, usage(session, challenge, account.user_id, now), now)
+    _check_budget(session, challenge)
     submission = Submission(
         id=secrets.token_hex(8),
         challenge_id=challenge.id,
@@ -179,6 +180,18 @@ def _check_limits(challenge: Challenge, account: Account, used: Usage, now: date
         seconds = (_day(now) + timedelta(days=1) - now).total_seconds()
         message = f"the limit of {daily} submissions a day (UTC) is used up"
         raise quota_used(subject, message, retry_after_s=seconds)
+
+
+def _check_budget(session: Session, challenge: Challenge) -> None:
+    """Check that all users together may submit: several accounts tell what one that submits more would tell."""
+    limit = challenge.settings.challenge_limit
+    if not limit:
+        return
+    session.refresh(challenge, with_for_update=True)  # no two users take the last one
+    charged = (Submission.challenge_id == challenge.id, Submission.state.not_in(UNCHARGED))
+    if (session.scalar(select(func.count()).select_from(Submission).where(*charged)) or 0) >= limit:
+        message = f"the limit of {limit:,} submissions of all users is used up"
+        raise quota_used(f"challenge:{challenge.name}", message, retry_after_s=None)
 
 
 def find_submission(session: Session, account: Account, submission_id: str, *, lock: bool = False) -> Submission:

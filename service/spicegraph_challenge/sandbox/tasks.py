@@ -81,7 +81,7 @@ class Finish(msgspec.Struct, frozen=True, tag="finish"):
     """Make scores and intervals of the statistics of all items; ``statistics`` is a file with a frame per chunk.
 
     ``data`` is the server's own for the metrics: that with which the statistics were collected. ``secret``, which no
-    participant knows, draws what is hidden of the numbers of errors.
+    participant knows, draws what is hidden of the numbers of errors and the noise of scores.
     """
 
     metrics: tuple[str, ...]
@@ -91,7 +91,7 @@ class Finish(msgspec.Struct, frozen=True, tag="finish"):
 
 
 class ScoreRow(NamedTuple):
-    """A corpus score with its interval; the table of scores says what ``images`` and ``places`` are."""
+    """A corpus score with its interval; the table of scores says what ``images``, ``places`` and ``draw`` are."""
 
     name: str
     value: float | None
@@ -99,6 +99,7 @@ class ScoreRow(NamedTuple):
     high: float | None
     images: int | None
     places: int
+    draw: int
 
 
 class ErrorRow(NamedTuple):
@@ -254,6 +255,7 @@ def finish(task: Finish) -> Finished:
                         bound.high,
                         None if score.name in headline else images,
                         decimal_places(images, highest=metric.highest),
+                        noise_of(task.secret, score.name),
                     )
                 )
     return Finished(tuple(rows), errors)
@@ -271,6 +273,19 @@ def decimal_places(images: int, *, highest: float = 1.0) -> int:
         2
     """
     return min(max(int(math.log10(max(images / highest, 1)) + _ROUNDING), _FEWEST_PLACES), _MOST_PLACES)
+
+
+def noise_of(secret: str, name: str) -> int:
+    """Return what draws the noise of a score in {0, 1, 2}; the secret is of the file of results and the references.
+
+    Example:
+        >>> noise_of("a", "SPICE") == noise_of("a", "SPICE"), noise_of("a", "SPICE") == noise_of("b", "CIDEr")
+        (True, False)
+    """
+    digest = hashlib.sha256(msgspec.json.encode([secret, name])).digest()
+    # Half of the scores share a draw: their mean tells no more than one, and their differences no more than before.
+    shared = hashlib.sha256(msgspec.json.encode([secret, ""])).digest()
+    return (shared if digest[-1] < 128 else digest)[0] % 3
 
 
 def error_rows(items: Sequence[Iterable[tuple[str, tuple[str, ...]]]], secret: str) -> tuple[ErrorRow, ...]:

@@ -127,7 +127,7 @@ def read_submission(
             rows: list[Result] = []
             results[name] = rows
             of_file = list(_read(content, splits[name], rows, longest=caption_characters, empty=empty))
-            faults += of_file or _equal_faults(content.name, rows, settings.equal_percent)
+            faults += of_file or _equal_faults(content.name, rows, settings)
     except _RefusedError as refused:
         faults.append(FaultRow(file_name, "", "", str(refused)))
     return SubmittedResults(results, faults[:_MOST_FAULTS])
@@ -295,15 +295,20 @@ def _read(
             yield FaultRow(content.name, f"image_id {shown(image_id)}", "", "has no result")
 
 
-def _equal_faults(name: str, results: Sequence[Result], percent: int) -> Iterator[FaultRow]:
-    """Yield a fault where most captions are one: only the other images would count, and scores would show them."""
+def _equal_faults(name: str, results: Sequence[Result], settings: pb.ChallengeSettings) -> Iterator[FaultRow]:
+    """Yield faults where captions are too much alike: scores of such files are sums over chosen images."""
     if len(results) <= _FEW_IMAGES:
         return
     letters = Counter(_NO_LETTERS.sub(" ", result.caption).strip().casefold() for result in results)
     ((caption, count),) = letters.most_common(1)
-    if 100 * count > percent * len(results):
+    if 100 * len(letters) < settings.different_percent * len(results):
+        reason = f"{len(letters):,} captions for {len(results):,} images are different; at least "
+        yield FaultRow(name, "", "caption", f"{reason}{settings.different_percent} % of the images must have one")
+    if 100 * count > settings.equal_percent * len(results):
         kind = f"the caption {shown(caption)}" if caption else "captions without letters"
-        reason = f"{count:,} of {len(results):,} images have {kind}; at most {percent} % may have the same"
+        reason = (
+            f"{count:,} of {len(results):,} images have {kind}; at most {settings.equal_percent} % may have the same"
+        )
         yield FaultRow(name, "", "caption", reason)
 
 

@@ -248,6 +248,9 @@ class ChallengeSettings(_message.Message):
     EMPTY_FIELD_NUMBER: _builtins.int
     GRAPH_STYLE_FIELD_NUMBER: _builtins.int
     PUBLIC_BOARD_FIELD_NUMBER: _builtins.int
+    NOISE_FIELD_NUMBER: _builtins.int
+    DIFFERENT_PERCENT_FIELD_NUMBER: _builtins.int
+    CHALLENGE_LIMIT_FIELD_NUMBER: _builtins.int
     title: _builtins.str
     """Its name for people. Default: its name in calls."""
     description: _builtins.str
@@ -284,6 +287,16 @@ class ChallengeSettings(_message.Message):
     """
     public_board: _builtins.bool
     """Whether everybody may look at the leaderboards that participants see, without an account."""
+    noise: _builtins.bool
+    """Whether the last decimal place of the scores that participants see is up to one too high or too low, drawn by the file
+    and the references: the same file always gets the same numbers. Ranks are by the rounded scores.
+    """
+    different_percent: _builtins.int
+    """Results for more than ten images are refused where fewer captions than this percentage of the images are different;
+    case, digits and punctuation do not count.
+    """
+    challenge_limit: _builtins.int
+    """Submissions of all users in all that are neither failed nor cancelled. 0: no limit."""
     @_builtins.property
     def metrics(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Metrics that are computed, by the names of GetServerInfo, or a group of them such as coco."""
@@ -320,17 +333,24 @@ class ChallengeSettings(_message.Message):
         empty: _scores_pb2.EmptyCandidates.ValueType | None = ...,
         graph_style: _scene_graph_pb2.GraphStyle.ValueType | None = ...,
         public_board: _builtins.bool | None = ...,
+        noise: _builtins.bool | None = ...,
+        different_percent: _builtins.int | None = ...,
+        challenge_limit: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_category_images", b"_category_images", "_daily_limit", b"_daily_limit", "_description", b"_description", "_digits", b"_digits", "_empty", b"_empty", "_equal_percent", b"_equal_percent", "_error_images", b"_error_images", "_graph_style", b"_graph_style", "_primary_score", b"_primary_score", "_public_board", b"_public_board", "_spice_text", b"_spice_text", "_title", b"_title", "_total_limit", b"_total_limit", "category_images", b"category_images", "close_time", b"close_time", "daily_limit", b"daily_limit", "description", b"description", "digits", b"digits", "empty", b"empty", "equal_percent", b"equal_percent", "error_images", b"error_images", "graph_style", b"graph_style", "open_time", b"open_time", "primary_score", b"primary_score", "public_board", b"public_board", "spice_text", b"spice_text", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_category_images", b"_category_images", "_challenge_limit", b"_challenge_limit", "_daily_limit", b"_daily_limit", "_description", b"_description", "_different_percent", b"_different_percent", "_digits", b"_digits", "_empty", b"_empty", "_equal_percent", b"_equal_percent", "_error_images", b"_error_images", "_graph_style", b"_graph_style", "_noise", b"_noise", "_primary_score", b"_primary_score", "_public_board", b"_public_board", "_spice_text", b"_spice_text", "_title", b"_title", "_total_limit", b"_total_limit", "category_images", b"category_images", "challenge_limit", b"challenge_limit", "close_time", b"close_time", "daily_limit", b"daily_limit", "description", b"description", "different_percent", b"different_percent", "digits", b"digits", "empty", b"empty", "equal_percent", b"equal_percent", "error_images", b"error_images", "graph_style", b"graph_style", "noise", b"noise", "open_time", b"open_time", "primary_score", b"primary_score", "public_board", b"public_board", "spice_text", b"spice_text", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_category_images", b"_category_images", "_daily_limit", b"_daily_limit", "_description", b"_description", "_digits", b"_digits", "_empty", b"_empty", "_equal_percent", b"_equal_percent", "_error_images", b"_error_images", "_graph_style", b"_graph_style", "_primary_score", b"_primary_score", "_public_board", b"_public_board", "_spice_text", b"_spice_text", "_title", b"_title", "_total_limit", b"_total_limit", "category_images", b"category_images", "close_time", b"close_time", "daily_limit", b"daily_limit", "description", b"description", "digits", b"digits", "empty", b"empty", "equal_percent", b"equal_percent", "error_images", b"error_images", "graph_style", b"graph_style", "metrics", b"metrics", "open_time", b"open_time", "primary_score", b"primary_score", "public_board", b"public_board", "spice_text", b"spice_text", "splits", b"splits", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_category_images", b"_category_images", "_challenge_limit", b"_challenge_limit", "_daily_limit", b"_daily_limit", "_description", b"_description", "_different_percent", b"_different_percent", "_digits", b"_digits", "_empty", b"_empty", "_equal_percent", b"_equal_percent", "_error_images", b"_error_images", "_graph_style", b"_graph_style", "_noise", b"_noise", "_primary_score", b"_primary_score", "_public_board", b"_public_board", "_spice_text", b"_spice_text", "_title", b"_title", "_total_limit", b"_total_limit", "category_images", b"category_images", "challenge_limit", b"challenge_limit", "close_time", b"close_time", "daily_limit", b"daily_limit", "description", b"description", "different_percent", b"different_percent", "digits", b"digits", "empty", b"empty", "equal_percent", b"equal_percent", "error_images", b"error_images", "graph_style", b"graph_style", "metrics", b"metrics", "noise", b"noise", "open_time", b"open_time", "primary_score", b"primary_score", "public_board", b"public_board", "spice_text", b"spice_text", "splits", b"splits", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__category_images: _TypeAlias = _typing.Literal["category_images"]  # noqa: Y015
     _WhichOneofArgType__category_images: _TypeAlias = _typing.Literal["_category_images", b"_category_images"]  # noqa: Y015
+    _WhichOneofReturnType__challenge_limit: _TypeAlias = _typing.Literal["challenge_limit"]  # noqa: Y015
+    _WhichOneofArgType__challenge_limit: _TypeAlias = _typing.Literal["_challenge_limit", b"_challenge_limit"]  # noqa: Y015
     _WhichOneofReturnType__daily_limit: _TypeAlias = _typing.Literal["daily_limit"]  # noqa: Y015
     _WhichOneofArgType__daily_limit: _TypeAlias = _typing.Literal["_daily_limit", b"_daily_limit"]  # noqa: Y015
     _WhichOneofReturnType__description: _TypeAlias = _typing.Literal["description"]  # noqa: Y015
     _WhichOneofArgType__description: _TypeAlias = _typing.Literal["_description", b"_description"]  # noqa: Y015
+    _WhichOneofReturnType__different_percent: _TypeAlias = _typing.Literal["different_percent"]  # noqa: Y015
+    _WhichOneofArgType__different_percent: _TypeAlias = _typing.Literal["_different_percent", b"_different_percent"]  # noqa: Y015
     _WhichOneofReturnType__digits: _TypeAlias = _typing.Literal["digits"]  # noqa: Y015
     _WhichOneofArgType__digits: _TypeAlias = _typing.Literal["_digits", b"_digits"]  # noqa: Y015
     _WhichOneofReturnType__empty: _TypeAlias = _typing.Literal["empty"]  # noqa: Y015
@@ -341,6 +361,8 @@ class ChallengeSettings(_message.Message):
     _WhichOneofArgType__error_images: _TypeAlias = _typing.Literal["_error_images", b"_error_images"]  # noqa: Y015
     _WhichOneofReturnType__graph_style: _TypeAlias = _typing.Literal["graph_style"]  # noqa: Y015
     _WhichOneofArgType__graph_style: _TypeAlias = _typing.Literal["_graph_style", b"_graph_style"]  # noqa: Y015
+    _WhichOneofReturnType__noise: _TypeAlias = _typing.Literal["noise"]  # noqa: Y015
+    _WhichOneofArgType__noise: _TypeAlias = _typing.Literal["_noise", b"_noise"]  # noqa: Y015
     _WhichOneofReturnType__primary_score: _TypeAlias = _typing.Literal["primary_score"]  # noqa: Y015
     _WhichOneofArgType__primary_score: _TypeAlias = _typing.Literal["_primary_score", b"_primary_score"]  # noqa: Y015
     _WhichOneofReturnType__public_board: _TypeAlias = _typing.Literal["public_board"]  # noqa: Y015
@@ -354,9 +376,13 @@ class ChallengeSettings(_message.Message):
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__category_images) -> _WhichOneofReturnType__category_images | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__challenge_limit) -> _WhichOneofReturnType__challenge_limit | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__daily_limit) -> _WhichOneofReturnType__daily_limit | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__description) -> _WhichOneofReturnType__description | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__different_percent) -> _WhichOneofReturnType__different_percent | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__digits) -> _WhichOneofReturnType__digits | None: ...
     @_typing.overload
@@ -367,6 +393,8 @@ class ChallengeSettings(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__error_images) -> _WhichOneofReturnType__error_images | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__graph_style) -> _WhichOneofReturnType__graph_style | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__noise) -> _WhichOneofReturnType__noise | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__primary_score) -> _WhichOneofReturnType__primary_score | None: ...
     @_typing.overload

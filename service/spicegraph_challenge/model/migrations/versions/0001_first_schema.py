@@ -197,6 +197,7 @@ def upgrade() -> None:
         sa.Column("high", sa.Double(), nullable=True),
         sa.Column("images", sa.Integer(), nullable=True),
         sa.Column("places", sa.Integer(), nullable=False),
+        sa.Column("draw", sa.Integer(), nullable=False),
         sa.ForeignKeyConstraint(
             ["reference_set_id"],
             ["challenge_reference_sets.id"],
