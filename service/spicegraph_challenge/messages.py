@@ -237,7 +237,7 @@ def user_message(user: schema.User) -> pb.User:
         name=user.name,
         role=cast("pb.UserRole.ValueType", value_of(pb.UserRole.DESCRIPTOR, user.role)),
         create_time=timestamp(user.created),
-        tokens=[token_message(token) for token in user.tokens],
+        tokens=[token_message(token) for token in user.tokens if token.session_of is None],
     )
 
 

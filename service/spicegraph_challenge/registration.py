@@ -44,6 +44,13 @@ class ChallengeOptions:
         float,
         typer.Option(help="Seconds after which another server takes over the work of a server that has died.", min=1),
     ] = 30.0
+    https_proxy: Annotated[
+        bool,
+        typer.Option(
+            "--https-proxy",
+            help="A proxy that ends TLS stands before the pages of challenges: cookies and pages are for HTTPS alone.",
+        ),
+    ] = False
     max_submission: Annotated[int, typer.Option(help="Maximum size of a submitted file, in MiB.", min=1, max=1_024)] = (
         64
     )

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import secrets
 import time
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from sqlalchemy import func, select, text
@@ -13,7 +14,7 @@ from sqlalchemy import func, select, text
 from spicegraph_api.challenge.v1 import challenge_pb2
 from spicegraph_api.challenge.v1.challenge_pb2_grpc import add_ChallengeServiceServicer_to_server
 from spicegraph_api.challenge.v1.methods import METHODS, PUBLIC_SCOPE
-from spicegraph_challenge.model.accounts import NOBODY, find_account, touch_token
+from spicegraph_challenge.model.accounts import NOBODY, begin_session, end_session, find_account, touch_token
 from spicegraph_challenge.model.database import Database
 from spicegraph_challenge.model.leaderboard import ScorerVersion
 from spicegraph_challenge.model.schema import State, Submission
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 _SWEEP_EVERY_S = 24 * 3600.0
 _COUNT_EVERY_S = 15.0
 _TOUCH_AGAIN_S = 60.0
+SESSION = timedelta(hours=12)
+"""How long a browser is signed in."""
 _log = logging.getLogger(__name__)
 
 
@@ -58,6 +61,7 @@ def open_service(options: ChallengeOptions, host: Host) -> ChallengeService | No
         submission_bytes=options.max_submission << 20,
         caption_characters=host.limits.max_caption_characters,
         pipeline=host.pipeline,
+        https_proxy=options.https_proxy,
     )
     service = ChallengeService(
         config,
@@ -124,7 +128,8 @@ class ChallengeService:
         from spicegraph_challenge.pages.board import Board  # noqa: PLC0415 (only a server with HTTP has pages)
         from spicegraph_challenge.pages.visit import Sessions, shared_key  # noqa: PLC0415
 
-        return Board(gateway, self, Sessions(shared_key(self._state.config.folder))).routes()
+        config = self._state.config
+        return Board(gateway, self, Sessions(shared_key(config.folder)), https=config.https_proxy).routes()
 
     async def identify(self, authorization: str | None, scope: str | None) -> Account:
         """Return the user of a token. Users have roles, which the calls check, instead of scopes.
@@ -141,6 +146,25 @@ class ChallengeService:
         if token_id is not None and token_id not in self._touching and time.monotonic() >= self._touch_from:
             self._touching[token_id] = asyncio.create_task(self._touch(token_id))
         return account
+
+    async def begin_session(self, token: str) -> str:
+        """Return the secret of a browser's session, by which its calls are made instead of the token.
+
+        Raises:
+            CallError: UNAUTHENTICATED.
+            StoreError: the database cannot be written.
+        """
+        return await self._state.transactions.write(
+            lambda session, now: begin_session(session, f"Bearer {token}", now, SESSION)
+        )
+
+    async def end_session(self, secret: str) -> None:
+        """End a browser's session: its cookie is worth nothing from now on.
+
+        Raises:
+            StoreError: the database cannot be written.
+        """
+        await self._state.transactions.write(lambda session, _now: end_session(session, secret))
 
     async def _touch(self, token_id: str) -> None:
         """Record that a token is in use, beside the call; a database that cannot be written keeps nobody out."""

@@ -10,6 +10,7 @@ import secrets
 import signal
 import threading
 import time
+from base64 import urlsafe_b64decode
 from concurrent.futures import Future
 from contextlib import closing
 from datetime import UTC, datetime
@@ -103,7 +104,7 @@ class Visitor:
 class Site:
     """An evaluation server without workers, in a thread: its pages, and all that needs no scores."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, https_proxy: bool = False) -> None:
         self.place = place = str(folder / "challenges.db")
         self.files = folder / "files"
         self.tokens = {}
@@ -116,7 +117,7 @@ class Site:
             http="127.0.0.1:0",
             store="memory",
         )
-        self._options = {"challenge": ChallengeOptions(place, self.files)}
+        self._options = {"challenge": ChallengeOptions(place, self.files, https_proxy=https_proxy)}
         started: Future[int] = Future()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run(started)))
         self._thread.start()
@@ -191,6 +192,47 @@ def test_a_session_is_a_cookie_that_only_this_site_s_pages_send(site: Site) -> N
     for outside in ("//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)"):
         answer = visitor.post("/sign-in", {"token": site.tokens["ann"], "next": outside})
         assert answer.headers["Location"] == "/challenges"
+
+
+def test_signing_out_ends_the_session_and_the_cookie_never_holds_the_token(site: Site) -> None:
+    visitor = site.visitor("ann")
+    cookie = visitor.cookie
+    content = urlsafe_b64decode(cookie.partition("=")[2].partition(".")[0]).decode()
+    assert site.tokens["ann"] not in content
+    proof = visitor.get("/account").proof
+    assert visitor.post("/sign-out", {"proof": proof}).status == 303
+    visitor.cookie = cookie
+    assert visitor.get("/account").headers["Location"] == "/sign-in?next=/account"
+    session = content.split(" ")[1]
+    assert site.visitor().sign_in(session).status == 401  # no session begins with another, nor with one that ended
+
+
+def test_behind_a_proxy_that_ends_tls_cookies_and_pages_are_for_https_alone(tmp_path: Path, site: Site) -> None:
+    proxied = Site(tmp_path, https_proxy=True)
+    try:
+        answer = Visitor(proxied.port).sign_in(proxied.tokens["ann"])
+        assert "Secure" in answer.headers["Set-Cookie"].split("; ")
+        assert Visitor(proxied.port).get("/sign-in").headers["Strict-Transport-Security"] == "max-age=31536000"
+    finally:
+        proxied.stop()
+    plain = site.visitor().sign_in(site.tokens["ann"])
+    assert "Secure" not in plain.headers["Set-Cookie"].split("; ")
+    assert "Strict-Transport-Security" not in site.visitor().get("/sign-in").headers
+
+
+def test_a_session_ends_with_the_token_that_began_it(site: Site) -> None:
+    boss = site.visitor("boss")
+    page = boss.post("/users", {"proof": boss.get("/account").proof, "name": "temp", "role": "USER_ROLE_PARTICIPANT"})
+    secret = re.search(r"sgu_[\w-]+", page.text)
+    assert secret is not None
+    visitor = site.visitor()
+    visitor.sign_in(secret.group())
+    assert visitor.get("/account").status == 200
+    listed = boss.get("/users").text
+    (token_id,) = re.findall(r"/tokens/([0-9a-f]+)/revoke", listed[listed.index(">temp<") :])[:1]
+    assert listed.count("browser") == 0  # sessions are no tokens that people list
+    assert boss.post(f"/tokens/{token_id}/revoke", {"proof": boss.get("/account").proof}).status == 303
+    assert visitor.get("/account").status == 303
 
 
 @pytest.mark.model

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from sqlalchemy import func, select, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import joinedload, selectinload
 
@@ -192,8 +192,10 @@ def remove_user(session: Session, name: str, now: datetime) -> None:
     user = find_user(session, name)
     user.removed = now
     user.memberships.clear()  # who is given the name later does not inherit them
-    for token in user.tokens:
+    # Browsers' sessions first: they refer to the tokens that they were begun with.
+    for token in sorted(user.tokens, key=lambda token: token.session_of is None):
         session.delete(token)
+        session.flush()
 
 
 def add_token(
@@ -211,6 +213,28 @@ def add_token(
     return _make_token(session, find_user(session, user_name or caller.name), name, now, expires)
 
 
+def begin_session(session: Session, authorization: str, now: datetime, lasts: timedelta) -> str:
+    """Return the secret of a browser's session, which lasts no longer than the token that it is begun with.
+
+    Raises:
+        CallError: UNAUTHENTICATED: the token is not valid, or is a session's itself.
+    """
+    find_account(session, authorization, now)
+    token = session.scalars(select(Token).where(Token.hash == _hash(authorization.partition(" ")[2].strip()))).one()
+    if token.session_of is not None:
+        raise unauthenticated("the token is not valid")
+    session.execute(delete(Token).where(Token.session_of.is_not(None), Token.expires <= now))
+    ends = min(filter(None, (token.expires, now + lasts)))
+    made, secret = _make_token(session, token.user, "browser", now, ends)
+    made.session_of = token.id
+    return secret
+
+
+def end_session(session: Session, secret: str) -> None:
+    """End a browser's session."""
+    session.execute(delete(Token).where(Token.hash == _hash(secret), Token.session_of.is_not(None)))
+
+
 def revoke_token(session: Session, caller: Account, token_id: str) -> None:
     """Delete a token.
 
@@ -220,6 +244,7 @@ def revoke_token(session: Session, caller: Account, token_id: str) -> None:
     token = session.get(Token, token_id)
     if token is None or not (caller.organises or token.user_id == caller.user_id):
         raise not_found("token", token_id)
+    session.execute(delete(Token).where(Token.session_of == token.id))
     session.delete(token)
 
 

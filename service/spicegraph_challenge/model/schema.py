@@ -174,7 +174,10 @@ class User(Base):
 
 
 class Token(Base):
-    """A bearer token: the SHA-256 of it, never the token."""
+    """A bearer token: the SHA-256 of it, never the token.
+
+    A browser's session is one, too: it ends with the token ``session_of`` by which its user signed in.
+    """
 
     __tablename__ = "user_tokens"
 
@@ -185,6 +188,7 @@ class Token(Base):
     created: Mapped[datetime]
     expires: Mapped[datetime | None]
     used: Mapped[datetime | None]
+    session_of: Mapped[str | None] = mapped_column(ForeignKey("user_tokens.id", ondelete="CASCADE"), index=True)
     user: Mapped[User] = relationship(back_populates="tokens")
 
 

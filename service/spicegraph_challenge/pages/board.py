@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from aiohttp import BodyPartReader
     from google.protobuf.message import Message
 
-    from spicegraph_challenge.model.accounts import Account
     from spicegraph_challenge.pages.visit import Sessions
-    from spicegraph_service.kit import Gateway, Service
+    from spicegraph_challenge.service import ChallengeService
+    from spicegraph_service.kit import Gateway
 
     _Chunk = pb.GetSubmissionReportResponse | pb.GetImageInfoResponse
     _Upload = pb.CreateSubmissionRequest | pb.UploadReferencesRequest
@@ -48,12 +48,14 @@ class Board:
         gateway: makes their calls.
         service: says who a token's user is.
         sessions: reads and makes the cookies.
+        https: browsers reach the server by a proxy that ends TLS.
     """
 
-    def __init__(self, gateway: Gateway, service: Service, sessions: Sessions) -> None:
+    def __init__(self, gateway: Gateway, service: ChallengeService, sessions: Sessions, *, https: bool = False) -> None:
         self._gateway = gateway
         self._service = service
         self._sessions = sessions
+        self._https = https
 
     def routes(self) -> Iterable[web.AbstractRouteDef]:
         """Yield the route of every page and form."""
@@ -70,11 +72,10 @@ class Board:
         """Return what answers for a page: those who have not signed in are sent there."""
 
         async def answer(request: web.Request) -> web.StreamResponse:
-            visit = Visit(request, self._gateway, self._sessions.of(request))
+            visit = Visit(request, self._gateway, self._sessions.of(request), https=self._https)
             try:
                 if visit.session is not None:
-                    caller = await self._service.identify(visit.session.authorization, None)
-                    visit.me = cast("Account", caller)
+                    visit.me = await self._service.identify(visit.session.authorization, None)
                 elif page is not _leaderboard:  # which may be public: the calls say so
                     raise web.HTTPSeeOther(_sign_in_path(request))
                 return await page(visit)
@@ -93,14 +94,16 @@ class Board:
         return answer
 
     async def _ask_token(self, request: web.Request) -> web.Response:
-        return Visit(request, self._gateway).page("sign_in.html.j2", next=request.query.get("next", ""), message="")
+        return Visit(request, self._gateway, https=self._https).page(
+            "sign_in.html.j2", next=request.query.get("next", ""), message=""
+        )
 
     async def _sign_in(self, request: web.Request) -> web.Response:
-        visit = Visit(request, self._gateway)
+        visit = Visit(request, self._gateway, https=self._https)
         try:
             form = await visit.read_form()
             token, after = form.get("token", "").strip(), form.get("next", "")
-            await self._service.identify(f"Bearer {token}", None)
+            secret = await self._service.begin_session(token)
         except NotOursError:
             return visit.page("error.html.j2", status=403, faults=(), message=_NOT_OURS)
         except CallError as error:
@@ -109,11 +112,13 @@ class Board:
             message = "This is not the token of a user of this server."
             return visit.page("sign_in.html.j2", status=401, next=after, message=message)
         inside = web.HTTPSeeOther(after if _LOCAL_PATH.fullmatch(after) else "/challenges")
-        self._sessions.begin(inside, token, secure=request.secure)
+        self._sessions.begin(inside, secret, secure=request.secure or self._https)
         raise inside
 
     async def _sign_out(self, visit: Visit) -> web.Response:
         await visit.read_form()
+        if visit.session is not None:
+            await self._service.end_session(visit.session.token)
         outside = web.HTTPSeeOther("/sign-in")
         self._sessions.end(outside)
         raise outside

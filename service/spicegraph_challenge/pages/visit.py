@@ -46,11 +46,12 @@ _LASTS_S = 12 * 3600
 _KEY_BYTES = 32
 _LONGEST = 1_000
 _KEY_FILE = "session.key"
+_HTTPS_ONLY = {"Strict-Transport-Security": "max-age=31536000"}
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A browser that has signed in: the user's token, and what its forms must carry."""
+    """A browser that has signed in: its session's secret, which is no user's token, and what its forms must carry."""
 
     token: str
     proof: str
@@ -149,6 +150,7 @@ class Visit:
         me: the user; ``None``: nobody has signed in.
         form: the fields of a form, as far as they have been read.
         file_name: the name of the file in it.
+        https: whether the browser got here by HTTPS, with a proxy that ends it.
     """
 
     request: web.Request
@@ -157,6 +159,7 @@ class Visit:
     me: Account | None = None
     form: dict[str, str] = field(default_factory=dict)
     file_name: str = ""
+    https: bool = False
 
     @property
     def origin(self) -> Origin:
@@ -234,7 +237,8 @@ class Visit:
         }
         style = static("web.css") + static("board.css", PACKAGE)
         text = render_page(template, shown, script=static(script, PACKAGE), style=style, served=True, package=PACKAGE)
-        return web.Response(text=text, content_type="text/html", status=status, headers=PAGE_HEADERS)
+        headers = PAGE_HEADERS | (_HTTPS_ONLY if self.https or self.request.secure else {})
+        return web.Response(text=text, content_type="text/html", status=status, headers=headers)
 
     def failed(self, failure: FailedCallError) -> web.Response:
         """Return what went wrong: as a page, or to a script as JSON."""

@@ -47,6 +47,7 @@ class ChallengeConfig:
         caption_characters: the longest caption of a submission.
         reference_bytes: the largest annotations file.
         pipeline: the pipeline of error reports.
+        https_proxy: whether browsers reach the pages by a proxy that ends TLS.
     """
 
     database: str
@@ -56,6 +57,7 @@ class ChallengeConfig:
     caption_characters: int = 2_000
     reference_bytes: int = 1 << 30
     pipeline: str = ""
+    https_proxy: bool = False
 
     @property
     def folder(self) -> Path:

@@ -106,11 +106,16 @@ def upgrade() -> None:
         sa.Column("created", sa.BigInteger(), nullable=False),
         sa.Column("expires", sa.BigInteger(), nullable=True),
         sa.Column("used", sa.BigInteger(), nullable=True),
+        sa.Column("session_of", sa.String(length=16), nullable=True),
+        sa.ForeignKeyConstraint(
+            ["session_of"], ["user_tokens.id"], name="fk_user_tokens_session_of_user_tokens", ondelete="CASCADE"
+        ),
         sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_user_tokens_user_id_users"),
         sa.PrimaryKeyConstraint("id", name="pk_user_tokens"),
         sa.UniqueConstraint("hash", name="uq_user_tokens_hash"),
     )
     op.create_index("ix_user_tokens_user_id", "user_tokens", ["user_id"], unique=False)
+    op.create_index("ix_user_tokens_session_of", "user_tokens", ["session_of"], unique=False)
     op.create_table(
         "challenge_reference_sets",
         sa.Column("id", _BIG, nullable=False),
