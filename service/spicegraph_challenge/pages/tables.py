@@ -8,27 +8,22 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 from rich.text import Text
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.model.settings import SPLIT_SETTINGS, rules, setting_text
 from spicegraph_parser.errors import counted
-from spicegraph_service.kit import printable, ranked, render_page, static
+from spicegraph_service.kit import Column, Grid, headings, printable, ranked, render_page, static
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from google.protobuf.timestamp_pb2 import Timestamp
-    from rich.console import RenderableType
 
 UNDEFINED = "–"
 _PACKAGE = "spicegraph_challenge.pages"
 _CATEGORY = "SPICE_"
 _DIGITS = 4  # decimal places of a score that does not say
-_NUMBERS = frozenset({"A day", "In all", "Images", "Captions"})
-_UNBROKEN = frozenset({"Rank", "Id", "Token id", "Since", "Submitted", "Opens", "Closes"})
 
 
 def when(moment: Timestamp) -> str:
@@ -36,80 +31,72 @@ def when(moment: Timestamp) -> str:
     return f"{moment.ToDatetime().isoformat(timespec='seconds')}Z" if moment.seconds else ""
 
 
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(
-            column,
-            overflow="fold",
-            justify="right" if column in _NUMBERS else "left",
-            no_wrap=column in _UNBROKEN,
-        )
-    return table
-
-
-def _text(value: str) -> Text:
-    return Text(printable(value))
-
-
-def challenge_table(challenges: Iterable[pb.Challenge]) -> Table:
+def challenge_table(challenges: Iterable[pb.Challenge]) -> Grid:
     """Return the challenges, one per row."""
-    table = _table("", "Name", "Title", "Splits", "Opens", "Closes", "A day", "In all", "Ready")
-    for challenge in challenges:
-        settings = challenge.settings
-        table.add_row(
+    columns = ("Name|text", "Title|text", "Splits|text", "Opens|code", "Closes|code", "A day|count", "In all|count")
+    rows = [
+        (
             challenge.name,
-            _text(settings.title),
-            ", ".join(split.name for split in settings.splits),
-            when(settings.open_time) or UNDEFINED,
-            when(settings.close_time) or UNDEFINED,
-            str(settings.daily_limit or UNDEFINED),
-            str(settings.total_limit or UNDEFINED),
+            challenge.settings.title,
+            ", ".join(split.name for split in challenge.settings.splits),
+            when(challenge.settings.open_time) or None,
+            when(challenge.settings.close_time) or None,
+            challenge.settings.daily_limit or None,
+            challenge.settings.total_limit or None,
             "yes" if challenge.ready else "no",
         )
-    return table
+        for challenge in challenges
+    ]
+    return Grid("", headings(*columns, "Ready|text"), rows)
 
 
-def challenge_view(found: pb.GetChallengeResponse) -> Iterator[RenderableType]:
+def challenge_view(answer: pb.GetChallengeResponse) -> Iterator[Grid | Text]:
     """Yield what is known of a challenge."""
-    settings, quota = found.challenge.settings, found.quota
-    yield challenge_table([found.challenge])
+    settings, quota = answer.challenge.settings, answer.quota
+    yield challenge_table([answer.challenge])
     if settings.description:
-        yield _text(settings.description)
-    table = _table("References", "Split", "Set", "Images", "Captions", "Scores shown", "Leaderboard shown")
-    for split in settings.splits:
-        for reference_set in split.reference_sets:
-            table.add_row(
-                split.name,
-                reference_set.name,
-                str(reference_set.image_count or UNDEFINED),
-                str(reference_set.caption_count or UNDEFINED),
-                *(setting_text(split, name) for name in SPLIT_SETTINGS),
-            )
-    yield table
-    table = _table("Rules", "Setting", "Value")
-    for label, text, _ in rules(settings):
-        table.add_row(label, _text(text))
-    yield table
+        yield Text(printable(settings.description))
+    columns = (
+        "Split|text",
+        "Set|text",
+        "Images|count",
+        "Captions|count",
+        "Scores shown|text",
+        "Leaderboard shown|text",
+    )
+    rows = [
+        (
+            split.name,
+            each.name,
+            each.image_count or None,
+            each.caption_count or None,
+            *tuple(setting_text(split, name) for name in SPLIT_SETTINGS),
+        )
+        for split in settings.splits
+        for each in split.reference_sets
+    ]
+    yield Grid("References", headings(*columns), rows)
+    yield Grid("Rules", headings("Setting|text", "Value|text"), [(label, text) for label, text, _ in rules(settings)])
     left = str(quota.left) if quota.HasField("left") else "any number"
     yield Text(f"your submissions that count: {quota.used_today} today, {quota.used_total} in all; left now: {left}")
 
 
-def user_table(users: Iterable[pb.User]) -> Table:
+def user_table(users: Iterable[pb.User]) -> Grid:
     """Return the users with their tokens, one row per token."""
-    table = _table("", "User", "Role", "Token id", "Token", "Since", "Ends", "Last use")
+    rows: list[tuple[str | None, ...]] = []
     for user in users:
         role = pb.UserRole.Name(user.role).removeprefix("USER_ROLE_").lower()
-        for place, token in enumerate(user.tokens):
-            first = (user.name, role) if not place else ("", "")
+        for number_of_token, token in enumerate(user.tokens):
+            first = ("", "") if number_of_token else (user.name, role)
             moments = [
-                when(getattr(token, name)) if token.HasField(name) else UNDEFINED
+                when(getattr(token, name)) if token.HasField(name) else None
                 for name in ("create_time", "expire_time", "last_use_time")
             ]
-            table.add_row(*first, token.id, _text(token.name), *moments)
+            rows.append((*first, token.id, token.name, *moments))
         if not user.tokens:
-            table.add_row(user.name, role, *[UNDEFINED] * 2, when(user.create_time), *[UNDEFINED] * 2)
-    return table
+            rows.append((user.name, role, None, None, when(user.create_time), None, None))
+    columns = ("User|text", "Role|text", "Token id|code", "Token|text", "Since|code", "Ends|text", "Last use|text")
+    return Grid("", headings(*columns), rows)
 
 
 def state_name(submission: pb.Submission) -> str:
@@ -129,47 +116,31 @@ def state_line(submission: pb.Submission) -> str:
     return name
 
 
-def submission_table(submissions: Iterable[pb.Submission]) -> Table:
+def submission_table(submissions: Iterable[pb.Submission]) -> Grid:
     """Return submissions, one a row."""
-    table = _table("", "Id", "User", "Method", "Submitted", "State")
-    for submission in submissions:
-        table.add_row(
-            submission.id,
-            submission.user,
-            _text(submission.method),
-            when(submission.create_time),
-            _text(state_line(submission)),
-        )
-    return table
+    columns = headings("Id|code", "User|text", "Method|text", "Submitted|code", "State|text")
+    return Grid("", columns, [(s.id, s.user, s.method, when(s.create_time), state_line(s)) for s in submissions])
 
 
-def submission_view(submission: pb.Submission) -> Iterator[RenderableType]:
+def submission_view(submission: pb.Submission) -> Iterator[Grid | Text]:
     """Yield what is known of a submission: its state, its faults or its scores."""
     yield submission_table([submission])
     failure = submission.failure
     if failure.faults:
-        table = _table("", "File", "Where", "Field", "What is wrong")
-        for fault in failure.faults:
-            table.add_row(*(_text(part) for part in (fault.file, fault.item, fault.field, fault.reason)))
-        yield table
+        faults = [(fault.file, fault.item, fault.field, fault.reason) for fault in failure.faults]
+        yield Grid("", headings("File|text", "Where|text", "Field|text", "What is wrong|text"), faults)
         if failure.fault_count > len(failure.faults):
             more = failure.fault_count - len(failure.faults)
             yield Text(f"... and {more:,} more: spicegraph challenge faults {submission.id}")
     for scores in submission.scores:
         empty = scores.empty_candidate_count
         none = f", {counted(empty, 'empty caption')}" if empty else ""
-        table = _table(f"{scores.split}, {scores.reference_set}: {counted(scores.image_count, 'image')}{none}", "Score")
-        table.add_column("Value", justify="right")
-        table.add_column("95 % interval", justify="right")
-        for score in scores.scores:
-            table.add_row(score.name, number(score), _interval(score))
-        yield table
+        title = f"{scores.split}, {scores.reference_set}: {counted(scores.image_count, 'image')}{none}"
+        rows = [(score.name, number(score), _interval(score)) for score in scores.scores]
+        yield Grid(title, headings("Score|text", "Value|figure", "95 % interval|figure"), rows)
         if scores.errors:
-            table = _table("Errors that many images have", "Error", "Words")
-            table.add_column("Images", justify="right")
-            for error in scores.errors:
-                table.add_row(error.title, _text(error_words(error)), f"at least {error.image_count:,}")
-            yield table
+            kinds = [(error.title, error_words(error), f"at least {error.image_count:,}") for error in scores.errors]
+            yield Grid("Errors that many images have", headings("Error|text", "Words|text", "Images|figure"), kinds)
 
 
 def error_words(error: pb.ErrorCount) -> str:
@@ -192,32 +163,33 @@ def score_names(board: pb.GetLeaderboardResponse) -> list[str]:
     return [*(name for name in names if name == board.score), *(name for name in names if name != board.score)]
 
 
-def board_tables(boards: Iterable[pb.GetLeaderboardResponse]) -> Iterator[RenderableType]:
+def board_tables(boards: Iterable[pb.GetLeaderboardResponse]) -> Iterator[Grid | Text]:
     """Yield a table for each leaderboard; SPICE's categories are in the other formats, unless one ranks."""
     for board in boards:
         shown = [name for name in score_names(board) if name == board.score or not name.startswith(_CATEGORY)]
-        table = _table(f"{board.split}, {board.reference_set}, by {board.score}", "Rank", "User", "Method")
-        for name in shown:
-            table.add_column(name, justify="right")
-        table.add_column("Submitted", no_wrap=True)
-        found = [{score.name: score for score in row.scores} for row in board.rows]
-        styles = {
+        columns = (
+            *headings("Rank|code", "User|text", "Method|text"),
+            *(Column(name, "figure") for name in shown),
+            Column("Submitted", "code"),
+        )
+        scores = [{score.name: score for score in row.scores} for row in board.rows]
+        marks = {
             name: ranked(
-                (row[name].value for row in found if name in row and row[name].HasField("value")),
+                (row[name].value for row in scores if name in row and row[name].HasField("value")),
                 lower=name in board.lower_is_better,
             )
             for name in shown
         }
-        for row, of_row in zip(board.rows, found, strict=True):
-            scores = {name: number(score) for name, score in of_row.items()}
-            table.add_row(
-                str(row.rank) if row.HasField("rank") else UNDEFINED,
-                row.user,
-                _text(row.method + ("*" if row.origin.outdated else "")),
-                *(Text(value := scores.get(name, UNDEFINED), styles[name].get(value, "")) for name in shown),
-                when(row.create_time)[:10],
+        rows, styles = [], []
+        for row, of_row in zip(board.rows, scores, strict=True):
+            values = [number(of_row[name]) if name in of_row else None for name in shown]
+            method = row.method + ("*" if row.origin.outdated else "")
+            rank = str(row.rank) if row.HasField("rank") else None
+            rows.append((rank, row.user, method, *values, when(row.create_time)[:10]))
+            styles.append(
+                {n: marks[name].get(v or "", "") for n, (name, v) in enumerate(zip(shown, values, strict=True), 3)}
             )
-        yield table
+        yield Grid(f"{board.split}, {board.reference_set}, by {board.score}", columns, rows, styles=styles)
         if any(row.origin.outdated for row in board.rows):
             yield Text("* scored by another version of the scorer", style="dim")
 
