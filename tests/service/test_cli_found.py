@@ -130,3 +130,19 @@ def test_two_images_of_one_number_are_not_mixed_up(tmp_path: Path, capsys: pytes
     command = ["score", results(tmp_path, ["1"]), "--references", str(tmp_path / "references.json")]
     assert main([*command, "--ids", "number", "--partial"]) == 2
     assert "image_id: is not in the references" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("<!DOCTYPE html>\n<html><body>404</body></html>", "is an HTML page: was an error or login page saved"),
+        ("version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 3\n", "is a pointer of Git LFS"),
+        ("null\n", "is null, expected a list of items"),
+    ],
+)
+def test_what_is_saved_in_place_of_a_file(
+    content: str, reason: str, annotations: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "results.json").write_text(content)
+    assert main(["score", str(tmp_path / "results.json"), "--references", annotations]) == 2
+    assert f"results.json: {reason}" in capsys.readouterr().err

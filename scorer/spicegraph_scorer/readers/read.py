@@ -51,6 +51,15 @@ _NUMBER_HINT = (
     "--ids number."
 )
 
+_BEGINNING: Final = 64
+_NO_CAPTIONS: Final = {
+    b"<!doctype html": "is an HTML page: was an error or login page saved in place of the file?",
+    b"<html": "is an HTML page: was an error or login page saved in place of the file?",
+    b"version https://git-lfs": "is a pointer of Git LFS, not the file itself: run git lfs pull",
+    b"null": "is null, expected a list of items",
+}
+"""How files begin that stand in place of captions, in lower case, and what is said of them."""
+
 _LISTS = frozenset({"candidates", "captions"})
 
 
@@ -184,9 +193,12 @@ def read_references(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Mappin
 
 def _read_records(source: Source, limits: ReadLimits, columns: Columns | None) -> Records:
     """Read the records of a file in the format that its content shows."""
-    start = source.stream.peek(len(PARQUET_MAGIC))
+    start = source.stream.peek(_BEGINNING)[:_BEGINNING]
     if start.startswith(PARQUET_MAGIC):
         return read_parquet(source, limits=limits, columns=columns, only_references=False)
+    for beginning, reason in _NO_CAPTIONS.items():
+        if start.lstrip().lower().startswith(beginning):
+            raise InputError(f"{source.name}: {reason}")
     if start.lstrip()[:1] in (b"{", b"["):
         return read_json(source, limits=limits)
     if columns is not None or has_header(source, only_references=False):
